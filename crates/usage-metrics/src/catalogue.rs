@@ -1,0 +1,114 @@
+//! What can be counted: the one table, and the types and data made from it.
+//!
+//! [`KINDS`] describes every counter kind with its dimensions and their values. The validator, the
+//! JSON Schema, the dense index of the recorder and the catalogue page all read it; none of them
+//! has a list of its own. For code that counts, the same table makes a struct for each closed kind
+//! ([`ToolCall`], [`TaskFinished`], …) whose fields only hold legal values.
+
+mod cell;
+mod define;
+mod page;
+mod table;
+
+pub use cell::{Cell, Event};
+pub use page::markdown;
+pub use table::*;
+
+/// The only schema version there is.
+pub const SCHEMA_VERSION: &str = "agent.shared_metrics.v2";
+
+/// The `type` of every metric entry.
+pub const COUNTER_TYPE: &str = "counter";
+
+/// Longest `agent_version`, in characters.
+pub const MAX_VERSION_CHARS: usize = 64;
+
+/// Description of one counter kind.
+#[derive(Debug)]
+pub struct KindSpec {
+    /// The kind described.
+    pub kind: Kind,
+    /// Its name in a package.
+    pub name: &'static str,
+    /// What it counts, in one sentence.
+    pub summary: &'static str,
+    /// The keys of its dimensions, sorted.
+    pub keys: &'static [&'static str],
+    /// Its dimensions, in the same order.
+    pub dimensions: &'static [DimensionSpec],
+}
+
+/// Description of one dimension, or of one listed resource field.
+#[derive(Debug)]
+pub struct DimensionSpec {
+    /// The key in the package.
+    pub key: &'static str,
+    /// What it tells, in one sentence.
+    pub summary: &'static str,
+    /// Which values it takes.
+    pub domain: Domain,
+}
+
+/// The values a dimension takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Domain {
+    /// One of these texts.
+    Listed(&'static [&'static str]),
+    /// An identifier: a lower-case letter or digit, then lower-case letters, digits and
+    /// `. _ : / @ + -`.
+    Identifier {
+        /// Longest identifier, in characters.
+        max_chars: usize,
+    },
+}
+
+impl Kind {
+    /// The description of this kind.
+    pub fn spec(self) -> &'static KindSpec {
+        &KINDS[self as usize]
+    }
+
+    /// The name in a package.
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// The kind with exactly this name.
+    pub fn parse(name: &str) -> Option<Kind> {
+        KINDS
+            .iter()
+            .find(|spec| spec.name == name)
+            .map(|spec| spec.kind)
+    }
+
+    /// How many distinct counters a closed kind has; nothing for the open kind.
+    pub fn cardinality(self) -> Option<u32> {
+        self.spec()
+            .dimensions
+            .iter()
+            .try_fold(1, |product, dimension| match dimension.domain {
+                Domain::Listed(values) => Some(product * cell::radix(values)),
+                Domain::Identifier { .. } => None,
+            })
+    }
+}
+
+/// Whether a byte may stand in an identifier, `first` telling whether it is the first one.
+#[must_use]
+pub const fn is_identifier_byte(byte: u8, first: bool) -> bool {
+    match byte {
+        b'a'..=b'z' | b'0'..=b'9' => true,
+        b'.' | b'_' | b':' | b'/' | b'@' | b'+' | b'-' => !first,
+        _ => false,
+    }
+}
+
+/// Whether the text is an identifier of at most `max_chars` characters.
+pub fn is_identifier(text: &str, max_chars: usize) -> bool {
+    !text.is_empty()
+        && text.len() <= max_chars
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| is_identifier_byte(byte, at == 0))
+}

@@ -1,0 +1,134 @@
+//! The macro that turns the table into types and data.
+//!
+//! From one listing it makes a Rust enum per value set, a Rust struct per closed counter kind, the
+//! [`Kind`](super::Kind) enum, and the static descriptions that validator, schema and pages read.
+
+/// Defines the catalogue; see `table.rs` for its one use.
+macro_rules! catalogue {
+    (
+        resource { $( #[doc = $field_doc:literal] $field:ident : $field_type:ident, )+ }
+        values { $(
+            #[doc = $set_doc:literal]
+            $set:ident { $( $variant:ident = $text:literal ),+ $(,)? }
+        )+ }
+        kinds { $(
+            #[doc = $kind_doc:literal]
+            $class:ident $kind:ident = $name:literal { $($dimensions:tt)* }
+        )+ }
+    ) => {
+        $( catalogue!(@set $set_doc $set { $( $variant = $text ),+ }); )+
+
+        /// One of the nine counter kinds.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Kind { $( #[doc = $kind_doc] $kind, )+ }
+
+        impl Kind {
+            /// Every kind, in the order of the table.
+            pub const ALL: &'static [Kind] = &[ $( Kind::$kind ),+ ];
+        }
+
+        /// The description of every kind, indexed by `Kind as usize`.
+        pub static KINDS: [super::KindSpec; Kind::ALL.len()] = [ $( super::KindSpec {
+            kind: Kind::$kind,
+            name: $name,
+            summary: $kind_doc.trim_ascii_start(),
+            keys: catalogue!(@keys $class { $($dimensions)* }),
+            dimensions: catalogue!(@dimensions $class { $($dimensions)* }),
+        } ),+ ];
+
+        /// The names of the kinds, in the same order.
+        pub static NAMES: &[&str] = &[ $( $name ),+ ];
+
+        /// The listed fields of the resource block.
+        pub static RESOURCE: &[super::DimensionSpec] = &[ $( super::DimensionSpec {
+            key: stringify!($field),
+            summary: $field_doc.trim_ascii_start(),
+            domain: super::Domain::Listed($field_type::TEXTS),
+        } ),+ ];
+
+        /// The keys of the resource block, sorted.
+        pub static RESOURCE_KEYS: &[&str] = &["agent_version", $( stringify!($field) ),+];
+
+        $( catalogue!(@event $class $kind_doc $kind { $($dimensions)* }); )+
+    };
+
+    (@set $doc:literal $set:ident { $( $variant:ident = $text:literal ),+ }) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $set { $( #[doc = concat!("`", $text, "`")] $variant, )+ }
+
+        impl $set {
+            /// Every value, in the order of the table.
+            pub const ALL: &'static [$set] = &[ $( $set::$variant ),+ ];
+            /// The texts of the values, in the same order.
+            pub const TEXTS: &'static [&'static str] = &[ $( $text ),+ ];
+            /// What the set says.
+            pub const SUMMARY: &'static str = $doc.trim_ascii_start();
+
+            /// The text as it stands in a package.
+            pub const fn text(self) -> &'static str {
+                Self::TEXTS[self as usize]
+            }
+
+            /// The value with exactly this text.
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::TEXTS.iter().position(|known| *known == text).map(|at| Self::ALL[at])
+            }
+        }
+
+        impl std::fmt::Display for $set {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str(self.text())
+            }
+        }
+    };
+
+    (@keys closed { $( $key:ident : $set:ident, )* }) => { &[ $( stringify!($key) ),* ] };
+    (@keys open { $( #[doc = $doc:literal] $key:ident : $max:literal, )+ }) => {
+        &[ $( stringify!($key) ),+ ]
+    };
+
+    (@dimensions closed { $( $key:ident : $set:ident, )* }) => {
+        &[ $( super::DimensionSpec {
+            key: stringify!($key),
+            summary: $set::SUMMARY,
+            domain: super::Domain::Listed($set::TEXTS),
+        } ),* ]
+    };
+    (@dimensions open { $( #[doc = $doc:literal] $key:ident : $max:literal, )+ }) => {
+        &[ $( super::DimensionSpec {
+            key: stringify!($key),
+            summary: $doc.trim_ascii_start(),
+            domain: super::Domain::Identifier { max_chars: $max },
+        } ),+ ]
+    };
+
+    (@event closed $doc:literal $kind:ident { $( $key:ident : $set:ident, )* }) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $kind { $( #[doc = concat!("The `", stringify!($key), "` dimension.")] pub $key: $set, )* }
+
+        impl super::Event for $kind {
+            const KIND: Kind = Kind::$kind;
+
+            #[inline]
+            fn index(&self) -> u32 {
+                let index = 0;
+                $( let index = index * super::cell::radix($set::TEXTS) + self.$key as u32; )*
+                index
+            }
+        }
+
+        impl From<$kind> for super::Cell {
+            #[inline]
+            fn from(event: $kind) -> Self {
+                super::Cell::of(&event)
+            }
+        }
+    };
+    (@event open $doc:literal $kind:ident $dimensions:tt) => {};
+}
+
+pub(super) use catalogue;

@@ -1,0 +1,84 @@
+//! Whether a model ran on this machine or network, or elsewhere.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::normalise_given;
+use crate::catalogue::{Locality, ProviderFamily};
+
+#[cfg(test)]
+mod tests;
+
+/// Ends of host names that always mean this machine: the name reserved for it, and those by which
+/// containers and virtual machines reach their host.
+const LOCAL_SUFFIXES: [&str; 4] = [
+    ".localhost",
+    ".docker.internal",
+    ".containers.internal",
+    ".lima.internal",
+];
+
+/// The locality of a model behind `host`, served by a provider of this family.
+///
+/// `host` is the host part of the base address, without scheme and port; an IPv6 address may have
+/// its brackets and a zone, a name its trailing dot. A host on this machine or network is local
+/// whoever the provider is. Any other host proves nothing, for local servers are published under
+/// public names too, so the provider's family decides.
+pub fn of(host: Option<&str>, provider: ProviderFamily) -> Locality {
+    if is_local(&normalise_given(host)) {
+        return Locality::Local;
+    }
+    match provider {
+        ProviderFamily::Local => Locality::Local,
+        ProviderFamily::Aggregator | ProviderFamily::Direct => Locality::Remote,
+        ProviderFamily::Custom | ProviderFamily::Unknown => Locality::Unknown,
+    }
+}
+
+fn is_local(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    match address(host) {
+        Some(IpAddr::V4(address)) => is_local_v4(address),
+        Some(IpAddr::V6(address)) => is_local_v6(address),
+        None => host == "localhost" || LOCAL_SUFFIXES.iter().any(|suffix| host.ends_with(suffix)),
+    }
+}
+
+fn address(host: &str) -> Option<IpAddr> {
+    if let Ok(address) = host.parse::<Ipv4Addr>() {
+        return Some(IpAddr::V4(address));
+    }
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    // A zone names an interface of this machine and says nothing about the address.
+    let (address, _zone) = host.split_once('%').unwrap_or((host, ""));
+    address.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
+}
+
+fn is_local_v4(address: Ipv4Addr) -> bool {
+    address.is_loopback()
+        || address.is_unspecified()
+        || address.is_private()
+        || address.is_link_local()
+        || is_carrier_shared(address)
+}
+
+/// Whether the address is in 100.64.0.0/10, where overlay networks such as Tailscale number the
+/// machines of one person or team.
+fn is_carrier_shared(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    first == 100 && (64..128).contains(&second)
+}
+
+fn is_local_v6(address: Ipv6Addr) -> bool {
+    match address.to_ipv4_mapped() {
+        Some(mapped) => is_local_v4(mapped),
+        None => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+        }
+    }
+}

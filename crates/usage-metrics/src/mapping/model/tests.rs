@@ -1,0 +1,121 @@
+//! Every row of the model tables, and the edges between them.
+
+use super::*;
+
+fn named(model: &str) -> ModelFamily {
+    family(None, Some(model), None)
+}
+
+#[test]
+fn a_family_is_found_in_the_words_of_the_name() {
+    let rows = [
+        ("gpt4", ModelFamily::Gpt),
+        ("o10", ModelFamily::O1),
+        ("gpt-oss:120b", ModelFamily::Gpt),
+        ("meta-llama/Llama-3.3", ModelFamily::Llama),
+        ("nvidia/llama-3.1-nemotron-70b", ModelFamily::Llama),
+        ("deepseek-r1-distill-llama-70b", ModelFamily::Deepseek),
+        ("amazon.nova-pro", ModelFamily::Nova),
+        ("us.anthropic.claude-3", ModelFamily::Claude),
+        ("stepfun/step3", ModelFamily::Step),
+        ("gemma2:9b", ModelFamily::Gemma),
+        ("Qwen/Qwen3-Coder", ModelFamily::Qwen),
+        ("o3", ModelFamily::O3),
+        ("openai/o4-mini", ModelFamily::O4),
+        ("moonshotai/kimi_k2", ModelFamily::Kimi),
+        (" GLM-4.6 ", ModelFamily::Glm),
+        ("my_minimax", ModelFamily::Minimax),
+    ];
+    for (model, expected) in rows {
+        assert_eq!(named(model), expected, "{model}");
+    }
+}
+
+#[test]
+fn part_of_a_word_is_no_family() {
+    let unknown = [
+        "chatgpt-4o-latest",
+        "codellama-7b",
+        "mixtral-8x7b",
+        "ministral-8b",
+        "qwq-32b",
+        "chatglm3",
+        "claudex",
+        "phi-4",
+        "claude@1",
+        "nova+x",
+        "unknown",
+        "unknown-model",
+        "gptö",
+        "gpt\u{664}",
+        "öö",
+        "",
+        "-/_.:",
+    ];
+    for model in unknown {
+        assert_eq!(named(model), ModelFamily::Unknown, "{model}");
+    }
+}
+
+#[test]
+fn every_family_is_found_by_its_own_name() {
+    for expected in ModelFamily::ALL {
+        let name = expected.text();
+        for model in [
+            name.to_owned(),
+            format!("x/{name}"),
+            format!("x.{name}-y"),
+            name.to_uppercase(),
+        ] {
+            assert_eq!(named(&model), *expected, "{model}");
+        }
+    }
+}
+
+#[test]
+fn no_family_name_has_a_separator_in_it() {
+    for name in ModelFamily::TEXTS {
+        assert!(!name.contains(SEPARATORS), "{name}");
+    }
+}
+
+#[test]
+fn a_declared_family_wins_unless_it_says_nothing() {
+    assert_eq!(
+        family(Some(" Grok "), Some("gpt-4"), None),
+        ModelFamily::Grok
+    );
+    for silent in [None, Some(""), Some("unknown"), Some("phi")] {
+        assert_eq!(
+            family(silent, Some("gpt-4"), None),
+            ModelFamily::Gpt,
+            "{silent:?}"
+        );
+    }
+}
+
+#[test]
+fn the_requested_model_is_searched_only_when_the_response_named_none() {
+    assert_eq!(
+        family(None, Some("claude-3"), Some("gpt-4")),
+        ModelFamily::Claude
+    );
+    assert_eq!(family(None, None, Some("gpt-4")), ModelFamily::Gpt);
+    assert_eq!(family(None, Some(" "), Some("gpt-4")), ModelFamily::Gpt);
+    assert_eq!(
+        family(None, Some("phi-4"), Some("gpt-4")),
+        ModelFamily::Unknown
+    );
+    assert_eq!(family(None, None, None), ModelFamily::Unknown);
+}
+
+#[test]
+fn an_outcome_that_is_not_listed_has_failed() {
+    for expected in ModelCallOutcome::ALL {
+        assert_eq!(outcome(expected.text()), *expected);
+    }
+    assert_eq!(outcome(" SUCCESS "), ModelCallOutcome::Success);
+    for raw in ["", "ok", "unknown", "timed_out"] {
+        assert_eq!(outcome(raw), ModelCallOutcome::Failed, "{raw:?}");
+    }
+}

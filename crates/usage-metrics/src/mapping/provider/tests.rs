@@ -1,0 +1,127 @@
+//! Every row of the provider tables, and the edges between them.
+
+use std::collections::HashSet;
+
+use super::*;
+
+#[test]
+fn a_provider_goes_by_its_name_and_aliases() {
+    let rows = [
+        ("mlx", ProviderFamily::Local),
+        ("ollama", ProviderFamily::Local),
+        ("lmstudio", ProviderFamily::Local),
+        ("LM_Studio", ProviderFamily::Local),
+        ("local", ProviderFamily::Local),
+        ("llama.cpp", ProviderFamily::Local),
+        ("vllm", ProviderFamily::Local),
+        ("copilot-acp", ProviderFamily::Aggregator),
+        ("copilot_acp", ProviderFamily::Aggregator),
+        ("github-copilot", ProviderFamily::Aggregator),
+        ("moa", ProviderFamily::Aggregator),
+        ("nous", ProviderFamily::Aggregator),
+        ("openrouter", ProviderFamily::Aggregator),
+        ("together", ProviderFamily::Aggregator),
+        ("huggingface", ProviderFamily::Aggregator),
+        ("kilocode", ProviderFamily::Aggregator),
+        ("opencode-zen", ProviderFamily::Aggregator),
+        ("vercel", ProviderFamily::Aggregator),
+        ("openai", ProviderFamily::Direct),
+        (" Anthropic ", ProviderFamily::Direct),
+        ("gemini", ProviderFamily::Direct),
+        ("xai", ProviderFamily::Direct),
+        ("mistral", ProviderFamily::Direct),
+        ("deepseek", ProviderFamily::Direct),
+        ("kimi_for_coding", ProviderFamily::Direct),
+        ("z.ai", ProviderFamily::Direct),
+        ("qwen", ProviderFamily::Direct),
+        ("minimax", ProviderFamily::Direct),
+        ("nvidia", ProviderFamily::Direct),
+        ("bedrock", ProviderFamily::Direct),
+        ("azure", ProviderFamily::Direct),
+        ("vertex", ProviderFamily::Direct),
+        ("groq", ProviderFamily::Direct),
+        ("cerebras", ProviderFamily::Direct),
+        ("fireworks", ProviderFamily::Direct),
+        ("cohere", ProviderFamily::Direct),
+        ("perplexity", ProviderFamily::Direct),
+        ("xiaomi", ProviderFamily::Direct),
+        ("stepfun", ProviderFamily::Direct),
+        ("ollama-cloud", ProviderFamily::Direct),
+    ];
+    for (provider, expected) in rows {
+        assert_eq!(family(Some(provider)), expected, "{provider}");
+    }
+}
+
+#[test]
+fn whatever_is_called_custom_is_custom() {
+    for provider in [
+        "custom",
+        "Custom",
+        "custom-ollama",
+        "custom_home",
+        "custom:ollama",
+        "custom:",
+        "custom-",
+    ] {
+        assert_eq!(family(Some(provider)), ProviderFamily::Custom, "{provider}");
+    }
+    assert_eq!(family(Some("openai-compatible")), ProviderFamily::Custom);
+}
+
+#[test]
+fn a_provider_that_is_missing_or_not_in_the_table_is_unknown() {
+    assert_eq!(family(None), ProviderFamily::Unknown);
+    for provider in [
+        "",
+        " ",
+        "acme",
+        "customer",
+        "custom.x",
+        "unknown",
+        "openai/gpt",
+        "ollama2",
+    ] {
+        assert_eq!(
+            family(Some(provider)),
+            ProviderFamily::Unknown,
+            "{provider:?}"
+        );
+    }
+}
+
+#[test]
+fn every_name_in_the_table_leads_to_its_own_row() {
+    for known in PROVIDERS {
+        for name in [known.name].iter().chain(known.aliases) {
+            assert_eq!(family(Some(name)), known.family, "{name}");
+            assert_eq!(
+                family(Some(&name.replace('-', "_"))),
+                known.family,
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn names_in_the_table_are_normalised_and_stand_there_once() {
+    let mut seen = HashSet::new();
+    for name in PROVIDERS.iter().flat_map(|known| {
+        [known.name]
+            .into_iter()
+            .chain(known.aliases.iter().copied())
+    }) {
+        assert_eq!(with_hyphens(normalise_given(Some(name))), name);
+        assert!(!name.is_empty());
+        assert!(seen.insert(name), "{name} stands there twice");
+    }
+}
+
+#[test]
+fn the_table_is_sorted() {
+    assert!(PROVIDERS.is_sorted_by(|one, next| one.name < next.name));
+    for known in PROVIDERS {
+        assert!(known.aliases.is_sorted(), "{}", known.name);
+    }
+}

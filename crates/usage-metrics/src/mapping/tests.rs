@@ -1,0 +1,191 @@
+//! Laws that hold for every word, whatever it is mapped to.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::catalogue::{ExecutionSurface, InstallMethod, ProviderFamily};
+
+/// What every function that takes a word makes of it, in a form that can be compared.
+fn everything(word: &str) -> String {
+    let given = Some(word);
+    let facts = |completed| task::EndFacts {
+        exit_reason: given,
+        completed,
+        ..Default::default()
+    };
+    let values: [&dyn std::fmt::Debug; 20] = [
+        &resource::os_family(word),
+        &resource::architecture(word),
+        &resource::install_method(word),
+        &route::model(given, None),
+        &route::provider(None, given),
+        &route::counts(given, "success"),
+        &route::counts(Some("auxiliary:title"), word),
+        &model::family(given, None, None),
+        &model::family(None, given, None),
+        &model::outcome(word),
+        &provider::family(given),
+        &locality::of(given, ProviderFamily::Direct),
+        &task::surface(given, None),
+        &task::entrypoint(given, task::Parent::Absent, ExecutionSurface::Cli),
+        &task::Ending::from_facts(&facts(false)),
+        &task::Ending::from_facts(&facts(true)),
+        &tool::category(given),
+        &(tool::outcome(given), tool::approval(given)),
+        &skill::action(word),
+        &(
+            skill::state_change(word, "active"),
+            skill::state_change("active", word),
+        ),
+    ];
+    values.map(|value| format!("{value:?}")).join("\n")
+}
+
+/// Words that are near the ones in the lists, and words that are not.
+fn word() -> impl Strategy<Value = String> {
+    let near = proptest::sample::select(vec![
+        "darwin",
+        "x86-64",
+        "armv7l",
+        "nix",
+        "auxiliary:",
+        "primary",
+        "gpt-4o",
+        "o10",
+        "cancelled",
+        "custom:",
+        "ollama",
+        "openrouter",
+        "localhost",
+        "127.0.0.1",
+        "[fe80::1%eth0]",
+        "::1",
+        "api_server",
+        "cron",
+        "slack",
+        "background",
+        "timeout",
+        "max_iterations",
+        "approval",
+        "denied",
+        "guardrail",
+        "system_aborted",
+        "unknown",
+        "mcp",
+        "todo",
+        "ok",
+        "smart_approve",
+        "patch",
+        "archived",
+        "stale",
+        "active",
+    ]);
+    prop_oneof![
+        "[ -~]{0,40}",
+        ".{0,20}",
+        (near.clone(), "[-_./:a-z0-9]{0,3}").prop_map(|(word, tail)| format!("{word}{tail}")),
+        (near, "[ -~]{0,3}").prop_map(|(word, head)| format!("{head}{word}")),
+    ]
+}
+
+/// Paths made of the directory names that mean something, and of others.
+fn path() -> impl Strategy<Value = String> {
+    let roots = [
+        "",
+        "/",
+        "/usr/bin",
+        "/usr/lib",
+        "/opt/homebrew",
+        "/nix/store",
+        "/home/ann",
+    ];
+    let names = [
+        "bin",
+        "Cellar",
+        "target",
+        "debug",
+        "release",
+        "venv",
+        "venvs",
+        "site-packages",
+        "dist-packages",
+        "home-manager",
+        ".nix-profile",
+        "agent",
+        "..",
+        "",
+    ];
+    let names = proptest::collection::vec(
+        proptest::sample::select(names.to_vec()).prop_map(str::to_owned),
+        0..6,
+    );
+    (
+        proptest::sample::select(roots.to_vec()).prop_map(str::to_owned),
+        names,
+    )
+        .prop_map(|(root, names)| format!("{root}/{}", names.join("/")))
+}
+
+proptest! {
+    #[test]
+    fn space_around_a_word_and_its_case_mean_nothing(word in word()) {
+        let dressed = format!(" \t{}\n", word.to_ascii_uppercase());
+        prop_assert_eq!(everything(&dressed), everything(&word));
+    }
+
+    #[test]
+    fn a_missing_word_and_an_empty_one_are_the_same(space in "[ \t\n]{0,3}") {
+        let space = Some(space.as_str());
+        prop_assert_eq!(provider::family(space), provider::family(None));
+        prop_assert_eq!(task::surface(space, None), task::surface(None, None));
+        prop_assert_eq!(tool::category(space), tool::category(None));
+        prop_assert_eq!(tool::outcome(space), tool::outcome(None));
+        prop_assert_eq!(tool::approval(space), tool::approval(None));
+        prop_assert_eq!(route::counts(space, ""), route::counts(None, ""));
+        prop_assert_eq!(
+            locality::of(space, ProviderFamily::Custom),
+            locality::of(None, ProviderFamily::Custom)
+        );
+    }
+
+    #[test]
+    fn a_version_always_fits_the_package(raw in ".{0,80}") {
+        let version = resource::version(&raw);
+        prop_assert!((1..=64).contains(&version.chars().count()));
+    }
+
+    #[test]
+    fn a_container_changes_only_what_the_place_does_not_prove(path in path()) {
+        let outside = resource::InstallFacts {
+            executable: Some(Path::new(&path)),
+            ..Default::default()
+        };
+        let inside = resource::InstallFacts { in_container: true, ..outside };
+        let expected = match resource::detect_install_method(&outside) {
+            InstallMethod::Apt | InstallMethod::Unknown => InstallMethod::Docker,
+            proved => proved,
+        };
+        prop_assert_eq!(resource::detect_install_method(&inside), expected);
+    }
+}
+
+#[test]
+fn normalising_copies_only_what_it_changes() {
+    assert!(matches!(normalise("  gpt-4o \n"), Cow::Borrowed("gpt-4o")));
+    assert!(matches!(normalise(""), Cow::Borrowed("")));
+    assert_eq!(
+        normalise(" GPT-4o "),
+        Cow::<str>::Owned("gpt-4o".to_owned())
+    );
+    assert_eq!(normalise("\u{a0}ÄÖ\u{3000}"), "äö");
+}
+
+#[test]
+fn the_first_word_given_is_the_first_that_says_anything() {
+    assert_eq!(first_given(Some(" a "), Some("b")), "a");
+    assert_eq!(first_given(Some("  "), Some("b ")), "b");
+    assert_eq!(first_given(None, Some("b")), "b");
+    assert_eq!(first_given(None, None), "");
+}

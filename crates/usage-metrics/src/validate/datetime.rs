@@ -1,0 +1,200 @@
+//! RFC 3339 date-times: whether a text is one, and how two of them compare.
+
+/// A moment on the UTC time line, as exact as its text was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// Seconds since 1970-01-01T00:00:00Z; a leap second counts as the second after it.
+    pub seconds: i64,
+    /// Digits of the fraction, trailing zeros removed.
+    pub fraction: String,
+}
+
+/// Seconds of a day.
+pub const DAY_SECONDS: i64 = 86_400;
+
+struct Parts<'a> {
+    year: u32,
+    month: u32,
+    day: u32,
+    hour: u32,
+    minute: u32,
+    second: u32,
+    fraction: &'a str,
+    offset_minutes: i64,
+}
+
+/// Whether the text is a date-time of RFC 3339.
+///
+/// Lower-case `t` and `z`, `-00:00`, any number of fraction digits, the year 0000 and a leap second
+/// (second 60 where it is 23:59 in UTC) are; a missing offset, `+0000`, a space, 24:00 and days
+/// that do not exist are not.
+pub fn is_date_time(text: &str) -> bool {
+    parts(text).is_some()
+}
+
+/// The moment a date-time names; nothing if the text is none.
+pub fn parse_moment(text: &str) -> Option<Moment> {
+    let parts = parts(text)?;
+    let clock =
+        i64::from(parts.hour) * 3600 + i64::from(parts.minute) * 60 + i64::from(parts.second);
+    Some(Moment {
+        seconds: days_since_epoch(&parts)? * DAY_SECONDS + clock - parts.offset_minutes * 60,
+        fraction: parts.fraction.trim_end_matches('0').to_owned(),
+    })
+}
+
+fn days_since_epoch(parts: &Parts<'_>) -> Option<i64> {
+    let month = time::Month::try_from(u8::try_from(parts.month).ok()?).ok()?;
+    let year = i32::try_from(parts.year).ok()?;
+    let date = time::Date::from_calendar_date(year, month, u8::try_from(parts.day).ok()?).ok()?;
+    let epoch = time::OffsetDateTime::UNIX_EPOCH.to_julian_day();
+    Some(i64::from(date.to_julian_day() - epoch))
+}
+
+fn parts(text: &str) -> Option<Parts<'_>> {
+    let bytes = text.as_bytes();
+    let year = digits(bytes, 0, 4)?;
+    let month = digits(bytes, 5, 2)?;
+    let day = digits(bytes, 8, 2)?;
+    let hour = digits(bytes, 11, 2)?;
+    let minute = digits(bytes, 14, 2)?;
+    let second = digits(bytes, 17, 2)?;
+    let punctuation = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    if punctuation.iter().any(|(at, byte)| bytes[*at] != *byte)
+        || !matches!(bytes[10], b'T' | b't')
+        || !(1..=12).contains(&month)
+        || !(1..=days_in_month(year, month)).contains(&day)
+        || hour > 23
+        || minute > 59
+        || second > 60
+    {
+        return None;
+    }
+    let (fraction, offset) = split_fraction(text.get(19..)?)?;
+    let offset_minutes = parse_offset(offset)?;
+    if second == 60 {
+        let utc = i64::from(hour * 60 + minute) - offset_minutes;
+        if utc.rem_euclid(24 * 60) != 24 * 60 - 1 {
+            return None;
+        }
+    }
+    Some(Parts {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        fraction,
+        offset_minutes,
+    })
+}
+
+/// Splits `.123Z` into `123` and `Z`; a point needs digits behind it.
+fn split_fraction(rest: &str) -> Option<(&str, &str)> {
+    let Some(after) = rest.strip_prefix('.') else {
+        return Some(("", rest));
+    };
+    let end = after.bytes().position(|byte| !byte.is_ascii_digit())?;
+    (end > 0).then(|| after.split_at(end))
+}
+
+fn parse_offset(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    let sign = match (bytes.first()?, bytes.len()) {
+        (b'Z' | b'z', 1) => return Some(0),
+        (b'+', 6) => 1,
+        (b'-', 6) => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = (digits(bytes, 1, 2)?, digits(bytes, 4, 2)?);
+    let legal = bytes[3] == b':' && hours <= 23 && minutes <= 59;
+    legal.then(|| sign * i64::from(hours * 60 + minutes))
+}
+
+fn digits(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
+    bytes
+        .get(at..at + count)?
+        .iter()
+        .try_fold(0, |number, byte| {
+            byte.is_ascii_digit()
+                .then(|| number * 10 + u32::from(byte - b'0'))
+        })
+}
+
+fn days_in_month(year: u32, month: u32) -> u32 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn date_times_of_rfc_3339_are_accepted() {
+        for text in [
+            "2026-07-28T00:00:00Z",
+            "2026-07-28t00:00:00z",
+            "2026-07-28T23:59:59.123456789012+05:30",
+            "2026-07-28T00:00:00-00:00",
+            "2024-02-29T00:00:00Z",
+            "2000-02-29T00:00:00Z",
+            "0000-01-01T00:00:00Z",
+            "9999-12-31T23:59:59+23:59",
+            "1998-12-31T23:59:60Z",
+            "1998-12-31T15:59:60.5-08:00",
+        ] {
+            assert!(is_date_time(text), "{text}");
+            assert!(parse_moment(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for text in [
+            "",
+            "2026-07-28",
+            "2026-07-28T00:00:00",
+            "2026-07-28T00:00:00+0000",
+            "2026-07-28 00:00:00Z",
+            "2026-07-28T24:00:00Z",
+            "2026-02-30T00:00:00Z",
+            "1900-02-29T00:00:00Z",
+            "2026-07-28T00:00Z",
+            "2026-07-28T00:00:00.Z",
+            "2026-07-28T00:00:00.5",
+            "2026-07-28T00:00:00Z\n",
+            "2026-07-28T00:00:00Zulu",
+            "2026-07-28T12:00:60Z",
+            "2026-07-28T23:59:60+00:30",
+            "2026-07-28T00:00:00+24:00",
+            "2026-07-28T00:00:00+00:60",
+            "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "2026-01-00T00:00:00Z",
+            "202\u{ff16}-07-28T00:00:00Z",
+            "2026-07-28T00:00:0\u{ff10}Z",
+            "+026-07-28T00:00:00Z",
+        ] {
+            assert!(!is_date_time(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_compare_on_the_utc_time_line() {
+        let moment = |text| parse_moment(text).unwrap();
+        assert_eq!(moment("1970-01-01T00:00:00Z").seconds, 0);
+        assert_eq!(
+            moment("2026-07-28T02:00:00+02:00"),
+            moment("2026-07-28T00:00:00.000Z")
+        );
+        assert!(moment("2026-07-28T00:00:00.5Z") > moment("2026-07-28T00:00:00Z"));
+        assert!(moment("2026-07-28T00:00:00.50001Z") > moment("2026-07-28T00:00:00.5Z"));
+        assert!(moment("0000-01-01T00:00:00Z").seconds < 0);
+    }
+}

@@ -1,0 +1,228 @@
+//! Collects what is wrong, bounded, and finds the lines and columns at the end in one sweep.
+
+use std::borrow::Cow;
+
+use super::scan::{Malformed, Why};
+use super::violation::{Allowed, Problem, Violation};
+use super::{MAX_DEPTH, Verdict};
+
+/// A place in the document, as steps from the root. Lives on the stack of the judge.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step<'p> {
+    Root,
+    Key(&'p str),
+    Index(u64),
+}
+
+impl<'p> Path<'p> {
+    pub(super) const ROOT: Path<'static> = Path {
+        parent: None,
+        step: Step::Root,
+    };
+
+    pub(super) fn key(&'p self, key: &'p str) -> Path<'p> {
+        Path {
+            parent: Some(self),
+            step: Step::Key(key),
+        }
+    }
+
+    pub(super) fn index(&'p self, index: u64) -> Path<'p> {
+        Path {
+            parent: Some(self),
+            step: Step::Index(index),
+        }
+    }
+
+    /// The JSON pointer (RFC 6901).
+    fn pointer(&self) -> String {
+        let mut pointer = self.parent.map(Path::pointer).unwrap_or_default();
+        match self.step {
+            Step::Root => {}
+            Step::Index(index) => pointer.push_str(&["/", &index.to_string()].concat()),
+            Step::Key(key) => {
+                pointer.push('/');
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            }
+        }
+        pointer
+    }
+}
+
+/// One thing found, before its line is known.
+pub(super) struct Finding<'p> {
+    pub(super) code: Problem,
+    pub(super) path: &'p Path<'p>,
+    pub(super) offset: usize,
+    pub(super) found: String,
+    pub(super) allowed: Allowed,
+    pub(super) nearest: Option<Cow<'static, str>>,
+}
+
+/// All that was found so far.
+#[derive(Debug)]
+pub(super) struct Findings {
+    kept: Vec<Violation>,
+    total: u64,
+    limit: usize,
+}
+
+impl Findings {
+    pub(super) fn new(limit: usize) -> Self {
+        Findings {
+            kept: Vec::new(),
+            total: 0,
+            limit,
+        }
+    }
+
+    /// Whether another finding would still be described.
+    pub(super) fn describes_more(&self) -> bool {
+        self.kept.len() < self.limit
+    }
+
+    /// Counts a finding that nobody will read in full.
+    pub(super) fn count_only(&mut self) {
+        self.total += 1;
+    }
+
+    pub(super) fn report(&mut self, finding: Finding<'_>) {
+        self.total += 1;
+        self.kept.push(Violation {
+            code: finding.code,
+            pointer: finding.path.pointer(),
+            line: 0,
+            column: 0,
+            offset: finding.offset,
+            found: finding.found,
+            allowed: finding.allowed,
+            nearest: finding.nearest,
+        });
+    }
+
+    pub(super) fn encoding(&mut self, offset: usize, byte: Option<u8>) {
+        let found = match byte {
+            Some(byte) => format!("byte 0x{byte:02x} is not UTF-8 here"),
+            None => "the UTF-8 text breaks off".to_owned(),
+        };
+        let allowed = Allowed::Rule("UTF-8 text without a byte order mark");
+        self.unplaced(Problem::Encoding, offset, found, allowed);
+    }
+
+    pub(super) fn byte_order_mark(&mut self) {
+        let found = "the document begins with a byte order mark".to_owned();
+        let allowed = Allowed::Rule("UTF-8 text without a byte order mark");
+        self.unplaced(Problem::Encoding, 0, found, allowed);
+    }
+
+    pub(super) fn malformed(&mut self, text: &str, malformed: Malformed) {
+        let next = text
+            .get(malformed.offset..)
+            .and_then(|rest| rest.chars().next());
+        let here = match next {
+            Some(next) => format!("`{}`", next.escape_debug()),
+            None => "the end of the document".to_owned(),
+        };
+        let (found, allowed) = match malformed.why {
+            Why::EndOfInput if text.trim().is_empty() => {
+                ("the document is empty".to_owned(), "one JSON object")
+            }
+            Why::EndOfInput => ("the document breaks off".to_owned(), "complete JSON"),
+            Why::Expected(what) => (format!("{here} stands where {what} belongs"), what),
+            Why::ControlCharacter => (
+                format!("control character {here} in a string"),
+                "control characters as escapes",
+            ),
+            Why::BadEscape => (
+                "a backslash without a known escape".to_owned(),
+                r#"\" \\ \/ \b \f \n \r \t and \u with four hex digits"#,
+            ),
+            Why::LoneSurrogate => (
+                "half of a surrogate pair".to_owned(),
+                "surrogate escapes in pairs, high then low",
+            ),
+            Why::BadNumber => (format!("{here} in a number"), "numbers as JSON writes them"),
+            Why::TooDeep => (
+                format!("more than {MAX_DEPTH} levels of nesting"),
+                "four levels at most",
+            ),
+            Why::TrailingBytes => (
+                format!("{here} after the end of the document"),
+                "white space only",
+            ),
+        };
+        self.unplaced(
+            Problem::Syntax,
+            malformed.offset,
+            found,
+            Allowed::Rule(allowed),
+        );
+    }
+
+    fn unplaced(&mut self, code: Problem, offset: usize, found: String, allowed: Allowed) {
+        let path = &Path::ROOT;
+        self.report(Finding {
+            code,
+            path,
+            offset,
+            found,
+            allowed,
+            nearest: None,
+        });
+    }
+
+    /// Orders the findings by place and tells their lines and columns.
+    pub(super) fn into_verdict(self, text: &str, entries: u64) -> Verdict {
+        let mut violations = self.kept;
+        violations.sort_by_key(|violation| violation.offset);
+        let mut places = Places::new(text);
+        for violation in &mut violations {
+            (violation.line, violation.column) = places.advance(violation.offset);
+        }
+        Verdict {
+            violations,
+            total: self.total,
+            entries,
+        }
+    }
+}
+
+/// Turns ascending byte offsets into lines and columns, reading the text once.
+#[derive(Debug)]
+pub(crate) struct Places<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+    column: usize,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Places {
+            text,
+            at: 0,
+            line: 1,
+            column: 1,
+        }
+    }
+
+    /// Line and column, from 1, of an offset not before the last one asked for.
+    pub(crate) fn advance(&mut self, offset: usize) -> (usize, usize) {
+        let passed = self.text.get(self.at..offset).unwrap_or_default();
+        match passed.rfind('\n') {
+            Some(newline) => {
+                self.line += passed.bytes().filter(|byte| *byte == b'\n').count();
+                self.column = 1 + passed[newline + 1..].chars().count();
+            }
+            None => self.column += passed.chars().count(),
+        }
+        self.at = offset.max(self.at);
+        (self.line, self.column)
+    }
+}

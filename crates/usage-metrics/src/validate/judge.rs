@@ -1,0 +1,419 @@
+//! The judge: every rule of the specification, and a precise word on each breach.
+
+use std::borrow::Cow;
+
+use super::datetime::is_date_time;
+use super::fast;
+use super::findings::{Finding, Findings, Path};
+use super::number::{Count, count};
+use super::scan::{Malformed, Scanner, Shape};
+use super::violation::{Allowed, Problem, excerpt, shorten};
+use super::{is_uuid, nearest};
+use crate::catalogue::{
+    COUNTER_TYPE, Domain, Kind, MAX_VERSION_CHARS, NAMES, RESOURCE, RESOURCE_KEYS, SCHEMA_VERSION,
+    is_identifier,
+};
+
+/// The fields of a package, sorted.
+pub(crate) const PACKAGE_KEYS: &[&str] = &[
+    "generated_at",
+    "install_id",
+    "metrics",
+    "package_id",
+    "period_end",
+    "period_start",
+    "resource",
+    "schema_version",
+];
+
+/// The fields of a metric entry, sorted.
+pub(crate) const ENTRY_KEYS: &[&str] = &["dimensions", "name", "type", "value"];
+
+const UUID_RULE: &str =
+    "a UUID in lower-case hex, 8-4-4-4-12, version digit 1 to 5, variant digit 8, 9, a or b";
+const DATE_TIME_RULE: &str = "an RFC 3339 date-time such as 2026-07-28T00:00:00Z";
+const MODEL_RULE: &str = "1 to 256 characters: a lower-case letter or digit, then lower-case \
+                          letters, digits and . _ : / @ + -";
+const PROVIDER_RULE: &str = "1 to 64 characters: a lower-case letter or digit, then lower-case \
+                             letters, digits and . _ : / @ + -";
+
+/// Whether entries may take the fast path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    Fast,
+    Careful,
+}
+
+/// Reads a document and notes what is wrong with it.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    scan: Scanner<'a>,
+    findings: Findings,
+    entries: u64,
+    pace: Pace,
+}
+
+type Walk = Result<(), Malformed>;
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(text: &'a str, findings: Findings, pace: Pace) -> Self {
+        Judge {
+            scan: Scanner::new(text),
+            findings,
+            entries: 0,
+            pace,
+        }
+    }
+
+    pub(super) fn finish(self) -> (Findings, u64) {
+        (self.findings, self.entries)
+    }
+
+    /// Judges the whole document.
+    pub(super) fn document(&mut self) {
+        let text = self.scan.text();
+        if text.starts_with('\u{feff}') {
+            self.findings.byte_order_mark();
+            self.scan.at = '\u{feff}'.len_utf8();
+        }
+        if let Err(malformed) = self.package() {
+            self.findings.malformed(text, malformed);
+        }
+    }
+
+    fn package(&mut self) -> Walk {
+        self.scan.skip_space();
+        self.object(PACKAGE_KEYS, &Path::ROOT, |judge, key, path| match key {
+            "generated_at" | "period_end" | "period_start" => judge.date_time(path),
+            "install_id" | "package_id" => judge.uuid(path),
+            "metrics" => judge.metrics(path),
+            "resource" => judge.resource(path),
+            _ => judge.constant(path, SCHEMA_VERSION),
+        })?;
+        self.scan.end()
+    }
+
+    fn resource(&mut self, path: &Path<'_>) -> Walk {
+        self.object(RESOURCE_KEYS, path, |judge, key, path| {
+            match RESOURCE.iter().find(|field| field.key == key) {
+                Some(field) => judge.domain(path, field.domain),
+                None => judge.version(path),
+            }
+        })
+    }
+
+    fn metrics(&mut self, path: &Path<'_>) -> Walk {
+        let start = self.scan.at;
+        if self.scan.shape()? != Shape::Array {
+            return self.wrong_type(path, "an array of metric entries");
+        }
+        self.scan.at += 1;
+        let mut index = 0;
+        while self.scan.next_item(index == 0)? {
+            let accepted = match self.pace {
+                Pace::Fast => fast::entry(self.scan.text().as_bytes(), self.scan.at),
+                Pace::Careful => None,
+            };
+            match accepted {
+                Some(end) => self.scan.at = end,
+                None => self.entry(&path.index(index))?,
+            }
+            index += 1;
+        }
+        self.entries += index;
+        if index == 0 {
+            self.report(Problem::Empty, path, start, || {
+                (
+                    "an empty array".to_owned(),
+                    Allowed::Rule("at least 1 entry"),
+                    None,
+                )
+            });
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path<'_>) -> Walk {
+        let mut kind = None;
+        let mut dimensions_at = None;
+        let mut value_at = None;
+        self.object(ENTRY_KEYS, path, |judge, key, path| match key {
+            // What these may hold depends on the name, which may stand behind them.
+            "dimensions" => {
+                dimensions_at = Some(judge.scan.at);
+                judge.scan.skip_value(3)
+            }
+            "value" => {
+                value_at = Some(judge.scan.at);
+                judge.scan.skip_value(3)
+            }
+            "name" => judge.text(path, |judge, found, offset| {
+                kind = Kind::parse(found);
+                if kind.is_none() {
+                    judge.not_listed(path, offset, found, NAMES);
+                }
+            }),
+            _ => judge.constant(path, COUNTER_TYPE),
+        })?;
+        let end = self.scan.at;
+        if let Some(at) = value_at {
+            self.scan.at = at;
+            self.value(&path.key("value"), kind)?;
+        }
+        if let Some(at) = dimensions_at {
+            self.scan.at = at;
+            self.dimensions(&path.key("dimensions"), kind)?;
+        }
+        self.scan.at = end;
+        Ok(())
+    }
+
+    fn dimensions(&mut self, path: &Path<'_>, kind: Option<Kind>) -> Walk {
+        let Some(kind) = kind else {
+            // Without a kind only the type can be told.
+            return match self.scan.shape()? {
+                Shape::Object => Ok(()),
+                _ => self.wrong_type(path, "an object"),
+            };
+        };
+        let spec = kind.spec();
+        self.object(spec.keys, path, |judge, key, path| {
+            match spec
+                .dimensions
+                .iter()
+                .find(|dimension| dimension.key == key)
+            {
+                Some(dimension) => judge.domain(path, dimension.domain),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn value(&mut self, path: &Path<'_>, kind: Option<Kind>) -> Walk {
+        let exactly_one = kind == Some(Kind::ClientActive);
+        let rule = if exactly_one {
+            "exactly 1"
+        } else {
+            "an integer of at least 1"
+        };
+        if self.scan.shape()? != Shape::Number {
+            return self.wrong_type(path, rule);
+        }
+        let offset = self.scan.at;
+        let number = self.scan.number()?;
+        let nearest = match count(number) {
+            Count::Integer { one } if one || !exactly_one => return Ok(()),
+            Count::OutOfRange => None,
+            _ => Some("1".into()),
+        };
+        self.report(Problem::BadValue, path, offset, || {
+            (excerpt(number), Allowed::Rule(rule), nearest)
+        });
+        Ok(())
+    }
+
+    fn domain(&mut self, path: &Path<'_>, domain: Domain) -> Walk {
+        self.text(path, |judge, found, offset| match domain {
+            Domain::Listed(texts) => {
+                if !texts.contains(&found) {
+                    judge.not_listed(path, offset, found, texts);
+                }
+            }
+            Domain::Identifier { max_chars } => {
+                if !is_identifier(found, max_chars) {
+                    let rule = if max_chars > 64 {
+                        MODEL_RULE
+                    } else {
+                        PROVIDER_RULE
+                    };
+                    judge.report(Problem::BadIdentifier, path, offset, || {
+                        let nearest = nearest::identifier(found, max_chars);
+                        (quoted(found), Allowed::Rule(rule), nearest)
+                    });
+                }
+            }
+        })
+    }
+
+    fn version(&mut self, path: &Path<'_>) -> Walk {
+        self.text(path, |judge, found, offset| {
+            let chars = found.chars().take(MAX_VERSION_CHARS + 1).count();
+            if !(1..=MAX_VERSION_CHARS).contains(&chars) {
+                judge.report(Problem::BadLength, path, offset, || {
+                    (quoted(found), Allowed::Rule("1 to 64 characters"), None)
+                });
+            }
+        })
+    }
+
+    fn uuid(&mut self, path: &Path<'_>) -> Walk {
+        self.text(path, |judge, found, offset| {
+            if !is_uuid(found) {
+                judge.report(Problem::BadUuid, path, offset, || {
+                    (
+                        quoted(found),
+                        Allowed::Rule(UUID_RULE),
+                        nearest::uuid(found),
+                    )
+                });
+            }
+        })
+    }
+
+    fn date_time(&mut self, path: &Path<'_>) -> Walk {
+        self.text(path, |judge, found, offset| {
+            if !is_date_time(found) {
+                judge.report(Problem::BadDateTime, path, offset, || {
+                    (
+                        quoted(found),
+                        Allowed::Rule(DATE_TIME_RULE),
+                        nearest::date_time(found),
+                    )
+                });
+            }
+        })
+    }
+
+    fn constant(&mut self, path: &Path<'_>, text: &'static str) -> Walk {
+        self.text(path, |judge, found, offset| {
+            if found != text {
+                judge.report(Problem::NotAllowed, path, offset, || {
+                    (
+                        quoted(found),
+                        Allowed::Exactly(text),
+                        nearest::listed(found, &[text]),
+                    )
+                });
+            }
+        })
+    }
+
+    /// Reads the string here and hands it to `check`; reports any other type.
+    fn text(&mut self, path: &Path<'_>, check: impl FnOnce(&mut Self, &str, usize)) -> Walk {
+        if self.scan.shape()? != Shape::String {
+            return self.wrong_type(path, "a string");
+        }
+        let text = self.scan.string()?;
+        check(self, &text.decode(), text.offset);
+        Ok(())
+    }
+
+    /// Walks the object here: `field` is called once for each known key, standing on its value.
+    fn object(
+        &mut self,
+        keys: &'static [&'static str],
+        path: &Path<'_>,
+        mut field: impl FnMut(&mut Self, &'static str, &Path<'_>) -> Walk,
+    ) -> Walk {
+        let start = self.scan.at;
+        if self.scan.shape()? != Shape::Object {
+            return self.wrong_type(path, "an object");
+        }
+        self.scan.at += 1;
+        let mut seen = 0_u32;
+        let mut first = true;
+        while let Some(key) = self.scan.next_key(first)? {
+            first = false;
+            let name = key.decode();
+            let place = path.key(&name);
+            match keys.iter().position(|known| *known == name) {
+                Some(at) if seen & (1 << at) == 0 => {
+                    seen |= 1 << at;
+                    field(self, keys[at], &place)?;
+                    continue;
+                }
+                Some(_) => {
+                    self.report(Problem::DuplicateKey, &place, key.offset, || {
+                        (quoted(&name), Allowed::Rule("each key once"), None)
+                    });
+                }
+                None => self.report(Problem::UnknownField, &place, key.offset, || {
+                    (
+                        quoted(&name),
+                        Allowed::Listed(keys),
+                        nearest::listed(&name, keys),
+                    )
+                }),
+            }
+            // Four levels are the deepest a package goes.
+            self.scan.skip_value(4)?;
+        }
+        for (_, key) in keys
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| seen & (1 << at) == 0)
+        {
+            self.report(Problem::MissingField, path, start, || {
+                (quoted(key), Allowed::Listed(keys), None)
+            });
+        }
+        Ok(())
+    }
+
+    /// Reports a value of another type and steps over it.
+    fn wrong_type(&mut self, path: &Path<'_>, rule: &'static str) -> Walk {
+        let offset = self.scan.at;
+        let shape = self.scan.shape()?;
+        self.scan.skip_value(4)?;
+        let text = self
+            .scan
+            .text()
+            .get(offset..self.scan.at)
+            .unwrap_or_default();
+        self.report(Problem::WrongType, path, offset, || {
+            let found = match shape {
+                Shape::Object => "an object".to_owned(),
+                Shape::Array => "an array".to_owned(),
+                Shape::String | Shape::Number | Shape::Literal => shorten(text),
+            };
+            (found, Allowed::Rule(rule), None)
+        });
+        Ok(())
+    }
+
+    fn not_listed(
+        &mut self,
+        path: &Path<'_>,
+        offset: usize,
+        found: &str,
+        texts: &'static [&'static str],
+    ) {
+        self.report(Problem::NotAllowed, path, offset, || {
+            (
+                quoted(found),
+                Allowed::Listed(texts),
+                nearest::listed(found, texts),
+            )
+        });
+    }
+
+    /// Notes a breach; `say` puts it into words only if somebody will read them.
+    fn report(
+        &mut self,
+        code: Problem,
+        path: &Path<'_>,
+        offset: usize,
+        say: impl FnOnce() -> Words,
+    ) {
+        if self.findings.describes_more() {
+            let (found, allowed, nearest) = say();
+            self.findings.report(Finding {
+                code,
+                path,
+                offset,
+                found,
+                allowed,
+                nearest,
+            });
+        } else {
+            self.findings.count_only();
+        }
+    }
+}
+
+/// What was found, what is allowed, and the nearest allowed value.
+type Words = (String, Allowed, Option<Cow<'static, str>>);
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", excerpt(text))
+}

@@ -1,0 +1,393 @@
+//! A strict JSON scanner over bytes that remembers where things are.
+//!
+//! It knows JSON and nothing of packages. It accepts exactly RFC 8259, refuses lone surrogates
+//! (they cannot be text), never recurses and never allocates while skipping.
+
+use std::borrow::Cow;
+
+/// Deepest nesting that is looked into. A package is four levels deep.
+pub const MAX_DEPTH: u32 = 128;
+
+/// Why the bytes are not JSON, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed {
+    pub(super) offset: usize,
+    pub(super) why: Why,
+}
+
+/// What is wrong with the JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    EndOfInput,
+    Expected(&'static str),
+    ControlCharacter,
+    BadEscape,
+    LoneSurrogate,
+    BadNumber,
+    TooDeep,
+    TrailingBytes,
+}
+
+/// A string as it stands in the input, without its quotes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a> {
+    raw: &'a str,
+    escaped: bool,
+    /// Where the opening quote stands.
+    pub(super) offset: usize,
+}
+
+impl<'a> Text<'a> {
+    /// The text meant, escapes resolved.
+    pub(super) fn decode(&self) -> Cow<'a, str> {
+        if self.escaped {
+            Cow::Owned(unescape(self.raw))
+        } else {
+            Cow::Borrowed(self.raw)
+        }
+    }
+}
+
+/// What kind of value stands somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Object,
+    Array,
+    String,
+    Number,
+    Literal,
+}
+
+/// The scanner: a position in a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    pub(super) at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Scanner { text, at: 0 }
+    }
+
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.bytes().get(self.at).copied()
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn malformed<T>(&self, why: Why) -> Result<T, Malformed> {
+        let why = if self.at >= self.text.len() {
+            Why::EndOfInput
+        } else {
+            why
+        };
+        Err(Malformed {
+            offset: self.at,
+            why,
+        })
+    }
+
+    /// Steps over one expected byte.
+    pub(super) fn expect(&mut self, byte: u8, name: &'static str) -> Result<(), Malformed> {
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            Ok(())
+        } else {
+            self.malformed(Why::Expected(name))
+        }
+    }
+
+    /// What value stands here; only its first byte is looked at.
+    pub(super) fn shape(&self) -> Result<Shape, Malformed> {
+        match self.peek() {
+            Some(b'{') => Ok(Shape::Object),
+            Some(b'[') => Ok(Shape::Array),
+            Some(b'"') => Ok(Shape::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Shape::Number),
+            Some(b't' | b'f' | b'n') => Ok(Shape::Literal),
+            _ => self.malformed(Why::Expected("a value")),
+        }
+    }
+
+    /// Steps over `{` or onto the next `"key":` of an open object; nothing at its end.
+    pub(super) fn next_key(&mut self, first: bool) -> Result<Option<Text<'a>>, Malformed> {
+        self.skip_space();
+        match (first, self.peek()) {
+            (_, Some(b'}')) => {
+                self.at += 1;
+                return Ok(None);
+            }
+            (true, _) => {}
+            (false, Some(b',')) => {
+                self.at += 1;
+                self.skip_space();
+            }
+            (false, _) => return self.malformed(Why::Expected("`,` or `}`")),
+        }
+        if self.peek() != Some(b'"') {
+            return self.malformed(Why::Expected(if first {
+                "a key in quotes or `}`"
+            } else {
+                "a key in quotes"
+            }));
+        }
+        let key = self.string()?;
+        self.skip_space();
+        self.expect(b':', "`:`")?;
+        self.skip_space();
+        Ok(Some(key))
+    }
+
+    /// Moves onto the next item of an open array; false at its end.
+    pub(super) fn next_item(&mut self, first: bool) -> Result<bool, Malformed> {
+        self.skip_space();
+        match (first, self.peek()) {
+            (_, Some(b']')) => {
+                self.at += 1;
+                return Ok(false);
+            }
+            (true, _) => {}
+            (false, Some(b',')) => {
+                self.at += 1;
+                self.skip_space();
+                if self.peek() == Some(b']') {
+                    return self.malformed(Why::Expected("a value"));
+                }
+            }
+            (false, _) => return self.malformed(Why::Expected("`,` or `]`")),
+        }
+        Ok(true)
+    }
+
+    /// Steps over a string that begins here.
+    pub(super) fn string(&mut self) -> Result<Text<'a>, Malformed> {
+        let offset = self.at;
+        self.expect(b'"', "a string")?;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(0..=0x1f) => return self.malformed(Why::ControlCharacter),
+                Some(_) => self.at += 1,
+                None => return self.malformed(Why::EndOfInput),
+            }
+        }
+        let raw = &self.text[start..self.at];
+        self.at += 1;
+        Ok(Text {
+            raw,
+            escaped,
+            offset,
+        })
+    }
+
+    fn escape(&mut self) -> Result<(), Malformed> {
+        let start = self.at;
+        match self.bytes().get(start + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 2;
+                return Ok(());
+            }
+            Some(b'u') => {}
+            Some(_) => return self.malformed(Why::BadEscape),
+            None => {
+                self.at += 1;
+                return self.malformed(Why::EndOfInput);
+            }
+        }
+        let lone = Err(Malformed {
+            offset: start,
+            why: Why::LoneSurrogate,
+        });
+        match self.unit(start) {
+            None => self.malformed(Why::BadEscape),
+            Some(0xdc00..=0xdfff) => lone,
+            Some(0xd800..=0xdbff) => match self.unit(start + 6) {
+                Some(0xdc00..=0xdfff) => {
+                    self.at += 12;
+                    Ok(())
+                }
+                _ => lone,
+            },
+            Some(_) => {
+                self.at += 6;
+                Ok(())
+            }
+        }
+    }
+
+    /// The UTF-16 unit of a `\uXXXX` at `at`.
+    fn unit(&self, at: usize) -> Option<u32> {
+        unit(self.bytes().get(at..at + 6)?)
+    }
+
+    /// Steps over a number that begins here and returns its text.
+    pub(super) fn number(&mut self) -> Result<&'a str, Malformed> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits()?,
+            _ => return self.malformed(Why::BadNumber),
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    /// One digit or more.
+    fn digits(&mut self) -> Result<(), Malformed> {
+        if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            return self.malformed(Why::BadNumber);
+        }
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self) -> Result<(), Malformed> {
+        for word in ["true", "false", "null"] {
+            if self.bytes()[self.at..].starts_with(word.as_bytes()) {
+                self.at += word.len();
+                return Ok(());
+            }
+        }
+        Err(Malformed {
+            offset: self.at,
+            why: Why::Expected("a value"),
+        })
+    }
+
+    /// Steps over any value, `depth` levels of nesting being open already.
+    pub(super) fn skip_value(&mut self, depth: u32) -> Result<(), Malformed> {
+        // One bit for each open level: set for an object, clear for an array.
+        let mut open: u128 = 0;
+        let mut levels: u32 = 0;
+        loop {
+            let mut first = false;
+            match self.shape()? {
+                Shape::String => drop(self.string()?),
+                Shape::Number => drop(self.number()?),
+                Shape::Literal => self.literal()?,
+                shape @ (Shape::Object | Shape::Array) => {
+                    if depth + levels >= MAX_DEPTH {
+                        return Err(Malformed {
+                            offset: self.at,
+                            why: Why::TooDeep,
+                        });
+                    }
+                    self.at += 1;
+                    levels += 1;
+                    open = (open << 1) | u128::from(shape == Shape::Object);
+                    first = true;
+                }
+            }
+            // On to the next value, closing every level that ends here.
+            loop {
+                if levels == 0 {
+                    return Ok(());
+                }
+                let more = if open & 1 == 1 {
+                    self.next_key(first)?.is_some()
+                } else {
+                    self.next_item(first)?
+                };
+                if more {
+                    break;
+                }
+                levels -= 1;
+                open >>= 1;
+                first = false;
+            }
+        }
+    }
+
+    /// Nothing but white space may follow.
+    pub(super) fn end(&mut self) -> Result<(), Malformed> {
+        self.skip_space();
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            self.malformed(Why::TrailingBytes)
+        }
+    }
+}
+
+fn unit(escape: &[u8]) -> Option<u32> {
+    let hex = escape.strip_prefix(b"\\u")?;
+    if !hex.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()
+}
+
+/// Resolves the escapes of a string that the scanner has accepted.
+fn unescape(raw: &str) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.find('\\') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let bytes = rest.as_bytes();
+        let (character, length) = match bytes.get(1) {
+            Some(b'b') => ('\u{8}', 2),
+            Some(b'f') => ('\u{c}', 2),
+            Some(b'n') => ('\n', 2),
+            Some(b'r') => ('\r', 2),
+            Some(b't') => ('\t', 2),
+            Some(b'u') => match (
+                bytes.get(..6).and_then(unit),
+                bytes.get(6..12).and_then(unit),
+            ) {
+                (Some(high @ 0xd800..=0xdbff), Some(low)) => {
+                    let scalar = 0x10000 + ((high - 0xd800) << 10) + (low & 0x3ff);
+                    (
+                        char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER),
+                        12,
+                    )
+                }
+                (Some(scalar), _) => (
+                    char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER),
+                    6,
+                ),
+                (None, _) => (char::REPLACEMENT_CHARACTER, 2),
+            },
+            Some(other) => (char::from(*other), 2),
+            None => break,
+        };
+        text.push(character);
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
+}

@@ -1,0 +1,142 @@
+//! What is wrong with a package, said so that a person can mend it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+
+/// Longest excerpt of the input that a violation carries, in characters.
+pub const MAX_FOUND_CHARS: usize = 64;
+
+/// What rule was broken. The codes are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Problem {
+    /// The bytes are not UTF-8, or begin with a byte order mark.
+    Encoding,
+    /// The text is not JSON.
+    Syntax,
+    /// A key stands twice in one object.
+    DuplicateKey,
+    /// A required field is absent.
+    MissingField,
+    /// A field that has no place here.
+    UnknownField,
+    /// A value of another JSON type.
+    WrongType,
+    /// A text that is not one of the allowed ones.
+    NotAllowed,
+    /// Not a lower-case UUID of version 1 to 5.
+    BadUuid,
+    /// Not a date-time of RFC 3339.
+    BadDateTime,
+    /// Not an identifier.
+    BadIdentifier,
+    /// Shorter or longer than allowed.
+    BadLength,
+    /// Not an integer of at least 1, or not exactly 1 where that is asked.
+    BadValue,
+    /// An array without items.
+    Empty,
+}
+
+impl Problem {
+    /// The code as text.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Problem::Encoding => "encoding",
+            Problem::Syntax => "syntax",
+            Problem::DuplicateKey => "duplicate-key",
+            Problem::MissingField => "missing-field",
+            Problem::UnknownField => "unknown-field",
+            Problem::WrongType => "wrong-type",
+            Problem::NotAllowed => "not-allowed",
+            Problem::BadUuid => "bad-uuid",
+            Problem::BadDateTime => "bad-date-time",
+            Problem::BadIdentifier => "bad-identifier",
+            Problem::BadLength => "bad-length",
+            Problem::BadValue => "bad-value",
+            Problem::Empty => "empty",
+        }
+    }
+}
+
+/// What would have been right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Allowed {
+    /// One of these texts.
+    Listed(&'static [&'static str]),
+    /// Exactly this text.
+    Exactly(&'static str),
+    /// Whatever obeys this rule.
+    Rule(&'static str),
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Allowed::Listed([]) => out.write_str("none"),
+            Allowed::Listed(texts) => out.write_str(&texts.join(", ")),
+            Allowed::Exactly(text) => write!(out, "only `{text}`"),
+            Allowed::Rule(rule) => out.write_str(rule),
+        }
+    }
+}
+
+/// One broken rule at one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Which rule.
+    pub code: Problem,
+    /// JSON pointer to the value, or to the object that lacks a field.
+    pub pointer: String,
+    /// Line in the input, from 1.
+    pub line: usize,
+    /// Column in the line, in characters, from 1.
+    pub column: usize,
+    /// Byte offset in the input.
+    pub offset: usize,
+    /// What stands there, shortened.
+    pub found: String,
+    /// What may stand there.
+    pub allowed: Allowed,
+    /// The allowed value that is most like what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<Cow<'static, str>>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = &self.found;
+        match self.code {
+            Problem::MissingField => write!(out, "required field {found} is missing"),
+            Problem::UnknownField => write!(out, "field {found} has no place here"),
+            Problem::DuplicateKey => write!(out, "key {found} stands twice in this object"),
+            Problem::Encoding | Problem::Syntax => write!(out, "{found}"),
+            _ => write!(out, "{found} is not allowed"),
+        }?;
+        match self.code {
+            // The field is named already; its own rule would say nothing more.
+            Problem::MissingField | Problem::DuplicateKey => {}
+            _ => write!(out, "; allowed: {}", self.allowed)?,
+        }
+        match &self.nearest {
+            Some(nearest) => write!(out, "; did you mean `{nearest}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Shortens a piece of the input and makes it printable.
+pub(super) fn excerpt(text: &str) -> String {
+    shorten(text).escape_debug().to_string()
+}
+
+/// Shortens a piece of the input to what a message can carry.
+pub(super) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_FOUND_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

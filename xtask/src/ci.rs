@@ -1,0 +1,226 @@
+//! `cargo xtask ci`: everything a change must pass, timed step by step.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use crate::failure::Failure;
+use crate::setup::{self, Occasion};
+use crate::workspace::Workspace;
+use crate::{docs, fuzz, process, test, tidy};
+
+const FUZZ_SECONDS: u32 = 20;
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    let policy = match arguments {
+        [] => OnFailure::Stop,
+        [flag] if flag == "--keep-going" => OnFailure::KeepGoing,
+        _ => return Err(Failure::usage("`ci` takes only `--keep-going`")),
+    };
+    let rows = execute(Step::ALL, policy, |step| step.run(workspace));
+    print!("\n{}", table(&rows));
+    let failed: Vec<&str> = rows
+        .iter()
+        .filter(|row| matches!(row.outcome, Outcome::Failed(_)))
+        .map(|row| row.step.name())
+        .collect();
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::work(format!("failed: {}", failed.join(", "))))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Setup,
+    Fmt,
+    Tidy,
+    Clippy,
+    Docs,
+    Test,
+    Fuzz,
+}
+
+impl Step {
+    /// Setup comes first: the lints already compile C++, which a bare machine does not have.
+    const ALL: &[Self] = &[
+        Self::Setup,
+        Self::Fmt,
+        Self::Tidy,
+        Self::Clippy,
+        Self::Docs,
+        Self::Test,
+        Self::Fuzz,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Fmt => "fmt",
+            Self::Tidy => "tidy",
+            Self::Clippy => "clippy",
+            Self::Docs => "docs",
+            Self::Test => "test",
+            Self::Fuzz => "fuzz",
+        }
+    }
+
+    fn run(self, workspace: &Workspace) -> Result<(), Failure> {
+        match self {
+            Self::Setup => setup::run(Occasion::Test),
+            Self::Fmt => process::run(workspace.cargo().args(["fmt", "--all", "--check"])),
+            Self::Tidy => tidy::run(workspace, &[]),
+            Self::Clippy => process::run(workspace.cargo().args([
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ])),
+            Self::Docs => {
+                docs::compare(workspace)?;
+                process::run(
+                    workspace
+                        .cargo()
+                        .args(["doc", "--workspace", "--no-deps"])
+                        .env("RUSTDOCFLAGS", "-D warnings"),
+                )
+            }
+            Self::Test => test::run_suites(workspace, &[]),
+            Self::Fuzz => fuzz::run_targets(workspace, FUZZ_SECONDS),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnFailure {
+    Stop,
+    KeepGoing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passed(Duration),
+    Failed(Duration),
+    NotRun,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    step: Step,
+    outcome: Outcome,
+}
+
+fn execute(
+    steps: &[Step],
+    policy: OnFailure,
+    mut run: impl FnMut(Step) -> Result<(), Failure>,
+) -> Vec<Row> {
+    let mut stopped = false;
+    let mut rows = Vec::new();
+    for &step in steps {
+        if stopped {
+            rows.push(Row {
+                step,
+                outcome: Outcome::NotRun,
+            });
+            continue;
+        }
+        eprintln!("\n== {} ==", step.name());
+        let started = Instant::now();
+        let result = run(step);
+        let elapsed = started.elapsed();
+        let outcome = match result {
+            Ok(()) => Outcome::Passed(elapsed),
+            Err(failure) => {
+                eprintln!("{failure}");
+                stopped = policy == OnFailure::Stop;
+                Outcome::Failed(elapsed)
+            }
+        };
+        rows.push(Row { step, outcome });
+    }
+    rows
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = format!("{:<8} {:>8}  result\n", "step", "seconds");
+    for Row { step, outcome } in rows {
+        let (seconds, word) = match outcome {
+            Outcome::Passed(elapsed) => (format!("{:.1}", elapsed.as_secs_f64()), "ok"),
+            Outcome::Failed(elapsed) => (format!("{:.1}", elapsed.as_secs_f64()), "FAILED"),
+            Outcome::NotRun => ("-".to_owned(), "not run"),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:<8} {seconds:>8}  {word}", step.name());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEPS: &[Step] = &[Step::Fmt, Step::Tidy, Step::Clippy];
+
+    fn outcomes(policy: OnFailure) -> (Vec<&'static str>, Vec<Step>) {
+        let mut ran = Vec::new();
+        let rows = execute(STEPS, policy, |step| {
+            ran.push(step);
+            if step == Step::Tidy {
+                Err(Failure::work("untidy"))
+            } else {
+                Ok(())
+            }
+        });
+        let words = rows
+            .iter()
+            .map(|row| match row.outcome {
+                Outcome::Passed(_) => "passed",
+                Outcome::Failed(_) => "failed",
+                Outcome::NotRun => "not run",
+            })
+            .collect();
+        (words, ran)
+    }
+
+    #[test]
+    fn the_first_failure_stops_the_run() {
+        let (words, ran) = outcomes(OnFailure::Stop);
+        assert_eq!(words, ["passed", "failed", "not run"]);
+        assert_eq!(ran, [Step::Fmt, Step::Tidy]);
+    }
+
+    #[test]
+    fn keep_going_runs_every_step() {
+        let (words, ran) = outcomes(OnFailure::KeepGoing);
+        assert_eq!(words, ["passed", "failed", "passed"]);
+        assert_eq!(ran, STEPS);
+    }
+
+    #[test]
+    fn the_table_has_step_seconds_and_result() {
+        let rows = [
+            Row {
+                step: Step::Fmt,
+                outcome: Outcome::Passed(Duration::from_millis(1250)),
+            },
+            Row {
+                step: Step::Tidy,
+                outcome: Outcome::Failed(Duration::from_secs(61)),
+            },
+            Row {
+                step: Step::Clippy,
+                outcome: Outcome::NotRun,
+            },
+        ];
+        assert_eq!(
+            table(&rows),
+            "step      seconds  result\n\
+             fmt           1.2  ok\n\
+             tidy         61.0  FAILED\n\
+             clippy          -  not run\n"
+        );
+    }
+}

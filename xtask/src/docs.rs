@@ -1,0 +1,119 @@
+//! `cargo xtask docs`: reference pages made from the code, written or compared.
+
+mod difference;
+mod help;
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// A page and what it is made from.
+struct Page {
+    path: &'static str,
+    source: Source,
+}
+
+enum Source {
+    /// The standard output of the program with these arguments.
+    Output(&'static [&'static str]),
+    /// The help of the program and of all its commands.
+    Help,
+}
+
+const PAGES: &[Page] = &[
+    Page {
+        path: "docs/metrics-catalogue.md",
+        source: Source::Output(&["metrics", "catalogue", "--format", "markdown"]),
+    },
+    Page {
+        path: "docs/metrics.schema.json",
+        source: Source::Output(&["metrics", "schema"]),
+    },
+    Page {
+        path: "docs/cli.md",
+        source: Source::Help,
+    },
+];
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    match arguments {
+        [] => write(workspace),
+        [flag] if flag == "--check" => compare(workspace),
+        _ => Err(Failure::usage("`docs` takes only `--check`")),
+    }
+}
+
+/// Fails when a page is not what the code says today.
+pub(crate) fn compare(workspace: &Workspace) -> Result<(), Failure> {
+    let program = Program::build(workspace)?;
+    let mut stale = Vec::new();
+    for page in PAGES {
+        let made = program.make(page)?;
+        // A page that cannot be read differs in its first line, like an empty one.
+        let written = fs::read_to_string(workspace.root().join(page.path)).unwrap_or_default();
+        if let Some(difference) = difference::first(&written, &made) {
+            println!("{}:{difference}", page.path);
+            stale.push(page.path);
+        }
+    }
+    if stale.is_empty() {
+        println!("docs: {} pages agree with the code", PAGES.len());
+        return Ok(());
+    }
+    Err(Failure::work(format!("out of date: {}", stale.join(", ")))
+        .with_hint("run cargo xtask docs"))
+}
+
+fn write(workspace: &Workspace) -> Result<(), Failure> {
+    let program = Program::build(workspace)?;
+    for page in PAGES {
+        let made = program.make(page)?;
+        fs::write(workspace.root().join(page.path), made)
+            .map_err(|error| Failure::work(format!("cannot write {}: {error}", page.path)))?;
+        println!("docs: wrote {}", page.path);
+    }
+    Ok(())
+}
+
+/// The freshly built program that the pages are made with.
+struct Program {
+    path: PathBuf,
+}
+
+impl Program {
+    fn build(workspace: &Workspace) -> Result<Self, Failure> {
+        process::run(workspace.cargo().args(["build", "-p", "agent"]))?;
+        let name = format!("agent{}", env::consts::EXE_SUFFIX);
+        Ok(Self {
+            path: workspace.target_directory().join("debug").join(name),
+        })
+    }
+
+    fn make(&self, page: &Page) -> Result<String, Failure> {
+        let text = match page.source {
+            Source::Output(arguments) => self.output(arguments)?,
+            Source::Help => help::page(|arguments| self.output(arguments))?,
+        };
+        Ok(format!("{}\n", text.trim_end()))
+    }
+
+    /// What the program prints, whatever terminal and settings the caller has.
+    fn output(&self, arguments: &[&str]) -> Result<String, Failure> {
+        let mut command = Command::new(&self.path);
+        command
+            .args(arguments)
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "100");
+        for (name, _) in env::vars_os() {
+            if name.to_string_lossy().starts_with("AGENT_") {
+                command.env_remove(name);
+            }
+        }
+        process::capture(&mut command)
+    }
+}

@@ -1,0 +1,224 @@
+//! `cargo xtask fuzz`: builds the fuzz targets with the stable compiler and runs each for a while.
+//!
+//! What cargo-fuzz does is done here with flags of the stable compiler: the coverage pass that
+//! libFuzzer reads. Inputs that were found interesting stay in `fuzz/corpus/<target>`, inputs that
+//! broke something in `fuzz/artifacts/<target>`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use cargo_metadata::{Metadata, TargetKind};
+
+use crate::failure::Failure;
+use crate::process;
+use crate::setup::{self, Occasion};
+use crate::workspace::Workspace;
+
+const PACKAGE: &str = "agent-fuzz";
+const DEFAULT_SECONDS: u32 = 20;
+
+const RUSTFLAGS: &str = "--cfg fuzzing \
+    -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Ccodegen-units=1";
+
+/// What one input may cost, and how large it may grow.
+const LIMITS: &[&str] = &["-rss_limit_mb=2048", "-timeout=10", "-max_len=65536"];
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    let seconds = parse_seconds(arguments)?;
+    setup::run(Occasion::Fuzz)?;
+    run_targets(workspace, seconds)
+}
+
+/// Builds all targets and runs each for so many seconds, on a machine that is already set up.
+pub(crate) fn run_targets(workspace: &Workspace, seconds: u32) -> Result<(), Failure> {
+    let targets = targets(&workspace.metadata)?;
+    let programs = build(workspace)?;
+    for target in targets {
+        run_target(workspace.root(), &programs.join(&target), &target, seconds)?;
+    }
+    Ok(())
+}
+
+fn parse_seconds(arguments: &[String]) -> Result<u32, Failure> {
+    match arguments {
+        [] => Ok(DEFAULT_SECONDS),
+        // Zero would mean "without end" to libFuzzer.
+        [word] => word
+            .parse()
+            .ok()
+            .filter(|&seconds| seconds > 0)
+            .ok_or_else(|| {
+                Failure::usage(format!("`{word}` is not a number of seconds of at least 1"))
+            }),
+        _ => Err(Failure::usage("`fuzz` takes one number of seconds")),
+    }
+}
+
+/// Names of the binaries of the fuzz package.
+fn targets(metadata: &Metadata) -> Result<Vec<String>, Failure> {
+    let names: Vec<String> = metadata
+        .workspace_packages()
+        .iter()
+        .filter(|package| package.name == PACKAGE)
+        .flat_map(|package| &package.targets)
+        .filter(|target| target.kind.contains(&TargetKind::Bin))
+        .map(|target| target.name.clone())
+        .collect();
+    if names.is_empty() {
+        return Err(Failure::work(format!(
+            "the package `{PACKAGE}` has no fuzz targets"
+        )));
+    }
+    Ok(names)
+}
+
+/// Builds the fuzz package and hands back the folder of its programs.
+fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let host = workspace.host_triple()?;
+    // Its own folder, so that the flags do not undo what the other tasks built; and a named
+    // platform, so that build scripts and macros are compiled without them.
+    let target_directory = workspace.target_directory().join("fuzz");
+    process::run(
+        workspace
+            .cargo()
+            .args([
+                "build",
+                "--profile",
+                "fuzz",
+                "-p",
+                PACKAGE,
+                "--target",
+                &host,
+                "--target-dir",
+            ])
+            .arg(&target_directory)
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env("RUSTFLAGS", RUSTFLAGS),
+    )?;
+    Ok(target_directory.join(host).join("fuzz"))
+}
+
+fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), Failure> {
+    let corpus = format!("fuzz/corpus/{target}");
+    let seeds = format!("fuzz/seeds/{target}");
+    let artifacts = format!("fuzz/artifacts/{target}");
+    for folder in [&corpus, &artifacts] {
+        fs::create_dir_all(root.join(folder))
+            .map_err(|error| Failure::work(format!("cannot create {folder}: {error}")))?;
+    }
+    let before = modification_times(&root.join(&artifacts));
+
+    let mut command = Command::new(program);
+    command.current_dir(root).arg(&corpus);
+    if root.join(&seeds).is_dir() {
+        command.arg(&seeds);
+    }
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .args(LIMITS)
+        .arg(format!("-artifact_prefix={artifacts}/"));
+    process::run(&mut command).map_err(|failure| {
+        let after = modification_times(&root.join(&artifacts));
+        match after
+            .into_iter()
+            .find(|(name, time)| before.get(name) != Some(time))
+        {
+            Some((name, _)) => {
+                let program = program.strip_prefix(root).unwrap_or(program).display();
+                let artifact = format!("{artifacts}/{name}");
+                Failure::work(format!("fuzz target `{target}` broke on {artifact}"))
+                    .with_hint(format!("reproduce it with `{program} {artifact}`"))
+            }
+            None => failure,
+        }
+    })
+}
+
+/// When each file of a folder was last written; nothing for a folder that cannot be read.
+fn modification_times(folder: &Path) -> BTreeMap<String, SystemTime> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return BTreeMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let time = entry.metadata().ok()?.modified().ok()?;
+            Some((entry.file_name().to_string_lossy().into_owned(), time))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_twenty_unless_told_and_never_zero() {
+        let seconds = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            parse_seconds(&words).map_err(|failure| failure.exit_code())
+        };
+        assert_eq!(seconds(&[]), Ok(20));
+        assert_eq!(seconds(&["3"]), Ok(3));
+        assert_eq!(seconds(&["0"]), Err(2));
+        assert_eq!(seconds(&["soon"]), Err(2));
+        assert_eq!(seconds(&["3", "4"]), Err(2));
+    }
+
+    /// A stand-in for a fuzz target: a shell script that does what the test asks for.
+    fn run_script(root: &Path, script: &str) -> Result<(), Failure> {
+        // Written by another process: a program still open for writing here would be busy.
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > program && chmod +x program";
+        let mut shell = Command::new("sh");
+        process::run(shell.current_dir(root).args(["-c", write, "sh", script])).unwrap();
+        run_target(root, &root.join("program"), "validate", 3)
+    }
+
+    #[test]
+    fn a_target_gets_its_folders_and_limits() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("fuzz/seeds/validate")).unwrap();
+        run_script(root.path(), "echo \"$@\" > arguments").unwrap();
+        let arguments = fs::read_to_string(root.path().join("arguments")).unwrap();
+        assert_eq!(
+            arguments.trim_end(),
+            "fuzz/corpus/validate fuzz/seeds/validate -max_total_time=3 -rss_limit_mb=2048 \
+             -timeout=10 -max_len=65536 -artifact_prefix=fuzz/artifacts/validate/"
+        );
+        assert!(root.path().join("fuzz/corpus/validate").is_dir());
+        assert!(root.path().join("fuzz/artifacts/validate").is_dir());
+    }
+
+    #[test]
+    fn a_crash_names_its_artifact_and_how_to_reproduce_it() {
+        let root = tempfile::tempdir().unwrap();
+        let artifacts = root.path().join("fuzz/artifacts/validate");
+        fs::create_dir_all(&artifacts).unwrap();
+        fs::write(artifacts.join("crash-earlier"), "").unwrap();
+        let crash = "touch fuzz/artifacts/validate/crash-now; exit 77";
+        let text = run_script(root.path(), crash).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "error: fuzz target `validate` broke on fuzz/artifacts/validate/crash-now\n\
+             hint: reproduce it with `program fuzz/artifacts/validate/crash-now`"
+        );
+    }
+
+    #[test]
+    fn a_failure_without_an_artifact_keeps_its_own_message() {
+        let root = tempfile::tempdir().unwrap();
+        let text = run_script(root.path(), "exit 1").unwrap_err().to_string();
+        assert!(
+            text.contains("-max_total_time=3") && text.contains("exit status: 1"),
+            "{text}"
+        );
+    }
+}

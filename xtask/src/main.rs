@@ -1,0 +1,113 @@
+//! The task runner: everything that is done to this workspace is one `cargo xtask` command.
+//!
+//! This file declares the modules and chooses the command; each command lives in the file of its
+//! name. Commands report what went wrong as a [`Failure`] and never end the process themselves.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task runner talks to the terminal"
+)]
+
+mod bench;
+mod ci;
+mod docs;
+mod failure;
+mod fuzz;
+mod process;
+mod setup;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::env;
+use std::process::ExitCode;
+
+use failure::Failure;
+use workspace::Workspace;
+
+const HELP: &str = "\
+The task runner of this workspace.
+
+Usage: cargo xtask <COMMAND> [ARGUMENTS]
+
+Commands:
+  ci [--keep-going]       Everything a change must pass: setup, fmt, tidy, clippy, docs, test, fuzz;
+                          stops at the first failure unless told to keep going
+  test [NEXTEST ARGS]     Install what the tests need, then run all tests and documentation tests
+  fuzz [SECONDS]          Run every fuzz target for SECONDS (20 unless told)
+  bench [AREA] [ARGS]     Measure one area, or all of them (areas: metrics)
+  docs [--check]          Write the reference pages made from the code, or compare them
+  tidy                    Check the house rules: sources, arrows, documents, commands, text
+  help, --help            Print this text
+
+Examples:
+  cargo xtask ci
+  cargo xtask test -p usage-metrics
+  cargo xtask fuzz 300
+  cargo xtask bench metrics
+
+Exit codes: 0 done, 1 the work failed, 2 the command line was not understood.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let Some((command, rest)) = arguments.split_first() else {
+        return Err(Failure::usage("no command was given"));
+    };
+    if asks_for_help(command) || rest.first().is_some_and(|first| asks_for_help(first)) {
+        print!("{HELP}");
+        return Ok(());
+    }
+    let run = match command.as_str() {
+        "ci" => ci::run,
+        "test" => test::run,
+        "fuzz" => fuzz::run,
+        "bench" => bench::run,
+        "docs" => docs::run,
+        "tidy" => tidy::run,
+        unknown => return Err(Failure::usage(format!("there is no command `{unknown}`"))),
+    };
+    run(&Workspace::load()?, rest)
+}
+
+fn asks_for_help(argument: &str) -> bool {
+    matches!(argument, "help" | "--help" | "-h")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_and_missing_commands_are_usage_errors() {
+        let unknown = dispatch(&["frobnicate".to_owned()]).unwrap_err();
+        assert_eq!(unknown.exit_code(), 2);
+        assert!(
+            unknown
+                .to_string()
+                .contains("there is no command `frobnicate`"),
+            "{unknown}"
+        );
+        assert_eq!(dispatch(&[]).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn help_is_given_before_and_after_a_command() {
+        assert!(dispatch(&["--help".to_owned()]).is_ok());
+        assert!(dispatch(&["ci".to_owned(), "--help".to_owned()]).is_ok());
+    }
+}

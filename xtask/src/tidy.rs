@@ -1,0 +1,59 @@
+//! `cargo xtask tidy`: the house rules, checked on every file that git knows or would add.
+//!
+//! Each rule is a function from the files to its findings; this file runs them all and counts.
+
+mod arrows;
+mod commands;
+mod documents;
+mod finding;
+mod markdown;
+mod sources;
+mod text;
+mod tree;
+
+use finding::Finding;
+use tree::Tree;
+
+use crate::failure::Failure;
+use crate::workspace::Workspace;
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    if !arguments.is_empty() {
+        return Err(Failure::usage("`tidy` takes no arguments"));
+    }
+    let tree = Tree::load(workspace.root())?;
+    let rules: [(&str, Vec<Finding>); 5] = [
+        ("sources", sources::check(&tree)),
+        (
+            "arrows",
+            arrows::check(&tree, &workspace.resolved_metadata()?),
+        ),
+        (
+            "documents",
+            documents::check(&tree, &workspace.member_folders()),
+        ),
+        ("commands", commands::check(&tree)),
+        ("text", text::check(&tree)),
+    ];
+    for finding in rules.iter().flat_map(|(_, findings)| findings) {
+        println!("{finding}");
+    }
+    let total: usize = rules.iter().map(|(_, findings)| findings.len()).sum();
+    if total == 0 {
+        println!(
+            "tidy: {} rules, {} files, no findings",
+            rules.len(),
+            tree.file_count()
+        );
+        return Ok(());
+    }
+    let counts: Vec<String> = rules
+        .iter()
+        .filter(|(_, findings)| !findings.is_empty())
+        .map(|(name, findings)| format!("{name} {}", findings.len()))
+        .collect();
+    Err(Failure::work(format!(
+        "tidy: {total} findings ({})",
+        counts.join(", ")
+    )))
+}

@@ -1,0 +1,170 @@
+//! Rule: which member of the workspace may depend on which, and on what it must never.
+
+mod absences;
+mod manifests;
+
+use cargo_metadata::{DependencyKind, Metadata};
+
+use super::finding::Finding;
+use super::tree::Tree;
+
+/// Every member, and the members it may depend on.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("agent", &["usage-metrics"]),
+    ("agent-fuzz", &["usage-metrics"]),
+    ("agent-test-support", &[]),
+    ("usage-metrics", &[]),
+    ("xtask", &[]),
+];
+
+/// Members that the tests of every member may use.
+const FOR_TESTS: &[&str] = &["agent-test-support"];
+
+pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
+    let members = members(metadata);
+    let mut findings = check_arrows(ARROWS, &members);
+    findings.extend(absences::check(metadata, &members));
+    findings.extend(manifests::check(tree, &members));
+    findings
+}
+
+/// A member, with what it declares to depend on among the other members.
+struct Member {
+    name: String,
+    /// Relative to the root.
+    manifest: String,
+    dependencies: Vec<(String, Use)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// In the code that ships, or in a build script.
+    Product,
+    Tests,
+}
+
+fn members(metadata: &Metadata) -> Vec<Member> {
+    let packages = metadata.workspace_packages();
+    let names: Vec<&str> = packages
+        .iter()
+        .map(|package| package.name.as_str())
+        .collect();
+    packages
+        .iter()
+        .map(|package| Member {
+            name: package.name.to_string(),
+            manifest: package
+                .manifest_path
+                .strip_prefix(&metadata.workspace_root)
+                .unwrap_or(&package.manifest_path)
+                .as_str()
+                .replace('\\', "/"),
+            dependencies: package
+                .dependencies
+                .iter()
+                .filter(|dependency| names.contains(&dependency.name.as_str()))
+                .map(|dependency| (dependency.name.clone(), use_of(dependency.kind)))
+                .collect(),
+        })
+        .collect()
+}
+
+fn use_of(kind: DependencyKind) -> Use {
+    if kind == DependencyKind::Development {
+        Use::Tests
+    } else {
+        Use::Product
+    }
+}
+
+fn check_arrows(arrows: &[(&str, &[&str])], members: &[Member]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for member in members {
+        let Some((_, allowed)) = arrows.iter().find(|(name, _)| *name == member.name) else {
+            let message = format!("`{}` is not in the table of arrows ({TABLE})", member.name);
+            findings.push(Finding::new(&member.manifest, 1, message));
+            continue;
+        };
+        for (dependency, purpose) in &member.dependencies {
+            let dependency = dependency.as_str();
+            let for_tests = *purpose == Use::Tests && FOR_TESTS.contains(&dependency);
+            if !allowed.contains(&dependency) && !for_tests {
+                let message = format!("`{}` must not depend on `{dependency}`", member.name);
+                findings.push(Finding::new(&member.manifest, 1, message));
+            }
+        }
+    }
+    for (name, _) in arrows {
+        if !members.iter().any(|member| member.name == *name) {
+            let message = format!("the table of arrows names `{name}`, which is no member");
+            findings.push(Finding::new(TABLE, 1, message));
+        }
+    }
+    findings
+}
+
+const TABLE: &str = "xtask/src/tidy/arrows.rs";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::finding::printed;
+
+    fn member(name: &str, dependencies: &[(&str, Use)]) -> Member {
+        Member {
+            name: name.to_owned(),
+            manifest: format!("crates/{name}/Cargo.toml"),
+            dependencies: dependencies
+                .iter()
+                .map(|(name, purpose)| ((*name).to_owned(), *purpose))
+                .collect(),
+        }
+    }
+
+    const TOP_TO_BOTTOM: &[(&str, &[&str])] = &[("top", &["bottom"]), ("bottom", &[])];
+
+    fn findings(members: &[Member]) -> Vec<String> {
+        printed(&check_arrows(TOP_TO_BOTTOM, members))
+    }
+
+    #[test]
+    fn allowed_arrows_have_no_findings() {
+        let members = [
+            member(
+                "top",
+                &[("bottom", Use::Product), ("agent-test-support", Use::Tests)],
+            ),
+            member("bottom", &[("agent-test-support", Use::Tests)]),
+        ];
+        assert_eq!(findings(&members), Vec::<String>::new());
+    }
+
+    #[test]
+    fn other_arrows_are_found() {
+        let members = [
+            member("top", &[("agent-test-support", Use::Product)]),
+            member("bottom", &[("top", Use::Tests)]),
+        ];
+        assert_eq!(
+            findings(&members),
+            [
+                "crates/top/Cargo.toml:1: `top` must not depend on `agent-test-support`",
+                "crates/bottom/Cargo.toml:1: `bottom` must not depend on `top`",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_table_and_the_workspace_name_the_same_members() {
+        let members = [member("top", &[]), member("side", &[])];
+        assert_eq!(
+            findings(&members),
+            [
+                "crates/side/Cargo.toml:1: `side` is not in the table of arrows \
+                 (xtask/src/tidy/arrows.rs)",
+                "xtask/src/tidy/arrows.rs:1: the table of arrows names `bottom`, which is no \
+                 member",
+            ]
+        );
+    }
+}

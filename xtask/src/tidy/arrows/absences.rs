@@ -1,0 +1,190 @@
+//! What a member must not reach through any chain of dependencies.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cargo_metadata::{DependencyKind, Metadata};
+
+use super::Member;
+use crate::tidy::finding::Finding;
+
+/// A rule about what is not there.
+struct Absence {
+    member: &'static str,
+    /// The rule in words.
+    rule: &'static str,
+    packages: &'static [&'static str],
+}
+
+const ABSENCES: &[Absence] = &[Absence {
+    member: "usage-metrics",
+    rule: "it cannot send anything",
+    packages: &["tokio", "hyper", "reqwest", "ureq", "axum", "socket2"],
+}];
+
+pub(super) fn check(metadata: &Metadata, members: &[Member]) -> Vec<Finding> {
+    let graph = Graph::of(metadata);
+    let mut findings = Vec::new();
+    for absence in ABSENCES {
+        let Some(member) = members.iter().find(|member| member.name == absence.member) else {
+            continue;
+        };
+        for package in absence.packages {
+            if let Some(chain) = graph.chain(absence.member, package) {
+                let message = format!(
+                    "`{}` must not depend on `{package}`: {} ({})",
+                    absence.member,
+                    absence.rule,
+                    chain.join(" → ")
+                );
+                findings.push(Finding::new(&member.manifest, 1, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Normal dependencies by package name. Two versions of one package count as one: what either
+/// of them reaches is reachable.
+#[derive(Default)]
+struct Graph {
+    dependencies: BTreeMap<String, Vec<String>>,
+}
+
+impl Graph {
+    fn of(metadata: &Metadata) -> Self {
+        let names: BTreeMap<_, _> = metadata
+            .packages
+            .iter()
+            .map(|package| (&package.id, package.name.as_str()))
+            .collect();
+        let mut graph = Self::default();
+        for node in metadata.resolve.iter().flat_map(|resolve| &resolve.nodes) {
+            let Some(name) = names.get(&node.id) else {
+                continue;
+            };
+            let normal = node
+                .deps
+                .iter()
+                .filter(|dependency| {
+                    dependency
+                        .dep_kinds
+                        .iter()
+                        .any(|kind| kind.kind == DependencyKind::Normal)
+                })
+                .filter_map(|dependency| names.get(&dependency.pkg))
+                .map(|name| (*name).to_owned());
+            graph
+                .dependencies
+                .entry((*name).to_owned())
+                .or_default()
+                .extend(normal);
+        }
+        graph
+    }
+
+    /// The shortest chain of dependencies from one package to another.
+    fn chain(&self, from: &str, to: &str) -> Option<Vec<String>> {
+        let mut reached_from: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut queue = VecDeque::from([from]);
+        while let Some(package) = queue.pop_front() {
+            for dependency in self.dependencies.get(package).into_iter().flatten() {
+                if dependency == from || reached_from.contains_key(dependency.as_str()) {
+                    continue;
+                }
+                reached_from.insert(dependency, package);
+                if dependency == to {
+                    return Some(walk_back(&reached_from, from, dependency));
+                }
+                queue.push_back(dependency);
+            }
+        }
+        None
+    }
+}
+
+fn walk_back(reached_from: &BTreeMap<&str, &str>, from: &str, to: &str) -> Vec<String> {
+    let mut chain = vec![to.to_owned()];
+    let mut package = to;
+    while package != from {
+        let Some(previous) = reached_from.get(package) else {
+            break;
+        };
+        package = previous;
+        chain.push(package.to_owned());
+    }
+    chain.reverse();
+    chain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::arrows::members;
+    use crate::tidy::finding::printed;
+
+    fn graph(edges: &[(&str, &str)]) -> Graph {
+        let mut graph = Graph::default();
+        for (from, to) in edges {
+            graph
+                .dependencies
+                .entry((*from).to_owned())
+                .or_default()
+                .push((*to).to_owned());
+        }
+        graph
+    }
+
+    #[test]
+    fn a_package_out_of_reach_has_no_chain() {
+        let graph = graph(&[
+            ("metrics", "serde"),
+            ("agent", "tokio"),
+            ("serde", "metrics"),
+        ]);
+        assert_eq!(graph.chain("metrics", "tokio"), None);
+        assert_eq!(graph.chain("unknown", "tokio"), None);
+    }
+
+    #[test]
+    fn a_package_within_reach_is_told_with_its_chain() {
+        let graph = graph(&[("metrics", "bar"), ("bar", "client"), ("client", "tokio")]);
+        let chain = graph.chain("metrics", "tokio").unwrap();
+        assert_eq!(chain, ["metrics", "bar", "client", "tokio"]);
+    }
+
+    /// One member and one package, as `cargo metadata` prints them.
+    fn metadata(kind: &str) -> Metadata {
+        let package = |name: &str| {
+            format!(
+                r#"{{"name":"{name}","version":"0.1.0","id":"{name}","dependencies":[],"targets":[],
+                "features":{{}},"manifest_path":"/w/{name}/Cargo.toml","edition":"2024"}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"packages":[{},{}],"workspace_members":["usage-metrics"],"target_directory":"/w/t",
+            "workspace_root":"/w","version":1,"resolve":{{"root":null,"nodes":[
+            {{"id":"usage-metrics","dependencies":["tokio"],
+              "deps":[{{"name":"tokio","pkg":"tokio","dep_kinds":[{{"kind":{kind},"target":null}}]}}]}},
+            {{"id":"tokio","dependencies":[],"deps":[]}}]}}}}"#,
+            package("usage-metrics"),
+            package("tokio"),
+        );
+        cargo_metadata::MetadataCommand::parse(text).unwrap()
+    }
+
+    #[test]
+    fn normal_dependencies_break_the_rule_and_those_of_tests_do_not() {
+        let findings = |kind| {
+            let metadata = metadata(kind);
+            printed(&check(&metadata, &members(&metadata)))
+        };
+        assert_eq!(
+            findings("null"),
+            [
+                "usage-metrics/Cargo.toml:1: `usage-metrics` must not depend on `tokio`: it cannot \
+              send anything (usage-metrics → tokio)"
+            ]
+        );
+        assert_eq!(findings("\"dev\""), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,136 @@
+//! Rule: the documents show only commands that the program has.
+
+use std::collections::BTreeSet;
+
+use super::finding::Finding;
+use super::markdown::Document;
+use super::tree::{Tree, has_extension};
+
+/// The page made from the program's help: one heading for each command.
+const REFERENCE: &str = "docs/cli.md";
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(reference) = tree.text(REFERENCE) else {
+        return vec![Finding::new(
+            REFERENCE,
+            1,
+            "missing; run `cargo xtask docs`",
+        )];
+    };
+    let reference = Document::parse(reference);
+    let known: BTreeSet<&str> = reference
+        .headings
+        .iter()
+        .map(|heading| heading.text)
+        .filter(|text| *text == "agent" || text.starts_with("agent "))
+        .collect();
+    tree.texts()
+        .filter(|(path, _)| is_judged(path))
+        .flat_map(|(path, text)| check_document(path, text, &known))
+        .collect()
+}
+
+fn is_judged(path: &str) -> bool {
+    let page = path.starts_with("docs/") && has_extension(path, "md");
+    path == "README.md" || (page && path != REFERENCE)
+}
+
+fn check_document(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Finding> {
+    let document = Document::parse(text);
+    document
+        .fences
+        .iter()
+        .filter(|fence| matches!(fence.language, "sh" | "console"))
+        .flat_map(|fence| &fence.lines)
+        .filter_map(|&(number, line)| {
+            let unknown = unknown_command(line, known)?;
+            Some(Finding::new(
+                path,
+                number,
+                format!("`{unknown}` is not in {REFERENCE}"),
+            ))
+        })
+        .collect()
+}
+
+/// The command that a line calls, when the program does not have it.
+fn unknown_command(line: &str, known: &BTreeSet<&str>) -> Option<String> {
+    let line = line.strip_prefix("$ ").unwrap_or(line);
+    let mut words = line.split_whitespace();
+    if words.next() != Some("agent") {
+        return None;
+    }
+    let mut command = "agent".to_owned();
+    for word in words.take_while(|word| is_command_word(word)) {
+        let longer = format!("{command} {word}");
+        if known.contains(longer.as_str()) {
+            command = longer;
+        } else if has_subcommands(&command, known) && word != "help" {
+            return Some(longer);
+        } else {
+            // An argument of a command that has no commands below it.
+            return None;
+        }
+    }
+    None
+}
+
+fn has_subcommands(command: &str, known: &BTreeSet<&str>) -> bool {
+    let prefix = format!("{command} ");
+    known.iter().any(|name| name.starts_with(&prefix))
+}
+
+fn is_command_word(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_lowercase())
+        && word
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::finding::printed;
+
+    const PAGE: &str =
+        "# Commands\n## agent\n## agent metrics\n## agent metrics show\n## agent up\n";
+
+    fn findings(text: &str) -> Vec<String> {
+        printed(&check(&Tree::of(&[
+            ("docs/cli.md", PAGE),
+            ("README.md", text),
+        ])))
+    }
+
+    #[test]
+    fn commands_that_exist_have_no_findings() {
+        let text = "```sh\nagent\nagent up now\nagent --help\nagent metrics show --json\n\
+                    agent help\nagents everywhere\n```\n\
+                    ```console\n$ agent metrics show file.json\nwrote it\n```\n";
+        assert_eq!(findings(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn commands_that_do_not_exist_are_found_with_their_line() {
+        let text = "# A\n```sh\nagent down\n```\n```console\n$ agent metrics hide x\n```\n";
+        assert_eq!(
+            findings(text),
+            [
+                "README.md:3: `agent down` is not in docs/cli.md",
+                "README.md:6: `agent metrics hide` is not in docs/cli.md"
+            ]
+        );
+    }
+
+    #[test]
+    fn other_blocks_and_prose_are_not_judged() {
+        let text = "agent down\n```text\nagent down\n```\n";
+        assert_eq!(findings(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_missing_reference_is_found() {
+        let found = printed(&check(&Tree::of(&[("README.md", "")])));
+        assert_eq!(found, ["docs/cli.md:1: missing; run `cargo xtask docs`"]);
+    }
+}

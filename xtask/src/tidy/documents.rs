@@ -1,0 +1,124 @@
+//! Rule: the documents say what they must, and what they name exists.
+
+mod links;
+mod paths;
+
+use super::finding::Finding;
+use super::markdown::Document;
+use super::tree::Tree;
+
+/// The two commands a newcomer needs.
+const README_COMMANDS: &[&str] = &["cargo run --release -- up", "cargo xtask test"];
+
+pub(super) fn check(tree: &Tree, member_folders: &[String]) -> Vec<Finding> {
+    let mut findings = links::check(tree);
+    findings.extend(paths::check(tree));
+    findings.extend(check_content(tree, "README.md", readme_lacks));
+    findings.extend(check_content(tree, "CHANGELOG.md", changelog_lacks));
+    findings.extend(check_content(tree, "ARCHITECTURE.md", |text| {
+        architecture_lacks(text, member_folders)
+    }));
+    findings
+}
+
+fn check_content(tree: &Tree, path: &str, lacks: impl Fn(&str) -> Vec<String>) -> Vec<Finding> {
+    let messages = match tree.text(path) {
+        Some(text) => lacks(text),
+        None => vec!["missing".to_owned()],
+    };
+    messages
+        .into_iter()
+        .map(|message| Finding::new(path, 1, message))
+        .collect()
+}
+
+fn readme_lacks(text: &str) -> Vec<String> {
+    README_COMMANDS
+        .iter()
+        .filter(|command| !text.contains(*command))
+        .map(|command| format!("does not show `{command}`"))
+        .collect()
+}
+
+fn changelog_lacks(text: &str) -> Vec<String> {
+    let document = Document::parse(text);
+    let unreleased = document
+        .headings
+        .iter()
+        .any(|heading| heading.level == 2 && heading.text == "[Unreleased]");
+    if unreleased {
+        Vec::new()
+    } else {
+        vec!["has no heading `## [Unreleased]`".to_owned()]
+    }
+}
+
+fn architecture_lacks(text: &str, member_folders: &[String]) -> Vec<String> {
+    member_folders
+        .iter()
+        .filter(|folder| !mentions(text, folder))
+        .map(|folder| format!("does not mention `{folder}`"))
+        .collect()
+}
+
+/// Whether the text has the path as a whole, not only as the start of a longer name.
+fn mentions(text: &str, path: &str) -> bool {
+    let part_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
+    text.match_indices(path).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + path.len()..].chars().next();
+        !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::finding::printed;
+
+    const README: &str = "```sh\ncargo run --release -- up\ncargo xtask test\n```\n";
+    const CHANGELOG: &str = "# Changelog\n\n## [Unreleased]\n";
+
+    fn findings(readme: &str, changelog: &str, architecture: &str) -> Vec<String> {
+        let tree = Tree::of(&[
+            ("README.md", readme),
+            ("CHANGELOG.md", changelog),
+            ("ARCHITECTURE.md", architecture),
+            ("crates/agent/Cargo.toml", ""),
+        ]);
+        printed(&check(&tree, &["crates/agent".to_owned()]))
+    }
+
+    #[test]
+    fn complete_documents_have_no_findings() {
+        assert_eq!(
+            findings(README, CHANGELOG, "The `crates/agent/` folder."),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn what_a_document_lacks_is_found() {
+        assert_eq!(
+            findings("cargo xtask test", "## Unreleased", "crates/agent-fuzz"),
+            [
+                "README.md:1: does not show `cargo run --release -- up`",
+                "CHANGELOG.md:1: has no heading `## [Unreleased]`",
+                "ARCHITECTURE.md:1: does not mention `crates/agent`",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_document_that_is_not_there_is_found() {
+        let found = printed(&check(&Tree::of(&[]), &[]));
+        assert_eq!(
+            found,
+            [
+                "README.md:1: missing",
+                "CHANGELOG.md:1: missing",
+                "ARCHITECTURE.md:1: missing"
+            ]
+        );
+    }
+}

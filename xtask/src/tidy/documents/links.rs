@@ -1,0 +1,112 @@
+//! Relative links of Markdown files lead to files and headings that exist.
+
+use crate::tidy::finding::Finding;
+use crate::tidy::markdown::Document;
+use crate::tidy::tree::{Tree, has_extension};
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.texts().filter(|(path, _)| has_extension(path, "md")) {
+        for (number, target) in Document::parse(text).links {
+            if let Some(message) = broken(tree, path, &target) {
+                findings.push(Finding::new(path, number, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Why a link of a document leads nowhere.
+fn broken(tree: &Tree, document: &str, target: &str) -> Option<String> {
+    if is_absolute(target) {
+        return None;
+    }
+    let (file, anchor) = match target.split_once('#') {
+        Some((file, anchor)) => (file, Some(anchor)),
+        None => (target, None),
+    };
+    let Some(path) = resolve(document, file) else {
+        return Some(format!("link `{target}` leads out of the repository"));
+    };
+    if !tree.has(&path) {
+        return Some(format!("link `{target}`: there is no {path}"));
+    }
+    let anchor = anchor.filter(|_| has_extension(&path, "md"))?;
+    let anchors = Document::parse(tree.text(&path)?).anchors();
+    if anchors.iter().any(|known| known == anchor) {
+        return None;
+    }
+    Some(format!(
+        "link `{target}`: {path} has no heading with the anchor `{anchor}`"
+    ))
+}
+
+/// Whether the target names a protocol, such as `https:` or `mailto:`.
+fn is_absolute(target: &str) -> bool {
+    target.split_once(':').is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.chars().all(|letter| letter.is_ascii_alphanumeric())
+    })
+}
+
+/// The path in the repository that a link of a document means; nothing above the root.
+fn resolve(document: &str, link: &str) -> Option<String> {
+    if link.is_empty() {
+        return Some(document.to_owned());
+    }
+    let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let full = match link.strip_prefix('/') {
+        Some(from_root) => from_root.to_owned(),
+        None => format!("{folder}/{link}"),
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in full.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::finding::printed;
+
+    fn findings(text: &str) -> Vec<String> {
+        let tree = Tree::of(&[
+            ("docs/page.md", text),
+            ("docs/other.md", "# A heading\n"),
+            ("README.md", "# Read me\n"),
+        ]);
+        printed(&check(&tree))
+    }
+
+    #[test]
+    fn links_that_lead_somewhere_have_no_findings() {
+        let text = "\
+# Here
+[a](other.md) [b](./other.md#a-heading) [c](../README.md#read-me) [d](#here) [e](/README.md)
+[f](../docs/) [g](https://example.org/x#y) [h](mailto:a@example.org) [i](..)
+";
+        assert_eq!(findings(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn links_that_lead_nowhere_are_found() {
+        let text = "[a](gone.md)\n[b](other.md#gone)\n[c](#gone)\n[d](../../outside.md)\n";
+        assert_eq!(
+            findings(text),
+            [
+                "docs/page.md:1: link `gone.md`: there is no docs/gone.md",
+                "docs/page.md:2: link `other.md#gone`: docs/other.md has no heading with the \
+                 anchor `gone`",
+                "docs/page.md:3: link `#gone`: docs/page.md has no heading with the anchor `gone`",
+                "docs/page.md:4: link `../../outside.md` leads out of the repository",
+            ]
+        );
+    }
+}

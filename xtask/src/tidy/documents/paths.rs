@@ -1,0 +1,122 @@
+//! Paths that the documents name in code spans exist.
+
+use std::collections::BTreeSet;
+
+use crate::tidy::finding::Finding;
+use crate::tidy::markdown::Document;
+use crate::tidy::tree::{Tree, has_extension};
+
+/// What stands in a path for something else: `crates/*/src`, `docs/<page>.md`.
+const PLACEHOLDERS: &[char] = &['*', '<', '{', '…'];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let top_level: BTreeSet<&str> = tree
+        .files()
+        .filter_map(|(path, _)| path.split_once('/').map(|(folder, _)| folder))
+        .collect();
+    let made = ignored_paths(tree);
+    let mut findings = Vec::new();
+    for (document, text) in tree.texts().filter(|(path, _)| is_judged(path)) {
+        for (number, span) in Document::parse(text).spans {
+            let Some(path) = path_of(span, &top_level) else {
+                continue;
+            };
+            if !tree.has(&path) && !made.iter().any(|folder| is_within(&path, folder)) {
+                findings.push(Finding::new(
+                    document,
+                    number,
+                    format!("`{span}` does not exist"),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+fn is_judged(path: &str) -> bool {
+    matches!(path, "ARCHITECTURE.md" | "README.md" | "CONTRIBUTING.md")
+        || (path.starts_with("docs/") && has_extension(path, "md"))
+}
+
+/// The path that a code span names, as far as it is spelled out; only in folders of the root.
+fn path_of(span: &str, top_level: &BTreeSet<&str>) -> Option<String> {
+    let span = span.strip_prefix("./").unwrap_or(span);
+    let (folder, _) = span.split_once('/')?;
+    if span.contains(char::is_whitespace) || !top_level.contains(folder) {
+        return None;
+    }
+    let path = without_line_number(span);
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .take_while(|part| !part.contains(PLACEHOLDERS))
+        .collect();
+    Some(parts.join("/"))
+}
+
+/// `file.rs:12` means line 12 of `file.rs`.
+fn without_line_number(path: &str) -> &str {
+    match path.rsplit_once(':') {
+        Some((file, number)) if number.chars().all(|digit| digit.is_ascii_digit()) => file,
+        _ => path,
+    }
+}
+
+/// Paths that git ignores by their full name: they appear when a task makes them.
+fn ignored_paths(tree: &Tree) -> Vec<&str> {
+    let lines = tree.text(".gitignore").unwrap_or_default().lines();
+    lines
+        .filter_map(|line| line.trim().strip_prefix('/'))
+        .collect()
+}
+
+fn is_within(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder.trim_end_matches('/'))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::finding::printed;
+
+    fn findings(document: &str, text: &str) -> Vec<String> {
+        let tree = Tree::of(&[
+            (document, text),
+            (".ci/run", ""),
+            (".gitignore", "/target\n/fuzz/corpus/\n"),
+            ("crates/agent/src/main.rs", ""),
+            ("fuzz/Cargo.toml", ""),
+        ]);
+        printed(&check(&tree))
+    }
+
+    #[test]
+    fn paths_that_exist_have_no_findings() {
+        let text = "`crates/agent/src/main.rs:12` `crates/` `./.ci/run` `crates/*/benches` \
+                    `crates/agent/src/<command>.rs` `fuzz/corpus/validate` `and/or` \
+                    `crates/agent or not` `target/debug/agent` `agent`\n";
+        assert_eq!(findings("ARCHITECTURE.md", text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_that_do_not_exist_are_found() {
+        let text = "Text.\n`crates/gone` and `fuzz/corpuses` and `crates/gone/<name>.rs`\n";
+        assert_eq!(
+            findings("docs/page.md", text),
+            [
+                "docs/page.md:2: `crates/gone` does not exist",
+                "docs/page.md:2: `fuzz/corpuses` does not exist",
+                "docs/page.md:2: `crates/gone/<name>.rs` does not exist",
+            ]
+        );
+    }
+
+    #[test]
+    fn other_documents_may_name_what_is_gone() {
+        assert_eq!(
+            findings("CHANGELOG.md", "`crates/gone`\n"),
+            Vec::<String>::new()
+        );
+    }
+}

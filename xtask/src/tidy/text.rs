@@ -1,0 +1,155 @@
+//! Rule: what no file of any kind contains.
+
+use super::finding::Finding;
+use super::tree::{Content, File, Tree, has_extension};
+
+const MAX_FILE_BYTES: usize = 1024 * 1024;
+
+/// Hosts of package registries, in pieces so that this file does not carry them.
+const REGISTRY_HOSTS: &[&str] = &[
+    concat!("crates", ".io"),
+    concat!("registry.npm", "js.org"),
+    concat!("py", "pi.org"),
+    concat!("files.python", "hosted.org"),
+    concat!("deb.deb", "ian.org"),
+];
+
+/// Files that package managers write, and how a line with a download address starts in them.
+const LOCK_FILES: &[(&str, &str)] = &[
+    ("Cargo.lock", "source = "),
+    ("package-lock.json", "\"resolved\":"),
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    tree.files()
+        .flat_map(|(path, file)| check_file(path, file))
+        .collect()
+}
+
+fn check_file(path: &str, file: &File) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if file.size_bytes > MAX_FILE_BYTES {
+        let message = format!("{} bytes, more than {MAX_FILE_BYTES}", file.size_bytes);
+        findings.push(Finding::new(path, 1, message));
+    }
+    match &file.content {
+        Content::Binary if is_picture(path) => {}
+        Content::Binary => {
+            findings.push(Finding::new(
+                path,
+                1,
+                "a binary file; only docs/*.png may be one",
+            ));
+        }
+        Content::Text(text) => match lock_file_address(path) {
+            Some(address) => findings.extend(check_lock_file(path, text, address)),
+            None => findings.extend(check_hosts(path, text)),
+        },
+    }
+    findings
+}
+
+fn is_picture(path: &str) -> bool {
+    path.starts_with("docs/") && has_extension(path, "png")
+}
+
+fn lock_file_address(path: &str) -> Option<&'static str> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    LOCK_FILES
+        .iter()
+        .find(|(lock_file, _)| *lock_file == name)
+        .map(|(_, address)| *address)
+}
+
+/// One finding for the whole file: there is an address for each package.
+fn check_lock_file(path: &str, text: &str, address: &str) -> Option<Finding> {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.trim_start().starts_with(address))
+        .map(|(index, _)| index + 1);
+    let first = lines.next()?;
+    let count = 1 + lines.count();
+    Some(Finding::new(
+        path,
+        first,
+        format!("a lock file with {count} download addresses"),
+    ))
+}
+
+fn check_hosts(path: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        for host in REGISTRY_HOSTS {
+            if line.contains(host) {
+                let message = format!("`{host}` is the host of a package registry");
+                findings.push(Finding::new(path, index + 1, message));
+            }
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::finding::printed;
+
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        printed(&check(&Tree::of(&[(path, text)])))
+    }
+
+    #[test]
+    fn ordinary_text_has_no_findings() {
+        let text = "See https://www.rust-lang.org and the crates folder.\n";
+        assert_eq!(findings("README.md", text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_registry_host_is_found_with_its_line() {
+        for host in REGISTRY_HOSTS {
+            let found = findings("ci.yaml", &format!("one\nurl: https://{host}/x\n"));
+            assert_eq!(
+                found,
+                [format!(
+                    "ci.yaml:2: `{host}` is the host of a package registry"
+                )]
+            );
+        }
+    }
+
+    #[test]
+    fn lock_files_are_found_only_with_addresses() {
+        let cargo = "[[package]]\nname = \"a\"\nsource = \"x\"\n[[package]]\nsource = \"y\"\n";
+        assert_eq!(
+            findings("Cargo.lock", cargo),
+            ["Cargo.lock:3: a lock file with 2 download addresses"]
+        );
+        let npm = "{\n  \"resolved\": \"x\"\n}\n";
+        assert_eq!(
+            findings("web/package-lock.json", npm),
+            ["web/package-lock.json:2: a lock file with 1 download addresses"]
+        );
+        assert_eq!(
+            findings("Cargo.lock", "[[package]]\nname = \"a\"\n"),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn large_files_are_found() {
+        assert!(findings("a.txt", &"x".repeat(MAX_FILE_BYTES)).is_empty());
+        let found = findings("a.txt", &"x".repeat(MAX_FILE_BYTES + 1));
+        assert_eq!(found, ["a.txt:1: 1048577 bytes, more than 1048576"]);
+    }
+
+    #[test]
+    fn binary_files_are_found_except_pictures_of_the_documents() {
+        assert_eq!(
+            findings("tool", "\0"),
+            ["tool:1: a binary file; only docs/*.png may be one"]
+        );
+        assert_eq!(findings("logo.png", "\0").len(), 1);
+        assert!(findings("docs/console.png", "\0").is_empty());
+    }
+}

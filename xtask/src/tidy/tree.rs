@@ -1,0 +1,170 @@
+//! The files that the rules look at: those that git tracks or would add, read once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::process;
+
+/// Files by path, relative to the root and with forward slashes.
+pub(super) struct Tree {
+    files: BTreeMap<String, File>,
+}
+
+pub(super) struct File {
+    pub(super) size_bytes: usize,
+    pub(super) content: Content,
+}
+
+pub(super) enum Content {
+    Text(String),
+    /// It holds a NUL byte.
+    Binary,
+}
+
+impl Tree {
+    pub(super) fn load(root: &Path) -> Result<Self, Failure> {
+        let listing = process::capture(Command::new("git").current_dir(root).args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ]))?;
+        let mut files = BTreeMap::new();
+        for path in listing.split('\0').filter(|path| !path.is_empty()) {
+            let on_disk = root.join(path);
+            // Deleted but not yet committed, or not a file at all.
+            if !on_disk.is_file() {
+                continue;
+            }
+            let bytes = fs::read(&on_disk)
+                .map_err(|error| Failure::work(format!("cannot read {path}: {error}")))?;
+            files.insert(path.to_owned(), File::from_bytes(&bytes));
+        }
+        Ok(Self { files })
+    }
+
+    pub(super) fn file_count(&self) -> usize {
+        self.files.len()
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = (&str, &File)> {
+        self.files.iter().map(|(path, file)| (path.as_str(), file))
+    }
+
+    /// All text files, with their text.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files().filter_map(|(path, file)| match &file.content {
+            Content::Text(text) => Some((path, text.as_str())),
+            Content::Binary => None,
+        })
+    }
+
+    /// The text of one file.
+    pub(super) fn text(&self, path: &str) -> Option<&str> {
+        match &self.files.get(path)?.content {
+            Content::Text(text) => Some(text),
+            Content::Binary => None,
+        }
+    }
+
+    /// Whether a file or a folder has this path; the empty path is the root.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let folder = format!("{path}/");
+        path.is_empty()
+            || self.files.contains_key(path)
+            || self
+                .files
+                .range(folder.clone()..)
+                .next()
+                .is_some_and(|(first, _)| first.starts_with(&folder))
+    }
+}
+
+/// Whether the name of a file ends with a dot and this extension.
+pub(super) fn has_extension(path: &str, extension: &str) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, last)| last == extension)
+}
+
+impl File {
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let content = if bytes.contains(&0) {
+            Content::Binary
+        } else {
+            Content::Text(String::from_utf8_lossy(bytes).into_owned())
+        };
+        Self {
+            size_bytes: bytes.len(),
+            content,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Tree {
+    /// A tree that exists only in memory.
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let files = files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), File::from_bytes(text.as_bytes())))
+            .collect();
+        Self { files }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_their_folders_exist_and_nothing_else() {
+        let tree = Tree::of(&[("crates/agent/src/main.rs", ""), ("crates/agent-x", "")]);
+        for path in [
+            "",
+            "crates",
+            "crates/agent",
+            "crates/agent/src/main.rs",
+            "crates/agent-x",
+        ] {
+            assert!(tree.has(path), "{path}");
+        }
+        for path in ["crate", "crates/age", "crates/agent/src/main.rs/x", "docs"] {
+            assert!(!tree.has(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_nul_byte_makes_a_file_binary() {
+        let tree = Tree::of(&[("a", "text"), ("b", "\0")]);
+        assert_eq!(tree.text("a"), Some("text"));
+        assert_eq!(tree.text("b"), None);
+        assert_eq!(tree.texts().count(), 1);
+    }
+
+    #[test]
+    fn git_says_which_files_count() {
+        let root = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            process::capture(Command::new("git").current_dir(root.path()).args(arguments)).unwrap()
+        };
+        git(&["init", "--quiet"]);
+        for (path, text) in [
+            (".gitignore", "/made"),
+            ("made", ""),
+            ("new.rs", ""),
+            ("known.rs", ""),
+            ("gone", ""),
+        ] {
+            fs::write(root.path().join(path), text).unwrap();
+        }
+        git(&["add", "known.rs", "gone"]);
+        fs::remove_file(root.path().join("gone")).unwrap();
+        let tree = Tree::load(root.path()).unwrap();
+        let paths: Vec<&str> = tree.files().map(|(path, _)| path).collect();
+        assert_eq!(paths, [".gitignore", "known.rs", "new.rs"]);
+    }
+}

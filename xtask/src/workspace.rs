@@ -1,0 +1,83 @@
+//! The workspace as cargo describes it: where it lies, what it is made of, how cargo is run in it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cargo_metadata::{Metadata, MetadataCommand};
+
+use crate::failure::Failure;
+use crate::process;
+
+/// The workspace that holds the current folder.
+pub(crate) struct Workspace {
+    /// Members only; [`Workspace::resolved_metadata`] also knows what they depend on.
+    pub(crate) metadata: Metadata,
+}
+
+impl Workspace {
+    pub(crate) fn load() -> Result<Self, Failure> {
+        let metadata = MetadataCommand::new()
+            .no_deps()
+            .exec()
+            .map_err(unreadable)?;
+        Ok(Self { metadata })
+    }
+
+    /// The folder of the root manifest.
+    pub(crate) fn root(&self) -> &Path {
+        self.metadata.workspace_root.as_std_path()
+    }
+
+    /// Where cargo puts what it builds.
+    pub(crate) fn target_directory(&self) -> PathBuf {
+        self.metadata.target_directory.clone().into_std_path_buf()
+    }
+
+    /// Folders of the members, relative to the root and with forward slashes.
+    pub(crate) fn member_folders(&self) -> Vec<String> {
+        self.metadata
+            .workspace_packages()
+            .iter()
+            .filter_map(|package| package.manifest_path.parent())
+            .filter_map(|folder| folder.strip_prefix(&self.metadata.workspace_root).ok())
+            .map(|folder| folder.as_str().replace('\\', "/"))
+            .collect()
+    }
+
+    /// The metadata with the graph of all dependencies on this machine's platform.
+    pub(crate) fn resolved_metadata(&self) -> Result<Metadata, Failure> {
+        let platform = vec!["--filter-platform".to_owned(), self.host_triple()?];
+        MetadataCommand::new()
+            .current_dir(self.root())
+            .other_options(platform)
+            .exec()
+            .map_err(unreadable)
+    }
+
+    /// The cargo that started this task, about to run in the root of the workspace.
+    pub(crate) fn cargo(&self) -> Command {
+        let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(program);
+        command.current_dir(self.root());
+        command
+    }
+
+    /// The platform that the compiler runs on, such as `x86_64-unknown-linux-gnu`.
+    pub(crate) fn host_triple(&self) -> Result<String, Failure> {
+        let about = process::capture(Command::new("rustc").arg("-vV").current_dir(self.root()))?;
+        about
+            .lines()
+            .find_map(|line| line.strip_prefix("host: "))
+            .map(str::to_owned)
+            .ok_or_else(|| Failure::work("`rustc -vV` names no host"))
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that map_err asks for"
+)]
+fn unreadable(error: cargo_metadata::Error) -> Failure {
+    Failure::work(format!("cannot read the workspace: {error}"))
+}
