@@ -1,2 +1,28 @@
-//! The program.
-fn main() {}
+//! `agent`: the client a person uses and the members-only AI service an operator runs.
+//!
+//! This file only starts: [`cli`] says what can be typed, [`commands`] does it, [`diagnostic`] tells
+//! what went wrong, and [`output`] is the only other place that writes to the terminal.
+
+mod cli;
+mod commands;
+mod config;
+mod diagnostic;
+mod documents;
+mod home;
+mod output;
+mod session;
+mod view;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    diagnostic::report_panics();
+    let outcome = std::panic::catch_unwind(|| match cli::parse() {
+        Ok((command, session)) => {
+            let result = commands::run(command, &session);
+            session.output.finish(result)
+        }
+        Err(exit) => exit,
+    });
+    outcome.unwrap_or(diagnostic::Exit::Bug).into()
+}

@@ -1,1 +1,7 @@
-//! Real peers for tests.
+//! Real peers for tests: the program itself, file systems that fail, and a browser.
+//!
+//! Nothing here imitates a part of ours. It knows neither the program's code nor its formats.
+
+pub mod browser;
+pub mod command;
+pub mod disk;

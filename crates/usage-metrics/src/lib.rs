@@ -1,7 +1,14 @@
 //! The usage-metrics package.
 
 pub mod catalogue;
+pub mod clock;
+pub mod consent;
+pub mod export;
 pub mod lint;
 pub mod mapping;
+pub mod merge;
+pub mod package;
+pub mod recorder;
 pub mod schema;
+pub mod store;
 pub mod validate;

@@ -14,6 +14,7 @@ mod findings;
 mod judge;
 mod nearest;
 mod number;
+mod places;
 mod scan;
 mod violation;
 
@@ -21,6 +22,8 @@ mod violation;
 mod tests;
 
 pub use datetime::{DAY_SECONDS, Moment, is_date_time, parse_moment};
+pub(crate) use number::whole_number;
+pub(crate) use places::EntryPlaces;
 pub use scan::MAX_DEPTH;
 pub use violation::{Allowed, MAX_FOUND_CHARS, Problem, Violation};
 

@@ -78,6 +78,12 @@ macro_rules! catalogue {
             }
         }
 
+        impl serde::Serialize for $set {
+            fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+                out.serialize_str(self.text())
+            }
+        }
+
         impl std::fmt::Display for $set {
             fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 out.write_str(self.text())

@@ -19,55 +19,112 @@ pub(super) enum Count {
 /// Largest power of ten of a double.
 const MAX_EXPONENT: i64 = 308;
 
+/// A number taken apart: its significant digits and the powers of ten they stand for.
+struct Decimal<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    /// Positions of the first significant digit and past the last one, over both parts.
+    significant: std::ops::Range<usize>,
+    exponent: Exponent,
+}
+
+enum Exponent {
+    Absent,
+    Written(i64),
+    TooSmall,
+    TooLarge,
+}
+
+impl<'a> Decimal<'a> {
+    /// Takes a JSON number apart; nothing if it is zero.
+    fn parse(number: &'a str) -> Option<Self> {
+        let (negative, unsigned) = match number.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, number),
+        };
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)),
+            None => (unsigned, Exponent::Absent),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = || whole.bytes().chain(fraction.bytes());
+        let first = digits().position(|digit| digit != b'0')?;
+        let zeros_behind = digits().rev().position(|digit| digit != b'0')?;
+        let significant = first..whole.len() + fraction.len() - zeros_behind;
+        Some(Decimal {
+            negative,
+            whole,
+            fraction,
+            significant,
+            exponent,
+        })
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> {
+        let digits = self.whole.bytes().chain(self.fraction.bytes());
+        digits
+            .skip(self.significant.start)
+            .take(self.significant.len())
+    }
+
+    /// The power of ten of the digit at `position`, given a written exponent.
+    fn power(&self, position: usize, exponent: i64) -> i64 {
+        let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
+        signed(self.whole.len())
+            .saturating_add(exponent)
+            .saturating_sub(signed(position) + 1)
+    }
+}
+
+fn parse_exponent(text: &str) -> Exponent {
+    match text.trim_start_matches('+').parse() {
+        Ok(exponent) => Exponent::Written(exponent),
+        Err(_) if text.starts_with('-') => Exponent::TooSmall,
+        Err(_) => Exponent::TooLarge,
+    }
+}
+
 /// Judges the text of a JSON number.
 pub(super) fn count(number: &str) -> Count {
-    let (negative, unsigned) = match number.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, number),
-    };
-    let (mantissa, exponent_text) = match unsigned.find(['e', 'E']) {
-        Some(at) => (&unsigned[..at], Some(&unsigned[at + 1..])),
-        None => (unsigned, None),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-
-    let digits = || whole.bytes().chain(fraction.bytes());
-    let Some(first) = digits().position(|digit| digit != b'0') else {
+    let Some(decimal) = Decimal::parse(number) else {
         return Count::BelowOne;
     };
-    let total = whole.len() + fraction.len();
-    let last = total - digits().rev().position(|digit| digit != b'0').unwrap_or(0);
-
-    // An exponent that does not fit is far out of range either way.
-    let exponent = match exponent_text.map(|text| text.trim_start_matches('+').parse::<i64>()) {
-        None => 0,
-        Some(Ok(exponent)) => exponent,
-        Some(Err(_)) if exponent_text.is_some_and(|text| text.starts_with('-')) => {
-            return if negative {
-                Count::BelowOne
-            } else {
-                Count::Fraction
-            };
+    let (exponent, written) = match decimal.exponent {
+        Exponent::Absent => (0, false),
+        Exponent::Written(exponent) => (exponent, true),
+        Exponent::TooSmall if decimal.negative => return Count::BelowOne,
+        Exponent::TooSmall => return Count::Fraction,
+        Exponent::TooLarge => return Count::OutOfRange,
+    };
+    let highest = decimal.power(decimal.significant.start, exponent);
+    let lowest = decimal.power(decimal.significant.end - 1, exponent);
+    if written && highest > MAX_EXPONENT {
+        Count::OutOfRange
+    } else if decimal.negative {
+        Count::BelowOne
+    } else if lowest < 0 {
+        Count::Fraction
+    } else {
+        Count::Integer {
+            one: highest == 0 && decimal.digits().eq(*b"1"),
         }
-        Some(Err(_)) => return Count::OutOfRange,
-    };
-    let to_exponent = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
-    // The power of ten of the first and of the last significant digit.
-    let point = to_exponent(whole.len()).saturating_add(exponent);
-    let highest = point.saturating_sub(to_exponent(first) + 1);
-    let lowest = point.saturating_sub(to_exponent(last));
+    }
+}
 
-    if exponent_text.is_some() && highest > MAX_EXPONENT {
-        return Count::OutOfRange;
-    }
-    if negative {
-        return Count::BelowOne;
-    }
-    if lowest < 0 {
-        return Count::Fraction;
-    }
-    let one = highest == 0 && last == first + 1 && digits().nth(first) == Some(b'1');
-    Count::Integer { one }
+/// The value of a number that [`count`] takes for an integer; nothing if it is too large.
+pub(crate) fn whole_number(number: &str) -> Option<u64> {
+    let decimal = Decimal::parse(number)?;
+    let exponent = match decimal.exponent {
+        Exponent::Absent => 0,
+        Exponent::Written(exponent) => exponent,
+        Exponent::TooSmall | Exponent::TooLarge => return None,
+    };
+    let lowest = u32::try_from(decimal.power(decimal.significant.end - 1, exponent)).ok()?;
+    let digits = decimal.digits().try_fold(0_u64, |value, digit| {
+        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })?;
+    digits.checked_mul(10_u64.checked_pow(lowest)?)
 }
 
 #[cfg(test)]
@@ -129,5 +186,15 @@ mod tests {
         for beyond in ["1e400", "1e309", "1e999999999999999999999", "0.1e310"] {
             assert_eq!(count(beyond), Count::OutOfRange, "{beyond}");
         }
+    }
+
+    #[test]
+    fn integers_have_a_value_up_to_the_largest_we_count() {
+        assert_eq!(whole_number("1"), Some(1));
+        assert_eq!(whole_number("1.50e1"), Some(15));
+        assert_eq!(whole_number("1000"), Some(1000));
+        assert_eq!(whole_number("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(whole_number("18446744073709551616"), None);
+        assert_eq!(whole_number("1e30"), None);
     }
 }

@@ -45,12 +45,21 @@ pub fn package(random: &mut fastrand::Rng, entries: usize) -> Node {
         })
         .collect();
     Node::Object(vec![
-        ("generated_at".to_owned(), text(format!("2026-11-{day:02}T13:37:42.125Z"))),
+        (
+            "generated_at".to_owned(),
+            text(format!("2026-11-{day:02}T13:37:42.125Z")),
+        ),
         ("install_id".to_owned(), text(uuid(random))),
         ("metrics".to_owned(), Node::Array(metrics)),
         ("package_id".to_owned(), text(uuid(random))),
-        ("period_end".to_owned(), text(format!("2026-11-{:02}T00:00:00Z", day + 1))),
-        ("period_start".to_owned(), text(format!("2026-11-{day:02}T00:00:00Z"))),
+        (
+            "period_end".to_owned(),
+            text(format!("2026-11-{:02}T00:00:00Z", day + 1)),
+        ),
+        (
+            "period_start".to_owned(),
+            text(format!("2026-11-{day:02}T00:00:00Z")),
+        ),
         ("resource".to_owned(), Node::Object(resource)),
         ("schema_version".to_owned(), text(SCHEMA_VERSION)),
     ])
@@ -77,12 +86,20 @@ fn entry(random: &mut fastrand::Rng, spec: &KindSpec) -> Node {
 fn domain(random: &mut fastrand::Rng, domain: Domain) -> Node {
     match domain {
         Domain::Listed(texts) => text(*pick(random, texts)),
-        Domain::Identifier { max_chars: 256 } => text(
-            *pick(random, &["gpt-5.2", "anthropic/claude-4.5", "qwen3:32b", "m", "llama-3.3-70b@q4"]),
-        ),
-        Domain::Identifier { .. } => {
-            text(*pick(random, &["openai", "anthropic", "openrouter", "custom:lab", "0"]))
-        }
+        Domain::Identifier { max_chars: 256 } => text(*pick(
+            random,
+            &[
+                "gpt-5.2",
+                "anthropic/claude-4.5",
+                "qwen3:32b",
+                "m",
+                "llama-3.3-70b@q4",
+            ],
+        )),
+        Domain::Identifier { .. } => text(*pick(
+            random,
+            &["openai", "anthropic", "openrouter", "custom:lab", "0"],
+        )),
     }
 }
 
@@ -110,22 +127,95 @@ pub fn uuid(random: &mut fastrand::Rng) -> String {
 
 /// Texts that stand near a rule's edge.
 const EDGE_TEXTS: &[&str] = &[
-    "", " ", "unknown", "Unknown", "success", "succes", "success\n", "counter", "0", "1", "gte_11", "none", "x",
-    "agent.client.active", "agent.tool_call.count", "agent.shared_metrics.v1", "agent.shared_metrics.v2",
-    "2026-07-28", "2026-07-28T00:00:00", "2026-07-28t00:00:00z", "2026-07-28T00:00:00-00:00", "1998-12-31T23:59:60Z",
-    "2026-02-30T00:00:00Z", "2024-02-29T23:59:59.123456789012+05:30", "2026-07-28T24:00:00Z", "0000-01-01T00:00:00Z",
-    "2026-07-28 00:00:00Z", "2026-07-28T00:00:00+0000", "1998-12-31T15:59:60-08:00", "2026-07-28T00:00:00Z\n",
-    "00000000-0000-0000-0000-000000000000", "018f4b1a-0000-7000-8000-000000000000",
-    "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6BA7B810-9DAD-11D1-80B4-00C04FD430C8",
-    "gpt-5", "GPT-5", "-gpt", "gpt 5", "a/b:c@d+e-f_g.h", "é", "a\u{301}", "😀", "\u{0}", "a\u{0}",
+    "",
+    " ",
+    "unknown",
+    "Unknown",
+    "success",
+    "succes",
+    "success\n",
+    "counter",
+    "0",
+    "1",
+    "gte_11",
+    "none",
+    "x",
+    "agent.client.active",
+    "agent.tool_call.count",
+    "agent.shared_metrics.v1",
+    "agent.shared_metrics.v2",
+    "2026-07-28",
+    "2026-07-28T00:00:00",
+    "2026-07-28t00:00:00z",
+    "2026-07-28T00:00:00-00:00",
+    "1998-12-31T23:59:60Z",
+    "2026-02-30T00:00:00Z",
+    "2024-02-29T23:59:59.123456789012+05:30",
+    "2026-07-28T24:00:00Z",
+    "0000-01-01T00:00:00Z",
+    "2026-07-28 00:00:00Z",
+    "2026-07-28T00:00:00+0000",
+    "1998-12-31T15:59:60-08:00",
+    "2026-07-28T00:00:00Z\n",
+    "00000000-0000-0000-0000-000000000000",
+    "018f4b1a-0000-7000-8000-000000000000",
+    "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+    "6BA7B810-9DAD-11D1-80B4-00C04FD430C8",
+    "gpt-5",
+    "GPT-5",
+    "-gpt",
+    "gpt 5",
+    "a/b:c@d+e-f_g.h",
+    "é",
+    "a\u{301}",
+    "😀",
+    "\u{0}",
+    "a\u{0}",
 ];
 
 /// Numbers and literals near a rule's edge.
 const EDGE_RAWS: &[&str] = &[
-    "0", "-0", "1", "-1", "1.0", "1e0", "1E2", "10e-1", "1.5", "0.5", "2", "true", "false", "null", "{}", "[]",
-    "9223372036854775807", "9223372036854775808", "18446744073709551616", "1000000000000000000000000000000", "1e30",
-    "1e400", "01", "+1", ".5", "1.", "NaN", "Infinity", "\"\\ud800\"", "\"\\ud83d\\ude00\"", "\"\\u0031\"", "[1]",
-    "{\"a\":1}", "1e-1", "0e5", "0.0", "100.00e-2", "nul", "tru", "\"\t\"", "--1",
+    "0",
+    "-0",
+    "1",
+    "-1",
+    "1.0",
+    "1e0",
+    "1E2",
+    "10e-1",
+    "1.5",
+    "0.5",
+    "2",
+    "true",
+    "false",
+    "null",
+    "{}",
+    "[]",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551616",
+    "1000000000000000000000000000000",
+    "1e30",
+    "1e400",
+    "01",
+    "+1",
+    ".5",
+    "1.",
+    "NaN",
+    "Infinity",
+    "\"\\ud800\"",
+    "\"\\ud83d\\ude00\"",
+    "\"\\u0031\"",
+    "[1]",
+    "{\"a\":1}",
+    "1e-1",
+    "0e5",
+    "0.0",
+    "100.00e-2",
+    "nul",
+    "tru",
+    "\"\t\"",
+    "--1",
 ];
 
 /// Spoils a document, or changes it into another valid one.
@@ -177,7 +267,10 @@ fn change(random: &mut fastrand::Rng, node: &mut Node) {
 fn change_text(random: &mut fastrand::Rng, text: &mut String) {
     match random.u8(..7) {
         0 => *text = (*pick(random, EDGE_TEXTS)).to_owned(),
-        1 => text.push(*pick(random, &['\n', 'a', ' ', '😀', '"', '\\', '\u{0}', '_', '0'])),
+        1 => text.push(*pick(
+            random,
+            &['\n', 'a', ' ', '😀', '"', '\\', '\u{0}', '_', '0'],
+        )),
         2 => drop(text.pop()),
         3 => *text = text.to_uppercase(),
         4 => *text = "a".repeat(*pick(random, &[1, 63, 64, 65, 255, 256, 257])),
@@ -253,7 +346,11 @@ fn write_node(
             for (at, (key, value)) in fields.iter().enumerate() {
                 separate(random, layout, depth + 1, at, out);
                 write_text(random, key, layout, out);
-                out.push_str(if layout == Layout::Indented { ": " } else { ":" });
+                out.push_str(if layout == Layout::Indented {
+                    ": "
+                } else {
+                    ":"
+                });
                 space(random, layout, out);
                 write_node(random, value, layout, depth + 1, out);
             }
@@ -263,13 +360,7 @@ fn write_node(
     }
 }
 
-fn separate(
-    random: &mut fastrand::Rng,
-    layout: Layout,
-    depth: usize,
-    at: usize,
-    out: &mut String,
-) {
+fn separate(random: &mut fastrand::Rng, layout: Layout, depth: usize, at: usize, out: &mut String) {
     if at > 0 {
         space(random, layout, out);
         out.push(',');
@@ -281,13 +372,7 @@ fn separate(
     space(random, layout, out);
 }
 
-fn close(
-    random: &mut fastrand::Rng,
-    layout: Layout,
-    depth: usize,
-    empty: bool,
-    out: &mut String,
-) {
+fn close(random: &mut fastrand::Rng, layout: Layout, depth: usize, empty: bool, out: &mut String) {
     if layout == Layout::Indented && !empty {
         out.push('\n');
         out.push_str(&"  ".repeat(depth));
@@ -328,7 +413,10 @@ pub fn mutate_bytes(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
         let at = random.usize(..bytes.len());
         match random.u8(..5) {
             0 => drop(bytes.remove(at)),
-            1 => bytes.insert(at, *pick(random, b"{}[],:\"\\ \n\t01.-eE+tfn\xff\xc3\x00aZ_")),
+            1 => bytes.insert(
+                at,
+                *pick(random, b"{}[],:\"\\ \n\t01.-eE+tfn\xff\xc3\x00aZ_"),
+            ),
             2 => bytes[at] = *pick(random, b"{}[],:\"\\ \n\t01.-eE+tfn\xff\xc3\x00aZ_"),
             3 => bytes.truncate(at),
             _ => bytes.swap(at, 0),

@@ -1,0 +1,128 @@
+//! What can be typed: the options that every command has, and how they become a session.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{ArgAction, Args, Parser};
+
+use crate::commands::Command;
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::home::Home;
+use crate::output::{Color, Output, Style, Volume};
+use crate::session::{Environment, Session};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "agent",
+    version,
+    about = "Run tasks with tools, and the members-only AI service behind them",
+    after_help = "Examples:\n  agent metrics status          What is recorded, where, and why\n  \
+                  agent metrics validate *.json Judge packages\n  agent completions bash        \
+                  Completions for your shell",
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches are what a command line has"
+)]
+struct Global {
+    /// Print machine-readable JSON
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+    /// Print nothing but data and errors
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    quiet: bool,
+    /// Print more about what is done
+    #[arg(long, short, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet",
+          help_heading = "Global options")]
+    verbose: bool,
+    /// Print without colour; the variable `NO_COLOR` does the same
+    #[arg(long, global = true, help_heading = "Global options")]
+    no_color: bool,
+    /// Use a named profile with a configuration of its own
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        env = "AGENT_PROFILE",
+        help_heading = "Global options"
+    )]
+    profile: Option<String>,
+}
+
+/// Reads the command line; what clap has to say goes out here, in our format.
+pub(crate) fn parse() -> Result<(Command, Session), Exit> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = match <Cli as Parser>::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return Err(tell(&error, &arguments)),
+    };
+    let Cli { global, command } = cli;
+    let volume = match (global.quiet, global.verbose) {
+        (true, _) => Volume::Quiet,
+        (false, true) => Volume::Verbose,
+        (false, false) => Volume::Normal,
+    };
+    let color = if global.no_color {
+        Color::Never
+    } else {
+        Color::Auto
+    };
+    let style = if global.json {
+        Style::Json
+    } else {
+        Style::Human
+    };
+    let output = Output::new(style, volume, color);
+    let environment = Environment::of_process();
+    match Home::find(&environment, global.profile.as_deref()) {
+        Ok(home) => Ok((command, Session::new(output, home, environment))),
+        Err(diagnostic) => Err(output.finish(Err(diagnostic))),
+    }
+}
+
+/// Help and version are data; anything else is a usage error.
+fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
+    let asked_for_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if !asked_for_help && arguments.iter().any(|argument| argument == "--json") {
+        let output = Output::new(Style::Json, Volume::Normal, Color::Never);
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        return output.finish(Err(Diagnostic::usage(message).hint("see `agent --help`")));
+    }
+    // A closed pipe is no reason to fail.
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
+        _ => Exit::Usage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

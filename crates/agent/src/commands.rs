@@ -1,0 +1,27 @@
+//! The commands, one file each.
+
+mod completions;
+mod metrics;
+mod up;
+
+use clap::Subcommand;
+
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// What the program can be told to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Up(up::Args),
+    Metrics(metrics::Args),
+    Completions(completions::Args),
+}
+
+/// Does it.
+pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
+    match command {
+        Command::Up(args) => up::run(&args),
+        Command::Metrics(args) => metrics::run(args.command, session),
+        Command::Completions(args) => completions::run(&args, session),
+    }
+}

@@ -1,0 +1,181 @@
+//! `agent metrics`: usage metrics of this installation, and packages of any.
+
+mod catalogue;
+mod export;
+mod inspect;
+mod lint;
+mod merge;
+mod off;
+mod on;
+mod package;
+mod reset_id;
+mod schema;
+mod show;
+mod status;
+mod validate;
+mod view;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use usage_metrics::consent::{Decision, Facts, decide};
+use usage_metrics::package::Package;
+use usage_metrics::store::{self, ErrorKind, Folder, Scope, Store};
+use uuid::Uuid;
+
+use crate::config::{self, MetricsConfig};
+use crate::diagnostic::Diagnostic;
+use crate::documents::{Cut, DEFAULT_MAX_BYTES, Source, sources};
+use crate::session::Session;
+
+/// Count usage on this machine, look at it, and judge packages of any installation
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Recording is off until you turn it on, and nothing ever leaves this machine.\n\n\
+                  Examples:\n  agent metrics on\n  agent metrics show\n  \
+                  agent metrics validate packages/"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Metrics,
+}
+
+/// What can be done with metrics.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Metrics {
+    Status(status::Args),
+    On(on::Args),
+    Off(off::Args),
+    Show(show::Args),
+    Package(package::Args),
+    Validate(validate::Args),
+    Lint(lint::Args),
+    Merge(merge::Args),
+    Export(export::Args),
+    View(view::Args),
+    Catalogue(catalogue::Args),
+    Schema(schema::Args),
+    ResetId(reset_id::Args),
+}
+
+/// Does it.
+pub(crate) fn run(command: Metrics, session: &Session) -> Result<(), Diagnostic> {
+    match command {
+        Metrics::Status(args) => status::run(&args, session),
+        Metrics::On(args) => on::run(&args, session),
+        Metrics::Off(args) => off::run(&args, session),
+        Metrics::Show(args) => show::run(&args, session),
+        Metrics::Package(args) => package::run(&args, session),
+        Metrics::Validate(args) => validate::run(&args, session),
+        Metrics::Lint(args) => lint::run(&args, session),
+        Metrics::Merge(args) => merge::run(&args, session),
+        Metrics::Export(args) => export::run(&args, session),
+        Metrics::View(args) => view::run(&args, session),
+        Metrics::Catalogue(args) => catalogue::run(&args, session),
+        Metrics::Schema(args) => schema::run(&args, session),
+        Metrics::ResetId(args) => reset_id::run(&args, session),
+    }
+}
+
+/// The folder of this installation's metrics.
+fn folder(session: &Session) -> Folder {
+    Folder::new(session.home.metrics())
+}
+
+/// What the configuration says, and what follows from it and the environment.
+fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> {
+    let config = config::metrics(&session.home.config())?;
+    let decision = decide(&Facts {
+        do_not_track: session.environment.do_not_track.as_deref(),
+        ci: session.environment.ci.as_deref(),
+        configured: config.mode,
+    });
+    Ok((config, decision))
+}
+
+/// The store that is there; nothing if nothing was ever recorded.
+fn existing_store(session: &Session) -> Result<Option<Store>, Diagnostic> {
+    let folder = folder(session);
+    Store::existing(&folder, Uuid::new_v4).map_err(|error| store_trouble(&folder, &error))
+}
+
+/// The store that is there, or an error that says how to get one.
+fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
+    existing_store(session)?.ok_or_else(|| {
+        Diagnostic::failed("nothing was ever recorded here")
+            .hint("`agent metrics on` turns recording on")
+    })
+}
+
+/// Every package of this installation: those that were made, and what the next ones would be.
+fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
+    let trouble = |error: store::Error| store_trouble(store.folder(), &error);
+    let mut packages = Vec::new();
+    for stored in store.packages().map_err(trouble)? {
+        let package = Package::read(&stored.bytes).map_err(|error| {
+            Diagnostic::failed(format!("cannot read package {}", stored.package_id)).because(&error)
+        })?;
+        packages.push(package);
+    }
+    packages.extend(store.drafts(Scope::All).map_err(trouble)?);
+    Ok(packages)
+}
+
+/// Reads packages from what was typed; any that is not valid is an error.
+fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
+    let mut packages = Vec::new();
+    let mut buffer = Vec::new();
+    for source in sources(paths) {
+        let source = source.map_err(|(path, error)| cannot_read(&Source::File(path), &error))?;
+        let mut failure = None;
+        source
+            .read(
+                Cut::ByName,
+                DEFAULT_MAX_BYTES,
+                &mut buffer,
+                |document| match Package::read(document.bytes) {
+                    Ok(package) => packages.push(package),
+                    Err(error) if failure.is_none() => {
+                        failure = Some((document.first_line, error));
+                    }
+                    Err(_) => {}
+                },
+            )
+            .map_err(|error| cannot_read(&source, &error))?;
+        if let Some((line, error)) = failure {
+            let name = source.name();
+            return Err(
+                Diagnostic::failed(format!("cannot use {name} (line {line})"))
+                    .because(&error)
+                    .hint(format!(
+                        "`agent metrics validate {name}` tells what is wrong"
+                    )),
+            );
+        }
+    }
+    Ok(packages)
+}
+
+fn cannot_read(source: &Source, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::failed(format!("cannot read {}", source.name())).because(error)
+}
+
+/// Says what is wrong with the store and what to do about it.
+fn store_trouble(folder: &Folder, error: &store::Error) -> Diagnostic {
+    let root = folder.root().display();
+    let diagnostic = Diagnostic::failed(format!("cannot use the store in {root}")).because(error);
+    match error.kind() {
+        ErrorKind::Busy => diagnostic.hint("another process holds it; try again"),
+        ErrorKind::Full => {
+            diagnostic.hint("make room on the disk; nothing counted is lost meanwhile")
+        }
+        ErrorKind::ReadOnly => diagnostic.hint("make the folder writable"),
+        ErrorKind::Corrupt => diagnostic.hint(
+            "the next thing that is counted sets it aside and starts anew; `agent metrics off \
+             --purge` removes it",
+        ),
+        ErrorKind::Newer => diagnostic.hint("use the newer program that wrote it"),
+        ErrorKind::Gone | ErrorKind::Other => diagnostic,
+    }
+}

@@ -1,0 +1,357 @@
+//! Judges many documents at once: what `validate` and `lint` share.
+//!
+//! Every core takes the next source from one list; the reports come out in the order of the list.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use serde::Serialize;
+use usage_metrics::lint::{Warning, lint};
+use usage_metrics::package::Package;
+use usage_metrics::validate::{MAX_VIOLATIONS, Violation, validate_with};
+
+use crate::diagnostic::Diagnostic;
+use crate::documents::{Cut, DEFAULT_MAX_BYTES, Document, Source, sources};
+use crate::output::{ERROR, WARNING};
+use crate::session::Session;
+
+/// Reports that may wait for an earlier one; more would hold memory for a slow reader.
+const MAX_WAITING: usize = 256;
+
+/// What is to be judged, and within which bounds.
+#[derive(Debug, clap::Args)]
+pub(super) struct Inspection {
+    /// Files, folders, or `-` for standard input (the default)
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Take every line for a document, whatever the file is called
+    #[arg(long)]
+    ndjson: bool,
+    /// Refuse anything larger, unpacked
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BYTES)]
+    max_bytes: u64,
+    /// Describe at most this many faults of a document; all are counted
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_VIOLATIONS)]
+    max_errors: usize,
+}
+
+/// What is asked about a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Is it valid?
+    Validate,
+    /// And does it make sense?
+    Lint,
+    /// Is it valid and without a warning?
+    LintStrictly,
+}
+
+/// What was found out about one document.
+#[derive(Debug, Serialize)]
+struct Report {
+    source: String,
+    /// Line of the source the document begins on; only where a source has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    valid: bool,
+    entries: u64,
+    /// Violations in all; fewer may be described.
+    violation_count: u64,
+    violations: Vec<Violation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<Vec<Warning>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<String>,
+}
+
+/// Figures over all documents.
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    documents: u64,
+    valid: u64,
+    invalid: u64,
+    unreadable: u64,
+    violations: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<u64>,
+}
+
+type Found = Result<Source, (PathBuf, io::Error)>;
+
+/// Judges everything and says what was found.
+pub(super) fn inspect(
+    inspection: &Inspection,
+    question: Question,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let sources = sources(&inspection.paths);
+    let queue = Queue {
+        sources: &sources,
+        next: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+    };
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(sources.len());
+    let progress = session.output.progress(sources.len() as u64, "files");
+    let mut summary = Summary {
+        warnings: (question != Question::Validate).then_some(0),
+        ..Summary::default()
+    };
+    let told = std::thread::scope(|scope| {
+        let (send, receive) = mpsc::sync_channel(MAX_WAITING);
+        for _ in 0..threads {
+            let send = send.clone();
+            scope.spawn(|| work(&queue, send, inspection, question));
+        }
+        drop(send);
+        let mut waiting = BTreeMap::new();
+        let mut due = 0;
+        for (at, reports) in receive {
+            progress.inc(1);
+            waiting.insert(at, reports);
+            while let Some(reports) = waiting.remove(&due) {
+                due += 1;
+                for report in reports {
+                    summary.add(&report);
+                    if let Err(diagnostic) = progress.suspend(|| tell(&report, session)) {
+                        queue.stop.store(true, Ordering::Relaxed);
+                        return Err(diagnostic);
+                    }
+                }
+            }
+        }
+        Ok(())
+    });
+    progress.finish_and_clear();
+    told?;
+    conclude(&summary, question, session)
+}
+
+/// The sources that are left to judge.
+struct Queue<'a> {
+    sources: &'a [Found],
+    next: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl Queue<'_> {
+    fn take(&self) -> Option<(usize, &Found)> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        Some((at, self.sources.get(at)?))
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the channel ends when its last sender does"
+)]
+fn work(
+    queue: &Queue<'_>,
+    send: mpsc::SyncSender<(usize, Vec<Report>)>,
+    inspection: &Inspection,
+    question: Question,
+) {
+    let mut buffer = Vec::new();
+    while let Some((at, source)) = queue.take() {
+        let reports = judge_source(source, inspection, question, &mut buffer);
+        if send.send((at, reports)).is_err() {
+            return;
+        }
+    }
+}
+
+fn judge_source(
+    source: &Found,
+    inspection: &Inspection,
+    question: Question,
+    buffer: &mut Vec<u8>,
+) -> Vec<Report> {
+    let source = match source {
+        Ok(source) => source,
+        Err((path, error)) => return vec![unreadable(path.display().to_string(), error)],
+    };
+    let cut = if inspection.ndjson {
+        Cut::Lines
+    } else {
+        Cut::ByName
+    };
+    let mut reports = Vec::new();
+    let read = source.read(cut, inspection.max_bytes, buffer, |document| {
+        reports.push(judge(source, document, inspection.max_errors, question));
+    });
+    if let Err(error) = read {
+        reports.push(unreadable(source.name(), &error));
+    }
+    if let [only] = &mut reports[..]
+        && only.line == Some(1)
+    {
+        only.line = None;
+    }
+    reports
+}
+
+fn judge(source: &Source, document: Document<'_>, max_errors: usize, question: Question) -> Report {
+    let mut verdict = validate_with(document.bytes, max_errors);
+    let lines_before = document.first_line - 1;
+    for violation in &mut verdict.violations {
+        violation.line += lines_before;
+    }
+    let mut unreadable = None;
+    let warnings = match question {
+        Question::Validate => None,
+        Question::Lint | Question::LintStrictly => Some(if verdict.is_valid() {
+            match Package::read(document.bytes) {
+                Ok(package) => {
+                    let mut warnings = lint(document.bytes, &package);
+                    for warning in &mut warnings {
+                        warning.line += lines_before;
+                    }
+                    warnings
+                }
+                Err(error) => {
+                    unreadable = Some(error.to_string());
+                    Vec::new()
+                }
+            }
+        } else {
+            Vec::new()
+        }),
+    };
+    Report {
+        source: source.name(),
+        line: Some(document.first_line),
+        valid: verdict.is_valid(),
+        entries: verdict.entries,
+        violation_count: verdict.total,
+        violations: verdict.violations,
+        warnings,
+        unreadable,
+    }
+}
+
+fn unreadable(source: String, error: &io::Error) -> Report {
+    Report {
+        source,
+        line: None,
+        valid: false,
+        entries: 0,
+        violation_count: 0,
+        violations: Vec::new(),
+        warnings: None,
+        unreadable: Some(error.to_string()),
+    }
+}
+
+impl Summary {
+    fn add(&mut self, report: &Report) {
+        self.documents += 1;
+        if report.unreadable.is_some() {
+            self.unreadable += 1;
+        } else if report.valid {
+            self.valid += 1;
+        } else {
+            self.invalid += 1;
+        }
+        self.violations += report.violation_count;
+        if let (Some(total), Some(warnings)) = (&mut self.warnings, &report.warnings) {
+            *total += warnings.len() as u64;
+        }
+    }
+}
+
+fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        return session.output.json_line(report);
+    }
+    let source = &report.source;
+    if let Some(reason) = &report.unreadable {
+        session
+            .output
+            .text(format!("{source}: {ERROR}unreadable{ERROR:#}: {reason}\n"))?;
+    }
+    let mut lines = String::new();
+    for violation in &report.violations {
+        let Violation {
+            line,
+            column,
+            code,
+            pointer,
+            ..
+        } = violation;
+        let code = code.code();
+        lines.push_str(&format!(
+            "{source}:{line}:{column}: {ERROR}error[{code}]{ERROR:#} {pointer}: {violation}\n"
+        ));
+    }
+    let untold = report.violation_count - report.violations.len() as u64;
+    if untold > 0 {
+        lines.push_str(&format!(
+            "{source}: {untold} more errors; --max-errors shows more\n"
+        ));
+    }
+    for warning in report.warnings.iter().flatten() {
+        let Warning {
+            line,
+            column,
+            code,
+            pointer,
+            message,
+        } = warning;
+        let code = code.text();
+        lines.push_str(&format!(
+            "{source}:{line}:{column}: {WARNING}warning[{code}]{WARNING:#} {pointer}: {message}\n"
+        ));
+    }
+    if report.valid {
+        session
+            .output
+            .detail(format!("{source}: valid, {} entries", report.entries));
+    }
+    session.output.text(lines)
+}
+
+fn conclude(summary: &Summary, question: Question, session: &Session) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        session
+            .output
+            .json_line(&serde_json::json!({ "summary": summary }))?;
+    } else {
+        session.output.note(sentence(summary));
+    }
+    let warned = question == Question::LintStrictly && summary.warnings > Some(0);
+    if summary.invalid > 0 || summary.unreadable > 0 || warned {
+        Err(Diagnostic::already_told())
+    } else {
+        Ok(())
+    }
+}
+
+fn sentence(summary: &Summary) -> String {
+    let count = |count: u64, one: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    };
+    let mut text = format!(
+        "{}: {} valid",
+        count(summary.documents, "document"),
+        summary.valid
+    );
+    if summary.invalid > 0 {
+        let violations = count(summary.violations, "error");
+        text.push_str(&format!(", {} invalid ({violations})", summary.invalid));
+    }
+    if summary.unreadable > 0 {
+        text.push_str(&format!(", {} unreadable", summary.unreadable));
+    }
+    if let Some(warnings) = summary.warnings {
+        text.push_str(&format!(", {}", count(warnings, "warning")));
+    }
+    text
+}

@@ -1,0 +1,51 @@
+//! `agent metrics off`: a person turns recording off, and can have everything removed.
+
+use serde_json::json;
+use usage_metrics::consent::Mode;
+
+use super::{folder, store_trouble};
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Record nothing any more
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent metrics off\n  agent metrics off --purge")]
+pub(crate) struct Args {
+    /// Also remove everything that was recorded: counters, packages and the installation's id
+    #[arg(long)]
+    purge: bool,
+}
+
+/// Writes the choice and, if asked, removes what is there.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let (folder, path) = (folder(session), session.home.config());
+    let existed = folder.exists();
+    // Without a configuration recording is off already; no file is made to say so.
+    if config::metrics(&path)?.mode.is_some() {
+        config::set_metrics_mode(&path, Mode::Off)?;
+    }
+    if args.purge {
+        folder
+            .purge()
+            .map_err(|error| store_trouble(&folder, &error))?;
+    }
+    let purged = args.purge && existed;
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "mode": Mode::Off.text(),
+            "purged": purged,
+            "folder": folder.root(),
+        }));
+    }
+    let root = folder.root().display();
+    session.output.text(match (args.purge, existed) {
+        (true, true) => format!("Recording is off. Everything in {root} was removed.\n"),
+        (true, false) => "Recording is off. There was nothing to remove.\n".to_owned(),
+        (false, true) => format!(
+            "Recording is off. What was recorded is still in {root}; `agent metrics off --purge` \
+             removes it.\n"
+        ),
+        (false, false) => "Recording is off.\n".to_owned(),
+    })
+}

@@ -1,0 +1,25 @@
+//! `agent metrics reset-id`: a new id for this installation.
+
+use serde_json::json;
+
+use super::{needed_store, store_trouble};
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Give this installation a new random id; packages already made keep the old one
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent metrics reset-id")]
+pub(crate) struct Args {}
+
+/// Makes the new id.
+pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let mut store = needed_store(session)?;
+    let folder = store.folder().clone();
+    let install_id = store
+        .reset_id()
+        .map_err(|error| store_trouble(&folder, &error))?;
+    if session.output.is_json() {
+        return session.output.json(&json!({ "install_id": install_id }));
+    }
+    session.output.text(format!("{install_id}\n"))
+}

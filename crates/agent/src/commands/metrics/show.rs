@@ -1,0 +1,43 @@
+//! `agent metrics show`: the next package, byte for byte.
+
+use usage_metrics::store::Scope;
+
+use super::{needed_store, store_trouble};
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Print the next package byte for byte, by the same code that writes it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent metrics show\n  agent metrics show --all")]
+pub(crate) struct Args {
+    /// Print every package that would be made now, one after another
+    #[arg(long)]
+    all: bool,
+}
+
+/// Prints what would be written.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let store = needed_store(session)?;
+    let drafts = store
+        .drafts(Scope::All)
+        .map_err(|error| store_trouble(store.folder(), &error))?;
+    let shown = if args.all {
+        drafts.len()
+    } else {
+        drafts.len().min(1)
+    };
+    for package in &drafts[..shown] {
+        session.output.bytes(&package.to_bytes())?;
+    }
+    match drafts.len() {
+        0 => session
+            .output
+            .note("nothing was counted since the last package"),
+        1 => {}
+        count if !args.all => session.output.note(format!(
+            "this is the first of {count} packages; `--all` prints each of them"
+        )),
+        _ => {}
+    }
+    Ok(())
+}

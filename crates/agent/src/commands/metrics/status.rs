@@ -1,0 +1,204 @@
+//! `agent metrics status`: what is recorded, where, and which rule decided.
+
+use serde_json::{Value, json};
+use usage_metrics::consent::{Decision, Mode};
+use usage_metrics::store::{self, ErrorKind, Folder, Store, Summary};
+use uuid::Uuid;
+
+use super::{decision, folder, store_trouble};
+use crate::config::MetricsConfig;
+use crate::diagnostic::Diagnostic;
+use crate::output::{ERROR, GOOD, WARNING};
+use crate::session::Session;
+
+/// Say what is recorded, where it is kept, and which rule decided
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
+pub(crate) struct Args {}
+
+/// The store as it was found.
+enum Found {
+    Nothing,
+    Good(Box<Summary>),
+    /// It can be read but not written, and why.
+    Unwritable(Box<Summary>, store::Error),
+    /// It cannot be read.
+    Broken(store::Error),
+}
+
+/// Looks and tells.
+pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let (config, decision) = decision(session)?;
+    let folder = folder(session);
+    let found = look(&folder, decision, session);
+    if session.output.is_json() {
+        return session
+            .output
+            .json(&as_json(&found, &folder, config, decision));
+    }
+    session
+        .output
+        .text(as_text(&found, &folder, config, decision))
+}
+
+fn look(folder: &Folder, decision: Decision, session: &Session) -> Found {
+    let mut store = match Store::existing(folder, Uuid::new_v4) {
+        Ok(Some(store)) => store,
+        Ok(None) => return Found::Nothing,
+        Err(error) => return Found::Broken(error),
+    };
+    let summary = match store.summary() {
+        Ok(summary) => Box::new(summary),
+        Err(error) => return Found::Broken(error),
+    };
+    // While recording is off, looking changes nothing.
+    if decision.mode == Mode::Off {
+        return Found::Good(summary);
+    }
+    match store.probe(session.clock.now()) {
+        Ok(()) => Found::Good(summary),
+        Err(error) => Found::Unwritable(summary, error),
+    }
+}
+
+fn as_json(found: &Found, folder: &Folder, config: MetricsConfig, decision: Decision) -> Value {
+    let trouble = |error: &store::Error| {
+        let diagnostic = store_trouble(folder, error);
+        json!({ "kind": kind_text(error.kind()), "causes": diagnostic.causes })
+    };
+    let (state, summary, trouble) = match found {
+        Found::Nothing => ("none", None, None),
+        Found::Good(summary) => ("good", Some(summary), None),
+        Found::Unwritable(summary, error) => ("unwritable", Some(summary), Some(trouble(error))),
+        Found::Broken(error) => ("broken", None, Some(trouble(error))),
+    };
+    json!({
+        "mode": decision.mode.text(),
+        "rule": decision.rule.to_string(),
+        "folder": folder.root(),
+        "retention_days": config.retention_days,
+        "store": state,
+        "trouble": trouble,
+        "stores_set_aside": folder.stores_set_aside(),
+        "holds": summary.map(|summary| holds(summary)),
+    })
+}
+
+fn holds(summary: &Summary) -> Value {
+    json!({
+        "install_id": summary.install_id,
+        "created_at": summary.created.to_string(),
+        "first_day": summary.days.map(|(first, _)| first.to_string()),
+        "last_day": summary.days.map(|(_, last)| last.to_string()),
+        "counters": summary.counters,
+        "counted": summary.counted,
+        "unpackaged": summary.unpackaged,
+        "packages": summary.packages,
+        "packages_unwritten": summary.unwritten,
+        "lost": summary.lost,
+        "active_at": summary.active.map(|at| at.to_string()),
+        "rows_set_aside": summary.set_aside_rows,
+        "bytes": summary.bytes,
+    })
+}
+
+const fn kind_text(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Busy => "busy",
+        ErrorKind::Full => "full",
+        ErrorKind::ReadOnly => "read-only",
+        ErrorKind::Corrupt => "damaged",
+        ErrorKind::Newer => "newer",
+        ErrorKind::Gone => "gone",
+        ErrorKind::Other => "other",
+    }
+}
+
+fn as_text(found: &Found, folder: &Folder, config: MetricsConfig, decision: Decision) -> String {
+    let mut lines = vec![match decision.mode {
+        Mode::Local => format!("Recording is {GOOD}on{GOOD:#}: {}.", decision.rule),
+        Mode::Off => format!("Recording is off: {}.", decision.rule),
+    }];
+    lines.push("Nothing ever leaves this machine: there is no upload.".to_owned());
+    let root = folder.root().display();
+    match found {
+        Found::Nothing => lines.push(format!("Nothing is stored in {root}.")),
+        Found::Good(summary) => lines.extend(summary_lines(summary, folder, config)),
+        Found::Unwritable(summary, error) => {
+            lines.extend(summary_lines(summary, folder, config));
+            lines.push(format!(
+                "{ERROR}The store cannot be written:{ERROR:#} {}",
+                causes(folder, error)
+            ));
+            lines.push("What is counted meanwhile waits in memory.".to_owned());
+        }
+        Found::Broken(error) => {
+            lines.push(format!(
+                "{ERROR}The store in {root} cannot be read:{ERROR:#} {}",
+                causes(folder, error)
+            ));
+            lines.extend(store_trouble(folder, error).hints);
+        }
+    }
+    for path in folder.stores_set_aside() {
+        lines.push(format!(
+            "{WARNING}A damaged store was set aside:{WARNING:#} {}",
+            path.display()
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn causes(folder: &Folder, error: &store::Error) -> String {
+    store_trouble(folder, error).causes.join(": ")
+}
+
+fn summary_lines(summary: &Summary, folder: &Folder, config: MetricsConfig) -> Vec<String> {
+    let days = match summary.days {
+        Some((first, last)) if first == last => format!("on {first}"),
+        Some((first, last)) => format!("from {first} to {last}"),
+        None => "so far".to_owned(),
+    };
+    let rows = [
+        ("folder", folder.root().display().to_string()),
+        ("install id", format!("{} (local only)", summary.install_id)),
+        (
+            "counted",
+            format!(
+                "{} in {} counters {days}",
+                summary.counted, summary.counters
+            ),
+        ),
+        ("not packaged", summary.unpackaged.to_string()),
+        (
+            "packages",
+            format!("{} in {}", summary.packages, folder.outbox().display()),
+        ),
+        ("kept for", format!("{} days", config.retention_days)),
+        ("size", format!("{} kB", summary.bytes.div_ceil(1000))),
+    ];
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|(name, value)| format!("  {name:<13} {value}"))
+        .collect();
+    if summary.unwritten > 0 {
+        lines.push(format!(
+            "{WARNING}{} packages are not written to their files yet{WARNING:#}; `agent metrics \
+             package` tries again",
+            summary.unwritten
+        ));
+    }
+    if summary.lost > 0 {
+        lines.push(format!(
+            "{WARNING}{} events could not be counted{WARNING:#}",
+            summary.lost
+        ));
+    }
+    for row in &summary.set_aside_rows {
+        lines.push(format!(
+            "{WARNING}Set aside:{WARNING:#} {} {} {} = {}: {}",
+            row.day, row.name, row.dimensions, row.value, row.reason
+        ));
+    }
+    lines
+}

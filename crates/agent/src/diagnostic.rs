@@ -1,0 +1,156 @@
+//! What went wrong, for the person who typed the command: what, why, and what to do next.
+
+use std::error::Error as StdError;
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+/// How the program ends. The numbers are part of its interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// The work failed.
+    Failed = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// The configuration makes no sense.
+    Configuration = 3,
+    /// Our bug.
+    Bug = 70,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+impl Exit {
+    const fn kind(self) -> &'static str {
+        match self {
+            Exit::Done => "done",
+            Exit::Failed => "failed",
+            Exit::Usage => "usage",
+            Exit::Configuration => "configuration",
+            Exit::Bug => "bug",
+        }
+    }
+}
+
+/// An error as it is shown.
+#[derive(Debug)]
+pub(crate) struct Diagnostic {
+    /// How the program ends.
+    pub(crate) exit: Exit,
+    /// What went wrong; nothing if the output has said it already.
+    pub(crate) message: Option<String>,
+    /// Why, outermost first.
+    pub(crate) causes: Vec<String>,
+    /// What to do next.
+    pub(crate) hints: Vec<String>,
+}
+
+impl Diagnostic {
+    fn new(exit: Exit, message: impl Into<String>) -> Self {
+        let message = Some(message.into());
+        Diagnostic {
+            exit,
+            message,
+            causes: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// The work failed.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Diagnostic::new(Exit::Failed, message)
+    }
+
+    /// The command line makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Diagnostic::new(Exit::Usage, message)
+    }
+
+    /// The configuration makes no sense.
+    pub(crate) fn configuration(message: impl Into<String>) -> Self {
+        Diagnostic::new(Exit::Configuration, message)
+    }
+
+    /// The work failed and the output has said how.
+    pub(crate) fn already_told() -> Self {
+        Diagnostic {
+            exit: Exit::Failed,
+            message: None,
+            causes: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Standard output was closed by its reader, who has all that was wanted.
+    pub(crate) fn broken_pipe() -> Self {
+        Diagnostic {
+            exit: Exit::Done,
+            message: None,
+            causes: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Adds an error and everything behind it as causes.
+    pub(crate) fn because(mut self, error: &dyn StdError) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let text = error.to_string();
+            if self.causes.last() != Some(&text) {
+                self.causes.push(text);
+            }
+            next = error.source();
+        }
+        self
+    }
+
+    /// Adds what to do next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The diagnostic for machines.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "error": {
+                "kind": self.exit.kind(),
+                "message": self.message,
+                "causes": self.causes,
+                "hints": self.hints,
+            }
+        })
+    }
+}
+
+impl From<io::Error> for Diagnostic {
+    /// For errors of standard output only; files have names and deserve better.
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Diagnostic::broken_pipe();
+        }
+        Diagnostic::failed("cannot write the output").because(&error)
+    }
+}
+
+/// Makes a panic say that it is our fault.
+pub(crate) fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic
+            .location()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("no message");
+        anstream::eprintln!(
+            "error: this is a bug in agent\n  cause: {message}\n  cause: at {place}"
+        );
+        anstream::eprintln!("  hint: please report it with the command you typed");
+    }));
+}

@@ -1,0 +1,67 @@
+//! Where everything is kept: `AGENT_HOME`, else `~/.agent`; a profile has the same shape inside.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::Diagnostic;
+use crate::session::Environment;
+
+/// Longest profile name, in bytes.
+const MAX_PROFILE_BYTES: usize = 64;
+
+/// The folder of one profile. Nothing is made until a command needs it.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// Finds the home of a profile.
+    pub(crate) fn find(
+        environment: &Environment,
+        profile: Option<&str>,
+    ) -> Result<Home, Diagnostic> {
+        let named = environment
+            .agent_home
+            .as_deref()
+            .filter(|path| !path.is_empty());
+        let base = match (
+            named,
+            environment.home.as_deref().filter(|path| !path.is_empty()),
+        ) {
+            (Some(path), _) => PathBuf::from(path),
+            (None, Some(home)) => Path::new(home).join(".agent"),
+            (None, None) => {
+                return Err(Diagnostic::configuration("there is no home folder")
+                    .hint("set AGENT_HOME to a folder of yours"));
+            }
+        };
+        let root = match profile.filter(|name| !name.is_empty()) {
+            None => base,
+            Some(name) if is_profile_name(name) => base.join("profiles").join(name),
+            Some(name) => {
+                return Err(
+                    Diagnostic::usage(format!("`{name}` cannot be a profile's name"))
+                        .hint("use letters, digits, `-` and `_`"),
+                );
+            }
+        };
+        Ok(Home { root })
+    }
+
+    /// The configuration.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.root.join("config.yaml")
+    }
+
+    /// The metrics.
+    pub(crate) fn metrics(&self) -> PathBuf {
+        self.root.join("metrics")
+    }
+}
+
+fn is_profile_name(name: &str) -> bool {
+    name.len() <= MAX_PROFILE_BYTES
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}

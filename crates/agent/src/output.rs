@@ -1,0 +1,152 @@
+//! The terminal: data on standard output, everything else on standard error.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style as Ansi};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::diagnostic::{Diagnostic, Exit};
+
+/// Marks of severity; nothing is told by colour alone.
+pub(crate) const ERROR: Ansi = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Ansi = AnsiColor::Yellow.on_default().bold();
+pub(crate) const GOOD: Ansi = AnsiColor::Green.on_default().bold();
+pub(crate) const DIM: Ansi = Ansi::new().dimmed();
+
+/// For whom the output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A person.
+    Human,
+    /// A program.
+    Json,
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Volume {
+    /// Data and errors.
+    Quiet,
+    /// Notes too.
+    Normal,
+    /// Details too.
+    Verbose,
+}
+
+/// Whether colour is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Color {
+    /// On terminals, unless the environment asks not to.
+    Auto,
+    /// Never.
+    Never,
+}
+
+/// Where a command writes.
+#[derive(Debug)]
+pub(crate) struct Output {
+    style: Style,
+    volume: Volume,
+}
+
+impl Output {
+    /// An output; decides about colour for the whole process.
+    pub(crate) fn new(style: Style, volume: Volume, color: Color) -> Self {
+        if color == Color::Never {
+            anstream::ColorChoice::Never.write_global();
+        }
+        Output { style, volume }
+    }
+
+    /// Whether a program reads the output.
+    pub(crate) fn is_json(&self) -> bool {
+        self.style == Style::Json
+    }
+
+    /// Writes data for a person, colours included.
+    pub(crate) fn text(&self, text: impl Display) -> Result<(), Diagnostic> {
+        let mut out = anstream::stdout().lock();
+        write!(out, "{text}")?;
+        Ok(out.flush()?)
+    }
+
+    /// Writes data byte for byte.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Diagnostic> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        Ok(out.flush()?)
+    }
+
+    /// Writes one JSON document.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
+        let mut bytes = serde_json::to_vec_pretty(value).map_err(io::Error::from)?;
+        bytes.push(b'\n');
+        self.bytes(&bytes)
+    }
+
+    /// Writes one JSON document on a line of its own.
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
+        let mut bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
+        bytes.push(b'\n');
+        self.bytes(&bytes)
+    }
+
+    /// Says something beside the data.
+    pub(crate) fn note(&self, text: impl Display) {
+        if self.volume >= Volume::Normal {
+            anstream::eprintln!("{text}");
+        }
+    }
+
+    /// Says something only a curious person wants to know.
+    pub(crate) fn detail(&self, text: impl Display) {
+        if self.volume >= Volume::Verbose {
+            anstream::eprintln!("{text}");
+        }
+    }
+
+    /// A progress bar over `length` steps: drawn on a terminal, silent elsewhere.
+    pub(crate) fn progress(&self, length: u64, unit: &'static str) -> ProgressBar {
+        let visible = self.volume >= Volume::Normal && io::stderr().is_terminal();
+        let target = if visible {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        let template = format!("{{bar:30}} {{pos}}/{{len}} {unit} {{per_sec}} {{eta}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        bar
+    }
+
+    /// Tells how a command ended and turns it into the end of the program.
+    pub(crate) fn finish(&self, result: Result<(), Diagnostic>) -> Exit {
+        let Err(diagnostic) = result else {
+            return Exit::Done;
+        };
+        if diagnostic.message.is_some() {
+            match self.style {
+                Style::Human => print_diagnostic(&diagnostic),
+                Style::Json => anstream::eprintln!("{}", diagnostic.to_json()),
+            }
+        }
+        diagnostic.exit
+    }
+}
+
+fn print_diagnostic(diagnostic: &Diagnostic) {
+    let message = diagnostic.message.as_deref().unwrap_or_default();
+    anstream::eprintln!("{ERROR}error:{ERROR:#} {message}");
+    for cause in &diagnostic.causes {
+        anstream::eprintln!("  {DIM}cause:{DIM:#} {cause}");
+    }
+    for hint in &diagnostic.hints {
+        anstream::eprintln!("  {GOOD}hint:{GOOD:#} {hint}");
+    }
+}

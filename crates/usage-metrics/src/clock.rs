@@ -1,0 +1,161 @@
+//! Time as the package knows it: milliseconds of UTC, and whole UTC days.
+//!
+//! The clock is always a parameter; nothing here asks the system on its own but [`SystemClock`].
+
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// The last moment that RFC 3339 can write.
+const MAX_MS: i64 = 253_402_300_799_999;
+
+/// A moment: milliseconds since 1970-01-01T00:00:00Z, never before it and never past year 9999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The moment this many milliseconds after the epoch, clamped to what can be written.
+    pub fn from_ms(ms: i64) -> Self {
+        Timestamp(ms.clamp(0, MAX_MS))
+    }
+
+    /// Milliseconds since the epoch.
+    pub fn as_ms(self) -> i64 {
+        self.0
+    }
+
+    /// The UTC day the moment lies in.
+    pub fn day(self) -> Day {
+        Day(self.0 / DAY_MS)
+    }
+
+    /// The moment this many days earlier.
+    #[must_use]
+    pub fn minus_days(self, days: u32) -> Self {
+        Timestamp::from_ms(self.0 - i64::from(days) * DAY_MS)
+    }
+}
+
+/// RFC 3339 in UTC; a fraction is written only where there is one.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, ms) = (self.0 / 1000, self.0 % 1000);
+        let of_day = seconds % 86_400;
+        let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+        write!(out, "{}T{hour:02}:{minute:02}:{second:02}", self.day())?;
+        if ms == 0 {
+            out.write_str("Z")
+        } else {
+            write!(out, ".{ms:03}Z")
+        }
+    }
+}
+
+/// A UTC day: whole days since 1970-01-01.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(i64);
+
+impl Day {
+    /// The day with this number, clamped to what can be written.
+    pub fn from_number(number: i64) -> Self {
+        Day(number.clamp(0, MAX_MS / DAY_MS))
+    }
+
+    /// Days since the epoch.
+    pub fn number(self) -> i64 {
+        self.0
+    }
+
+    /// The first moment of the day.
+    pub fn start(self) -> Timestamp {
+        Timestamp::from_ms(self.0 * DAY_MS)
+    }
+
+    /// The first moment after the day.
+    pub fn end(self) -> Timestamp {
+        Timestamp::from_ms((self.0 + 1) * DAY_MS)
+    }
+}
+
+/// `2026-07-28`.
+impl fmt::Display for Day {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let date = time::OffsetDateTime::from_unix_timestamp(self.0 * (DAY_MS / 1000))
+            .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
+        let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
+        write!(out, "{year:04}-{month:02}-{day:02}")
+    }
+}
+
+/// Something that tells the time.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// The system's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A clock that stands still until it is set.
+#[derive(Debug)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock that shows this moment.
+    pub fn at(now: Timestamp) -> Self {
+        ManualClock(AtomicI64::new(now.as_ms()))
+    }
+
+    /// Sets the clock, forward or back.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.as_ms(), Ordering::Release);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.0.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_in_rfc_3339_whatever_the_clock_says() {
+        let text = |ms| Timestamp::from_ms(ms).to_string();
+        assert_eq!(text(0), "1970-01-01T00:00:00Z");
+        assert_eq!(text(1_785_196_799_001), "2026-07-27T23:59:59.001Z");
+        assert_eq!(text(1_785_196_800_000), "2026-07-28T00:00:00Z");
+        assert_eq!(text(-5), "1970-01-01T00:00:00Z");
+        assert_eq!(text(i64::MAX), "9999-12-31T23:59:59.999Z");
+        for ms in [i64::MIN, -1, 0, 1, i64::MAX] {
+            let moment = Timestamp::from_ms(ms);
+            assert!(crate::validate::is_date_time(&moment.to_string()));
+            assert!(crate::validate::is_date_time(
+                &moment.day().end().to_string()
+            ));
+        }
+    }
+
+    #[test]
+    fn a_day_holds_its_first_moment_and_not_its_end() {
+        let day = Timestamp::from_ms(1_785_196_800_000).day();
+        assert_eq!(day.to_string(), "2026-07-28");
+        assert_eq!(day.start().day(), day);
+        assert_eq!(day.end().day(), Day::from_number(day.number() + 1));
+    }
+}

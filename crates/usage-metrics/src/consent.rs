@@ -1,0 +1,181 @@
+//! Whether anything may be recorded, and which rule decided.
+//!
+//! Recording is off until a person turns it on. `DO_NOT_TRACK` and a continuous-integration
+//! environment turn it off whatever the configuration says; nothing but the configuration turns it
+//! on. Nothing ever leaves the machine in any mode.
+
+use std::fmt;
+
+/// What a person chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Record nothing.
+    #[default]
+    Off,
+    /// Record on this machine.
+    Local,
+}
+
+impl Mode {
+    /// The text in the configuration.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Mode::Off => "off",
+            Mode::Local => "local",
+        }
+    }
+
+    /// The mode with this text.
+    pub fn parse(text: &str) -> Option<Mode> {
+        [Mode::Off, Mode::Local]
+            .into_iter()
+            .find(|mode| mode.text() == text)
+    }
+}
+
+/// The facts the decision rests on, handed in by the caller.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts<'a> {
+    /// Value of the variable `DO_NOT_TRACK`.
+    pub do_not_track: Option<&'a str>,
+    /// Value of the variable `CI`.
+    pub ci: Option<&'a str>,
+    /// What the configuration says, if it says anything.
+    pub configured: Option<Mode>,
+}
+
+/// The rule that decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// `DO_NOT_TRACK` asks for it.
+    DoNotTrack,
+    /// A continuous-integration environment is no person.
+    Ci,
+    /// The configuration says so.
+    Configured,
+    /// Nobody said anything.
+    Default,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Rule::DoNotTrack => "the environment variable DO_NOT_TRACK is set",
+            Rule::Ci => "the environment variable CI says that no person is here",
+            Rule::Configured => "the configuration says so",
+            Rule::Default => "nobody turned it on",
+        })
+    }
+}
+
+/// Whether to record, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// What is done.
+    pub mode: Mode,
+    /// Why.
+    pub rule: Rule,
+}
+
+/// Decides. `DO_NOT_TRACK=0` does not opt in.
+pub fn decide(facts: &Facts<'_>) -> Decision {
+    if facts.do_not_track.is_some_and(says_yes) {
+        Decision {
+            mode: Mode::Off,
+            rule: Rule::DoNotTrack,
+        }
+    } else if facts.ci.is_some_and(|value| !says_no(value)) {
+        Decision {
+            mode: Mode::Off,
+            rule: Rule::Ci,
+        }
+    } else if let Some(mode) = facts.configured {
+        Decision {
+            mode,
+            rule: Rule::Configured,
+        }
+    } else {
+        Decision {
+            mode: Mode::Off,
+            rule: Rule::Default,
+        }
+    }
+}
+
+fn says_yes(value: &str) -> bool {
+    ["1", "t", "true", "y", "yes", "on"].contains(&&*value.trim().to_ascii_lowercase())
+}
+
+fn says_no(value: &str) -> bool {
+    ["", "0", "f", "false", "n", "no", "off"].contains(&&*value.trim().to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_recorded_unless_a_person_said_so() {
+        assert_eq!(
+            decide(&Facts::default()),
+            Decision {
+                mode: Mode::Off,
+                rule: Rule::Default
+            }
+        );
+        let configured = |mode| Facts {
+            configured: Some(mode),
+            ..Facts::default()
+        };
+        assert_eq!(decide(&configured(Mode::Local)).mode, Mode::Local);
+        assert_eq!(decide(&configured(Mode::Off)).rule, Rule::Configured);
+    }
+
+    #[test]
+    fn do_not_track_beats_everything_and_never_opts_in() {
+        let facts = |value| Facts {
+            do_not_track: Some(value),
+            ci: Some("true"),
+            configured: Some(Mode::Local),
+        };
+        for yes in ["1", "t", "true", "TRUE", "y", "yes", "on", " On "] {
+            assert_eq!(decide(&facts(yes)).rule, Rule::DoNotTrack, "{yes}");
+        }
+        for other in ["0", "false", "", "no", "off", "maybe"] {
+            assert_eq!(decide(&facts(other)).rule, Rule::Ci, "{other}");
+            let alone = Facts {
+                do_not_track: Some(other),
+                ..Facts::default()
+            };
+            assert_eq!(
+                decide(&alone),
+                Decision {
+                    mode: Mode::Off,
+                    rule: Rule::Default
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn a_ci_environment_is_no_person() {
+        let facts = |value| Facts {
+            ci: Some(value),
+            configured: Some(Mode::Local),
+            ..Facts::default()
+        };
+        for set in ["true", "1", "woodpecker"] {
+            assert_eq!(
+                decide(&facts(set)),
+                Decision {
+                    mode: Mode::Off,
+                    rule: Rule::Ci
+                },
+                "{set}"
+            );
+        }
+        for unset in ["", "0", "false", "No"] {
+            assert_eq!(decide(&facts(unset)).mode, Mode::Local, "{unset}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Adds packages up.
+//!
+//! Several packages of one installation, period and resource are normal: each is a delta. Merging
+//! them gives one package per group, with the sums. A package that turns up twice counts once.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use crate::catalogue::Kind;
+use crate::package::{Counter, Metric, Package, Resource, SchemaVersion};
+use crate::validate::{Moment, parse_moment};
+
+/// Why packages cannot be added up.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// A sum is larger than we count.
+    #[error("the sum of {name} {dimensions} is larger than {}", u64::MAX)]
+    SumTooLarge {
+        /// Name of the counter.
+        name: &'static str,
+        /// Its dimensions as JSON.
+        dimensions: String,
+    },
+    /// Two different packages carry one id: one of them was tampered with.
+    #[error("two packages with the id {package_id} differ")]
+    IdReused {
+        /// The id.
+        package_id: String,
+    },
+}
+
+/// What packages must share to be added up.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    start: Option<Moment>,
+    end: Option<Moment>,
+    install_id: String,
+    resource: Resource,
+}
+
+/// Adds packages up, group by group, in the order of their periods.
+pub fn merge(packages: impl IntoIterator<Item = Package>) -> Result<Vec<Package>, MergeError> {
+    let mut unique: BTreeMap<String, Package> = BTreeMap::new();
+    for package in packages {
+        match unique.get(&package.package_id) {
+            Some(known) if *known == package => {}
+            Some(_) => {
+                return Err(MergeError::IdReused {
+                    package_id: package.package_id,
+                });
+            }
+            None => drop(unique.insert(package.package_id.clone(), package)),
+        }
+    }
+    let mut groups: BTreeMap<Group, Vec<Package>> = BTreeMap::new();
+    for package in unique.into_values() {
+        let group = Group {
+            start: parse_moment(&package.period_start),
+            end: parse_moment(&package.period_end),
+            install_id: package.install_id.clone(),
+            resource: package.resource.clone(),
+        };
+        groups.entry(group).or_default().push(package);
+    }
+    groups.into_values().map(sum).collect()
+}
+
+fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
+    // A package that stands alone keeps its id, unless it repeats an entry.
+    let mut totals: BTreeMap<Counter, u64> = BTreeMap::new();
+    let mut entries = 0;
+    for package in &mut packages {
+        for Metric { counter, value } in package.metrics.drain(..) {
+            entries += 1;
+            let total = totals.get(&counter).copied().unwrap_or(0);
+            let total = match counter.kind() {
+                // A client is active or it is not.
+                Kind::ClientActive => 1,
+                _ => total
+                    .checked_add(value)
+                    .ok_or_else(|| MergeError::SumTooLarge {
+                        name: counter.kind().name(),
+                        dimensions: counter.dimensions_json(),
+                    })?,
+            };
+            totals.insert(counter, total);
+        }
+    }
+    let unchanged = packages.len() == 1 && entries == totals.len();
+    let package_id = if unchanged {
+        packages[0].package_id.clone()
+    } else {
+        merged_id(&packages)
+    };
+    let generated_at = packages
+        .iter()
+        .map(|package| &package.generated_at)
+        .max_by_key(|text| parse_moment(text))
+        .cloned()
+        .unwrap_or_default();
+    let metrics = totals
+        .into_iter()
+        .map(|(counter, value)| Metric { counter, value })
+        .collect();
+    let first = packages.swap_remove(0);
+    Ok(Package {
+        generated_at,
+        metrics,
+        package_id,
+        schema_version: SchemaVersion,
+        ..first
+    })
+}
+
+/// The same packages always merge to the same id.
+fn merged_id(packages: &[Package]) -> String {
+    let ids: Vec<_> = packages
+        .iter()
+        .map(|package| package.package_id.as_str())
+        .collect();
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, ids.join("+").as_bytes()).to_string()
+}

@@ -1,0 +1,115 @@
+//! Reads a package from bytes, after the validator has said yes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::{Counter, Metric, Package, Resource, SchemaVersion};
+use crate::catalogue::{Architecture, InstallMethod, OsFamily};
+use crate::validate::{Verdict, validate, whole_number};
+
+/// Why bytes could not be read as a package.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The document is no valid package.
+    #[error("not a valid package: {} found", violations(.0))]
+    Invalid(Verdict),
+    /// A value is legal but larger than we count.
+    #[error("the value at /metrics/{index}/value is larger than {}", u64::MAX)]
+    ValueTooLarge {
+        /// Which entry.
+        index: usize,
+    },
+    /// The validator accepted what the reader cannot read. This is our fault.
+    #[error("a valid package could not be read")]
+    Unreadable(#[source] serde_json::Error),
+}
+
+fn violations(verdict: &Verdict) -> String {
+    match verdict.total {
+        1 => "1 violation".to_owned(),
+        total => format!("{total} violations"),
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct RawPackage<'a> {
+    generated_at: String,
+    install_id: String,
+    #[serde(borrow)]
+    metrics: Vec<RawMetric<'a>>,
+    package_id: String,
+    period_end: String,
+    period_start: String,
+    #[serde(borrow)]
+    resource: RawResource<'a>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawResource<'a> {
+    agent_version: String,
+    #[serde(borrow)]
+    architecture: Cow<'a, str>,
+    #[serde(borrow)]
+    install_method: Cow<'a, str>,
+    #[serde(borrow)]
+    os_family: Cow<'a, str>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawMetric<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    dimensions: BTreeMap<String, String>,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+impl Package {
+    /// Reads a package; anything but a valid one is refused with the verdict.
+    pub fn read(document: &[u8]) -> Result<Package, ReadError> {
+        let verdict = validate(document);
+        if !verdict.is_valid() {
+            return Err(ReadError::Invalid(verdict));
+        }
+        let raw: RawPackage<'_> =
+            serde_json::from_slice(document).map_err(ReadError::Unreadable)?;
+        let mut metrics = Vec::with_capacity(raw.metrics.len());
+        for (index, entry) in raw.metrics.iter().enumerate() {
+            let counter = Counter::find(&entry.name, &entry.dimensions)
+                .ok_or_else(|| unreadable("a counter of the catalogue"))?;
+            let value =
+                whole_number(entry.value.get()).ok_or(ReadError::ValueTooLarge { index })?;
+            metrics.push(Metric { counter, value });
+        }
+        Ok(Package {
+            generated_at: raw.generated_at,
+            install_id: raw.install_id,
+            metrics,
+            package_id: raw.package_id,
+            period_end: raw.period_end,
+            period_start: raw.period_start,
+            resource: raw.resource.typed()?,
+            schema_version: SchemaVersion,
+        })
+    }
+}
+
+impl RawResource<'_> {
+    fn typed(self) -> Result<Resource, ReadError> {
+        Ok(Resource {
+            agent_version: self.agent_version,
+            architecture: Architecture::parse(&self.architecture)
+                .ok_or_else(|| unreadable("an architecture"))?,
+            install_method: InstallMethod::parse(&self.install_method)
+                .ok_or_else(|| unreadable("an install method"))?,
+            os_family: OsFamily::parse(&self.os_family)
+                .ok_or_else(|| unreadable("an operating system"))?,
+        })
+    }
+}
+
+fn unreadable(expected: &str) -> ReadError {
+    ReadError::Unreadable(serde::de::Error::custom(format!("expected {expected}")))
+}

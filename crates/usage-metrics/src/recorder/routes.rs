@@ -1,0 +1,160 @@
+//! Counters of model routes: raw pairs of identifiers, each normalised once.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use papaya::{Equivalent, HashMap};
+
+use crate::mapping::{UNKNOWN, route};
+use crate::package::Counter;
+
+/// Distinct raw pairs that are told apart; any further one is counted as an unknown route.
+pub const MAX_ROUTES: usize = 4096;
+
+/// A pair as the caller wrote it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Pair {
+    model: Box<str>,
+    provider: Box<str>,
+}
+
+/// The same pair, borrowed.
+struct PairRef<'a> {
+    model: &'a str,
+    provider: &'a str,
+}
+
+impl Hash for PairRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.model.hash(state);
+        self.provider.hash(state);
+    }
+}
+
+impl Equivalent<Pair> for PairRef<'_> {
+    fn equivalent(&self, pair: &Pair) -> bool {
+        *self.model == *pair.model && *self.provider == *pair.provider
+    }
+}
+
+/// The counter of one raw pair.
+#[derive(Debug)]
+struct Route {
+    model: String,
+    provider: String,
+    count: AtomicU64,
+}
+
+impl Route {
+    fn new(model: &str, provider: &str) -> Self {
+        Route {
+            model: route::model(Some(model), None).into_owned(),
+            provider: route::provider(Some(provider), None).into_owned(),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    fn add(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub(super) struct RouteTable {
+    routes: HashMap<Pair, Arc<Route>, foldhash::fast::RandomState>,
+    /// Counts what found no room.
+    overflow: Route,
+}
+
+impl Default for RouteTable {
+    fn default() -> Self {
+        RouteTable {
+            routes: HashMap::with_hasher(foldhash::fast::RandomState::default()),
+            overflow: Route::new(UNKNOWN, UNKNOWN),
+        }
+    }
+}
+
+impl RouteTable {
+    /// Counts a raw pair once.
+    #[inline]
+    pub(super) fn add(&self, model: &str, provider: &str) {
+        match self.routes.pin().get(&PairRef { model, provider }) {
+            Some(route) => route.add(),
+            None => self.add_new(model, provider),
+        }
+    }
+
+    #[cold]
+    fn add_new(&self, model: &str, provider: &str) {
+        if self.routes.len() >= MAX_ROUTES {
+            return self.overflow.add();
+        }
+        let pair = Pair {
+            model: model.into(),
+            provider: provider.into(),
+        };
+        let routes = self.routes.pin();
+        routes
+            .get_or_insert_with(pair, || Arc::new(Route::new(model, provider)))
+            .add();
+    }
+
+    /// Takes all counts, leaving zeros.
+    pub(super) fn drain(&self, mut take: impl FnMut(Counter, u64)) {
+        let routes = self.routes.pin();
+        for route in routes.values().map(Arc::as_ref).chain([&self.overflow]) {
+            let count = route.count.swap(0, Ordering::SeqCst);
+            if count > 0 {
+                let (model, provider) = (route.model.clone(), route.provider.clone());
+                take(Counter::Route { model, provider }, count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn drained(table: &RouteTable) -> BTreeMap<(String, String), u64> {
+        let mut found = BTreeMap::new();
+        table.drain(|counter, count| {
+            if let Counter::Route { model, provider } = counter {
+                *found.entry((model, provider)).or_default() += count;
+            }
+        });
+        found
+    }
+
+    #[test]
+    fn raw_pairs_are_normalised_and_add_up() {
+        let table = RouteTable::default();
+        table.add("GPT-5", "OpenAI");
+        table.add(" gpt-5 ", "openai");
+        table.add("not an id!", "");
+        let found = drained(&table);
+        let pair = |model: &str, provider: &str| (model.to_owned(), provider.to_owned());
+        assert_eq!(found[&pair("gpt-5", "openai")], 2);
+        assert_eq!(found[&pair("unknown", "unknown")], 1);
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn pairs_beyond_the_limit_are_counted_as_unknown() {
+        let table = RouteTable::default();
+        for at in 0..MAX_ROUTES + 50 {
+            table.add(&format!("model-{at}"), "lab");
+        }
+        let found = drained(&table);
+        assert_eq!(
+            found.values().sum::<u64>(),
+            u64::try_from(MAX_ROUTES + 50).unwrap()
+        );
+        assert_eq!(found[&("unknown".to_owned(), "unknown".to_owned())], 50);
+    }
+}

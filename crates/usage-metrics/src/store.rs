@@ -1,0 +1,47 @@
+//! The durable store: counters by day in SQLite, and the outbox of packages made from them.
+//!
+//! Several processes may use one store at once. It owns its folder: the database, the outbox files,
+//! and what had to be set aside. It does not decide whether anything may be recorded (that is
+//! [`consent`](crate::consent)) and never sends anything.
+
+mod counters;
+mod drafts;
+mod error;
+mod files;
+mod open;
+mod outbox;
+mod retention;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub use counters::{ACTIVE_INTERVAL_MS, Batch};
+pub use drafts::Scope;
+pub use error::{Error, ErrorKind};
+pub use files::Folder;
+pub use outbox::StoredPackage;
+pub use retention::{DEFAULT_RETENTION_DAYS, Pruned, RETENTION_DAYS};
+pub use summary::{SetAsideRow, Summary};
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use uuid::Uuid;
+
+/// How long an operation waits for another process before it reports a busy store.
+pub const BUSY_WAIT: Duration = Duration::from_secs(5);
+
+/// Makes a fresh random id; a parameter so that tests decide.
+pub type NewId = fn() -> Uuid;
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    folder: Folder,
+    identity: files::Identity,
+    new_id: NewId,
+}
+
+type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,131 @@
+//! Adds what was counted to the store, in one transaction.
+
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::{Result, Store};
+use crate::catalogue::{Cell, ClientActive};
+use crate::clock::Timestamp;
+use crate::package::{Counter, Resource};
+
+/// A client is counted as active at most once in this time.
+pub const ACTIVE_INTERVAL_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// What one process counted up to a moment.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// When it was taken from the counters; its day is the period.
+    pub at: Timestamp,
+    /// What it was counted on.
+    pub resource: Resource,
+    /// How often each counter was counted.
+    pub counts: Vec<(Counter, u64)>,
+    /// Whether the client was in use.
+    pub active: bool,
+    /// How many events could not be counted.
+    pub lost: u64,
+}
+
+const ADD: &str = "
+    INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT (day, resource, name, dimensions) DO UPDATE SET
+        value = CASE WHEN value > 9223372036854775807 - excluded.value
+            THEN 9223372036854775807 ELSE value + excluded.value END,
+        touched_ms = max(touched_ms, excluded.touched_ms)";
+
+/// However often a day is lived through, its client was active once.
+const ADD_ACTIVE: &str = "
+    INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
+    VALUES (?1, ?2, ?3, ?4, 1, ?5)
+    ON CONFLICT (day, resource, name, dimensions) DO NOTHING";
+
+impl Store {
+    /// Adds batches: all of them or none.
+    pub fn add(&mut self, batches: &[Batch]) -> Result<()> {
+        // What is written must rest on what is on disk, not on a page that was cached before the
+        // file was damaged.
+        self.connection.execute_batch("PRAGMA shrink_memory")?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for batch in batches {
+            add_batch(&transaction, batch)?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+fn add_batch(transaction: &Transaction<'_>, batch: &Batch) -> Result<()> {
+    let resource = resource_id(transaction, &batch.resource)?;
+    let (day, at) = (batch.at.day().number(), batch.at.as_ms());
+    {
+        let mut add = transaction.prepare_cached(ADD)?;
+        for (counter, count) in &batch.counts {
+            let count = i64::try_from(*count).unwrap_or(i64::MAX);
+            let (name, dimensions) = (counter.kind().name(), counter.dimensions_json());
+            add.execute(params![day, resource, name, dimensions, count, at])?;
+        }
+    }
+    if batch.active && active_is_due(transaction, batch.at)? {
+        let counter = Counter::Cell(Cell::of(&ClientActive {}));
+        let (name, dimensions) = (counter.kind().name(), counter.dimensions_json());
+        transaction.execute(ADD_ACTIVE, params![day, resource, name, dimensions, at])?;
+    }
+    if batch.lost > 0 {
+        let lost = i64::try_from(batch.lost).unwrap_or(i64::MAX);
+        transaction.execute(
+            "UPDATE state SET value = value + ?1 WHERE key = 'lost'",
+            [lost],
+        )?;
+    }
+    Ok(())
+}
+
+fn resource_id(transaction: &Transaction<'_>, resource: &Resource) -> Result<i64> {
+    let values = params![
+        resource.agent_version,
+        resource.architecture.text(),
+        resource.install_method.text(),
+        resource.os_family.text(),
+    ];
+    transaction.execute(
+        "INSERT OR IGNORE INTO resource (agent_version, architecture, install_method, os_family)
+         VALUES (?1, ?2, ?3, ?4)",
+        values,
+    )?;
+    let id = transaction.query_row(
+        "SELECT id FROM resource WHERE agent_version = ?1 AND architecture = ?2
+             AND install_method = ?3 AND os_family = ?4",
+        values,
+        |row| row.get(0),
+    )?;
+    Ok(id)
+}
+
+/// Whether the client counts as active now; remembers that it did.
+///
+/// Should the clock have been set back, the last time lies in the future: then it is set to now
+/// and nothing is counted, so that the 24 hours begin again.
+fn active_is_due(transaction: &Transaction<'_>, now: Timestamp) -> Result<bool> {
+    let last: Option<i64> = transaction
+        .query_row(
+            "SELECT value FROM state WHERE key = 'active_ms'",
+            [],
+            |row| {
+                // Whatever else stands there was not written by us: as good as nothing.
+                Ok(row.get::<_, i64>(0).ok())
+            },
+        )
+        .optional()?
+        .flatten();
+    let due = last.is_none_or(|last| now.as_ms() - last >= ACTIVE_INTERVAL_MS);
+    if due || last.is_some_and(|last| last > now.as_ms()) {
+        transaction.execute(
+            "INSERT INTO state (key, value) VALUES ('active_ms', ?1)
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            [now.as_ms()],
+        )?;
+    }
+    Ok(due)
+}

@@ -1,0 +1,210 @@
+//! Packages as they would be made now: a pure function of what is stored.
+//!
+//! The same function makes what `show` prints and what `package` writes. Ids follow from the
+//! installation and a running number, and `generated_at` is the last time a counter of the package
+//! rose, so nothing in a draft depends on when or by whom it is looked at.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Row};
+use uuid::Uuid;
+
+use super::Result;
+use crate::catalogue::{Architecture, InstallMethod, Kind, MAX_VERSION_CHARS, OsFamily};
+use crate::clock::{Day, Timestamp};
+use crate::package::{Counter, Metric, Package, Resource, SchemaVersion, split};
+
+/// Which days are packaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Every day, the running one too.
+    All,
+    /// Every day but this one, which may still grow. Days ahead of it come from a clock that was
+    /// set back; they would wait for ever otherwise.
+    Except(Day),
+}
+
+/// A package that would be made.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) package: Package,
+    pub(super) bytes: Vec<u8>,
+    pub(super) sequence: i64,
+    pub(super) day: i64,
+}
+
+/// All that packaging would do.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) drafts: Vec<Draft>,
+    /// Counters that become packaged.
+    pub(super) packaged: Vec<RowKey>,
+    /// Counters that cannot be packaged, and why.
+    pub(super) poison: Vec<(RowKey, &'static str)>,
+}
+
+/// Names one row of the counter table.
+#[derive(Debug, Clone)]
+pub(super) struct RowKey {
+    pub(super) day: i64,
+    pub(super) resource: i64,
+    pub(super) name: String,
+    pub(super) dimensions: String,
+}
+
+struct CounterRow {
+    key: RowKey,
+    resource: [String; 4],
+    value: i64,
+    packaged: i64,
+    touched_ms: i64,
+}
+
+const UNPACKAGED: &str = "
+    SELECT c.day, c.resource, c.name, c.dimensions, c.value, c.packaged, c.touched_ms,
+        r.agent_version, r.architecture, r.install_method, r.os_family
+    FROM counter c JOIN resource r ON r.id = c.resource
+    WHERE c.value <> c.packaged
+    ORDER BY c.day, r.agent_version, r.architecture, r.install_method, r.os_family";
+
+/// What packaging would do now.
+pub(super) fn plan(connection: &Connection, scope: Scope, max_bytes: usize) -> Result<Plan> {
+    let install_id: String = connection.query_row(
+        "SELECT value FROM state WHERE key = 'install_id'",
+        [],
+        |row| row.get(0),
+    )?;
+    let mut sequence: i64 = connection.query_row(
+        "SELECT value FROM state WHERE key = 'sequence'",
+        [],
+        |row| row.get(0),
+    )?;
+    let mut plan = Plan::default();
+    let mut groups: Vec<(i64, Resource, BTreeMap<Counter, u64>, i64)> = Vec::new();
+    let mut statement = connection.prepare_cached(UNPACKAGED)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let row = CounterRow::read(row)?;
+        if scope == Scope::Except(Day::from_number(row.key.day)) {
+            continue;
+        }
+        let (resource, counter, value) = match row.judge() {
+            Ok(judged) => judged,
+            Err(reason) => {
+                plan.poison.push((row.key, reason));
+                continue;
+            }
+        };
+        if groups
+            .last()
+            .is_none_or(|(day, last, ..)| *day != row.key.day || *last != resource)
+        {
+            groups.push((row.key.day, resource, BTreeMap::new(), 0));
+        }
+        if let Some((_, _, counters, touched_ms)) = groups.last_mut() {
+            *touched_ms = row.touched_ms.max(*touched_ms);
+            counters.insert(counter, value);
+        }
+        plan.packaged.push(row.key);
+    }
+    for (day, resource, counters, touched_ms) in groups {
+        let whole = whole_package(&install_id, day, resource, counters, touched_ms);
+        for part in split(&whole, max_bytes) {
+            sequence += 1;
+            let metrics = whole.metrics[part].to_vec();
+            let package_id = package_id(&install_id, sequence);
+            let package = Package {
+                metrics,
+                package_id,
+                ..whole.clone()
+            };
+            plan.drafts.push(Draft {
+                bytes: package.to_bytes(),
+                package,
+                sequence,
+                day,
+            });
+        }
+    }
+    Ok(plan)
+}
+
+impl CounterRow {
+    fn read(row: &Row<'_>) -> Result<Self> {
+        let key = RowKey {
+            day: row.get(0)?,
+            resource: row.get(1)?,
+            name: row.get(2)?,
+            dimensions: row.get(3)?,
+        };
+        Ok(CounterRow {
+            key,
+            value: row.get(4)?,
+            packaged: row.get(5)?,
+            touched_ms: row.get(6)?,
+            resource: [row.get(7)?, row.get(8)?, row.get(9)?, row.get(10)?],
+        })
+    }
+
+    /// What the row adds to a package, or why it can be in none.
+    fn judge(&self) -> std::result::Result<(Resource, Counter, u64), &'static str> {
+        let resource = read_resource(&self.resource).ok_or("its resource is not legal")?;
+        let dimensions: BTreeMap<String, String> = serde_json::from_str(&self.key.dimensions)
+            .map_err(|_| "its dimensions are not JSON texts")?;
+        let counter = Counter::find(&self.key.name, &dimensions)
+            .ok_or("the catalogue has no such counter")?;
+        if Day::from_number(self.key.day).number() != self.key.day {
+            return Err("its day cannot be written");
+        }
+        let value = u64::try_from(self.value.saturating_sub(self.packaged))
+            .ok()
+            .filter(|value| *value > 0 && self.packaged >= 0)
+            .ok_or("less is counted than was packaged")?;
+        let value = if counter.kind() == Kind::ClientActive {
+            1
+        } else {
+            value
+        };
+        Ok((resource, counter, value))
+    }
+}
+
+fn read_resource([version, architecture, method, os]: &[String; 4]) -> Option<Resource> {
+    let length = version.chars().count();
+    (1..=MAX_VERSION_CHARS).contains(&length).then_some(())?;
+    Some(Resource {
+        agent_version: version.clone(),
+        architecture: Architecture::parse(architecture)?,
+        install_method: InstallMethod::parse(method)?,
+        os_family: OsFamily::parse(os)?,
+    })
+}
+
+fn whole_package(
+    install_id: &str,
+    day: i64,
+    resource: Resource,
+    counters: BTreeMap<Counter, u64>,
+    touched_ms: i64,
+) -> Package {
+    let day = Day::from_number(day);
+    let metrics = counters
+        .into_iter()
+        .map(|(counter, value)| Metric { counter, value });
+    Package {
+        generated_at: Timestamp::from_ms(touched_ms).to_string(),
+        install_id: install_id.to_owned(),
+        metrics: metrics.collect(),
+        package_id: String::new(),
+        period_end: day.end().to_string(),
+        period_start: day.start().to_string(),
+        resource,
+        schema_version: SchemaVersion,
+    }
+}
+
+/// The id of the installation's n-th package.
+fn package_id(install_id: &str, sequence: i64) -> String {
+    let namespace = Uuid::parse_str(install_id).unwrap_or(Uuid::NAMESPACE_OID);
+    Uuid::new_v5(&namespace, format!("package {sequence}").as_bytes()).to_string()
+}

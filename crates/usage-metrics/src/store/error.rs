@@ -1,0 +1,114 @@
+//! What can go wrong with the store, sorted by what can be done about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// What went wrong, with its cause.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database refused.
+    #[error("{}", describe(.0))]
+    Sql(#[source] rusqlite::Error),
+    /// A file could not be read or written.
+    #[error("{} cannot be used", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The store was written by a newer version; it is left as it is.
+    #[error("the store has version {found}; this program knows version {known}")]
+    Newer {
+        /// Version of the store.
+        found: i64,
+        /// Version that this program writes.
+        known: i64,
+    },
+    /// The file is no store, or is damaged.
+    #[error("the store is damaged: {detail}")]
+    Corrupt {
+        /// What was seen.
+        detail: String,
+    },
+    /// Another process keeps the store to itself.
+    #[error("the store is in use by another process")]
+    Busy,
+    /// The folder was removed, as `off --purge` does.
+    #[error("the store's folder is gone")]
+    Gone,
+}
+
+/// What sort of trouble it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Wait and try again.
+    Busy,
+    /// The disk is full.
+    Full,
+    /// The file system or the file is read-only.
+    ReadOnly,
+    /// The store must be set aside.
+    Corrupt,
+    /// Written by a newer version: hands off.
+    Newer,
+    /// The folder is gone: stop.
+    Gone,
+    /// Anything else.
+    Other,
+}
+
+impl Error {
+    /// What sort of trouble it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Busy => ErrorKind::Busy,
+            Error::Corrupt { .. } => ErrorKind::Corrupt,
+            Error::Newer { .. } => ErrorKind::Newer,
+            Error::Gone => ErrorKind::Gone,
+            Error::Io { source, .. } => io_kind(source),
+            Error::Sql(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ErrorKind::Busy,
+                Some(ErrorCode::DiskFull) => ErrorKind::Full,
+                Some(ErrorCode::ReadOnly) => ErrorKind::ReadOnly,
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => ErrorKind::Corrupt,
+                _ => ErrorKind::Other,
+            },
+        }
+    }
+
+    pub(super) fn io(path: &Path, source: io::Error) -> Self {
+        Error::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+fn io_kind(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => ErrorKind::ReadOnly,
+        _ => ErrorKind::Other,
+    }
+}
+
+fn describe(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "the store is in use by another process"
+        }
+        Some(ErrorCode::DiskFull) => "the disk is full",
+        Some(ErrorCode::ReadOnly) => "the store is read-only",
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => "the store is damaged",
+        _ => "the store cannot be used",
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Error::Sql(error)
+    }
+}

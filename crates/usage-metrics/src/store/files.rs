@@ -1,0 +1,239 @@
+//! The store's folder: where its files are, who may read them, and how they are replaced.
+//!
+//! The database file itself is only ever opened by SQLite: closing any other descriptor of it in
+//! the same process would drop SQLite's locks. Here it is looked at by name, moved and renamed.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{BUSY_WAIT, Error, Result};
+use crate::clock::Timestamp;
+
+/// Files SQLite keeps beside the database.
+const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
+
+/// How often a held lock is tried again.
+const LOCK_POLL: Duration = Duration::from_millis(10);
+
+/// The folder that holds everything there is of the metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+/// Which file stands behind a name, so that a replaced file is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Folder {
+    /// The folder at this path; nothing is touched.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Folder { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.root.join("metrics.sqlite3")
+    }
+
+    /// Where packages are written.
+    pub fn outbox(&self) -> PathBuf {
+        self.root.join("outbox")
+    }
+
+    /// Where damaged stores are kept.
+    pub fn set_aside(&self) -> PathBuf {
+        self.root.join("set-aside")
+    }
+
+    /// The file of a package.
+    pub fn package(&self, package_id: &str) -> PathBuf {
+        self.outbox().join(format!("{package_id}.json"))
+    }
+
+    /// Whether there is a folder at all.
+    pub fn exists(&self) -> bool {
+        self.root.is_dir()
+    }
+
+    /// Makes the folders, readable by their owner alone.
+    pub(super) fn make(&self) -> Result<()> {
+        for path in [self.root.clone(), self.outbox()] {
+            make_private(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps other processes from making or replacing the store until the guard is dropped.
+    pub(super) fn lock(&self) -> Result<File> {
+        let path = self.root.join("lock");
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        private_mode(&mut options);
+        let file = options.open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => Error::Gone,
+            _ => Error::io(&path, source),
+        })?;
+        let deadline = Instant::now() + BUSY_WAIT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(LOCK_POLL);
+                }
+                Err(TryLockError::WouldBlock) => return Err(Error::Busy),
+                Err(TryLockError::Error(source)) => return Err(Error::io(&path, source)),
+            }
+        }
+    }
+
+    /// Which file the database is now; nothing if there is none.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        identity(&self.database())
+    }
+
+    /// Moves the database and its companions away and says where they are.
+    pub(super) fn move_aside(&self, now: Timestamp) -> Result<PathBuf> {
+        let parent = self.set_aside();
+        make_private(&parent)?;
+        let stamp = now.to_string().replace(':', "");
+        // Two in one millisecond come from a clock that stands still: they get a number.
+        let mut target = parent.join(&stamp);
+        let mut number = 1;
+        while target.exists() {
+            number += 1;
+            target = parent.join(format!("{stamp}-{number}"));
+        }
+        make_private(&target)?;
+        for suffix in COMPANIONS {
+            let from = companion(&self.database(), suffix);
+            if let Some(name) = from.file_name() {
+                match fs::rename(&from, target.join(name)) {
+                    Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                        return Err(Error::io(&from, source));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(target)
+    }
+
+    /// The damaged stores that were set aside, oldest first.
+    pub fn stores_set_aside(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.set_aside())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Removes what an interrupted creation may have left at `path`.
+    pub(super) fn discard(path: &Path) {
+        for suffix in COMPANIONS {
+            // What is not there need not be removed; what cannot be is reported by the next step.
+            let _ = fs::remove_file(companion(path, suffix));
+        }
+    }
+
+    /// Removes the folder with everything in it.
+    pub fn purge(&self) -> Result<()> {
+        match fs::remove_dir_all(&self.root) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io(&self.root, source))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes a file so that it is either whole or not there, and stays after a power cut.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    make_private(folder)?;
+    let write = || -> io::Result<()> {
+        // A temporary file is private from the start.
+        let mut file = tempfile::Builder::new()
+            .prefix(".new-")
+            .tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(|source| Error::io(path, source))
+}
+
+fn companion(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn make_private(path: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(path)
+        .map_err(|source| Error::io(path, source))?;
+    restrict(path, 0o700)
+}
+
+/// Takes the rights of others away; the owner keeps what `mode` says.
+pub(super) fn restrict(path: &Path, mode: u32) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let now = fs::metadata(path)
+            .map_err(|source| Error::io(path, source))?
+            .permissions();
+        if now.mode() & 0o777 != mode {
+            let wanted = fs::Permissions::from_mode(mode);
+            fs::set_permissions(path, wanted).map_err(|source| Error::io(path, source))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (path, mode);
+    Ok(())
+}
+
+fn private_mode(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    #[cfg(not(unix))]
+    let _ = options;
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    let metadata = fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some(Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        Some(Identity {
+            device: 0,
+            inode: 0,
+        })
+    }
+}

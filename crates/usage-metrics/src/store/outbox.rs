@@ -1,0 +1,160 @@
+//! Makes packages and writes their files.
+//!
+//! The mark on the counters and the row of the package commit together; the file follows and can be
+//! written again at any time, byte for byte.
+
+use rusqlite::{TransactionBehavior, params};
+
+use super::drafts::{Scope, plan};
+use super::files::write_atomically;
+use super::{Result, Store};
+use crate::clock::{Day, Timestamp};
+use crate::package::{MAX_PACKAGE_BYTES, Package};
+
+/// A package that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredPackage {
+    /// Its id.
+    pub package_id: String,
+    /// The day it covers.
+    pub day: Day,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Store {
+    /// The packages that would be made now, in order; nothing is changed.
+    pub fn drafts(&self, scope: Scope) -> Result<Vec<Package>> {
+        let plan = plan(&self.connection, scope, MAX_PACKAGE_BYTES)?;
+        Ok(plan.drafts.into_iter().map(|draft| draft.package).collect())
+    }
+
+    /// Makes packages of what was counted and not packaged yet. Their files are written by
+    /// [`write_outbox`](Store::write_outbox).
+    pub fn package(&mut self, scope: Scope, now: Timestamp) -> Result<Vec<StoredPackage>> {
+        self.package_below(scope, now, MAX_PACKAGE_BYTES)
+    }
+
+    pub(super) fn package_below(
+        &mut self,
+        scope: Scope,
+        now: Timestamp,
+        max_bytes: usize,
+    ) -> Result<Vec<StoredPackage>> {
+        // A package must survive a power cut once it is made; counters need not.
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        let made = self.package_now(scope, now, max_bytes);
+        self.connection
+            .pragma_update(None, "synchronous", "NORMAL")?;
+        made
+    }
+
+    fn package_now(
+        &mut self,
+        scope: Scope,
+        now: Timestamp,
+        max_bytes: usize,
+    ) -> Result<Vec<StoredPackage>> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let plan = plan(&transaction, scope, max_bytes)?;
+        if plan.drafts.is_empty() && plan.poison.is_empty() {
+            return Ok(Vec::new());
+        }
+        for (key, reason) in &plan.poison {
+            let row = params![key.day, key.resource, key.name, key.dimensions];
+            transaction.execute(
+                "INSERT INTO set_aside (at_ms, day, name, dimensions, value, reason)
+                 SELECT ?5, day, name, dimensions, value, ?6 FROM counter
+                 WHERE day = ?1 AND resource = ?2 AND name = ?3 AND dimensions = ?4",
+                params![
+                    key.day,
+                    key.resource,
+                    key.name,
+                    key.dimensions,
+                    now.as_ms(),
+                    reason
+                ],
+            )?;
+            transaction.execute(
+                "DELETE FROM counter
+                 WHERE day = ?1 AND resource = ?2 AND name = ?3 AND dimensions = ?4",
+                row,
+            )?;
+        }
+        {
+            let mut mark = transaction.prepare_cached(
+                "UPDATE counter SET packaged = value
+                 WHERE day = ?1 AND resource = ?2 AND name = ?3 AND dimensions = ?4",
+            )?;
+            for key in &plan.packaged {
+                mark.execute(params![key.day, key.resource, key.name, key.dimensions])?;
+            }
+        }
+        let mut made = Vec::with_capacity(plan.drafts.len());
+        for draft in plan.drafts {
+            let package_id = draft.package.package_id;
+            transaction.execute(
+                "INSERT INTO outbox (package_id, sequence, day, created_ms, payload)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![
+                    package_id,
+                    draft.sequence,
+                    draft.day,
+                    now.as_ms(),
+                    draft.bytes
+                ],
+            )?;
+            transaction.execute(
+                "UPDATE state SET value = ?1 WHERE key = 'sequence'",
+                [draft.sequence],
+            )?;
+            let day = Day::from_number(draft.day);
+            made.push(StoredPackage {
+                package_id,
+                day,
+                created: now,
+                bytes: draft.bytes,
+            });
+        }
+        transaction.commit()?;
+        Ok(made)
+    }
+
+    /// Every package that is kept, oldest first.
+    pub fn packages(&self) -> Result<Vec<StoredPackage>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT package_id, day, created_ms, payload FROM outbox ORDER BY sequence",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(StoredPackage {
+                package_id: row.get(0)?,
+                day: Day::from_number(row.get(1)?),
+                created: Timestamp::from_ms(row.get(2)?),
+                bytes: row.get(3)?,
+            })
+        })?;
+        Ok(rows.collect::<std::result::Result<_, _>>()?)
+    }
+
+    /// Writes the file of every package that has none, or not a whole one; says how many.
+    pub fn write_outbox(&mut self, now: Timestamp) -> Result<usize> {
+        let mut written = 0;
+        for package in self.packages()? {
+            let path = self.folder.package(&package.package_id);
+            let whole = std::fs::read(&path).is_ok_and(|bytes| bytes == package.bytes);
+            if !whole {
+                write_atomically(&path, &package.bytes)?;
+                written += 1;
+            }
+            self.connection.execute(
+                "UPDATE outbox SET written_ms = ?2 WHERE package_id = ?1 AND written_ms IS NULL",
+                params![package.package_id, now.as_ms()],
+            )?;
+        }
+        Ok(written)
+    }
+}

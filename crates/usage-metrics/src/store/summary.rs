@@ -1,0 +1,147 @@
+//! What the store holds, in figures, and its identity.
+
+use std::path::PathBuf;
+
+use rusqlite::OptionalExtension;
+use serde::Serialize;
+
+use super::{Result, Store};
+use crate::clock::{Day, Timestamp};
+
+/// What the store holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The installation.
+    pub install_id: String,
+    /// When the store was made.
+    pub created: Timestamp,
+    /// Distinct counters over all days.
+    pub counters: u64,
+    /// Increments that are in no package yet.
+    pub unpackaged: u64,
+    /// Increments in all, packaged or not, that are still kept.
+    pub counted: u64,
+    /// First and last day with counters.
+    pub days: Option<(Day, Day)>,
+    /// Packages kept.
+    pub packages: u64,
+    /// Packages whose file is not written yet.
+    pub unwritten: u64,
+    /// Events that could not be counted.
+    pub lost: u64,
+    /// When the client was last counted as active.
+    pub active: Option<Timestamp>,
+    /// Counters that could not be packaged.
+    pub set_aside_rows: Vec<SetAsideRow>,
+    /// Damaged stores that were set aside.
+    pub set_aside_stores: Vec<PathBuf>,
+    /// Size of the database file.
+    pub bytes: u64,
+}
+
+/// A counter that could not be packaged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetAsideRow {
+    /// The day it was counted.
+    pub day: String,
+    /// Its name.
+    pub name: String,
+    /// Its dimensions as they were stored.
+    pub dimensions: String,
+    /// Its value.
+    pub value: i64,
+    /// Why it could not be packaged.
+    pub reason: String,
+}
+
+impl Store {
+    /// Figures of what the store holds.
+    pub fn summary(&self) -> Result<Summary> {
+        let number = |sql: &str| {
+            self.connection
+                .query_row(sql, [], |row| row.get::<_, Option<i64>>(0))
+                .map(|number| u64::try_from(number.unwrap_or(0)).unwrap_or(0))
+        };
+        let days =
+            self.connection
+                .query_row("SELECT min(day), max(day) FROM counter", [], |row| {
+                    Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
+                })?;
+        let state_ms = |key: &str| -> Result<Option<Timestamp>> {
+            let value = self.state(key)?;
+            Ok(value.map(Timestamp::from_ms))
+        };
+        let mut rows = self
+            .connection
+            .prepare("SELECT day, name, dimensions, value, reason FROM set_aside ORDER BY id")?;
+        let set_aside_rows = rows
+            .query_map([], |row| {
+                Ok(SetAsideRow {
+                    day: Day::from_number(row.get(0)?).to_string(),
+                    name: row.get(1)?,
+                    dimensions: row.get(2)?,
+                    value: row.get(3)?,
+                    reason: row.get(4)?,
+                })
+            })?
+            .collect::<std::result::Result<_, _>>()?;
+        Ok(Summary {
+            install_id: self.install_id()?,
+            created: state_ms("created_ms")?.unwrap_or(Timestamp::from_ms(0)),
+            counters: number("SELECT count(*) FROM counter")?,
+            unpackaged: number(
+                "SELECT CAST(min(total(value - packaged), 9e18) AS INTEGER) FROM counter",
+            )?,
+            counted: number("SELECT CAST(min(total(value), 9e18) AS INTEGER) FROM counter")?,
+            days: days
+                .0
+                .zip(days.1)
+                .map(|(first, last)| (Day::from_number(first), Day::from_number(last))),
+            packages: number("SELECT count(*) FROM outbox")?,
+            unwritten: number("SELECT count(*) FROM outbox WHERE written_ms IS NULL")?,
+            lost: self
+                .state("lost")?
+                .and_then(|lost| u64::try_from(lost).ok())
+                .unwrap_or(0),
+            active: state_ms("active_ms")?,
+            set_aside_rows,
+            set_aside_stores: self.folder.stores_set_aside(),
+            bytes: std::fs::metadata(self.folder.database()).map_or(0, |file| file.len()),
+        })
+    }
+
+    /// The installation's id.
+    pub fn install_id(&self) -> Result<String> {
+        let sql = "SELECT value FROM state WHERE key = 'install_id'";
+        Ok(self.connection.query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// Gives the installation a new id and returns it. Packages already made keep theirs.
+    pub fn reset_id(&mut self) -> Result<String> {
+        let id = (self.new_id)().to_string();
+        self.connection.execute(
+            "UPDATE state SET value = ?1 WHERE key = 'install_id'",
+            [&id],
+        )?;
+        Ok(id)
+    }
+
+    /// Tries whether the store can be written, by writing.
+    pub fn probe(&mut self, now: Timestamp) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO state (key, value) VALUES ('probed_ms', ?1)
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            [now.as_ms()],
+        )?;
+        Ok(())
+    }
+
+    fn state(&self, key: &str) -> Result<Option<i64>> {
+        let sql = "SELECT value FROM state WHERE key = ?1";
+        let value = self
+            .connection
+            .query_row(sql, [key], |row| Ok(row.get(0).ok()))
+            .optional()?;
+        Ok(value.flatten())
+    }
+}

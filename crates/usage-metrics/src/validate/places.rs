@@ -1,0 +1,57 @@
+//! Where the fields and entries of a valid package stand.
+
+use super::findings::Places;
+use super::scan::{Malformed, Scanner};
+
+/// Lines and columns of the fields and of the metric entries.
+#[derive(Debug, Default)]
+pub(crate) struct EntryPlaces {
+    fields: Vec<(String, (usize, usize))>,
+    entries: Vec<(usize, usize)>,
+}
+
+impl EntryPlaces {
+    /// Reads the places off a document that the validator has accepted.
+    pub(crate) fn find(document: &[u8]) -> Self {
+        let mut found = EntryPlaces::default();
+        let text = std::str::from_utf8(document).unwrap_or_default();
+        // A valid document has no malformed part; of another one, what was read so far is kept.
+        let _ = found.read(text);
+        found
+    }
+
+    fn read(&mut self, text: &str) -> Result<(), Malformed> {
+        let mut scan = Scanner::new(text);
+        let mut places = Places::new(text);
+        scan.skip_space();
+        scan.expect(b'{', "`{`")?;
+        let mut first = true;
+        while let Some(key) = scan.next_key(first)? {
+            first = false;
+            let name = key.decode().into_owned();
+            let is_metrics = name == "metrics";
+            self.fields.push((name, places.advance(scan.at)));
+            if !is_metrics {
+                scan.skip_value(1)?;
+                continue;
+            }
+            scan.expect(b'[', "`[`")?;
+            while scan.next_item(self.entries.is_empty())? {
+                self.entries.push(places.advance(scan.at));
+                scan.skip_value(2)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Line and column of a field's value.
+    pub(crate) fn field(&self, key: &str) -> (usize, usize) {
+        let found = self.fields.iter().find(|(name, _)| name == key);
+        found.map_or((1, 1), |(_, place)| *place)
+    }
+
+    /// Line and column of an entry.
+    pub(crate) fn entry(&self, index: usize) -> (usize, usize) {
+        self.entries.get(index).copied().unwrap_or((1, 1))
+    }
+}
