@@ -67,6 +67,7 @@ impl Output {
     }
 
     /// Writes data for a person, colours included.
+    #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn text(&self, text: impl Display) -> Result<(), Diagnostic> {
         let mut out = anstream::stdout().lock();
         write!(out, "{text}")?;
@@ -74,6 +75,7 @@ impl Output {
     }
 
     /// Writes data byte for byte.
+    #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Diagnostic> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;

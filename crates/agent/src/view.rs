@@ -1,8 +1,28 @@
-//! The page of `agent metrics view`.
+//! The page of `agent metrics view`: served on loopback, to whoever has its address, until it is
+//! interrupted.
+//!
+//! This file owns the socket, the secret address, the browser that is opened and the signals that
+//! end it all. [`server`] answers requests, [`reading`] makes their data from the store, [`assets`]
+//! holds the files of the page.
 
+mod assets;
+mod reading;
+mod server;
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::net::TcpListener;
 use usage_metrics::store::Folder;
+use uuid::Uuid;
 
+use self::reading::Reading;
+use self::server::Site;
 use crate::diagnostic::Diagnostic;
+use crate::output::Output;
 use crate::session::Session;
 
 /// Whether a browser is opened.
@@ -14,7 +34,133 @@ pub(crate) enum Opening {
     Print,
 }
 
-/// Serves the page.
-pub(crate) fn run(_: Folder, _: u16, _: Opening, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Serves the page until the program is interrupted or told to end.
+pub(crate) fn run(
+    folder: Folder,
+    port: u16,
+    opening: Opening,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Diagnostic::failed("cannot start the page").because(&error))?;
+    let result = runtime.block_on(show(folder, port, opening, session));
+    // A request may still be waiting for a busy store, but nobody waits for its answer any more.
+    runtime.shutdown_background();
+    result
+}
+
+async fn show(
+    folder: Folder,
+    port: u16,
+    opening: Opening,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(|error| cannot_listen(port, &error))?;
+    let port = listener
+        .local_addr()
+        .map_err(|error| cannot_listen(port, &error))?
+        .port();
+    // Whoever is told the address may stop us at once: listen for signals before it is printed.
+    let stop = stop_signal()
+        .map_err(|error| Diagnostic::failed("cannot listen for Ctrl-C").because(&error))?;
+    let site = Site {
+        // The address is the only key to the page, so it must not be guessed.
+        token: Uuid::new_v4().simple().to_string(),
+        port,
+        reading: Reading {
+            folder,
+            clock: Arc::clone(&session.clock),
+        },
+    };
+    let address = site.address();
+    if session.output.is_json() {
+        session.output.json_line(&json!({ "address": address }))?;
+    } else {
+        session.output.text(format!("{address}\n"))?;
+    }
+    session
+        .output
+        .note("The page is served on this machine alone; Ctrl-C ends it.");
+
+    let mut served = std::pin::pin!(server::serve(listener, site, stop));
+    let result = tokio::select! {
+        result = &mut served => result,
+        () = open(&address, opening, &session.output) => served.await,
+    };
+    result.map_err(|error| Diagnostic::failed("the page had to end").because(&error))
+}
+
+fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}")).because(error);
+    match error.kind() {
+        io::ErrorKind::AddrInUse => diagnostic
+            .hint("another program uses this port; leave `--port` out to take a free one"),
+        io::ErrorKind::PermissionDenied => {
+            diagnostic.hint("ports below 1024 are reserved; leave `--port` out to take a free one")
+        }
+        _ => diagnostic,
+    }
+}
+
+/// Becomes ready when somebody wants us to end.
+#[cfg(unix)]
+fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Becomes ready when somebody wants us to end.
+#[cfg(not(unix))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "on Unix the signals can be refused"
+)]
+fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// Opens the browser if that is wanted. Whatever goes wrong is only told: the address is printed.
+async fn open(address: &str, opening: Opening, output: &Output) {
+    if opening == Opening::Print {
+        return;
+    }
+    let mut command = opener(address);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // Some openers return at once and some stay for as long as the browser does.
+    let opened = tokio::task::spawn_blocking(move || command.status()).await;
+    if !matches!(opened, Ok(Ok(status)) if status.success()) {
+        output.note("No browser could be opened; open the address yourself.");
+    }
+}
+
+fn opener(address: &str) -> Command {
+    let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("cmd", &["/C", "start", ""])
+    } else {
+        ("xdg-open", &[])
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(address);
+    command
 }

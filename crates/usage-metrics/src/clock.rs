@@ -8,10 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The last moment that RFC 3339 can write.
-const MAX_MS: i64 = 253_402_300_799_999;
+/// The last moment of the last day whose end RFC 3339 can write.
+const MAX_MS: i64 = 253_402_214_399_999;
 
-/// A moment: milliseconds since 1970-01-01T00:00:00Z, never before it and never past year 9999.
+/// A moment: milliseconds since 1970-01-01T00:00:00Z, never before it and never past
+/// year 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -75,7 +76,7 @@ impl Day {
 
     /// The first moment after the day.
     pub fn end(self) -> Timestamp {
-        Timestamp::from_ms((self.0 + 1) * DAY_MS)
+        Timestamp((self.0 + 1) * DAY_MS)
     }
 }
 
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(text(1_785_196_799_001), "2026-07-27T23:59:59.001Z");
         assert_eq!(text(1_785_196_800_000), "2026-07-28T00:00:00Z");
         assert_eq!(text(-5), "1970-01-01T00:00:00Z");
-        assert_eq!(text(i64::MAX), "9999-12-31T23:59:59.999Z");
+        assert_eq!(text(i64::MAX), "9999-12-30T23:59:59.999Z");
         for ms in [i64::MIN, -1, 0, 1, i64::MAX] {
             let moment = Timestamp::from_ms(ms);
             assert!(crate::validate::is_date_time(&moment.to_string()));

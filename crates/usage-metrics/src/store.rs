@@ -13,9 +13,6 @@ mod outbox;
 mod retention;
 mod summary;
 
-#[cfg(test)]
-mod tests;
-
 pub use counters::{ACTIVE_INTERVAL_MS, Batch};
 pub use drafts::Scope;
 pub use error::{Error, ErrorKind};
@@ -40,7 +37,8 @@ pub type NewId = fn() -> Uuid;
 pub struct Store {
     connection: Connection,
     folder: Folder,
-    identity: files::Identity,
+    /// The database file as this process last left it; nothing while it is gone.
+    fingerprint: Option<files::Fingerprint>,
     new_id: NewId,
 }
 

@@ -175,7 +175,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The store, opened again if the file is not the one that was opened.
+    /// The store, opened and checked again if the file is not as this process left it.
     fn current_store(&mut self) -> Result<&mut Store, Error> {
         let store = match self.store.take() {
             Some(store) if store.is_current() => store,

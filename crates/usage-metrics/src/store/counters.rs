@@ -42,9 +42,6 @@ const ADD_ACTIVE: &str = "
 impl Store {
     /// Adds batches: all of them or none.
     pub fn add(&mut self, batches: &[Batch]) -> Result<()> {
-        // What is written must rest on what is on disk, not on a page that was cached before the
-        // file was damaged.
-        self.connection.execute_batch("PRAGMA shrink_memory")?;
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -52,6 +49,8 @@ impl Store {
             add_batch(&transaction, batch)?;
         }
         transaction.commit()?;
+        // The commit may have moved the journal into the file.
+        self.fingerprint = self.folder.fingerprint();
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::Result;
 use crate::catalogue::{Architecture, InstallMethod, Kind, MAX_VERSION_CHARS, OsFamily};
 use crate::clock::{Day, Timestamp};
-use crate::package::{Counter, Metric, Package, Resource, SchemaVersion, split};
+use crate::package::{Counter, MAX_PACKAGE_BYTES, Metric, Package, Resource, SchemaVersion, split};
 
 /// Which days are packaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ const UNPACKAGED: &str = "
     ORDER BY c.day, r.agent_version, r.architecture, r.install_method, r.os_family";
 
 /// What packaging would do now.
-pub(super) fn plan(connection: &Connection, scope: Scope, max_bytes: usize) -> Result<Plan> {
+pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
     let install_id: String = connection.query_row(
         "SELECT value FROM state WHERE key = 'install_id'",
         [],
@@ -109,7 +109,7 @@ pub(super) fn plan(connection: &Connection, scope: Scope, max_bytes: usize) -> R
     }
     for (day, resource, counters, touched_ms) in groups {
         let whole = whole_package(&install_id, day, resource, counters, touched_ms);
-        for part in split(&whole, max_bytes) {
+        for part in split(&whole, MAX_PACKAGE_BYTES) {
             sequence += 1;
             let metrics = whole.metrics[part].to_vec();
             let package_id = package_id(&install_id, sequence);
@@ -195,7 +195,8 @@ fn whole_package(
         generated_at: Timestamp::from_ms(touched_ms).to_string(),
         install_id: install_id.to_owned(),
         metrics: metrics.collect(),
-        package_id: String::new(),
+        // Every id is as long as this one, so that the size is right before the parts are known.
+        package_id: Uuid::nil().to_string(),
         period_end: day.end().to_string(),
         period_start: day.start().to_string(),
         resource,

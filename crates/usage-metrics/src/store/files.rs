@@ -6,7 +6,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::{BUSY_WAIT, Error, Result};
 use crate::clock::Timestamp;
@@ -23,11 +23,14 @@ pub struct Folder {
     root: PathBuf,
 }
 
-/// Which file stands behind a name, so that a replaced file is noticed.
+/// Which file stands behind a name and when it was last written, so that a file that was replaced
+/// or written by others is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct Fingerprint {
     device: u64,
     inode: u64,
+    bytes: u64,
+    modified: Option<SystemTime>,
 }
 
 impl Folder {
@@ -97,9 +100,23 @@ impl Folder {
         }
     }
 
-    /// Which file the database is now; nothing if there is none.
-    pub(super) fn identity(&self) -> Option<Identity> {
-        identity(&self.database())
+    /// What the database file is now; nothing if there is none.
+    pub(super) fn fingerprint(&self) -> Option<Fingerprint> {
+        let metadata = fs::metadata(self.database()).ok()?;
+        #[cfg(unix)]
+        let (device, inode) = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let (device, inode) = (0, 0);
+        let modified = metadata.modified().ok();
+        Some(Fingerprint {
+            device,
+            inode,
+            bytes: metadata.len(),
+            modified,
+        })
     }
 
     /// Moves the database and its companions away and says where they are.
@@ -216,24 +233,4 @@ fn private_mode(options: &mut OpenOptions) {
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     #[cfg(not(unix))]
     let _ = options;
-}
-
-fn identity(path: &Path) -> Option<Identity> {
-    let metadata = fs::metadata(path).ok()?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        Some(Identity {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        })
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        Some(Identity {
-            device: 0,
-            inode: 0,
-        })
-    }
 }

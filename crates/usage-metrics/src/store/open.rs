@@ -81,7 +81,7 @@ impl Store {
 
     fn open_in_place(folder: &Folder, now: Timestamp, new_id: NewId) -> Result<Store> {
         let _lock = folder.lock()?;
-        if folder.identity().is_some() {
+        if folder.fingerprint().is_some() {
             match connect(folder, new_id) {
                 Err(error) if error.kind() == ErrorKind::Corrupt => drop(folder.move_aside(now)?),
                 other => return other,
@@ -93,7 +93,7 @@ impl Store {
 
     /// Opens the store that is there, for reading and packaging; nothing if there is none.
     pub fn existing(folder: &Folder, new_id: NewId) -> Result<Option<Store>> {
-        if folder.identity().is_none() {
+        if folder.fingerprint().is_none() {
             return Ok(None);
         }
         match connect(folder, new_id) {
@@ -112,9 +112,10 @@ impl Store {
         &self.folder
     }
 
-    /// Whether the file is still the one that was opened.
+    /// Whether the file is as this process left it. If not, others have replaced it, damaged it, or
+    /// only moved their journal into it: it is to be opened again, which checks it.
     pub(crate) fn is_current(&self) -> bool {
-        self.folder.identity() == Some(self.identity)
+        self.fingerprint.is_some() && self.folder.fingerprint() == self.fingerprint
     }
 }
 
@@ -142,7 +143,8 @@ fn connect_unchanging(folder: &Folder, new_id: NewId) -> Result<Store> {
 }
 
 fn connect_with(folder: &Folder, new_id: NewId, path: &Path, flags: OpenFlags) -> Result<Store> {
-    let identity = folder.identity().ok_or(Error::Gone)?;
+    // Taken before the check: what is written after it is noticed.
+    let fingerprint = folder.fingerprint();
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -150,7 +152,7 @@ fn connect_with(folder: &Folder, new_id: NewId, path: &Path, flags: OpenFlags) -
     Ok(Store {
         connection,
         folder: folder.clone(),
-        identity,
+        fingerprint,
         new_id,
     })
 }

@@ -9,7 +9,7 @@ use super::drafts::{Scope, plan};
 use super::files::write_atomically;
 use super::{Result, Store};
 use crate::clock::{Day, Timestamp};
-use crate::package::{MAX_PACKAGE_BYTES, Package};
+use crate::package::Package;
 
 /// A package that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,40 +27,26 @@ pub struct StoredPackage {
 impl Store {
     /// The packages that would be made now, in order; nothing is changed.
     pub fn drafts(&self, scope: Scope) -> Result<Vec<Package>> {
-        let plan = plan(&self.connection, scope, MAX_PACKAGE_BYTES)?;
+        let plan = plan(&self.connection, scope)?;
         Ok(plan.drafts.into_iter().map(|draft| draft.package).collect())
     }
 
     /// Makes packages of what was counted and not packaged yet. Their files are written by
     /// [`write_outbox`](Store::write_outbox).
     pub fn package(&mut self, scope: Scope, now: Timestamp) -> Result<Vec<StoredPackage>> {
-        self.package_below(scope, now, MAX_PACKAGE_BYTES)
-    }
-
-    pub(super) fn package_below(
-        &mut self,
-        scope: Scope,
-        now: Timestamp,
-        max_bytes: usize,
-    ) -> Result<Vec<StoredPackage>> {
         // A package must survive a power cut once it is made; counters need not.
         self.connection.pragma_update(None, "synchronous", "FULL")?;
-        let made = self.package_now(scope, now, max_bytes);
+        let made = self.package_now(scope, now);
         self.connection
             .pragma_update(None, "synchronous", "NORMAL")?;
         made
     }
 
-    fn package_now(
-        &mut self,
-        scope: Scope,
-        now: Timestamp,
-        max_bytes: usize,
-    ) -> Result<Vec<StoredPackage>> {
+    fn package_now(&mut self, scope: Scope, now: Timestamp) -> Result<Vec<StoredPackage>> {
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let plan = plan(&transaction, scope, max_bytes)?;
+        let plan = plan(&transaction, scope)?;
         if plan.drafts.is_empty() && plan.poison.is_empty() {
             return Ok(Vec::new());
         }

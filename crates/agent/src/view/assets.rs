@@ -1,0 +1,40 @@
+//! The files of the page. They are part of the program: nothing is loaded from anywhere else.
+
+/// One file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asset {
+    name: &'static str,
+    /// Its media type.
+    pub(super) media_type: &'static str,
+    /// What is in it.
+    pub(super) text: &'static str,
+}
+
+macro_rules! asset {
+    ($name:literal, $media_type:literal) => {
+        Asset {
+            name: $name,
+            media_type: concat!($media_type, "; charset=utf-8"),
+            text: include_str!(concat!("../../assets/", $name)),
+        }
+    };
+}
+
+const ASSETS: [Asset; 11] = [
+    asset!("metrics.css", "text/css"),
+    asset!("metrics.js", "text/javascript"),
+    asset!("chart.js", "text/javascript"),
+    asset!("data.js", "text/javascript"),
+    asset!("detail.js", "text/javascript"),
+    asset!("dom.js", "text/javascript"),
+    asset!("overview.js", "text/javascript"),
+    asset!("packages.js", "text/javascript"),
+    asset!("route.js", "text/javascript"),
+    asset!("table.js", "text/javascript"),
+    asset!("words.js", "text/javascript"),
+];
+
+/// The file with this name.
+pub(super) fn find(name: &str) -> Option<Asset> {
+    ASSETS.into_iter().find(|asset| asset.name == name)
+}

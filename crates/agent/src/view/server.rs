@@ -1,0 +1,215 @@
+//! Answers requests: who may ask, what is where, and what every answer carries.
+//!
+//! Everything is below a path that cannot be guessed, and is given only to those who ask for this
+//! machine by its own name, so that no other page in the browser can read it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::header::{self, HeaderValue};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::assets;
+use super::reading::{Reading, Trouble};
+
+/// How long open requests may take to finish once we are told to end.
+const GRACE: Duration = Duration::from_secs(1);
+
+const JSON: &str = "application/json; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
+/// What every answer carries: nothing from elsewhere is loaded, nothing is kept, nothing is told.
+const HEADERS: [(header::HeaderName, &str); 4] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+         img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// What is served, and where.
+#[derive(Debug)]
+pub(super) struct Site {
+    /// The part of the address that cannot be guessed.
+    pub(super) token: String,
+    /// The port of the address.
+    pub(super) port: u16,
+    /// Where the data comes from.
+    pub(super) reading: Reading,
+}
+
+impl Site {
+    /// The address of the page.
+    pub(super) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/{}/", self.port, self.token)
+    }
+
+    /// Whether a request for this host is meant for us. A page elsewhere can make its own name
+    /// point at this machine, but the browser then sends that name.
+    fn is_ours(&self, host: &str) -> bool {
+        // Browsers leave the port out where it is the usual one.
+        let port = match host.rsplit_once(':') {
+            Some((_, port)) => port.parse().ok(),
+            None => Some(80),
+        };
+        let name = host.split_once(':').map_or(host, |(name, _)| name);
+        matches!(name, "127.0.0.1" | "localhost") && port == Some(self.port)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "metrics.html")]
+struct Page {
+    version: &'static str,
+    folder: String,
+}
+
+/// Serves until `shutdown` is ready, then lets open requests finish for a moment.
+pub(super) async fn serve(
+    listener: TcpListener,
+    site: Site,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let (tell_end, end) = oneshot::channel();
+    let served = axum::serve(listener, router(site)).with_graceful_shutdown(async move {
+        shutdown.await;
+        // Nobody listens only when the server is gone already.
+        let _ = tell_end.send(());
+    });
+    let patience = async {
+        match end.await {
+            Ok(()) => tokio::time::sleep(GRACE).await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        result = served.into_future() => result,
+        () = patience => Ok(()),
+    }
+}
+
+fn router(site: Site) -> Router {
+    let site = Arc::new(site);
+    let at = |path: &str| format!("/{}/{path}", site.token);
+    Router::new()
+        .route(&at(""), get(page))
+        .route(&at("data.json"), get(data))
+        .route(&at("next.json"), get(next))
+        .route(&at("next/{file}"), get(draft))
+        .route(&at("packages/{file}"), get(package))
+        .route(&at("assets/{name}"), get(asset))
+        .fallback(async || not_found())
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), guard))
+        .with_state(site)
+}
+
+/// Lets in who may ask, and puts the headers on every answer.
+async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let named = request
+        .headers()
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .is_some_and(|host| site.is_ours(host));
+    let aimed = request
+        .uri()
+        .authority()
+        .is_none_or(|authority| site.is_ours(authority.as_str()));
+    let mut response = if !(named && aimed) {
+        text(StatusCode::FORBIDDEN, "not for this host\n")
+    } else if matches!(*request.method(), Method::GET | Method::HEAD) {
+        next.run(request).await
+    } else {
+        let allowed = [(header::ALLOW, "GET, HEAD")];
+        let refused = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+        (allowed, refused).into_response()
+    };
+    put_headers(response.headers_mut());
+    response
+}
+
+fn put_headers(headers: &mut HeaderMap) {
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+async fn page(State(site): State<Arc<Site>>) -> Response {
+    let page = Page {
+        version: env!("CARGO_PKG_VERSION"),
+        folder: site.reading.folder.root().display().to_string(),
+    };
+    match page.render() {
+        Ok(html) => content(HTML, html.into_bytes()),
+        Err(_) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the page cannot be made\n",
+        ),
+    }
+}
+
+async fn asset(Path(name): Path<String>) -> Response {
+    assets::find(&name).map_or_else(not_found, |asset| content(asset.media_type, asset.text))
+}
+
+async fn data(State(site): State<Arc<Site>>) -> Response {
+    json(read(&site, Reading::data_json).await)
+}
+
+async fn next(State(site): State<Arc<Site>>) -> Response {
+    json(read(&site, Reading::next).await)
+}
+
+async fn draft(State(site): State<Arc<Site>>, Path(file): Path<String>) -> Response {
+    json(read(&site, move |reading| reading.draft(package_id(&file))).await)
+}
+
+async fn package(State(site): State<Arc<Site>>, Path(file): Path<String>) -> Response {
+    json(read(&site, move |reading| reading.package(package_id(&file))).await)
+}
+
+/// What the file of a package is called without its ending; no package has an empty id.
+fn package_id(file: &str) -> &str {
+    file.strip_suffix(".json").unwrap_or_default()
+}
+
+/// Reads the store where waiting for it holds nobody up.
+async fn read(
+    site: &Arc<Site>,
+    work: impl FnOnce(&Reading) -> Result<Vec<u8>, Trouble> + Send + 'static,
+) -> Result<Vec<u8>, Trouble> {
+    let site = Arc::clone(site);
+    tokio::task::spawn_blocking(move || work(&site.reading))
+        .await
+        .unwrap_or_else(|error| Err(Trouble::unfinished(&error)))
+}
+
+fn json(result: Result<Vec<u8>, Trouble>) -> Response {
+    match result {
+        Ok(bytes) => content(JSON, bytes),
+        Err(trouble) => (trouble.status, content(JSON, trouble.to_bytes())).into_response(),
+    }
+}
+
+fn content(media_type: &'static str, body: impl Into<axum::body::Body>) -> Response {
+    ([(header::CONTENT_TYPE, media_type)], body.into()).into_response()
+}
+
+fn text(status: StatusCode, text: &'static str) -> Response {
+    (status, text).into_response()
+}
+
+fn not_found() -> Response {
+    text(StatusCode::NOT_FOUND, "not found\n")
+}

@@ -1,0 +1,155 @@
+//! What the tests of store and recorder share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use usage_metrics::catalogue::{
+    ApprovalOutcome, Architecture, Attribution, Cell, InstallMethod, OsFamily, ToolApproval,
+};
+use usage_metrics::clock::{Clock, ManualClock, Timestamp};
+use usage_metrics::lint::lint;
+use usage_metrics::package::{Counter, Package, Resource};
+use usage_metrics::recorder::{Recorder, Settings};
+use usage_metrics::store::{Batch, Folder, Scope, Store};
+use usage_metrics::validate::validate;
+use uuid::Uuid;
+
+pub const WAIT: Duration = Duration::from_secs(30);
+
+/// Noon of 2026-07-28.
+pub fn noon() -> Timestamp {
+    Timestamp::from_ms(1_785_196_800_000 + 12 * 3_600_000)
+}
+
+pub fn hours_later(at: Timestamp, hours: i64) -> Timestamp {
+    Timestamp::from_ms(at.as_ms() + hours * 3_600_000)
+}
+
+pub fn resource() -> Resource {
+    Resource {
+        agent_version: "1.2.3".to_owned(),
+        architecture: Architecture::X86_64,
+        install_method: InstallMethod::Git,
+        os_family: OsFamily::Linux,
+    }
+}
+
+pub fn approval(outcome: ApprovalOutcome) -> ToolApproval {
+    ToolApproval {
+        attribution: Attribution::ToolCall,
+        outcome,
+    }
+}
+
+pub fn route(model: &str) -> Counter {
+    Counter::Route {
+        model: model.to_owned(),
+        provider: "lab".to_owned(),
+    }
+}
+
+pub fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> Batch {
+    Batch {
+        at,
+        resource: resource(),
+        counts,
+        active: false,
+        lost: 0,
+    }
+}
+
+/// A few counters of several kinds.
+pub fn mixed_batch(at: Timestamp) -> Batch {
+    let cell = |outcome| Counter::Cell(Cell::of(&approval(outcome)));
+    let mut batch = batch(
+        at,
+        vec![
+            (route("gpt-5"), 3),
+            (cell(ApprovalOutcome::Denied), 2),
+            (cell(ApprovalOutcome::Approved), 5),
+        ],
+    );
+    batch.active = true;
+    batch
+}
+
+/// A folder that is gone after the test.
+pub struct Shop {
+    pub root: TempDir,
+    pub folder: Folder,
+}
+
+impl Shop {
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::new(root.path().join("metrics"));
+        Shop { root, folder }
+    }
+
+    pub fn open(&self, now: Timestamp) -> Store {
+        Store::open(&self.folder, now, Uuid::new_v4).unwrap()
+    }
+
+    pub fn existing(&self) -> Store {
+        Store::existing(&self.folder, Uuid::new_v4)
+            .unwrap()
+            .expect("there is a store")
+    }
+}
+
+pub fn recorder(folder: &Folder, clock: &Arc<ManualClock>, interval: Duration) -> Recorder {
+    let clock: Arc<dyn Clock> = clock.clone();
+    let mut settings = Settings::new(folder.clone(), resource(), clock, Uuid::new_v4);
+    settings.flush_interval = interval;
+    Recorder::start(settings)
+}
+
+/// Every package made, read from its outbox row, then what the next ones would be.
+pub fn all_packages(store: &Store) -> Vec<Package> {
+    let mut packages: Vec<Package> = store
+        .packages()
+        .unwrap()
+        .iter()
+        .map(|stored| Package::read(&stored.bytes).unwrap())
+        .collect();
+    packages.extend(store.drafts(Scope::All).unwrap());
+    packages
+}
+
+/// Sums over packages.
+pub fn totals(packages: &[Package]) -> BTreeMap<Counter, u64> {
+    let mut totals = BTreeMap::new();
+    for metric in packages.iter().flat_map(|package| &package.metrics) {
+        *totals.entry(metric.counter.clone()).or_default() += metric.value;
+    }
+    totals
+}
+
+/// A package must be valid and without a warning.
+pub fn assert_sound(package: &Package) {
+    let bytes = package.to_bytes();
+    let verdict = validate(&bytes);
+    assert!(
+        verdict.is_valid(),
+        "{:?}\n{}",
+        verdict.violations,
+        String::from_utf8_lossy(&bytes)
+    );
+    assert_eq!(
+        lint(&bytes, package),
+        [],
+        "{}",
+        String::from_utf8_lossy(&bytes)
+    );
+}
+
+/// Tries until it holds.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + WAIT;
+    while !holds() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::yield_now();
+    }
+}
