@@ -5,25 +5,24 @@ use crate::process;
 use crate::setup::{self, Occasion};
 use crate::workspace::Workspace;
 
-/// Something that is measured: a bench target that prints its own table.
+/// Something that is measured, by bench targets that print their own tables.
 struct Area {
     name: &'static str,
-    package: &'static str,
-    target: &'static str,
+    /// Package and target of each program.
+    programs: &'static [(&'static str, &'static str)],
 }
 
 const AREAS: &[Area] = &[Area {
     name: "metrics",
-    package: "usage-metrics",
-    target: "metrics",
+    programs: &[("usage-metrics", "metrics"), ("agent", "files")],
 }];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let (areas, extra) = choose(arguments)?;
     setup::run(Occasion::Bench)?;
-    for area in areas {
+    for (package, target) in areas.iter().flat_map(|area| area.programs) {
         let mut command = workspace.cargo();
-        command.args(["bench", "-p", area.package, "--bench", area.target]);
+        command.args(["bench", "-p", package, "--bench", target]);
         if !extra.is_empty() {
             command.arg("--").args(extra);
         }

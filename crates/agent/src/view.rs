@@ -98,8 +98,9 @@ fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
     let diagnostic =
         Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}")).because(error);
     match error.kind() {
-        io::ErrorKind::AddrInUse => diagnostic
-            .hint("another program uses this port; leave `--port` out to take a free one"),
+        io::ErrorKind::AddrInUse => {
+            diagnostic.hint("another program uses this port; leave `--port` out to take a free one")
+        }
         io::ErrorKind::PermissionDenied => {
             diagnostic.hint("ports below 1024 are reserved; leave `--port` out to take a free one")
         }

@@ -2,10 +2,12 @@
 //!
 //! All closed kinds together have 29 million cells, of which a client uses a few dozen. A slot is
 //! claimed once, by a compare-and-swap on its key, and stays that cell's; counting is a probe and
-//! an addition. Where a segment has no room near a cell's place, a larger one follows.
+//! an addition. Where a segment has no room near a cell's place, a larger one follows. Threads are
+//! spread over a few such tables, so that two of them that count the same thing rarely meet.
 
+use std::cell::Cell as ThreadCell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::catalogue::Cell;
 
@@ -16,7 +18,10 @@ const SEGMENTS: u32 = 6;
 /// Slots that are looked at in one segment.
 const PROBES: usize = 16;
 
-/// Distinct cells that can be told apart, about: the slots of all segments.
+/// Tables that threads are spread over.
+const STRIPES: usize = 4;
+
+/// Distinct cells that a thread can tell apart, about: the slots of all segments.
 pub const MAX_CELLS: usize = FIRST_SLOTS * (4_usize.pow(SEGMENTS) - 1) / 3;
 
 #[derive(Debug, Default)]
@@ -26,16 +31,56 @@ struct Slot {
     count: AtomicU64,
 }
 
-/// The table.
+/// The tables.
 #[derive(Debug, Default)]
 pub(super) struct CellTable {
+    stripes: [Stripe; STRIPES],
+}
+
+#[derive(Debug, Default)]
+struct Stripe {
     segments: [OnceLock<Box<[Slot]>>; SEGMENTS as usize],
+}
+
+thread_local! {
+    /// The stripe of this thread, given out in turn.
+    static STRIPE: ThreadCell<usize> = const { ThreadCell::new(usize::MAX) };
+}
+
+#[inline]
+fn stripe() -> usize {
+    match STRIPE.get() {
+        usize::MAX => next_stripe(),
+        stripe => stripe,
+    }
+}
+
+#[cold]
+fn next_stripe() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let stripe = NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES;
+    STRIPE.set(stripe);
+    stripe
 }
 
 impl CellTable {
     /// Counts the cell once; false if there is no room for another cell.
     #[inline]
     pub(super) fn add(&self, cell: Cell) -> bool {
+        self.stripes[stripe() % STRIPES].add(cell)
+    }
+
+    /// Takes all counts, leaving zeros. A cell may come more than once.
+    pub(super) fn drain(&self, mut take: impl FnMut(Cell, u64)) {
+        for stripe in &self.stripes {
+            stripe.drain(&mut take);
+        }
+    }
+}
+
+impl Stripe {
+    #[inline]
+    fn add(&self, cell: Cell) -> bool {
         let key = cell.number() + 1;
         let mut slots = FIRST_SLOTS;
         for segment in &self.segments {
@@ -50,8 +95,7 @@ impl CellTable {
         false
     }
 
-    /// Takes all counts, leaving zeros.
-    pub(super) fn drain(&self, mut take: impl FnMut(Cell, u64)) {
+    fn drain(&self, take: &mut impl FnMut(Cell, u64)) {
         for slot in self
             .segments
             .iter()
@@ -112,8 +156,8 @@ mod tests {
                 scope.spawn(|| assert!(cells.iter().all(|cell| table.add(*cell))));
             }
         });
-        let mut drained = HashMap::new();
-        table.drain(|cell, count| assert!(drained.insert(cell, count).is_none()));
+        let mut drained: HashMap<Cell, u64> = HashMap::new();
+        table.drain(|cell, count| *drained.entry(cell).or_default() += count);
         assert_eq!(drained.len(), cells.len());
         assert!(drained.values().all(|count| *count == 4));
         table.drain(|cell, count| panic!("{cell:?} still holds {count}"));

@@ -33,24 +33,27 @@ impl Atom {
         Some(Atom(words))
     }
 
-    /// Reads the atom that ends at the next quote; tells how long it is.
+    /// Reads the atom that ends at the next quote, within `WORDS` words; tells how long it is.
+    ///
+    /// There is no branch on the length: in a package of many kinds it could not be foreseen.
     #[inline]
-    pub(super) fn read(bytes: &[u8], at: usize) -> Option<(Atom, usize)> {
+    pub(super) fn read<const WORDS: usize>(bytes: &[u8], at: usize) -> Option<(Atom, usize)> {
         let window: &[u8; ATOM_BYTES] = bytes.get(at..)?.first_chunk()?;
         let (chunks, _) = window.as_chunks::<8>();
         let mut words = [0; 4];
-        for (index, chunk) in chunks.iter().enumerate() {
-            let word = u64::from_le_bytes(*chunk);
-            let quotes = quotes(word);
-            if quotes != 0 {
-                // The marker is the highest bit of the quote's byte: that byte and all below stay.
-                let marker = quotes.trailing_zeros();
-                words[index] = word & (u64::MAX >> (u64::BITS - 1 - marker));
-                return Some((Atom(words), index * 8 + marker as usize / 8));
-            }
-            words[index] = word;
+        let mut length = 0;
+        // All ones until the quote was seen, then zero.
+        let mut open = u64::MAX;
+        for (word, chunk) in words.iter_mut().zip(chunks).take(WORDS) {
+            let found = u64::from_le_bytes(*chunk);
+            let quotes = quotes(found);
+            // Everything up to the first quote's byte and that byte; all ones without a quote.
+            let kept = (quotes ^ quotes.wrapping_sub(1)) & open;
+            *word = found & kept;
+            length += (u64::BITS - kept.leading_zeros()) as usize / 8;
+            open &= u64::from(quotes == 0).wrapping_neg();
         }
-        None
+        (open == 0).then(|| (Atom(words), length - 1))
     }
 
     #[inline]
@@ -61,6 +64,45 @@ impl Atom {
             (a ^ b.rotate_left(21) ^ c.rotate_left(42) ^ d.rotate_left(11)).wrapping_mul(seed);
         // The top six bits choose one of the slots.
         usize::from((mixed >> (u64::BITS - SLOTS.trailing_zeros())) as u8)
+    }
+}
+
+/// An atom that is expected at a place, with its closing quote.
+#[derive(Debug)]
+pub(super) struct Expected {
+    words: [u64; 4],
+    /// Ones where the atom has bytes.
+    masks: [u64; 4],
+    length: usize,
+}
+
+impl Expected {
+    /// The text as it is expected; nothing if it is too long for an atom.
+    fn new(text: &str) -> Option<Expected> {
+        let Atom(words) = Atom::new(text)?;
+        let length = text.len() + 1;
+        let masks = std::array::from_fn(|index| match length.saturating_sub(index * 8) {
+            0 => 0,
+            bytes @ 1..8 => u64::MAX >> (u64::BITS as usize - bytes * 8),
+            8.. => u64::MAX,
+        });
+        Some(Expected {
+            words,
+            masks,
+            length,
+        })
+    }
+
+    /// Where the input goes on behind the atom, if it stands at `at`.
+    #[inline]
+    pub(super) fn skip(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let window: &[u8; ATOM_BYTES] = bytes.get(at..)?.first_chunk()?;
+        let (chunks, _) = window.as_chunks::<8>();
+        let mut differs = 0;
+        for ((chunk, word), mask) in chunks.iter().zip(self.words).zip(self.masks) {
+            differs |= (u64::from_le_bytes(*chunk) ^ word) & mask;
+        }
+        (differs == 0).then_some(at + self.length)
     }
 }
 
@@ -133,7 +175,7 @@ pub(super) enum DomainAtoms {
 #[derive(Debug)]
 pub(super) struct KindAtoms {
     pub(super) kind: Kind,
-    pub(super) dimensions: Vec<(Atom, DomainAtoms)>,
+    pub(super) dimensions: Vec<(Expected, DomainAtoms)>,
 }
 
 /// The catalogue, ready for the fast path.
@@ -160,7 +202,7 @@ pub(super) static ATOMS: LazyLock<Atoms> = LazyLock::new(|| Atoms {
                         Domain::Listed(texts) => DomainAtoms::Listed(AtomSet::new(texts)),
                         Domain::Identifier { max_chars } => DomainAtoms::Identifier { max_chars },
                     };
-                    Some((Atom::new(dimension.key)?, domain))
+                    Some((Expected::new(dimension.key)?, domain))
                 })
                 .collect(),
         })

@@ -10,6 +10,12 @@ use crate::catalogue::{Kind, is_identifier_byte};
 /// Most digits of a counter value that are taken here.
 const MAX_DIGITS: usize = 18;
 
+/// Words that hold the longest field of an entry, value of a dimension, and name of a kind, each
+/// with its quote.
+const FIELD_WORDS: usize = 2;
+const VALUE_WORDS: usize = 3;
+const NAME_WORDS: usize = 4;
+
 /// Which bytes may stand in an identifier after the first.
 static IDENTIFIER: [bool; 256] = {
     let mut table = [false; 256];
@@ -73,7 +79,7 @@ pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 fn name<'a>(bytes: &[u8], at: usize, atoms: &'a Atoms) -> Option<(&'a KindAtoms, usize)> {
-    let (atom, end) = string(bytes, at)?;
+    let (atom, end) = string::<NAME_WORDS>(bytes, at)?;
     Some((atoms.kinds.get(atoms.names.find(&atom)?)?, end))
 }
 
@@ -95,13 +101,11 @@ fn check_dimensions(bytes: &[u8], at: usize, kind: &KindAtoms) -> Option<usize> 
             at = space(bytes, expect(bytes, at, b',')?);
         }
         first = false;
-        let (key, value_at) = key(bytes, at)?;
-        if key != *expected {
-            return None;
-        }
+        at = expected.skip(bytes, expect(bytes, at, b'"')?)?;
+        let value_at = space(bytes, expect(bytes, space(bytes, at), b':')?);
         let end = match domain {
             DomainAtoms::Listed(values) => {
-                let (value, end) = string(bytes, value_at)?;
+                let (value, end) = string::<VALUE_WORDS>(bytes, value_at)?;
                 values.find(&value)?;
                 end
             }
@@ -115,16 +119,16 @@ fn check_dimensions(bytes: &[u8], at: usize, kind: &KindAtoms) -> Option<usize> 
 /// The key that begins at `at` and where its value begins.
 #[inline]
 fn key(bytes: &[u8], at: usize) -> Option<(Atom, usize)> {
-    let (atom, at) = string(bytes, at)?;
+    let (atom, at) = string::<FIELD_WORDS>(bytes, at)?;
     let at = expect(bytes, space(bytes, at), b':')?;
     Some((atom, space(bytes, at)))
 }
 
 /// The short plain string that begins at `at` and where it ends.
 #[inline]
-fn string(bytes: &[u8], at: usize) -> Option<(Atom, usize)> {
+fn string<const WORDS: usize>(bytes: &[u8], at: usize) -> Option<(Atom, usize)> {
     let at = expect(bytes, at, b'"')?;
-    let (atom, length) = Atom::read(bytes, at)?;
+    let (atom, length) = Atom::read::<WORDS>(bytes, at)?;
     Some((atom, at + length + 1))
 }
 
@@ -162,4 +166,45 @@ fn space(bytes: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Domain, KINDS, NAMES};
+    use crate::validate::judge::ENTRY_KEYS;
+
+    #[test]
+    fn every_text_fits_the_words_it_is_read_with() {
+        let longest = |texts: &[&str]| texts.iter().map(|text| text.len() + 1).max().unwrap();
+        assert!(longest(ENTRY_KEYS) <= FIELD_WORDS * 8);
+        assert!(longest(NAMES) <= NAME_WORDS * 8);
+        for dimension in KINDS.iter().flat_map(|spec| spec.dimensions) {
+            if let Domain::Listed(texts) = dimension.domain {
+                assert!(longest(texts) <= VALUE_WORDS * 8, "{}", dimension.key);
+            }
+        }
+    }
+
+    #[test]
+    fn padding_is_never_taken_for_text() {
+        let entry = |value: &str| {
+            format!(
+                "{{\"dimensions\":{{\"attribution\":\"tool_call\",\"outcome\":\"{value}\"}},\
+                 \"name\":\"agent.tool_approval.count\",\"type\":\"counter\",\"value\":1}}{}",
+                " ".repeat(40)
+            )
+        };
+        assert!(super::entry(entry("denied").as_bytes(), 0).is_some());
+        for other in [
+            "denied\0",
+            "denied\0\0",
+            "denie",
+            "deniedd",
+            "",
+            "\\u0064enied",
+        ] {
+            assert_eq!(super::entry(entry(other).as_bytes(), 0), None, "{other:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use usage_metrics::catalogue::{
 
 /// A JSON document whose keys may repeat and stand in any order.
 #[derive(Debug, Clone)]
-pub enum Node {
+pub(crate) enum Node {
     /// Text that is written as it is: numbers, literals, nonsense.
     Raw(String),
     Text(String),
@@ -16,7 +16,7 @@ pub enum Node {
 
 /// How a document is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub(crate) enum Layout {
     Compact,
     Indented,
     /// Random white space, and escapes where none are needed.
@@ -32,7 +32,7 @@ fn pick<'a, T>(random: &mut fastrand::Rng, items: &'a [T]) -> &'a T {
 }
 
 /// A valid package with sorted keys.
-pub fn package(random: &mut fastrand::Rng, entries: usize) -> Node {
+pub(crate) fn package(random: &mut fastrand::Rng, entries: usize) -> Node {
     let day = random.u32(1..=28);
     let mut resource = vec![("agent_version".to_owned(), text(version(random)))];
     for field in RESOURCE {
@@ -112,7 +112,7 @@ fn version(random: &mut fastrand::Rng) -> String {
 }
 
 /// A random UUID of version 4.
-pub fn uuid(random: &mut fastrand::Rng) -> String {
+pub(crate) fn uuid(random: &mut fastrand::Rng) -> String {
     let (high, low) = (random.u64(..), random.u64(..));
     format!(
         "{:08x}-{:04x}-4{:03x}-{:x}{:03x}-{:012x}",
@@ -219,7 +219,7 @@ const EDGE_RAWS: &[&str] = &[
 ];
 
 /// Spoils a document, or changes it into another valid one.
-pub fn mutate(random: &mut fastrand::Rng, document: &mut Node) {
+pub(crate) fn mutate(random: &mut fastrand::Rng, document: &mut Node) {
     let target = random.usize(..count(document));
     let mut left = target;
     visit(document, &mut left, &mut |node| change(random, node));
@@ -316,7 +316,7 @@ fn change_fields(random: &mut fastrand::Rng, fields: &mut Vec<(String, Node)>) {
 }
 
 /// Writes a document.
-pub fn write(random: &mut fastrand::Rng, node: &Node, layout: Layout) -> String {
+pub(crate) fn write(random: &mut fastrand::Rng, node: &Node, layout: Layout) -> String {
     let mut out = String::new();
     write_node(random, node, layout, 0, &mut out);
     out
@@ -405,7 +405,7 @@ fn write_text(random: &mut fastrand::Rng, text: &str, layout: Layout, out: &mut 
 }
 
 /// Changes a few bytes of a written document.
-pub fn mutate_bytes(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
+pub(crate) fn mutate_bytes(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
     for _ in 0..random.u8(1..=2) {
         if bytes.is_empty() {
             return;

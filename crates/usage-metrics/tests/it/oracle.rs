@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 }
 
-pub fn oracle() -> jsonschema::Validator {
+pub(crate) fn oracle() -> jsonschema::Validator {
     jsonschema::draft202012::options()
         .should_validate_formats(true)
         .build(&json_schema())

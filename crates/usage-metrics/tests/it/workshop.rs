@@ -16,18 +16,18 @@ use usage_metrics::store::{Batch, Folder, Scope, Store};
 use usage_metrics::validate::validate;
 use uuid::Uuid;
 
-pub const WAIT: Duration = Duration::from_secs(30);
+pub(crate) const WAIT: Duration = Duration::from_secs(30);
 
 /// Noon of 2026-07-28.
-pub fn noon() -> Timestamp {
+pub(crate) fn noon() -> Timestamp {
     Timestamp::from_ms(1_785_196_800_000 + 12 * 3_600_000)
 }
 
-pub fn hours_later(at: Timestamp, hours: i64) -> Timestamp {
+pub(crate) fn hours_later(at: Timestamp, hours: i64) -> Timestamp {
     Timestamp::from_ms(at.as_ms() + hours * 3_600_000)
 }
 
-pub fn resource() -> Resource {
+pub(crate) fn resource() -> Resource {
     Resource {
         agent_version: "1.2.3".to_owned(),
         architecture: Architecture::X86_64,
@@ -36,21 +36,21 @@ pub fn resource() -> Resource {
     }
 }
 
-pub fn approval(outcome: ApprovalOutcome) -> ToolApproval {
+pub(crate) fn approval(outcome: ApprovalOutcome) -> ToolApproval {
     ToolApproval {
         attribution: Attribution::ToolCall,
         outcome,
     }
 }
 
-pub fn route(model: &str) -> Counter {
+pub(crate) fn route(model: &str) -> Counter {
     Counter::Route {
         model: model.to_owned(),
         provider: "lab".to_owned(),
     }
 }
 
-pub fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> Batch {
+pub(crate) fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> Batch {
     Batch {
         at,
         resource: resource(),
@@ -61,7 +61,7 @@ pub fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> Batch {
 }
 
 /// A few counters of several kinds.
-pub fn mixed_batch(at: Timestamp) -> Batch {
+pub(crate) fn mixed_batch(at: Timestamp) -> Batch {
     let cell = |outcome| Counter::Cell(Cell::of(&approval(outcome)));
     let mut batch = batch(
         at,
@@ -76,30 +76,30 @@ pub fn mixed_batch(at: Timestamp) -> Batch {
 }
 
 /// A folder that is gone after the test.
-pub struct Shop {
-    pub root: TempDir,
-    pub folder: Folder,
+pub(crate) struct Shop {
+    pub(crate) root: TempDir,
+    pub(crate) folder: Folder,
 }
 
 impl Shop {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::new(root.path().join("metrics"));
         Shop { root, folder }
     }
 
-    pub fn open(&self, now: Timestamp) -> Store {
+    pub(crate) fn open(&self, now: Timestamp) -> Store {
         Store::open(&self.folder, now, Uuid::new_v4).unwrap()
     }
 
-    pub fn existing(&self) -> Store {
+    pub(crate) fn existing(&self) -> Store {
         Store::existing(&self.folder, Uuid::new_v4)
             .unwrap()
             .expect("there is a store")
     }
 }
 
-pub fn recorder(folder: &Folder, clock: &Arc<ManualClock>, interval: Duration) -> Recorder {
+pub(crate) fn recorder(folder: &Folder, clock: &Arc<ManualClock>, interval: Duration) -> Recorder {
     let clock: Arc<dyn Clock> = clock.clone();
     let mut settings = Settings::new(folder.clone(), resource(), clock, Uuid::new_v4);
     settings.flush_interval = interval;
@@ -107,7 +107,7 @@ pub fn recorder(folder: &Folder, clock: &Arc<ManualClock>, interval: Duration) -
 }
 
 /// Every package made, read from its outbox row, then what the next ones would be.
-pub fn all_packages(store: &Store) -> Vec<Package> {
+pub(crate) fn all_packages(store: &Store) -> Vec<Package> {
     let mut packages: Vec<Package> = store
         .packages()
         .unwrap()
@@ -119,7 +119,7 @@ pub fn all_packages(store: &Store) -> Vec<Package> {
 }
 
 /// Sums over packages.
-pub fn totals(packages: &[Package]) -> BTreeMap<Counter, u64> {
+pub(crate) fn totals(packages: &[Package]) -> BTreeMap<Counter, u64> {
     let mut totals = BTreeMap::new();
     for metric in packages.iter().flat_map(|package| &package.metrics) {
         *totals.entry(metric.counter.clone()).or_default() += metric.value;
@@ -128,7 +128,7 @@ pub fn totals(packages: &[Package]) -> BTreeMap<Counter, u64> {
 }
 
 /// A package must be valid and without a warning.
-pub fn assert_sound(package: &Package) {
+pub(crate) fn assert_sound(package: &Package) {
     let bytes = package.to_bytes();
     let verdict = validate(&bytes);
     assert!(
@@ -146,7 +146,7 @@ pub fn assert_sound(package: &Package) {
 }
 
 /// Tries until it holds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + WAIT;
     while !holds() {
         assert!(Instant::now() < deadline, "never: {what}");
