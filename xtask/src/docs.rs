@@ -87,7 +87,8 @@ struct Program {
 
 impl Program {
     fn build(workspace: &Workspace) -> Result<Self, Failure> {
-        process::run(workspace.cargo().args(["build", "-p", "agent"]))?;
+        // Built with all targets, as the tests are: the same dependencies serve both.
+        process::run(workspace.cargo().args(["build", "--workspace", "--all-targets"]))?;
         let name = format!("agent{}", env::consts::EXE_SUFFIX);
         Ok(Self {
             path: workspace.target_directory().join("debug").join(name),

@@ -5,16 +5,17 @@ import { el, mark, svg } from "./dom.js";
 import { table } from "./table.js";
 import * as words from "./words.js";
 
-const SMALL = { width: 168, height: 44 };
+const SMALL = { width: 180, height: 44 };
 const LARGE_HEIGHT = 260;
 const MARGIN = { top: 22, right: 4, bottom: 26 };
 
 /** Widths of text at the size of the chart's labels, on the safe side, in pixels. */
 const CHARACTER = 7;
-const DAY_LABEL = 52;
+const DAY_LABEL = 44;
+const DAY_ROOM = 64;
 
 /** What a chart shows, in a sentence. */
-export function summary(title, list, period) {
+function summary(title, list, period) {
   const sum = list.reduce((all, bar) => all + bar.value, 0);
   const most = peak(list);
   const detail = most ? `, at most ${words.count(most.value)} (${words.span(most)})` : "";
@@ -22,10 +23,10 @@ export function summary(title, list, period) {
 }
 
 /** The numbers of a chart. */
-export function numbers(caption, list, className) {
+function numbers(caption, list) {
   const unit = list[0].first === list[0].last ? "Day" : "Days";
   const rows = list.map((bar) => [words.span(bar), words.count(bar.value)]);
-  return table(caption, [{ label: unit }, { label: "Count", numeric: true }], rows, className);
+  return table(caption, [{ label: unit }, { label: "Count", numeric: true }], rows);
 }
 
 /** A small chart without labels, with a table for those who cannot see it. */
@@ -35,10 +36,10 @@ export function small(title, items, period) {
   const { width, height } = SMALL;
   const picture = svg("svg", {
     class: "chart small", role: "img", "aria-label": text, width, height,
-    viewBox: `0 0 ${width} ${height}`,
+    viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none",
   }, drawBars(list, { left: 0, right: width, top: 0, bottom: height - 1 }, highest(list)),
   svg("rect", { class: "axis", x: 0, y: height - 1, width, height: 1 }));
-  return [picture, numbers(text, list, "visually-hidden")];
+  return [picture, el("div", { class: "visually-hidden" }, numbers(text, list))];
 }
 
 /** A large chart with labels. It is drawn for the width it has, and again when that changes. */
@@ -100,7 +101,7 @@ function drawBars(list, frame, top) {
         height: frame.bottom - frame.top,
       }),
       svg("rect", {
-        class: "value", x: band.start + band.gap, y, width: band.width - 2 * band.gap,
+        class: "value", x: band.start + band.inset, y, width: band.thickness,
         height: frame.bottom - y,
       }));
   });
@@ -109,12 +110,12 @@ function drawBars(list, frame, top) {
 /** As many day labels as fit, counted back from the last day. */
 function dayLabels(list, frame) {
   const room = (frame.right - frame.left) / list.length;
-  const every = Math.max(1, Math.ceil(DAY_LABEL / room));
+  const every = Math.max(1, Math.ceil(DAY_ROOM / room));
   const shown = list.filter((_, at) => (list.length - 1 - at) % every === 0);
   return shown.map((bar) => {
     const at = list.indexOf(bar);
     const band = bandOf(at, list.length, frame);
-    const half = DAY_LABEL / 2 - 4;
+    const half = DAY_LABEL / 2;
     const middle = band.start + band.width / 2;
     const x = Math.min(Math.max(middle, half), frame.right + MARGIN.right - half);
     return mark(words.day(bar.first), x, LARGE_HEIGHT - 8, "tick-x");
@@ -139,8 +140,8 @@ function valueLabels(list, frame, top) {
 function bandOf(at, length, frame) {
   const edge = (number) => Math.round(frame.left + (number * (frame.right - frame.left)) / length);
   const width = edge(at + 1) - edge(at);
-  const gap = width >= 24 ? Math.round(width * 0.16) : width >= 8 ? 1.5 : width >= 3 ? 0.5 : 0;
-  return { start: edge(at), width, gap };
+  const space = width >= 24 ? 2 * Math.round(width * 0.16) : Math.min(4, Math.floor(width / 3));
+  return { start: edge(at), width, inset: Math.floor(space / 2), thickness: width - space };
 }
 
 const yOf = (value, top, frame) =>

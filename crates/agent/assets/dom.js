@@ -12,7 +12,7 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** A number as text at a fixed place in a drawing. */
+/** Text at a fixed place in a drawing. */
 export function mark(text, x, y, className) {
   return svg("text", { x, y, class: className }, text);
 }
@@ -25,6 +25,6 @@ function fill(element, attributes, children) {
       element.setAttribute(name, value === true ? "" : value);
     }
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }

@@ -21,12 +21,15 @@ export function overview(data, route) {
     said: `Totals ${period.words}`,
     content: [
       el("div", { class: "view-head" },
-        el("h2", { id: "view-title", tabindex: "-1" }, "Overview"),
+        el("div", {},
+          el("h2", { id: "view-title", tabindex: "-1" }, "Overview"),
+          el("p", { class: "muted" },
+            `Totals ${period.words}, in UTC. Choose one to see what it is made of.`)),
         periodChoice(route)),
-      el("p", { class: "muted sub" }, sentence(period.words), ". Days are UTC days. Choose a metric to see more of it."),
       none ? el("p", { class: "note" }, "Nothing was counted in this period. ",
         el("a", { href: format({ ...route, days: "all" }) }, "Show all days")) : null,
       el("ul", { class: "cards" }, cards),
+      packageLine(data, route),
     ],
   };
 }
@@ -44,12 +47,20 @@ function card(data, kind, period, route) {
   const items = within(data.days, kind.name, period);
   const target = format({ view: "kind", name: kind.name, days: route.days });
   return el("li", { class: "card", "data-kind": kind.name },
-    el("div", { class: "card-words" },
-      el("h3", {}, el("a", {
-        href: target, "data-focus": `kind:${kind.name}`, keydown: followOnSpace,
-      }, kind.title)),
-      el("p", { class: "figure" }, words.count(total(items)))),
+    el("h3", {}, el("a", {
+      href: target, "data-focus": `kind:${kind.name}`, keydown: followOnSpace,
+    }, kind.title)),
+    el("p", { class: "figure" }, words.count(total(items))),
     el("div", { class: "card-chart" }, small(kind.title, items, period)));
+}
+
+/** How the counts are kept, in a sentence. */
+function packageLine(data, route) {
+  const made = data.packages.filter((item) => item.state === "made").length;
+  const next = data.packages.length - made;
+  return el("p", { class: "muted line" },
+    `${words.counted(made, "package", "packages")} made of these counts, ${next} to come. `,
+    el("a", { href: format({ view: "packages", days: route.days }) }, "Look at the packages"));
 }
 
 /** The space bar does what it does on a button. */
@@ -70,5 +81,3 @@ function empty() {
       el("li", {}, el("code", {}, "agent metrics on"), " turns it on."),
       el("li", {}, "Use agent as you always do, then choose ", el("em", {}, "Read again"), " below.")));
 }
-
-const sentence = (text) => text[0].toUpperCase() + text.slice(1);

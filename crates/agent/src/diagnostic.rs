@@ -103,7 +103,8 @@ impl Diagnostic {
         let mut next = Some(error);
         while let Some(error) = next {
             let text = error.to_string();
-            if self.causes.last() != Some(&text) {
+            // A wrapper often repeats what it wraps.
+            if !self.causes.iter().any(|cause| cause.contains(&text)) {
                 self.causes.push(text);
             }
             next = error.source();

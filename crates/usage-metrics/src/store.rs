@@ -40,6 +40,15 @@ pub struct Store {
     /// The database file as this process last left it; nothing while it is gone.
     fingerprint: Option<files::Fingerprint>,
     new_id: NewId,
+    /// Why the store could only be opened for reading.
+    obstacle: Option<Error>,
+}
+
+impl Store {
+    /// Refuses to begin writing where it is known to be impossible.
+    fn writable(&mut self) -> Result<()> {
+        self.obstacle.take().map_or(Ok(()), Err)
+    }
 }
 
 type Result<T> = std::result::Result<T, Error>;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// What went wrong, with its cause.
 #[derive(Debug, thiserror::Error)]
@@ -69,13 +69,7 @@ impl Error {
             Error::Newer { .. } => ErrorKind::Newer,
             Error::Gone => ErrorKind::Gone,
             Error::Io { source, .. } => io_kind(source),
-            Error::Sql(error) => match error.sqlite_error_code() {
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ErrorKind::Busy,
-                Some(ErrorCode::DiskFull) => ErrorKind::Full,
-                Some(ErrorCode::ReadOnly) => ErrorKind::ReadOnly,
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => ErrorKind::Corrupt,
-                _ => ErrorKind::Other,
-            },
+            Error::Sql(error) => sql_kind(error),
         }
     }
 
@@ -95,15 +89,28 @@ fn io_kind(error: &io::Error) -> ErrorKind {
     }
 }
 
+fn sql_kind(error: &rusqlite::Error) -> ErrorKind {
+    match error.sqlite_error() {
+        // The journal's index could not be made larger: there is no room for it.
+        Some(error) if error.extended_code == ffi::SQLITE_IOERR_SHMSIZE => ErrorKind::Full,
+        Some(error) => match error.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Busy,
+            ErrorCode::DiskFull => ErrorKind::Full,
+            ErrorCode::ReadOnly => ErrorKind::ReadOnly,
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => ErrorKind::Corrupt,
+            _ => ErrorKind::Other,
+        },
+        None => ErrorKind::Other,
+    }
+}
+
 fn describe(error: &rusqlite::Error) -> &'static str {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "the store is in use by another process"
-        }
-        Some(ErrorCode::DiskFull) => "the disk is full",
-        Some(ErrorCode::ReadOnly) => "the store is read-only",
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => "the store is damaged",
-        _ => "the store cannot be used",
+    match sql_kind(error) {
+        ErrorKind::Busy => "the store is in use by another process",
+        ErrorKind::Full => "the disk is full",
+        ErrorKind::ReadOnly => "the store is read-only",
+        ErrorKind::Corrupt => "the store is damaged",
+        ErrorKind::Newer | ErrorKind::Gone | ErrorKind::Other => "the store cannot be used",
     }
 }
 

@@ -119,6 +119,12 @@ impl Folder {
         })
     }
 
+    /// Why no file can be made in the folder; nothing if one can.
+    pub(super) fn obstacle(&self) -> Option<Error> {
+        let attempt = tempfile::tempfile_in(&self.root);
+        attempt.err().map(|source| Error::io(&self.root, source))
+    }
+
     /// Moves the database and its companions away and says where they are.
     pub(super) fn move_aside(&self, now: Timestamp) -> Result<PathBuf> {
         let parent = self.set_aside();

@@ -97,11 +97,22 @@ impl Store {
             return Ok(None);
         }
         match connect(folder, new_id) {
-            // On a read-only file system there is still much to be read.
-            Err(error) if matches!(error.kind(), ErrorKind::ReadOnly | ErrorKind::Other) => {
-                connect_unchanging(folder, new_id)
-                    .map_err(|_| error)
-                    .map(Some)
+            // Where nothing can be written there is still much to be read.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ReadOnly | ErrorKind::Full | ErrorKind::Other
+                ) =>
+            {
+                // The database only says that it cannot be opened; the folder says why.
+                let error = folder.obstacle().unwrap_or(error);
+                match connect_unchanging(folder, new_id) {
+                    Ok(store) => Ok(Some(Store {
+                        obstacle: Some(error),
+                        ..store
+                    })),
+                    Err(_) => Err(error),
+                }
             }
             other => other.map(Some),
         }
@@ -154,6 +165,7 @@ fn connect_with(folder: &Folder, new_id: NewId, path: &Path, flags: OpenFlags) -
         folder: folder.clone(),
         fingerprint,
         new_id,
+        obstacle: None,
     })
 }
 

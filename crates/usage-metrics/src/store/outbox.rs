@@ -34,6 +34,7 @@ impl Store {
     /// Makes packages of what was counted and not packaged yet. Their files are written by
     /// [`write_outbox`](Store::write_outbox).
     pub fn package(&mut self, scope: Scope, now: Timestamp) -> Result<Vec<StoredPackage>> {
+        self.writable()?;
         // A package must survive a power cut once it is made; counters need not.
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         let made = self.package_now(scope, now);

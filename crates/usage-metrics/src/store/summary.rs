@@ -118,6 +118,7 @@ impl Store {
 
     /// Gives the installation a new id and returns it. Packages already made keep theirs.
     pub fn reset_id(&mut self) -> Result<String> {
+        self.writable()?;
         let id = (self.new_id)().to_string();
         self.connection.execute(
             "UPDATE state SET value = ?1 WHERE key = 'install_id'",
@@ -128,6 +129,7 @@ impl Store {
 
     /// Tries whether the store can be written, by writing.
     pub fn probe(&mut self, now: Timestamp) -> Result<()> {
+        self.writable()?;
         self.connection.execute(
             "INSERT INTO state (key, value) VALUES ('probed_ms', ?1)
              ON CONFLICT (key) DO UPDATE SET value = excluded.value",

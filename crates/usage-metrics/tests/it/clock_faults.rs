@@ -99,7 +99,7 @@ fn a_clock_set_forth_and_back_does_not_stall_the_packaging_of_a_running_recorder
     let shop = Shop::new();
     let clock = Arc::new(ManualClock::at(noon()));
     let recorder = recorder(&shop.folder, &clock, std::time::Duration::from_millis(5));
-    let mut at = |hours: i64, model: &str| {
+    let at = |hours: i64, model: &str| {
         clock.set(hours_later(noon(), hours));
         recorder.client_active();
         recorder.count_route(model, "lab");

@@ -77,7 +77,7 @@ pub(crate) fn mixed_batch(at: Timestamp) -> Batch {
 
 /// A folder that is gone after the test.
 pub(crate) struct Shop {
-    pub(crate) root: TempDir,
+    _root: TempDir,
     pub(crate) folder: Folder,
 }
 
@@ -85,7 +85,7 @@ impl Shop {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::new(root.path().join("metrics"));
-        Shop { root, folder }
+        Shop { _root: root, folder }
     }
 
     pub(crate) fn open(&self, now: Timestamp) -> Store {

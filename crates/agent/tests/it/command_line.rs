@@ -1,0 +1,180 @@
+//! What every command shares: help, errors, exit codes, colour, pipes.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use agent_test_support::command::{Bench, Run};
+
+pub(crate) fn bench() -> Bench {
+    Bench::new(env!("CARGO_BIN_EXE_agent"))
+}
+
+#[test]
+fn version_and_help_are_data() {
+    let bench = bench();
+    let version = bench.run(["--version"]);
+    assert_eq!(
+        version.stdout,
+        format!("agent {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    assert_eq!((version.code, &*version.stderr), (0, ""));
+    let help = bench.run(["metrics", "validate", "--help"]);
+    assert_eq!((help.code, &*help.stderr), (0, ""));
+    assert!(help.stdout.contains("Examples:"), "{}", help.stdout);
+}
+
+#[test]
+fn every_command_has_a_help_page_with_examples() {
+    let bench = bench();
+    for command in [
+        "status",
+        "on",
+        "off",
+        "show",
+        "package",
+        "validate",
+        "lint",
+        "merge",
+        "export",
+        "view",
+        "catalogue",
+        "schema",
+        "reset-id",
+    ] {
+        let help = bench.run(["metrics", command, "--help"]);
+        assert_eq!(help.code, 0, "{command}");
+        let example = format!("  agent metrics {command}");
+        assert!(
+            help.stdout.contains("Examples:") && help.stdout.contains(&example),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn up_says_honestly_that_it_is_not_there_yet() {
+    insta::assert_snapshot!(bench().run(["up"]).transcript(), @r"
+    exit code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error: `agent up` will start the member service on this machine; this version does not have it yet
+    ");
+}
+
+#[test]
+fn usage_errors_exit_with_2_for_people_and_programs() {
+    let bench = bench();
+    let human = bench.run(["metrics", "vlidate"]);
+    assert_eq!(human.code, 2);
+    assert!(
+        human
+            .stderr
+            .starts_with("error: unrecognized subcommand 'vlidate'"),
+        "{human:?}"
+    );
+    let json = bench.run(["metrics", "vlidate", "--json"]);
+    assert_eq!((json.code, &*json.stdout), (2, ""));
+    let error: serde_json::Value = serde_json::from_str(&json.stderr).unwrap();
+    assert_eq!(error["error"]["kind"], "usage");
+    assert_eq!(
+        error["error"]["message"],
+        "unrecognized subcommand 'vlidate'"
+    );
+    let nothing = bench.run::<&str>([]);
+    assert_eq!((nothing.code, &*nothing.stdout), (2, ""));
+}
+
+#[test]
+fn errors_are_one_json_object_for_programs() {
+    let run = bench().run(["metrics", "show", "--json"]);
+    assert_eq!((run.code, &*run.stdout), (1, ""));
+    insta::assert_snapshot!(run.stderr, @r#"
+    {"error":{"causes":[],"hints":["`agent metrics on` turns recording on"],"kind":"failed","message":"nothing was ever recorded here"}}
+    "#);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let bench = bench();
+    let mut command = bench.command(["metrics", "schema"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 1];
+    let mut pipe = child.stdout.take().unwrap();
+    pipe.read_exact(&mut first).unwrap();
+    drop(pipe);
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!((run.code, &*run.stderr), (0, ""));
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    let bench = bench();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = bench.run(["completions", shell]);
+        assert_eq!(run.code, 0, "{shell}");
+        assert!(run.stdout.contains("reset-id"), "{shell}");
+    }
+    let run = bench.run(["completions", "bash", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(value["shell"], "bash");
+}
+
+#[test]
+fn colour_is_for_terminals_that_want_it() {
+    let bench = bench();
+    let run = |force: bool, no_color: Option<&str>, arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        if force {
+            command.env("CLICOLOR_FORCE", "1");
+        }
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
+        Run::of(&mut command, b"").stderr.contains('\u{1b}')
+    };
+    let command = ["metrics", "show"];
+    assert!(!run(false, None, &command), "no colour into a pipe");
+    assert!(run(true, None, &command));
+    assert!(!run(false, Some("1"), &command));
+    assert!(!run(true, None, &["metrics", "show", "--no-color"]));
+}
+
+#[test]
+fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
+    let bench = bench();
+    let mut command = bench.command(["metrics", "status"]);
+    command.env_remove("AGENT_HOME");
+    insta::assert_snapshot!(Run::of(&mut command, b"").transcript(), @r"
+    exit code: 3
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no home folder
+      hint: set AGENT_HOME to a folder of yours
+    ");
+    insta::assert_snapshot!(bench.run(["--profile", "../x", "metrics", "status"]).transcript(), @r"
+    exit code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: `../x` cannot be a profile's name
+      hint: use letters, digits, `-` and `_`
+    ");
+}
+
+#[test]
+fn a_profile_has_everything_of_its_own() {
+    let bench = bench();
+    assert_eq!(bench.run(["metrics", "on", "--profile", "work"]).code, 0);
+    assert!(
+        bench
+            .home()
+            .join("profiles/work/metrics/metrics.sqlite3")
+            .exists()
+    );
+    assert!(!bench.home().join("metrics").exists());
+    assert!(!bench.home().join("config.yaml").exists());
+}

@@ -1,0 +1,239 @@
+//! Recording is a person's choice, and everything about it is told.
+
+use std::fs;
+
+use agent_test_support::command::{Bench, Run};
+use agent_test_support::disk::SmallDisk;
+use serde_json::Value;
+
+use crate::command_line::bench;
+use crate::packages::fill;
+
+fn status(bench: &Bench) -> Value {
+    let run = bench.run(["metrics", "status", "--json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+fn redacted(bench: &Bench, run: &Run) -> String {
+    let home = bench.home().display().to_string();
+    let text = run.transcript().replace(&home, "[home]");
+    // Ids and sizes differ from run to run.
+    text.lines()
+        .map(|line| match line.trim_start() {
+            row if row.starts_with("install id") => "  install id    [id] (local only)",
+            row if row.starts_with("size") => "  size          [size] kB",
+            _ => line,
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn nothing_is_on_disk_before_a_person_turns_it_on() {
+    let bench = bench();
+    for command in [
+        vec!["metrics", "status"],
+        vec!["metrics", "show"],
+        vec!["metrics", "package"],
+        vec!["metrics", "export"],
+        vec!["metrics", "reset-id"],
+        vec!["metrics", "off"],
+        vec!["metrics", "off", "--purge"],
+        vec!["metrics", "view", "--no-open"],
+    ] {
+        bench.run(command);
+    }
+    assert!(!bench.home().exists());
+    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @r"
+    exit code: 0
+    ----- stdout -----
+    Recording is off: nobody turned it on.
+    Nothing ever leaves this machine: there is no upload.
+    Nothing is stored in [home]/metrics.
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn on_status_off_and_purge_do_what_they_say() {
+    let bench = bench();
+    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "on"])), @r"
+    exit code: 0
+    ----- stdout -----
+    Recording is on. Counters are kept in [home]/metrics and never leave this machine.
+    `agent metrics show` prints exactly what is held; `agent metrics off` ends it.
+    ----- stderr -----
+    ");
+    assert_eq!(
+        fs::read_to_string(bench.home().join("config.yaml")).unwrap(),
+        "metrics:\n  mode: local\n"
+    );
+    fill(&bench);
+    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @r"
+    exit code: 0
+    ----- stdout -----
+    Recording is on: the configuration says so.
+    Nothing ever leaves this machine: there is no upload.
+      folder        [home]/metrics
+      install id    [id] (local only)
+      counted       12 in 4 counters from 2026-07-28 to 2026-07-29
+      not packaged  12
+      packages      0 in [home]/metrics/outbox
+      kept for      30 days
+      size          [size] kB
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "off"])), @r"
+    exit code: 0
+    ----- stdout -----
+    Recording is off. What was recorded is still in [home]/metrics; `agent metrics off --purge` removes it.
+    ----- stderr -----
+    ");
+    assert_eq!(status(&bench)["mode"], "off");
+    assert_eq!(status(&bench)["holds"]["counted"], 12);
+    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "off", "--purge"])), @r"
+    exit code: 0
+    ----- stdout -----
+    Recording is off. Everything in [home]/metrics was removed.
+    ----- stderr -----
+    ");
+    assert!(!bench.home().join("metrics").exists());
+}
+
+#[test]
+fn the_environment_turns_it_off_and_status_says_which_rule_decided() {
+    let bench = bench();
+    bench.run(["metrics", "on"]);
+    for (name, value, mode, rule) in [
+        (
+            "DO_NOT_TRACK",
+            "1",
+            "off",
+            "the environment variable DO_NOT_TRACK is set",
+        ),
+        (
+            "DO_NOT_TRACK",
+            "TRUE",
+            "off",
+            "the environment variable DO_NOT_TRACK is set",
+        ),
+        ("DO_NOT_TRACK", "0", "local", "the configuration says so"),
+        (
+            "CI",
+            "true",
+            "off",
+            "the environment variable CI says that no person is here",
+        ),
+        ("CI", "", "local", "the configuration says so"),
+    ] {
+        let mut command = bench.command(["metrics", "status", "--json"]);
+        let run = Run::of(command.env(name, value), b"");
+        let status: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(
+            (&status["mode"], &status["rule"]),
+            (&mode.into(), &rule.into()),
+            "{name}={value}"
+        );
+    }
+}
+
+#[test]
+fn the_configuration_keeps_its_comments_and_its_mistakes_are_told_with_their_line() {
+    let bench = bench();
+    fs::create_dir_all(bench.home()).unwrap();
+    let path = bench.home().join("config.yaml");
+    let text = "# my settings\nmodel: gpt\nmetrics: # counters\n  retention_days: 7 # a week\n  mode: off\n";
+    fs::write(&path, text).unwrap();
+    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        text.replace("mode: off", "mode: local")
+    );
+    assert_eq!(status(&bench)["retention_days"], 7);
+
+    for (text, transcript) in [
+        (
+            "metrics:\n  mode: loud\n",
+            "[home]/config.yaml:2: `loud` is no value for `metrics.mode`\n  hint: write `off` or `local`",
+        ),
+        (
+            "\nmetrics:\n  retention_days: 0\n",
+            "[home]/config.yaml:3: `0` is no value for `metrics.retention_days`\n  hint: write a number of days from 1 to 365",
+        ),
+        (
+            "metrics:\n  mood: off\n",
+            "cannot understand [home]/config.yaml:2:3",
+        ),
+        ("metrics: [\n", "cannot understand [home]/config.yaml:"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let run = bench.run(["metrics", "status"]);
+        assert_eq!(run.code, 3, "{text}");
+        let told = redacted(&bench, &run);
+        assert!(told.contains(transcript), "{text}\n{told}");
+    }
+}
+
+#[test]
+fn reset_id_gives_a_new_id() {
+    let bench = bench();
+    bench.run(["metrics", "on"]);
+    let before = status(&bench)["holds"]["install_id"].clone();
+    let told = bench.run(["metrics", "reset-id"]).stdout;
+    let after = status(&bench)["holds"]["install_id"].clone();
+    assert_ne!(before, after);
+    assert_eq!(told.trim(), after);
+}
+
+#[test]
+fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
+    let bench = bench();
+    bench.run(["metrics", "on"]);
+    fill(&bench);
+    fs::write(bench.home().join("metrics/metrics.sqlite3"), "no database").unwrap();
+    let run = bench.run(["metrics", "status"]);
+    assert_eq!(run.code, 0);
+    assert!(
+        run.stdout.contains("cannot be read: the store is damaged"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(status(&bench)["trouble"]["kind"], "damaged");
+    // Turning it on again starts anew and says what became of the old one.
+    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    let run = bench.run(["metrics", "status"]);
+    assert!(
+        run.stdout.contains("A damaged store was set aside: "),
+        "{}",
+        run.stdout
+    );
+
+    let disk = SmallDisk::mount(512 * 1024);
+    let on_disk = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        Run::of(command.env("AGENT_HOME", disk.path().join("home")), b"")
+    };
+    assert_eq!(on_disk(&["metrics", "on"]).code, 0);
+    let ballast = disk.fill();
+    let run = on_disk(&["metrics", "status"]);
+    assert!(
+        run.stdout
+            .contains("The store cannot be written: the disk is full"),
+        "{run:?}"
+    );
+    fs::remove_file(ballast).unwrap();
+    disk.make_read_only();
+    let run = on_disk(&["metrics", "status"]);
+    assert!(
+        run.stdout
+            .contains("Read-only file system"),
+        "{run:?}"
+    );
+    let run = on_disk(&["metrics", "package"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.contains("hint: make the folder writable"),
+        "{run:?}"
+    );
+}

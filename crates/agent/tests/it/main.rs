@@ -1,0 +1,10 @@
+//! End-to-end tests: the real program in a home of its own, one module per behaviour.
+
+// What every command shares: help, errors, exit codes, colour, pipes.
+mod command_line;
+// Recording is a person's choice, and everything about it is told.
+mod consent;
+// Packages made, shown, merged and exported.
+mod packages;
+// Packages of anybody, judged.
+mod verdicts;

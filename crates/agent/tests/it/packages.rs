@@ -1,0 +1,206 @@
+//! Packages made, shown, merged and exported.
+
+use std::fs;
+
+use agent_test_support::command::Bench;
+use serde_json::Value;
+use usage_metrics::catalogue::{
+    ApprovalOutcome, Architecture, Attribution, Cell, InstallMethod, OsFamily, ToolApproval,
+};
+use usage_metrics::clock::Timestamp;
+use usage_metrics::package::{Counter, Resource};
+use usage_metrics::store::{Batch, Folder, Store};
+use uuid::Uuid;
+
+use crate::command_line::bench;
+
+/// Counts 12 events on two days, as a recorder would.
+pub(crate) fn fill(bench: &Bench) {
+    let noon = Timestamp::from_ms(1_785_240_000_000);
+    let folder = Folder::new(bench.home().join("metrics"));
+    let mut store = Store::open(&folder, noon, Uuid::new_v4).unwrap();
+    let denied = Counter::Cell(Cell::of(&ToolApproval {
+        attribution: Attribution::ToolCall,
+        outcome: ApprovalOutcome::Denied,
+    }));
+    let route = Counter::Route {
+        model: "gpt-5".to_owned(),
+        provider: "lab".to_owned(),
+    };
+    let batch = |days: i64, counts| Batch {
+        at: Timestamp::from_ms(noon.as_ms() + days * 86_400_000),
+        resource: Resource {
+            agent_version: "1.0".to_owned(),
+            architecture: Architecture::X86_64,
+            install_method: InstallMethod::Git,
+            os_family: OsFamily::Linux,
+        },
+        counts,
+        active: days == 0,
+        lost: 0,
+    };
+    let first = batch(0, vec![(route.clone(), 3), (denied, 2)]);
+    store.add(&[first, batch(1, vec![(route, 6)])]).unwrap();
+}
+
+fn filled() -> Bench {
+    let bench = bench();
+    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    fill(&bench);
+    bench
+}
+
+#[test]
+fn show_prints_byte_for_byte_what_package_writes() {
+    let bench = filled();
+    let shown = bench.run(["metrics", "show"]);
+    assert_eq!(shown.code, 0);
+    assert_eq!(
+        shown.stderr,
+        "this is the first of 2 packages; `--all` prints each of them\n"
+    );
+    let all = bench.run(["metrics", "show", "--all"]);
+    assert!(all.stdout.starts_with(&shown.stdout));
+
+    let made = bench.run(["metrics", "package", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let files: Vec<_> = made["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["file"].as_str().unwrap())
+        .collect();
+    let written: Vec<_> = files
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    assert_eq!(written[0], shown.stdout);
+    assert_eq!(written.concat(), all.stdout);
+    assert_eq!(
+        fs::read_dir(bench.home().join("metrics/outbox"))
+            .unwrap()
+            .count(),
+        2
+    );
+
+    let again = bench.run(["metrics", "package"]);
+    assert_eq!((again.code, &*again.stdout), (0, ""));
+    assert_eq!(again.stderr, "nothing was counted since the last package\n");
+    assert_eq!(
+        bench
+            .run(["metrics", "validate", "agent-home/metrics/outbox"])
+            .code,
+        0
+    );
+}
+
+#[test]
+fn a_lost_outbox_file_is_written_again() {
+    let bench = filled();
+    let made = bench.run(["metrics", "package"]).stdout;
+    let path = made.lines().next().unwrap().split_once(' ').unwrap().1;
+    let before = fs::read(path).unwrap();
+    fs::remove_file(path).unwrap();
+    let again = bench.run(["metrics", "package"]);
+    assert!(
+        again.stderr.contains("1 missing files were written again"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(fs::read(path).unwrap(), before);
+}
+
+#[test]
+fn merge_adds_up_files_folders_and_standard_input() {
+    let bench = filled();
+    let first = bench.run(["metrics", "show"]).stdout;
+    bench.run(["metrics", "package"]);
+    fill(&bench);
+    bench.run(["metrics", "package"]);
+    let merged = bench.run(["metrics", "merge", "agent-home/metrics/outbox"]);
+    assert_eq!(merged.code, 0);
+    assert_eq!(merged.stderr, "4 packages merged into 2\n");
+    let day: Value = serde_json::from_str(merged.stdout.lines().next().unwrap()).unwrap();
+    let values: Vec<_> = day["metrics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["value"].as_u64().unwrap())
+        .collect();
+    assert_eq!(values, [1, 6, 4], "active once, the rest doubled");
+
+    // The same package from a file and from standard input counts once.
+    fs::write(bench.work().join("one.json"), &first).unwrap();
+    let once = bench.run_with_input(["metrics", "merge", "-", "one.json"], first.as_bytes());
+    assert_eq!((once.code, &once.stdout), (0, &first));
+
+    fs::write(
+        bench.work().join("bad.json"),
+        first.replace("counter", "gauge"),
+    )
+    .unwrap();
+    let refused = bench.run(["metrics", "merge", "one.json", "bad.json"]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused
+            .stderr
+            .contains("error: cannot use bad.json (line 1)"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused
+            .stderr
+            .contains("`agent metrics validate bad.json` tells"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn export_writes_what_is_packaged_and_what_is_not_in_every_format() {
+    let bench = filled();
+    bench.run(["metrics", "package"]);
+    fill(&bench);
+    for (format, needle) in [
+        ("json", "\"schema_version\": \"agent.shared_metrics.v2\""),
+        ("ndjson", "{\"generated_at\":\"2026-07-28T12:00:00Z\""),
+        ("csv", ",agent.model_route.count,"),
+        (
+            "prometheus",
+            "agent_model_route_count_total{model=\"gpt-5\",provider=\"lab\",agent_version=\"1.0\",architecture=\"x86_64\",install_method=\"git\",os_family=\"linux\"} 18\n",
+        ),
+        ("otlp", "\"aggregationTemporality\": 1"),
+    ] {
+        let run = bench.run(["metrics", "export", "--format", format]);
+        assert_eq!((run.code, &*run.stderr), (0, ""), "{format}");
+        assert!(run.stdout.contains(needle), "{format}\n{}", run.stdout);
+    }
+    let files = bench.run([
+        "metrics",
+        "export",
+        "-f",
+        "prometheus",
+        "agent-home/metrics/outbox",
+    ]);
+    assert!(files.stdout.contains("} 9\n"), "{}", files.stdout);
+}
+
+#[test]
+fn catalogue_and_schema_are_printed_for_people_and_programs() {
+    let bench = bench();
+    let text = bench.run(["metrics", "catalogue"]).stdout;
+    assert!(
+        text.contains("agent.tool_call.count One call of a tool."),
+        "{text}"
+    );
+    let json: Value =
+        serde_json::from_str(&bench.run(["metrics", "catalogue", "--json"]).stdout).unwrap();
+    assert_eq!(json["kinds"].as_array().unwrap().len(), 9);
+    let markdown = bench
+        .run(["metrics", "catalogue", "--format", "markdown"])
+        .stdout;
+    assert_eq!(markdown, usage_metrics::catalogue::markdown());
+    let schema: Value = serde_json::from_str(&bench.run(["metrics", "schema"]).stdout).unwrap();
+    assert_eq!(schema, usage_metrics::schema::json_schema());
+}
