@@ -1,6 +1,7 @@
 //! Any bytes at all: judging them never panics, the fast path never changes the verdict, and what
 //! is valid can be read, written and judged again.
 #![no_main]
+#![expect(clippy::panic, reason = "a panic is how a finding is reported")]
 
 use usage_metrics::lint::lint;
 use usage_metrics::package::{Package, ReadError};

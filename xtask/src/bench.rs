@@ -12,10 +12,8 @@ struct Area {
     programs: &'static [(&'static str, &'static str)],
 }
 
-const AREAS: &[Area] = &[Area {
-    name: "metrics",
-    programs: &[("usage-metrics", "metrics"), ("agent", "files")],
-}];
+const AREAS: &[Area] =
+    &[Area { name: "metrics", programs: &[("usage-metrics", "metrics"), ("agent", "files")] }];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let (areas, extra) = choose(arguments)?;
@@ -73,13 +71,7 @@ mod tests {
 
     #[test]
     fn an_unknown_area_is_answered_with_the_list() {
-        let text = choose(&["everything".to_owned()])
-            .err()
-            .unwrap()
-            .to_string();
-        assert!(
-            text.contains("`everything`") && text.contains("metrics"),
-            "{text}"
-        );
+        let text = choose(&["everything".to_owned()]).err().unwrap().to_string();
+        assert!(text.contains("`everything`") && text.contains("metrics"), "{text}");
     }
 }

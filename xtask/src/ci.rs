@@ -43,15 +43,8 @@ enum Step {
 
 impl Step {
     /// Setup comes first: the lints already compile C++, which a bare machine does not have.
-    const ALL: &[Self] = &[
-        Self::Setup,
-        Self::Fmt,
-        Self::Tidy,
-        Self::Clippy,
-        Self::Docs,
-        Self::Test,
-        Self::Fuzz,
-    ];
+    const ALL: &[Self] =
+        &[Self::Setup, Self::Fmt, Self::Tidy, Self::Clippy, Self::Docs, Self::Test, Self::Fuzz];
 
     fn name(self) -> &'static str {
         match self {
@@ -121,10 +114,7 @@ fn execute(
     let mut rows = Vec::new();
     for &step in steps {
         if stopped {
-            rows.push(Row {
-                step,
-                outcome: Outcome::NotRun,
-            });
+            rows.push(Row { step, outcome: Outcome::NotRun });
             continue;
         }
         eprintln!("\n== {} ==", step.name());
@@ -168,11 +158,7 @@ mod tests {
         let mut ran = Vec::new();
         let rows = execute(STEPS, policy, |step| {
             ran.push(step);
-            if step == Step::Tidy {
-                Err(Failure::work("untidy"))
-            } else {
-                Ok(())
-            }
+            if step == Step::Tidy { Err(Failure::work("untidy")) } else { Ok(()) }
         });
         let words = rows
             .iter()
@@ -202,18 +188,9 @@ mod tests {
     #[test]
     fn the_table_has_step_seconds_and_result() {
         let rows = [
-            Row {
-                step: Step::Fmt,
-                outcome: Outcome::Passed(Duration::from_millis(1250)),
-            },
-            Row {
-                step: Step::Tidy,
-                outcome: Outcome::Failed(Duration::from_secs(61)),
-            },
-            Row {
-                step: Step::Clippy,
-                outcome: Outcome::NotRun,
-            },
+            Row { step: Step::Fmt, outcome: Outcome::Passed(Duration::from_millis(1250)) },
+            Row { step: Step::Tidy, outcome: Outcome::Failed(Duration::from_secs(61)) },
+            Row { step: Step::Clippy, outcome: Outcome::NotRun },
         ];
         assert_eq!(
             table(&rows),

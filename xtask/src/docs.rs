@@ -30,14 +30,8 @@ const PAGES: &[Page] = &[
         path: "docs/metrics-catalogue.md",
         source: Source::Output(&["metrics", "catalogue", "--format", "markdown"]),
     },
-    Page {
-        path: "docs/metrics.schema.json",
-        source: Source::Output(&["metrics", "schema"]),
-    },
-    Page {
-        path: "docs/cli.md",
-        source: Source::Help,
-    },
+    Page { path: "docs/metrics.schema.json", source: Source::Output(&["metrics", "schema"]) },
+    Page { path: "docs/cli.md", source: Source::Help },
 ];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
@@ -90,9 +84,7 @@ impl Program {
         // Built with all targets, as the tests are: the same dependencies serve both.
         process::run(workspace.cargo().args(["build", "--workspace", "--all-targets"]))?;
         let name = format!("agent{}", env::consts::EXE_SUFFIX);
-        Ok(Self {
-            path: workspace.target_directory().join("debug").join(name),
-        })
+        Ok(Self { path: workspace.target_directory().join("debug").join(name) })
     }
 
     fn make(&self, page: &Page) -> Result<String, Failure> {
@@ -106,10 +98,7 @@ impl Program {
     /// What the program prints, whatever terminal and settings the caller has.
     fn output(&self, arguments: &[&str]) -> Result<String, Failure> {
         let mut command = Command::new(&self.path);
-        command
-            .args(arguments)
-            .env("NO_COLOR", "1")
-            .env("COLUMNS", "100");
+        command.args(arguments).env("NO_COLOR", "1").env("COLUMNS", "100");
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("AGENT_") {
                 command.env_remove(name);

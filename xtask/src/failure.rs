@@ -20,28 +20,17 @@ impl Failure {
     /// The command line was not understood.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         let hint = Some("run `cargo xtask --help` for the commands".to_owned());
-        Self {
-            kind: Kind::Usage,
-            message: message.into(),
-            hint,
-        }
+        Self { kind: Kind::Usage, message: message.into(), hint }
     }
 
     /// The work itself failed.
     pub(crate) fn work(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Work,
-            message: message.into(),
-            hint: None,
-        }
+        Self { kind: Kind::Work, message: message.into(), hint: None }
     }
 
     /// The same failure with advice on what to do next.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+        Self { hint: Some(hint.into()), ..self }
     }
 
     /// The exit code of the process that ends with this failure.
@@ -70,10 +59,7 @@ mod tests {
     #[test]
     fn a_failure_reads_as_error_and_hint() {
         let failure = Failure::work("the disk is full").with_hint("make room");
-        assert_eq!(
-            failure.to_string(),
-            "error: the disk is full\nhint: make room"
-        );
+        assert_eq!(failure.to_string(), "error: the disk is full\nhint: make room");
         assert_eq!(failure.exit_code(), 1);
     }
 }

@@ -51,13 +51,9 @@ fn parse_seconds(arguments: &[String]) -> Result<u32, Failure> {
     match arguments {
         [] => Ok(DEFAULT_SECONDS),
         // Zero would mean "without end" to libFuzzer.
-        [word] => word
-            .parse()
-            .ok()
-            .filter(|&seconds| seconds > 0)
-            .ok_or_else(|| {
-                Failure::usage(format!("`{word}` is not a number of seconds of at least 1"))
-            }),
+        [word] => word.parse().ok().filter(|&seconds| seconds > 0).ok_or_else(|| {
+            Failure::usage(format!("`{word}` is not a number of seconds of at least 1"))
+        }),
         _ => Err(Failure::usage("`fuzz` takes one number of seconds")),
     }
 }
@@ -73,9 +69,7 @@ fn targets(metadata: &Metadata) -> Result<Vec<String>, Failure> {
         .map(|target| target.name.clone())
         .collect();
     if names.is_empty() {
-        return Err(Failure::work(format!(
-            "the package `{PACKAGE}` has no fuzz targets"
-        )));
+        return Err(Failure::work(format!("the package `{PACKAGE}` has no fuzz targets")));
     }
     Ok(names)
 }
@@ -89,16 +83,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
     process::run(
         workspace
             .cargo()
-            .args([
-                "build",
-                "--profile",
-                "fuzz",
-                "-p",
-                PACKAGE,
-                "--target",
-                &host,
-                "--target-dir",
-            ])
+            .args(["build", "--profile", "fuzz", "-p", PACKAGE, "--target", &host, "--target-dir"])
             .arg(&target_directory)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env("RUSTFLAGS", RUSTFLAGS),
@@ -127,10 +112,7 @@ fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result
         .arg(format!("-artifact_prefix={artifacts}/"));
     process::run(&mut command).map_err(|failure| {
         let after = modification_times(&root.join(&artifacts));
-        match after
-            .into_iter()
-            .find(|(name, time)| before.get(name) != Some(time))
-        {
+        match after.into_iter().find(|(name, time)| before.get(name) != Some(time)) {
             Some((name, _)) => {
                 let program = program.strip_prefix(root).unwrap_or(program).display();
                 let artifact = format!("{artifacts}/{name}");
@@ -216,9 +198,6 @@ mod tests {
     fn a_failure_without_an_artifact_keeps_its_own_message() {
         let root = tempfile::tempdir().unwrap();
         let text = run_script(root.path(), "exit 1").unwrap_err().to_string();
-        assert!(
-            text.contains("-max_total_time=3") && text.contains("exit status: 1"),
-            "{text}"
-        );
+        assert!(text.contains("-max_total_time=3") && text.contains("exit status: 1"), "{text}");
     }
 }

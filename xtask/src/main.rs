@@ -51,10 +51,8 @@ Exit codes: 0 done, 1 the work failed, 2 the command line was not understood.
 ";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args_os()
-        .skip(1)
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -96,12 +94,7 @@ mod tests {
     fn unknown_and_missing_commands_are_usage_errors() {
         let unknown = dispatch(&["frobnicate".to_owned()]).unwrap_err();
         assert_eq!(unknown.exit_code(), 2);
-        assert!(
-            unknown
-                .to_string()
-                .contains("there is no command `frobnicate`"),
-            "{unknown}"
-        );
+        assert!(unknown.to_string().contains("there is no command `frobnicate`"), "{unknown}");
         assert_eq!(dispatch(&[]).unwrap_err().exit_code(), 2);
     }
 

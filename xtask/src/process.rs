@@ -9,9 +9,8 @@ use crate::failure::Failure;
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let line = line(command);
     eprintln!("$ {line}");
-    let status = command
-        .status()
-        .map_err(|error| Failure::work(format!("cannot run `{line}`: {error}")))?;
+    let status =
+        command.status().map_err(|error| Failure::work(format!("cannot run `{line}`: {error}")))?;
     if status.success() {
         Ok(())
     } else {
@@ -22,21 +21,13 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
 /// Runs the command silently and hands back its standard output.
 pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
     let line = line(command);
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command
-        .output()
-        .map_err(|error| Failure::work(format!("cannot run `{line}`: {error}")))?;
+    let Output { status, stdout, stderr } =
+        command.output().map_err(|error| Failure::work(format!("cannot run `{line}`: {error}")))?;
     if status.success() {
         Ok(String::from_utf8_lossy(&stdout).into_owned())
     } else {
         let said = String::from_utf8_lossy(&stderr);
-        Err(Failure::work(format!(
-            "`{line}` failed ({status})\n{}",
-            said.trim_end()
-        )))
+        Err(Failure::work(format!("`{line}` failed ({status})\n{}", said.trim_end())))
     }
 }
 
@@ -76,17 +67,12 @@ mod tests {
         assert_eq!(output.unwrap(), "made\n");
         let failure = capture(Command::new("sh").args(["-c", "echo broken >&2; exit 3"]));
         let text = failure.unwrap_err().to_string();
-        assert!(
-            text.contains("exit status: 3") && text.ends_with("broken"),
-            "{text}"
-        );
+        assert!(text.contains("exit status: 3") && text.ends_with("broken"), "{text}");
     }
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
-        let text = run(&mut Command::new("no-such-program"))
-            .unwrap_err()
-            .to_string();
+        let text = run(&mut Command::new("no-such-program")).unwrap_err().to_string();
         assert!(text.contains("cannot run `no-such-program`"), "{text}");
     }
 }

@@ -40,12 +40,7 @@ pub(crate) fn has_python_validator() -> bool {
 
 fn install(need: &Need, apt_lists: &mut AptLists) -> Result<(), Failure> {
     let line = need.install_line();
-    println!(
-        "setup: {} is missing ({}): running `{}`",
-        need.name,
-        need.reason,
-        line.join(" ")
-    );
+    println!("setup: {} is missing ({}): running `{}`", need.name, need.reason, line.join(" "));
     update_apt_lists(need, apt_lists)
         .and_then(|()| run_line(&line))
         .and_then(|()| verify(need))
@@ -56,11 +51,8 @@ fn verify(need: &Need) -> Result<(), Failure> {
     if need.probe.is_met() {
         return Ok(());
     }
-    Err(Failure::work(format!(
-        "{} was installed but is still not found",
-        need.name
-    ))
-    .with_hint("look at PATH"))
+    Err(Failure::work(format!("{} was installed but is still not found", need.name))
+        .with_hint("look at PATH"))
 }
 
 /// Goes on without what is optional.
@@ -93,9 +85,7 @@ fn run_line(line: &[&str]) -> Result<(), Failure> {
     match line {
         [] => Ok(()),
         [program, arguments @ ..] => process::run(
-            Command::new(program)
-                .args(arguments)
-                .env("DEBIAN_FRONTEND", "noninteractive"),
+            Command::new(program).args(arguments).env("DEBIAN_FRONTEND", "noninteractive"),
         ),
     }
 }
@@ -122,16 +112,10 @@ impl AptAccess {
 
 /// Says what to do by hand when apt has to install something and may not.
 fn refuse_apt(missing: &[&Need], access: AptAccess) -> Result<(), Failure> {
-    let needs: Vec<&Need> = missing
-        .iter()
-        .copied()
-        .filter(|need| need.manager == Manager::Apt)
-        .collect();
+    let needs: Vec<&Need> =
+        missing.iter().copied().filter(|need| need.manager == Manager::Apt).collect();
     let names: Vec<&str> = needs.iter().map(|need| need.name).collect();
-    let packages: Vec<&str> = needs
-        .iter()
-        .flat_map(|need| need.packages.iter().copied())
-        .collect();
+    let packages: Vec<&str> = needs.iter().flat_map(|need| need.packages.iter().copied()).collect();
     let failure = Failure::work(format!("missing on this machine: {}", names.join(", ")));
     match access {
         AptAccess::Root => Ok(()),
@@ -157,14 +141,8 @@ mod tests {
 
     #[test]
     fn without_root_the_exact_command_is_told() {
-        let missing = [
-            need("chromium"),
-            need("cargo-nextest"),
-            need("chromedriver"),
-        ];
-        let text = refuse_apt(&missing, AptAccess::NotRoot)
-            .unwrap_err()
-            .to_string();
+        let missing = [need("chromium"), need("cargo-nextest"), need("chromedriver")];
+        let text = refuse_apt(&missing, AptAccess::NotRoot).unwrap_err().to_string();
         assert_eq!(
             text,
             "error: missing on this machine: chromium, chromedriver\n\
@@ -176,13 +154,8 @@ mod tests {
     #[test]
     fn without_apt_the_packages_are_named_and_with_root_nothing_is_refused() {
         let missing = [need("g++")];
-        let text = refuse_apt(&missing, AptAccess::Absent)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            text.contains("no apt-get here") && text.ends_with("g++"),
-            "{text}"
-        );
+        let text = refuse_apt(&missing, AptAccess::Absent).unwrap_err().to_string();
+        assert!(text.contains("no apt-get here") && text.ends_with("g++"), "{text}");
         assert!(refuse_apt(&missing, AptAccess::Root).is_ok());
     }
 

@@ -16,11 +16,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
 pub(crate) fn run_suites(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty());
     let profile = if in_ci { Profile::Ci } else { Profile::Default };
-    process::run(
-        workspace
-            .cargo()
-            .args(nextest_arguments(profile, arguments)),
-    )?;
+    process::run(workspace.cargo().args(nextest_arguments(profile, arguments)))?;
     process::run(workspace.cargo().args(["test", "--doc", "--workspace"]))
 }
 
@@ -39,11 +35,7 @@ fn nextest_arguments(profile: Profile, arguments: &[String]) -> Vec<String> {
     if profile == Profile::Ci {
         words.extend(["--profile", "ci"]);
     }
-    words
-        .into_iter()
-        .map(str::to_owned)
-        .chain(arguments.iter().cloned())
-        .collect()
+    words.into_iter().map(str::to_owned).chain(arguments.iter().cloned()).collect()
 }
 
 fn chooses_package(argument: &str) -> bool {
@@ -63,14 +55,8 @@ mod tests {
     #[test]
     fn the_whole_workspace_is_tested_unless_a_package_is_chosen() {
         assert_eq!(line(Profile::Default, &[]), "nextest run --workspace");
-        assert_eq!(
-            line(Profile::Default, &["-p", "agent"]),
-            "nextest run -p agent"
-        );
-        assert_eq!(
-            line(Profile::Default, &["--package=agent"]),
-            "nextest run --package=agent"
-        );
+        assert_eq!(line(Profile::Default, &["-p", "agent"]), "nextest run -p agent");
+        assert_eq!(line(Profile::Default, &["--package=agent"]), "nextest run --package=agent");
     }
 
     #[test]
@@ -79,9 +65,6 @@ mod tests {
             line(Profile::Ci, &["--no-capture", "parses"]),
             "nextest run --workspace --profile ci --no-capture parses"
         );
-        assert_eq!(
-            line(Profile::Default, &["--partition"]),
-            "nextest run --workspace --partition"
-        );
+        assert_eq!(line(Profile::Default, &["--partition"]), "nextest run --workspace --partition");
     }
 }

@@ -24,14 +24,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
     let tree = Tree::load(workspace.root())?;
     let rules: [(&str, Vec<Finding>); 5] = [
         ("sources", sources::check(&tree)),
-        (
-            "arrows",
-            arrows::check(&tree, &workspace.resolved_metadata()?),
-        ),
-        (
-            "documents",
-            documents::check(&tree, &workspace.member_folders()),
-        ),
+        ("arrows", arrows::check(&tree, &workspace.resolved_metadata()?)),
+        ("documents", documents::check(&tree, &workspace.member_folders())),
         ("commands", commands::check(&tree)),
         ("text", text::check(&tree)),
     ];
@@ -40,11 +34,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
     }
     let total: usize = rules.iter().map(|(_, findings)| findings.len()).sum();
     if total == 0 {
-        println!(
-            "tidy: {} rules, {} files, no findings",
-            rules.len(),
-            tree.file_count()
-        );
+        println!("tidy: {} rules, {} files, no findings", rules.len(), tree.file_count());
         return Ok(());
     }
     let counts: Vec<String> = rules
@@ -52,8 +42,5 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
         .filter(|(_, findings)| !findings.is_empty())
         .map(|(name, findings)| format!("{name} {}", findings.len()))
         .collect();
-    Err(Failure::work(format!(
-        "tidy: {total} findings ({})",
-        counts.join(", ")
-    )))
+    Err(Failure::work(format!("tidy: {total} findings ({})", counts.join(", "))))
 }

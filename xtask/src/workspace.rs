@@ -17,10 +17,7 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn load() -> Result<Self, Failure> {
-        let metadata = MetadataCommand::new()
-            .no_deps()
-            .exec()
-            .map_err(unreadable)?;
+        let metadata = MetadataCommand::new().no_deps().exec().map_err(unreadable)?;
         Ok(Self { metadata })
     }
 
@@ -74,10 +71,7 @@ impl Workspace {
     }
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the shape that map_err asks for"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err asks for")]
 fn unreadable(error: cargo_metadata::Error) -> Failure {
     Failure::work(format!("cannot read the workspace: {error}"))
 }

@@ -36,8 +36,8 @@ export function detail(data, route) {
           el("h2", { id: "view-title", tabindex: "-1" }, kind.title),
           el("p", { class: "muted" }, kind.summary, " ", el("code", {}, kind.name))),
         periodChoice(here)),
-      el("section", { class: "panel", "aria-labelledby": "by-day" },
-        el("h3", { id: "by-day" }, "By day"),
+      el("section", { class: "panel", "aria-labelledby": "over-time" },
+        el("h3", { id: "over-time" }, "Over time"),
         el("p", { class: "total" }, el("span", { class: "figure", id: "total" }, figure),
           ` ${period.words}`),
         chips(known, here),
@@ -78,7 +78,9 @@ function breakdown(dimension, kind, entries, period, route) {
   const most = Math.max(1, ...sums.values());
   const rows = order(dimension, sums, route.filters[key]).map((value) =>
     row(dimension, value, sums.get(value) ?? 0, { whole, most }, route));
-  const hidden = rows.slice(FIRST_VALUES + 2).length > 0 ? rows.slice(FIRST_VALUES) : [];
+  // What is chosen must be seen, and a button must not stand for a line or two.
+  const isLong = rows.length > FIRST_VALUES + 2 && !(key in route.filters);
+  const hidden = isLong ? rows.slice(FIRST_VALUES) : [];
   hidden.forEach((item) => item.setAttribute("hidden", ""));
   const id = `dimension-${key}`;
   return el("section", { class: "panel dimension", "aria-labelledby": id, "data-dimension": key },

@@ -23,12 +23,16 @@ function show() {
   }
   const before = shown;
   const route = parse(location.hash);
-  const focused = document.activeElement?.dataset.focus;
+  // Whether the focus is on something that is about to be replaced.
+  const active = document.activeElement;
+  const focused = main.contains(active) ? active.dataset.focus ?? "" : null;
+  const unfolded = main.querySelector("details")?.open ?? false;
   const view = VIEWS[route.view](data, route);
   shown = route;
   main.replaceChildren(...view.content instanceof Node ? [view.content] : view.content.filter(Boolean));
   document.title = `${view.title} – Usage metrics`;
   markTabs(route);
+  main.querySelector("details")?.toggleAttribute("open", unfolded);
   if (before !== null) {
     byId("said").textContent = view.said ?? view.title;
     keepFocus(before, route, focused);
@@ -52,10 +56,13 @@ function markTabs(route) {
 
 /** Leaves the keyboard where it was; in another view, at what it is about or where we came from. */
 function keepFocus(before, route, focused) {
-  const find = (name) => name && main.querySelector(`[data-focus="${CSS.escape(name)}"]`);
+  const find = (name) => {
+    const found = name && main.querySelector(`[data-focus="${CSS.escape(name)}"]`);
+    return found && !found.closest("[hidden]") ? found : null;
+  };
   if (before.view === route.view && before.name === route.name && before.id === route.id) {
     // What was pressed may be gone, as a removed filter is.
-    if (focused) {
+    if (focused !== null) {
       (find(focused) ?? byId("view-title")).focus({ preventScroll: true });
     }
     return;
@@ -70,6 +77,7 @@ function keepFocus(before, route, focused) {
 
 /** Says what went wrong and how to go on. */
 function showTrouble(trouble) {
+  const focused = main.contains(document.activeElement);
   const list = (items) => items.map((item) => el("li", {}, ...withCode(item)));
   main.replaceChildren(el("section", { class: "panel empty", id: "trouble", role: "alert" },
     el("h2", { id: "view-title", tabindex: "-1" }, "The metrics cannot be shown"),
@@ -79,6 +87,9 @@ function showTrouble(trouble) {
       ? [el("h3", {}, "What to do"), el("ul", { class: "hints" }, list(trouble.hints))] : null,
     el("p", {}, el("button", { type: "button", click: read }, "Try again"))));
   document.title = "Trouble – Usage metrics";
+  if (focused) {
+    byId("view-title").focus();
+  }
 }
 
 /** Commands between back quotes become code. */

@@ -75,9 +75,9 @@ function followOnSpace(event) {
 function empty() {
   return el("section", { class: "panel empty", id: "empty" },
     el("h2", { id: "view-title", tabindex: "-1" }, "Nothing has been counted yet"),
-    el("p", {}, "Counting begins once it is turned on and agent is used. Then each model call, tool call and task adds to a counter of its day."),
+    el("p", {}, "Recording begins once it is turned on and agent is used. Then each model call, tool call and task adds to a counter of its day."),
     el("ol", {},
-      el("li", {}, el("code", {}, "agent metrics status"), " tells whether counting is on, and why."),
+      el("li", {}, el("code", {}, "agent metrics status"), " tells whether recording is on, and why."),
       el("li", {}, el("code", {}, "agent metrics on"), " turns it on."),
       el("li", {}, "Use agent as you always do, then choose ", el("em", {}, "Read again"), " below.")));
 }

@@ -2,6 +2,7 @@
 //!
 //! The limit is two processes, each bound to one core and given half of the files.
 #![expect(clippy::print_stdout, reason = "its table is its purpose")]
+#![expect(clippy::expect_used, reason = "a measurement that cannot begin ends")]
 
 #[expect(dead_code, reason = "shared with the property tests")]
 #[path = "../../usage-metrics/tests/it/generate.rs"]

@@ -32,10 +32,7 @@ pub(crate) struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches are what a command line has"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "switches are what a command line has")]
 struct Global {
     /// Print machine-readable JSON
     #[arg(long, global = true, help_heading = "Global options")]
@@ -56,6 +53,7 @@ struct Global {
         global = true,
         value_name = "NAME",
         env = "AGENT_PROFILE",
+        hide_env_values = true,
         help_heading = "Global options"
     )]
     profile: Option<String>,
@@ -74,16 +72,8 @@ pub(crate) fn parse() -> Result<(Command, Session), Exit> {
         (false, true) => Volume::Verbose,
         (false, false) => Volume::Normal,
     };
-    let color = if global.no_color {
-        Color::Never
-    } else {
-        Color::Auto
-    };
-    let style = if global.json {
-        Style::Json
-    } else {
-        Style::Human
-    };
+    let color = if global.no_color { Color::Never } else { Color::Auto };
+    let style = if global.json { Style::Json } else { Style::Human };
     let output = Output::new(style, volume, color);
     let environment = Environment::of_process();
     match Home::find(&environment, global.profile.as_deref()) {

@@ -40,10 +40,7 @@ pub(crate) struct MetricsConfig {
 /// Reads what the configuration says about metrics; a missing file says nothing.
 pub(crate) fn metrics(path: &Path) -> Result<MetricsConfig, Diagnostic> {
     let Some(text) = read(path)? else {
-        return Ok(MetricsConfig {
-            mode: None,
-            retention_days: DEFAULT_RETENTION_DAYS,
-        });
+        return Ok(MetricsConfig { mode: None, retention_days: DEFAULT_RETENTION_DAYS });
     };
     let file: Option<File> =
         serde_saphyr::from_str(&text).map_err(|error| not_understood(path, &error))?;
@@ -63,29 +60,19 @@ pub(crate) fn metrics(path: &Path) -> Result<MetricsConfig, Diagnostic> {
             .ok_or_else(|| {
                 let line = spanned.referenced.line();
                 let (least, most) = (RETENTION_DAYS.start(), RETENTION_DAYS.end());
-                bad_value(
-                    path,
-                    line,
-                    "metrics.retention_days",
-                    &spanned.value.to_string(),
-                )
-                .hint(format!("write a number of days from {least} to {most}"))
+                bad_value(path, line, "metrics.retention_days", &spanned.value.to_string())
+                    .hint(format!("write a number of days from {least} to {most}"))
             })?,
     };
-    Ok(MetricsConfig {
-        mode,
-        retention_days,
-    })
+    Ok(MetricsConfig { mode, retention_days })
 }
 
 /// Writes `metrics.mode`, keeping everything else as it is.
 pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
     let text = read(path)?.unwrap_or_default();
     let edited = with_metrics_mode(&text, mode).ok_or_else(|| {
-        Diagnostic::configuration(format!("cannot edit {}", path.display())).hint(format!(
-            "write `mode: {}` under `metrics:` yourself",
-            mode.text()
-        ))
+        Diagnostic::configuration(format!("cannot edit {}", path.display()))
+            .hint(format!("write `mode: {}` under `metrics:` yourself", mode.text()))
     })?;
     write(path, &edited)
 }
@@ -116,11 +103,7 @@ fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
 }
 
 fn appended(text: &str, mode: Mode) -> String {
-    let gap = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     format!("{text}{gap}metrics:\n  mode: {}\n", mode.text())
 }
 
@@ -137,24 +120,18 @@ fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
         }
         Ok(_) => {}
     }
-    fs::read_to_string(path)
-        .map(Some)
-        .map_err(|error| cannot(&error))
+    fs::read_to_string(path).map(Some).map_err(|error| cannot(&error))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     let save = || -> io::Result<()> {
-        let folder = path
-            .parent()
-            .map_or_else(|| PathBuf::from("."), Path::to_owned);
+        let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&folder)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(".config-")
-            .tempfile_in(&folder)?;
+        let mut file = tempfile::Builder::new().prefix(".config-").tempfile_in(&folder)?;
         file.write_all(text.as_bytes())?;
         if let Ok(before) = fs::metadata(path) {
             file.as_file().set_permissions(before.permissions())?;
@@ -169,19 +146,11 @@ fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
 }
 
 fn not_understood(path: &Path, error: &serde_saphyr::Error) -> Diagnostic {
-    let place = error
-        .location()
-        .map(|place| format!(":{}:{}", place.line(), place.column()));
-    let message = format!(
-        "cannot understand {}{}",
-        path.display(),
-        place.unwrap_or_default()
-    );
+    let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
+    let message = format!("cannot understand {}{}", path.display(), place.unwrap_or_default());
     let mut diagnostic = Diagnostic::configuration(message);
     // The first line says what; the rest draws a picture of the file.
-    diagnostic
-        .causes
-        .extend(error.to_string().lines().next().map(str::to_owned));
+    diagnostic.causes.extend(error.to_string().lines().next().map(str::to_owned));
     diagnostic
 }
 
@@ -207,10 +176,7 @@ mod tests {
     fn a_missing_section_is_added_at_the_end() {
         for (before, after) in [
             ("", "metrics:\n  mode: local\n"),
-            (
-                "# only a comment",
-                "# only a comment\nmetrics:\n  mode: local\n",
-            ),
+            ("# only a comment", "# only a comment\nmetrics:\n  mode: local\n"),
             ("model: x", "model: x\nmetrics:\n  mode: local\n"),
         ] {
             assert_eq!(with_metrics_mode(before, Mode::Local).unwrap(), after);

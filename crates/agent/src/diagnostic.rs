@@ -55,12 +55,7 @@ pub(crate) struct Diagnostic {
 impl Diagnostic {
     fn new(exit: Exit, message: impl Into<String>) -> Self {
         let message = Some(message.into());
-        Diagnostic {
-            exit,
-            message,
-            causes: Vec::new(),
-            hints: Vec::new(),
-        }
+        Diagnostic { exit, message, causes: Vec::new(), hints: Vec::new() }
     }
 
     /// The work failed.
@@ -80,22 +75,12 @@ impl Diagnostic {
 
     /// The work failed and the output has said how.
     pub(crate) fn already_told() -> Self {
-        Diagnostic {
-            exit: Exit::Failed,
-            message: None,
-            causes: Vec::new(),
-            hints: Vec::new(),
-        }
+        Diagnostic { exit: Exit::Failed, message: None, causes: Vec::new(), hints: Vec::new() }
     }
 
     /// Standard output was closed by its reader, who has all that was wanted.
     pub(crate) fn broken_pipe() -> Self {
-        Diagnostic {
-            exit: Exit::Done,
-            message: None,
-            causes: Vec::new(),
-            hints: Vec::new(),
-        }
+        Diagnostic { exit: Exit::Done, message: None, causes: Vec::new(), hints: Vec::new() }
     }
 
     /// Adds an error and everything behind it as causes.
@@ -144,10 +129,7 @@ impl From<io::Error> for Diagnostic {
 /// Makes a panic say that it is our fault.
 pub(crate) fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic
-            .location()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("no message");
         anstream::eprintln!(
             "error: this is a bug in agent\n  cause: {message}\n  cause: at {place}"

@@ -1,7 +1,7 @@
 //! Finds and reads documents: files, folders, standard input; plain, gzip, or one per line.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -61,75 +61,80 @@ impl Source {
         }
     }
 
-    /// Reads the source into `buffer`, unpacked, and hands its documents over one by one.
+    /// Reads the source, unpacked, and hands its documents over one by one. `buffer` holds one
+    /// document at a time, of at most `max_bytes`.
     pub(crate) fn read(
         &self,
         cut: Cut,
         max_bytes: u64,
         buffer: &mut Vec<u8>,
-        mut take: impl FnMut(Document<'_>),
+        take: impl FnMut(Document<'_>),
     ) -> io::Result<()> {
-        buffer.clear();
+        let bounds = Bounds { lines: self.is_lines(cut), max_bytes };
         match self {
-            Source::Stdin => unpack(io::stdin().lock(), max_bytes, buffer)?,
-            Source::File(path) => {
-                let file = File::open(path)?;
-                if file.metadata()?.is_file() {
-                    unpack(file, max_bytes, buffer)?;
-                } else {
-                    // Pipes and devices have no end to rely on but the limit.
-                    unpack(BufReader::new(file), max_bytes, buffer)?;
-                }
-            }
+            Source::Stdin => unpack(io::stdin().lock(), bounds, buffer, take),
+            Source::File(path) => unpack(BufReader::new(File::open(path)?), bounds, buffer, take),
         }
-        if !self.is_lines(cut) {
-            take(Document {
-                bytes: buffer,
-                first_line: 1,
-            });
+    }
+}
+
+/// How a source is read.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// Whether every line is a document.
+    lines: bool,
+    max_bytes: u64,
+}
+
+/// Unpacks gzip, known by its magic.
+fn unpack(
+    mut from: impl BufRead,
+    bounds: Bounds,
+    buffer: &mut Vec<u8>,
+    take: impl FnMut(Document<'_>),
+) -> io::Result<()> {
+    let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
+    from.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic)?;
+    let packed = magic == GZIP_MAGIC;
+    let whole = magic.chain(from);
+    if packed {
+        read_documents(BufReader::new(MultiGzDecoder::new(whole)), bounds, buffer, take)
+    } else {
+        read_documents(whole, bounds, buffer, take)
+    }
+}
+
+fn read_documents(
+    mut from: impl BufRead,
+    bounds: Bounds,
+    buffer: &mut Vec<u8>,
+    mut take: impl FnMut(Document<'_>),
+) -> io::Result<()> {
+    for first_line in 1.. {
+        buffer.clear();
+        // One byte more than allowed tells that there is more.
+        let mut bounded = from.by_ref().take(bounds.max_bytes.saturating_add(1));
+        let count = if bounds.lines {
+            bounded.read_until(b'\n', buffer)?
+        } else {
+            bounded.read_to_end(buffer)?
+        };
+        if count as u64 > bounds.max_bytes {
+            *buffer = Vec::new();
+            let message = format!("larger than {} bytes", bounds.max_bytes);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        if !bounds.lines {
+            take(Document { bytes: buffer, first_line });
             return Ok(());
         }
-        for (at, line) in buffer.split(|byte| *byte == b'\n').enumerate() {
-            if !line.trim_ascii().is_empty() {
-                take(Document {
-                    bytes: line,
-                    first_line: at + 1,
-                });
-            }
+        if count == 0 {
+            return Ok(());
         }
-        Ok(())
-    }
-}
-
-/// Reads at most `max_bytes`, unpacking gzip by its magic.
-fn unpack(mut from: impl Read, max_bytes: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-    let mut magic = [0; 2];
-    let mut seen = 0;
-    while seen < magic.len() {
-        match from.read(&mut magic[seen..])? {
-            0 => break,
-            count => seen += count,
+        if !buffer.trim_ascii().is_empty() {
+            let bytes = buffer.strip_suffix(b"\n").unwrap_or(buffer);
+            take(Document { bytes, first_line });
         }
-    }
-    let whole = magic[..seen].chain(from);
-    if magic == GZIP_MAGIC {
-        read_bounded(
-            MultiGzDecoder::new(BufReader::new(whole)),
-            max_bytes,
-            buffer,
-        )
-    } else {
-        read_bounded(whole, max_bytes, buffer)
-    }
-}
-
-fn read_bounded(from: impl Read, max_bytes: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-    from.take(max_bytes.saturating_add(1)).read_to_end(buffer)?;
-    if u64::try_from(buffer.len()).unwrap_or(u64::MAX) > max_bytes {
-        buffer.clear();
-        buffer.shrink_to(1024 * 1024);
-        let message = format!("larger than {max_bytes} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(())
 }
@@ -177,7 +182,5 @@ fn ending(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix(".gz").unwrap_or(name);
     let (_, found) = name.rsplit_once('.')?;
-    ENDINGS
-        .into_iter()
-        .find(|ending| found.eq_ignore_ascii_case(ending))
+    ENDINGS.into_iter().find(|ending| found.eq_ignore_ascii_case(ending))
 }

@@ -20,14 +20,8 @@ impl Home {
         environment: &Environment,
         profile: Option<&str>,
     ) -> Result<Home, Diagnostic> {
-        let named = environment
-            .agent_home
-            .as_deref()
-            .filter(|path| !path.is_empty());
-        let base = match (
-            named,
-            environment.home.as_deref().filter(|path| !path.is_empty()),
-        ) {
+        let named = environment.agent_home.as_deref().filter(|path| !path.is_empty());
+        let base = match (named, environment.home.as_deref().filter(|path| !path.is_empty())) {
             (Some(path), _) => PathBuf::from(path),
             (None, Some(home)) => Path::new(home).join(".agent"),
             (None, None) => {
@@ -39,10 +33,8 @@ impl Home {
             None => base,
             Some(name) if is_profile_name(name) => base.join("profiles").join(name),
             Some(name) => {
-                return Err(
-                    Diagnostic::usage(format!("`{name}` cannot be a profile's name"))
-                        .hint("use letters, digits, `-` and `_`"),
-                );
+                return Err(Diagnostic::usage(format!("`{name}` cannot be a profile's name"))
+                    .hint("use letters, digits, `-` and `_`"));
             }
         };
         Ok(Home { root })
@@ -61,7 +53,5 @@ impl Home {
 
 fn is_profile_name(name: &str) -> bool {
     name.len() <= MAX_PROFILE_BYTES
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }

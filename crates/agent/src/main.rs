@@ -10,6 +10,7 @@ mod diagnostic;
 mod documents;
 mod home;
 mod output;
+mod resource;
 mod session;
 mod view;
 

@@ -113,11 +113,8 @@ impl Output {
     /// A progress bar over `length` steps: drawn on a terminal, silent elsewhere.
     pub(crate) fn progress(&self, length: u64, unit: &'static str) -> ProgressBar {
         let visible = self.volume >= Volume::Normal && io::stderr().is_terminal();
-        let target = if visible {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
+        let target =
+            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(length), target);
         let template = format!("{{bar:30}} {{pos}}/{{len}} {unit} {{per_sec}} {{eta}}");
         if let Ok(style) = ProgressStyle::with_template(&template) {

@@ -18,6 +18,8 @@ pub(crate) struct Environment {
     pub(crate) do_not_track: Option<String>,
     /// `CI`.
     pub(crate) ci: Option<String>,
+    /// `AGENT_INSTALL_METHOD`: how a packager says the program was installed.
+    pub(crate) install_method: Option<String>,
 }
 
 impl Environment {
@@ -29,6 +31,7 @@ impl Environment {
             home: variable("HOME"),
             do_not_track: variable("DO_NOT_TRACK"),
             ci: variable("CI"),
+            install_method: variable("AGENT_INSTALL_METHOD"),
         }
     }
 }
@@ -49,11 +52,6 @@ pub(crate) struct Session {
 impl Session {
     /// A session on the system's clock.
     pub(crate) fn new(output: Output, home: Home, environment: Environment) -> Self {
-        Session {
-            output,
-            home,
-            environment,
-            clock: Arc::new(SystemClock),
-        }
+        Session { output, home, environment, clock: Arc::new(SystemClock) }
     }
 }

@@ -60,10 +60,7 @@ async fn show(
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
         .map_err(|error| cannot_listen(port, &error))?;
-    let port = listener
-        .local_addr()
-        .map_err(|error| cannot_listen(port, &error))?
-        .port();
+    let port = listener.local_addr().map_err(|error| cannot_listen(port, &error))?.port();
     // Whoever is told the address may stop us at once: listen for signals before it is printed.
     let stop = stop_signal()
         .map_err(|error| Diagnostic::failed("cannot listen for Ctrl-C").because(&error))?;
@@ -71,10 +68,7 @@ async fn show(
         // The address is the only key to the page, so it must not be guessed.
         token: Uuid::new_v4().simple().to_string(),
         port,
-        reading: Reading {
-            folder,
-            clock: Arc::clone(&session.clock),
-        },
+        reading: Reading { folder, clock: Arc::clone(&session.clock) },
     };
     let address = site.address();
     if session.output.is_json() {
@@ -82,9 +76,7 @@ async fn show(
     } else {
         session.output.text(format!("{address}\n"))?;
     }
-    session
-        .output
-        .note("The page is served on this machine alone; Ctrl-C ends it.");
+    session.output.note("The page is served on this machine alone; Ctrl-C ends it.");
 
     let mut served = std::pin::pin!(server::serve(listener, site, stop));
     let result = tokio::select! {
@@ -124,10 +116,7 @@ fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
 
 /// Becomes ready when somebody wants us to end.
 #[cfg(not(unix))]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "on Unix the signals can be refused"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "on Unix the signals can be refused")]
 fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
@@ -142,10 +131,7 @@ async fn open(address: &str, opening: Opening, output: &Output) {
         return;
     }
     let mut command = opener(address);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Some openers return at once and some stay for as long as the browser does.
     let opened = tokio::task::spawn_blocking(move || command.status()).await;
     if !matches!(opened, Ok(Ok(status)) if status.success()) {

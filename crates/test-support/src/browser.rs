@@ -1,8 +1,8 @@
 //! A real browser: headless Chromium, driven by `chromedriver` over the `WebDriver` protocol.
 //!
 //! Both must be installed. Every browser has a driver, a profile and a home of its own; all of it
-//! ends with the value. Chromium is tied to its driver by a pipe, so that it ends even when a test
-//! is killed and nobody is left to clean up.
+//! ends with the value. Chromium is tied to its driver by a pipe, and both stay in the process group
+//! of the test, so that nothing outlives a runner that kills the group.
 
 mod driver;
 mod processes;
@@ -10,6 +10,8 @@ mod processes;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -44,8 +46,8 @@ pub enum Scheme {
 #[derive(Debug)]
 pub struct Browser {
     driver: Driver,
-    // Dropped last: the browser writes to it until its end.
-    _home: TempDir,
+    /// Dropped last: the browser writes to it until its end.
+    home: TempDir,
 }
 
 impl Browser {
@@ -57,10 +59,7 @@ impl Browser {
     pub fn start(width: u32, height: u32, scheme: Scheme) -> Browser {
         let home = tempfile::tempdir().expect("a temporary folder");
         let driver = Driver::start(home.path(), &arguments(home.path(), scheme));
-        let browser = Browser {
-            driver,
-            _home: home,
-        };
+        let browser = Browser { driver, home };
         // A window cannot be as narrow as a phone, but what it shows can.
         browser.devtools(
             "Emulation.setDeviceMetricsOverride",
@@ -69,6 +68,11 @@ impl Browser {
         let is_dark = browser.eval("return matchMedia('(prefers-color-scheme: dark)').matches");
         assert_eq!(is_dark, scheme == Scheme::Dark, "the scheme is taken over");
         browser
+    }
+
+    /// The folder in which it keeps everything; gone when the browser is.
+    pub fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// Goes to an address and waits until it is loaded.
@@ -100,9 +104,8 @@ impl Browser {
     /// # Panics
     /// If there is none in time.
     pub fn text(&self, css: &str) -> String {
-        let text = self.with_element(css, |element| {
-            self.driver.get(&format!("/element/{element}/text"))
-        });
+        let text =
+            self.with_element(css, |element| self.driver.get(&format!("/element/{element}/text")));
         text.as_str().unwrap_or_default().to_owned()
     }
 
@@ -159,13 +162,12 @@ impl Browser {
     ///
     /// # Panics
     /// If the file cannot be written.
-    #[expect(
-        clippy::expect_used,
-        reason = "a test without its picture cannot go on"
-    )]
+    #[expect(clippy::expect_used, reason = "a test without its picture cannot go on")]
     pub fn screenshot(&self, path: &Path) {
         let picture = self.driver.get("/screenshot").expect("a picture");
-        let bytes = driver::decode_base64(picture.as_str().unwrap_or_default());
+        let bytes = BASE64_STANDARD
+            .decode(picture.as_str().unwrap_or_default())
+            .expect("a screenshot is base64");
         std::fs::write(path, bytes).expect("the file can be written");
     }
 
@@ -176,9 +178,7 @@ impl Browser {
 
     #[expect(clippy::panic, reason = "tests end when the browser refuses")]
     fn must(&self, path: &str, body: &Value) -> Value {
-        self.driver
-            .post(path, body)
-            .unwrap_or_else(|refusal| panic!("{path} {body}: {refusal:?}"))
+        self.driver.post(path, body).unwrap_or_else(|refusal| panic!("{path} {body}: {refusal:?}"))
     }
 
     /// Does something with an element; a page that is just being drawn gets another chance.
@@ -201,10 +201,7 @@ impl Browser {
         let search = json!({ "using": "css selector", "value": css });
         let found = self.driver.post("/element", &search)?;
         let reference = found.as_object().and_then(|found| found.values().next());
-        Ok(reference
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned())
+        Ok(reference.and_then(Value::as_str).unwrap_or_default().to_owned())
     }
 }
 
@@ -226,10 +223,7 @@ fn arguments(home: &Path, scheme: Scheme) -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
-    arguments.push(format!(
-        "--user-data-dir={}",
-        home.join("profile").display()
-    ));
+    arguments.push(format!("--user-data-dir={}", home.join("profile").display()));
     if scheme == Scheme::Dark {
         arguments.push("--force-dark-mode".to_owned());
     }
@@ -244,29 +238,20 @@ mod tests {
     fn a_browser_runs_a_page_and_leaves_nothing_behind() {
         let browser = Browser::start(360, 740, Scheme::Dark);
         browser.goto("data:text/html,<button onclick='this.textContent=2'>1</button>");
-        assert_eq!(
-            browser.eval("return [innerWidth, innerHeight]"),
-            json!([360, 740])
-        );
+        assert_eq!(browser.eval("return [innerWidth, innerHeight]"), json!([360, 740]));
         browser.press(&[key::TAB, key::ENTER].concat());
-        browser.eventually(
-            "pressed",
-            "return document.activeElement.textContent === '2'",
-        );
+        browser.eventually("pressed", "return document.activeElement.textContent === '2'");
         browser.click("button");
         assert_eq!(browser.text("button"), "2");
-        let picture = browser._home.path().with_extension("png");
+        let picture = browser.home().with_extension("png");
         browser.screenshot(&picture);
         let bytes = std::fs::read(&picture).unwrap();
         std::fs::remove_file(&picture).unwrap();
         assert!(bytes.starts_with(b"\x89PNG") && bytes.ends_with(b"IEND\xae\x42\x60\x82"));
 
-        let home = browser._home.path().to_owned();
+        let home = browser.home().to_owned();
         let started = browser.driver.processes();
-        assert!(
-            started.len() > 2,
-            "the driver and the browser run: {started:?}"
-        );
+        assert!(started.len() > 2, "the driver and the browser run: {started:?}");
         drop(browser);
         assert!(!home.exists());
         assert_eq!(processes::running_among(&started), Vec::<u32>::new());

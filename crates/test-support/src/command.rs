@@ -33,10 +33,7 @@ impl Bench {
     #[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let home = tempfile::tempdir().expect("a temporary folder");
-        Bench {
-            program: program.into(),
-            home,
-        }
+        Bench { program: program.into(), home }
     }
 
     /// The folder the program takes for its home; it is empty until the program fills it.
@@ -81,10 +78,7 @@ impl Run {
     ///
     /// # Panics
     /// If the program cannot be started.
-    #[expect(
-        clippy::expect_used,
-        reason = "a test without its program cannot go on"
-    )]
+    #[expect(clippy::expect_used, reason = "a test without its program cannot go on")]
     pub fn of(command: &mut Command, input: &[u8]) -> Run {
         let mut child = command
             .stdin(Stdio::piped())

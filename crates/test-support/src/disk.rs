@@ -20,11 +20,7 @@ impl SmallDisk {
     pub fn mount(bytes: u64) -> SmallDisk {
         let mount = tempfile::tempdir().expect("a temporary folder");
         let options = format!("size={bytes},mode=0755");
-        run(
-            "mount",
-            ["-t", "tmpfs", "-o", &options, "tmpfs"],
-            mount.path(),
-        );
+        run("mount", ["-t", "tmpfs", "-o", &options, "tmpfs"], mount.path());
         SmallDisk { mount }
     }
 
@@ -64,29 +60,16 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily: a process that a test killed may still be going down.
-        let _ = Command::new("umount")
-            .arg("-l")
-            .arg(self.mount.path())
-            .status();
+        let _ = Command::new("umount").arg("-l").arg(self.mount.path()).status();
     }
 }
 
-#[expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test without its disk cannot go on"
-)]
+#[expect(clippy::expect_used, clippy::panic, reason = "a test without its disk cannot go on")]
 fn run<const N: usize>(program: &str, arguments: [&str; N], path: &Path) {
-    let output = Command::new(program)
-        .args(arguments)
-        .arg(path)
-        .output()
-        .expect("the program starts");
+    let output =
+        Command::new(program).args(arguments).arg(path).output().expect("the program starts");
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        panic!(
-            "{program} {arguments:?} {}: {said} (these tests run as root)",
-            path.display()
-        );
+        panic!("{program} {arguments:?} {}: {said} (these tests run as root)", path.display());
     }
 }

@@ -3,6 +3,7 @@
 //! `cargo xtask bench metrics` runs it. Every figure is the best of several rounds: the machine's
 //! noise only ever adds.
 #![expect(clippy::print_stdout, reason = "its table is its purpose")]
+#![expect(clippy::expect_used, reason = "a measurement that cannot begin ends")]
 
 // The property tests make packages in more ways than are measured here.
 #[expect(dead_code, reason = "shared with the property tests")]
@@ -38,8 +39,9 @@ fn main() {
     flushing();
 }
 
-fn row(work: &str, ours: &str, against: &str, ratio: &str, bar: &str, aim: &str) {
-    println!("| {work} | {ours} | {against} | {ratio} | {bar} | {aim} |");
+/// Prints what was done, our figure, what it is held against, the ratio, the bar and the aim.
+fn row(cells: [&str; 6]) {
+    println!("| {} |", cells.join(" | "));
 }
 
 /// Best time of one call of `work`, over rounds of `calls`.
@@ -78,18 +80,16 @@ fn validation() {
                 serde_json::from_slice(black_box(&document)).expect("JSON");
             assert!(black_box(oracle.is_valid(&value)));
         });
-        let speed = document.len() as f64 / ours.as_secs_f64() / 1e9;
-        row(
-            &format!(
-                "validate {ENTRIES} entries, {name}, {} kB",
-                document.len() / 1000
-            ),
+        let kilobytes = u32::try_from(document.len() / 1000).unwrap_or(u32::MAX);
+        let speed = f64::from(kilobytes) / ours.as_secs_f64() / 1e6;
+        row([
+            &format!("validate {ENTRIES} entries, {name}, {} kB", document.len() / 1000),
             &format!("{:.1} µs, {speed:.2} GB/s", micros(ours)),
             &format!("serde_json + jsonschema {:.0} µs", micros(peer)),
             &format!("{:.1} times faster", ratio(peer, ours)),
             "4",
             "8, 1 GB/s",
-        );
+        ]);
         if layout == Layout::Compact {
             python(&document, ours);
         }
@@ -121,21 +121,19 @@ print(best)
         .arg(path)
         .stderr(Stdio::inherit())
         .output();
-    let seconds = output
-        .ok()
-        .and_then(|output| String::from_utf8(output.stdout).ok());
+    let seconds = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());
     let Some(seconds) = seconds.and_then(|text| text.trim().parse().ok()) else {
         return;
     };
     let peer = Duration::from_secs_f64(seconds);
-    row(
+    row([
         "the same, compact",
         &format!("{:.1} µs", micros(ours)),
         &format!("Python's jsonschema {:.1} ms", peer.as_secs_f64() * 1e3),
         &format!("{:.0} times faster", ratio(peer, ours)),
         "1,000",
         "",
-    );
+    ]);
 }
 
 fn recorder(folder: &tempfile::TempDir) -> Recorder {
@@ -147,7 +145,7 @@ fn recorder(folder: &tempfile::TempDir) -> Recorder {
     };
     let folder = Folder::new(folder.path().join("metrics"));
     let mut settings = Settings::new(folder, resource, Arc::new(SystemClock), Uuid::new_v4);
-    settings.flush_interval = Duration::from_secs(3600);
+    settings.flush_interval = Duration::from_hours(1);
     let recorder = Recorder::start(settings);
     recorder.client_active();
     assert_eq!(recorder.flush(Duration::from_secs(10)), Flushed::Stored);
@@ -158,53 +156,49 @@ fn counting() {
     const CALLS: u32 = 2_000_000;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = recorder(&folder);
-    let event = ToolApproval {
-        attribution: Attribution::ToolCall,
-        outcome: ApprovalOutcome::Approved,
-    };
+    let event =
+        ToolApproval { attribution: Attribution::ToolCall, outcome: ApprovalOutcome::Approved };
     // What the processor takes for the bare addition.
     let cell = std::sync::atomic::AtomicU64::new(0);
     let limit = best(CALLS, || {
         cell.fetch_add(black_box(1), std::sync::atomic::Ordering::Relaxed);
     });
     let alone = best(CALLS, || recorder.count(black_box(&event)));
-    row(
+    row([
         "count one event of a closed kind",
         &format!("{:.1} ns", nanos(alone)),
         &format!("one atomic addition {:.1} ns", nanos(limit)),
         &format!("{:.1} times as long", ratio(alone, limit)),
         "50 ns",
         "15 ns",
-    );
-    let contended = (0..5)
-        .map(|_| contended(&recorder, event, CALLS))
-        .min()
-        .unwrap_or_default();
-    row(
+    ]);
+    let contended = (0..5).map(|_| contended(&recorder, event, CALLS)).min().unwrap_or_default();
+    row([
         "the same, 8 threads on one counter, time of a core",
         &format!("{:.1} ns", nanos(contended)),
         &format!("uncontended {:.1} ns", nanos(alone)),
         &format!("{:.1} times as long", ratio(contended, alone)),
         "3",
         "",
-    );
+    ]);
     let route = best(CALLS, || {
         recorder.count_route(black_box("anthropic/claude-4.5"), black_box("openrouter"));
     });
-    row(
+    row([
         "count a model route with a seen pair",
         &format!("{:.1} ns", nanos(route)),
         &format!("one atomic addition {:.1} ns", nanos(limit)),
         &format!("{:.1} times as long", ratio(route, limit)),
         "150 ns",
         "60 ns",
-    );
+    ]);
 }
 
 /// Time a core spends on one event while eight threads count the same one.
 fn contended(recorder: &Recorder, event: ToolApproval, calls: u32) -> Duration {
     const THREADS: u32 = 8;
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = u32::try_from(cores).unwrap_or(1);
     let started = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -234,14 +228,14 @@ fn flushing() {
         .min()
         .unwrap_or_default();
     let bar = Duration::from_millis(20);
-    row(
+    row([
         "flush 100,000 events of 1,000 keys",
         &format!("{:.2} ms", time.as_secs_f64() * 1e3),
         "20 ms",
         &format!("{:.2} of the limit", ratio(time, bar)),
         "1",
         "",
-    );
+    ]);
 }
 
 fn ratio(of: Duration, to: Duration) -> f64 {

@@ -18,7 +18,7 @@ use usage_metrics::recorder::{Flushed, Recorder, Settings};
 use usage_metrics::store::Folder;
 use uuid::Uuid;
 
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -34,14 +34,10 @@ fn main() -> ExitCode {
         install_method: InstallMethod::Git,
         os_family: OsFamily::Linux,
     };
-    let mut settings = Settings::new(
-        Folder::new(folder),
-        resource,
-        Arc::new(SystemClock),
-        Uuid::new_v4,
-    );
+    let mut settings =
+        Settings::new(Folder::new(folder), resource, Arc::new(SystemClock), Uuid::new_v4);
     // Only what is asked for is stored, so that the test knows what was.
-    settings.flush_interval = Duration::from_secs(3600);
+    settings.flush_interval = Duration::from_hours(1);
     let recorder = Recorder::start(settings);
     recorder.client_active();
     for batch in 1..=batches {

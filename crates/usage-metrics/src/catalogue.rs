@@ -75,21 +75,15 @@ impl Kind {
 
     /// The kind with exactly this name.
     pub fn parse(name: &str) -> Option<Kind> {
-        KINDS
-            .iter()
-            .find(|spec| spec.name == name)
-            .map(|spec| spec.kind)
+        KINDS.iter().find(|spec| spec.name == name).map(|spec| spec.kind)
     }
 
     /// How many distinct counters a closed kind has; nothing for the open kind.
     pub fn cardinality(self) -> Option<u32> {
-        self.spec()
-            .dimensions
-            .iter()
-            .try_fold(1, |product, dimension| match dimension.domain {
-                Domain::Listed(values) => Some(product * cell::radix(values)),
-                Domain::Identifier { .. } => None,
-            })
+        self.spec().dimensions.iter().try_fold(1, |product, dimension| match dimension.domain {
+            Domain::Listed(values) => Some(product * cell::radix(values)),
+            Domain::Identifier { .. } => None,
+        })
     }
 }
 
@@ -107,8 +101,5 @@ pub const fn is_identifier_byte(byte: u8, first: bool) -> bool {
 pub fn is_identifier(text: &str, max_chars: usize) -> bool {
     !text.is_empty()
         && text.len() <= max_chars
-        && text
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| is_identifier_byte(byte, at == 0))
+        && text.bytes().enumerate().all(|(at, byte)| is_identifier_byte(byte, at == 0))
 }

@@ -46,11 +46,7 @@ impl fmt::Display for Timestamp {
         let of_day = seconds % 86_400;
         let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
         write!(out, "{}T{hour:02}:{minute:02}:{second:02}", self.day())?;
-        if ms == 0 {
-            out.write_str("Z")
-        } else {
-            write!(out, ".{ms:03}Z")
-        }
+        if ms == 0 { out.write_str("Z") } else { write!(out, ".{ms:03}Z") }
     }
 }
 
@@ -102,9 +98,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 }
@@ -146,9 +140,7 @@ mod tests {
         for ms in [i64::MIN, -1, 0, 1, i64::MAX] {
             let moment = Timestamp::from_ms(ms);
             assert!(crate::validate::is_date_time(&moment.to_string()));
-            assert!(crate::validate::is_date_time(
-                &moment.day().end().to_string()
-            ));
+            assert!(crate::validate::is_date_time(&moment.day().end().to_string()));
         }
     }
 

@@ -27,9 +27,7 @@ impl Mode {
 
     /// The mode with this text.
     pub fn parse(text: &str) -> Option<Mode> {
-        [Mode::Off, Mode::Local]
-            .into_iter()
-            .find(|mode| mode.text() == text)
+        [Mode::Off, Mode::Local].into_iter().find(|mode| mode.text() == text)
     }
 }
 
@@ -80,25 +78,13 @@ pub struct Decision {
 /// Decides. `DO_NOT_TRACK=0` does not opt in.
 pub fn decide(facts: &Facts<'_>) -> Decision {
     if facts.do_not_track.is_some_and(says_yes) {
-        Decision {
-            mode: Mode::Off,
-            rule: Rule::DoNotTrack,
-        }
+        Decision { mode: Mode::Off, rule: Rule::DoNotTrack }
     } else if facts.ci.is_some_and(|value| !says_no(value)) {
-        Decision {
-            mode: Mode::Off,
-            rule: Rule::Ci,
-        }
+        Decision { mode: Mode::Off, rule: Rule::Ci }
     } else if let Some(mode) = facts.configured {
-        Decision {
-            mode,
-            rule: Rule::Configured,
-        }
+        Decision { mode, rule: Rule::Configured }
     } else {
-        Decision {
-            mode: Mode::Off,
-            rule: Rule::Default,
-        }
+        Decision { mode: Mode::Off, rule: Rule::Default }
     }
 }
 
@@ -116,17 +102,8 @@ mod tests {
 
     #[test]
     fn nothing_is_recorded_unless_a_person_said_so() {
-        assert_eq!(
-            decide(&Facts::default()),
-            Decision {
-                mode: Mode::Off,
-                rule: Rule::Default
-            }
-        );
-        let configured = |mode| Facts {
-            configured: Some(mode),
-            ..Facts::default()
-        };
+        assert_eq!(decide(&Facts::default()), Decision { mode: Mode::Off, rule: Rule::Default });
+        let configured = |mode| Facts { configured: Some(mode), ..Facts::default() };
         assert_eq!(decide(&configured(Mode::Local)).mode, Mode::Local);
         assert_eq!(decide(&configured(Mode::Off)).rule, Rule::Configured);
     }
@@ -143,36 +120,17 @@ mod tests {
         }
         for other in ["0", "false", "", "no", "off", "maybe"] {
             assert_eq!(decide(&facts(other)).rule, Rule::Ci, "{other}");
-            let alone = Facts {
-                do_not_track: Some(other),
-                ..Facts::default()
-            };
-            assert_eq!(
-                decide(&alone),
-                Decision {
-                    mode: Mode::Off,
-                    rule: Rule::Default
-                }
-            );
+            let alone = Facts { do_not_track: Some(other), ..Facts::default() };
+            assert_eq!(decide(&alone), Decision { mode: Mode::Off, rule: Rule::Default });
         }
     }
 
     #[test]
     fn a_ci_environment_is_no_person() {
-        let facts = |value| Facts {
-            ci: Some(value),
-            configured: Some(Mode::Local),
-            ..Facts::default()
-        };
+        let facts =
+            |value| Facts { ci: Some(value), configured: Some(Mode::Local), ..Facts::default() };
         for set in ["true", "1", "woodpecker"] {
-            assert_eq!(
-                decide(&facts(set)),
-                Decision {
-                    mode: Mode::Off,
-                    rule: Rule::Ci
-                },
-                "{set}"
-            );
+            assert_eq!(decide(&facts(set)), Decision { mode: Mode::Off, rule: Rule::Ci }, "{set}");
         }
         for unset in ["", "0", "false", "No"] {
             assert_eq!(decide(&facts(unset)).mode, Mode::Local, "{unset}");

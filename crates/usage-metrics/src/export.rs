@@ -29,10 +29,7 @@ pub enum Format {
 pub fn export(packages: Vec<Package>, format: Format) -> Result<String, MergeError> {
     match format {
         Format::Json => Ok(json(&packages)),
-        Format::Ndjson => Ok(packages
-            .iter()
-            .map(|package| package.to_line() + "\n")
-            .collect()),
+        Format::Ndjson => Ok(packages.iter().map(|package| package.to_line() + "\n").collect()),
         Format::Csv => Ok(csv::write(&merge(packages)?)),
         Format::Prometheus => prometheus::write(&merge(packages)?),
         Format::Otlp => Ok(otlp::write(&merge(packages)?)),

@@ -35,14 +35,8 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: &'static [Code] = &[
-        Code::L001,
-        Code::L002,
-        Code::L003,
-        Code::L004,
-        Code::L005,
-        Code::L006,
-    ];
+    pub const ALL: &'static [Code] =
+        &[Code::L001, Code::L002, Code::L003, Code::L004, Code::L005, Code::L006];
 
     /// The code as text.
     pub const fn text(self) -> &'static str {
@@ -141,12 +135,7 @@ fn duplicates(package: &Package, found: &mut Vec<Found>) {
 fn coherence(index: usize, cell: Cell, found: &mut Vec<Found>) {
     let values = cell.values();
     let value = |key: &str| {
-        let at = cell
-            .kind()
-            .spec()
-            .keys
-            .iter()
-            .position(|known| *known == key)?;
+        let at = cell.kind().spec().keys.iter().position(|known| *known == key)?;
         values.get(at).copied()
     };
     match cell.kind() {
@@ -181,12 +170,7 @@ fn coherence(index: usize, cell: Cell, found: &mut Vec<Found>) {
                 return;
             };
             let use_count_bucket = bucket;
-            let load = SkillLoad {
-                post_patch_state,
-                provenance,
-                reuse_state,
-                use_count_bucket,
-            };
+            let load = SkillLoad { post_patch_state, provenance, reuse_state, use_count_bucket };
             if !skill::is_coherent(&load) {
                 let message = format!(
                     "{reuse_state} cannot go with {post_patch_state} and a use count of {bucket}: \
@@ -212,13 +196,7 @@ fn place(document: &[u8], found: Vec<Found>) -> Vec<Warning> {
                 Place::Field(key) => (format!("/{key}"), places.field(key)),
                 Place::Entry(index) => (format!("/metrics/{index}"), places.entry(index)),
             };
-            Warning {
-                code,
-                pointer,
-                line,
-                column,
-                message,
-            }
+            Warning { code, pointer, line, column, message }
         })
         .collect();
     warnings.sort_by_key(|warning| (warning.line, warning.column, warning.code));

@@ -34,10 +34,7 @@ fn normalise(raw: &str) -> Cow<'_, str> {
     let trimmed = raw.trim();
     // Almost every word is ASCII and lower case already. Whether other letters have a lower case
     // is left to the standard library.
-    if trimmed
-        .bytes()
-        .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
-    {
+    if trimmed.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         Cow::Borrowed(trimmed)
     } else {
         Cow::Owned(trimmed.to_lowercase())
@@ -51,10 +48,5 @@ fn normalise_given(raw: Option<&str>) -> Cow<'_, str> {
 
 /// The first of two words that says anything, without space around it; empty when neither does.
 fn first_given<'a>(first: Option<&'a str>, second: Option<&'a str>) -> &'a str {
-    [first, second]
-        .into_iter()
-        .flatten()
-        .map(str::trim)
-        .find(|word| !word.is_empty())
-        .unwrap_or("")
+    [first, second].into_iter().flatten().map(str::trim).find(|word| !word.is_empty()).unwrap_or("")
 }

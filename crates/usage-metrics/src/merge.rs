@@ -46,9 +46,7 @@ pub fn merge(packages: impl IntoIterator<Item = Package>) -> Result<Vec<Package>
         match unique.get(&package.package_id) {
             Some(known) if *known == package => {}
             Some(_) => {
-                return Err(MergeError::IdReused {
-                    package_id: package.package_id,
-                });
+                return Err(MergeError::IdReused { package_id: package.package_id });
             }
             None => drop(unique.insert(package.package_id.clone(), package)),
         }
@@ -77,47 +75,29 @@ fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
             let total = match counter.kind() {
                 // A client is active or it is not.
                 Kind::ClientActive => 1,
-                _ => total
-                    .checked_add(value)
-                    .ok_or_else(|| MergeError::SumTooLarge {
-                        name: counter.kind().name(),
-                        dimensions: counter.dimensions_json(),
-                    })?,
+                _ => total.checked_add(value).ok_or_else(|| MergeError::SumTooLarge {
+                    name: counter.kind().name(),
+                    dimensions: counter.dimensions_json(),
+                })?,
             };
             totals.insert(counter, total);
         }
     }
     let unchanged = packages.len() == 1 && entries == totals.len();
-    let package_id = if unchanged {
-        packages[0].package_id.clone()
-    } else {
-        merged_id(&packages)
-    };
+    let package_id = if unchanged { packages[0].package_id.clone() } else { merged_id(&packages) };
     let generated_at = packages
         .iter()
         .map(|package| &package.generated_at)
         .max_by_key(|text| parse_moment(text))
         .cloned()
         .unwrap_or_default();
-    let metrics = totals
-        .into_iter()
-        .map(|(counter, value)| Metric { counter, value })
-        .collect();
+    let metrics = totals.into_iter().map(|(counter, value)| Metric { counter, value }).collect();
     let first = packages.swap_remove(0);
-    Ok(Package {
-        generated_at,
-        metrics,
-        package_id,
-        schema_version: SchemaVersion,
-        ..first
-    })
+    Ok(Package { generated_at, metrics, package_id, schema_version: SchemaVersion, ..first })
 }
 
 /// The same packages always merge to the same id.
 fn merged_id(packages: &[Package]) -> String {
-    let ids: Vec<_> = packages
-        .iter()
-        .map(|package| package.package_id.as_str())
-        .collect();
+    let ids: Vec<_> = packages.iter().map(|package| package.package_id.as_str()).collect();
     Uuid::new_v5(&Uuid::NAMESPACE_OID, ids.join("+").as_bytes()).to_string()
 }

@@ -58,21 +58,15 @@ impl Settings {
     /// Settings with the default interval and retention.
     pub fn new(folder: Folder, resource: Resource, clock: Arc<dyn Clock>, new_id: NewId) -> Self {
         let (flush_interval, retention_days) = (FLUSH_INTERVAL, DEFAULT_RETENTION_DAYS);
-        Settings {
-            folder,
-            resource,
-            clock,
-            new_id,
-            flush_interval,
-            retention_days,
-        }
+        Settings { folder, resource, clock, new_id, flush_interval, retention_days }
     }
 }
 
 /// Whether what was counted is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushed {
-    /// Everything counted before the call is in the store.
+    /// Everything counted before the call is in the store, or recording was turned off and
+    /// nothing is to be kept.
     Stored,
     /// Not yet: the store is busy or broken, or time ran out. The counts are kept in memory.
     Waiting,
@@ -83,7 +77,7 @@ pub enum Flushed {
 pub struct Health {
     /// Increments that wait in memory because the store could not take them.
     pub waiting: u64,
-    /// Events that could not be kept.
+    /// Events that could not be kept and are not in the store's own count of them yet.
     pub lost: u64,
     /// Why the store could not be written last time; nothing if it could.
     pub trouble: Option<Trouble>,
@@ -141,11 +135,7 @@ impl Recorder {
         let thread = std::thread::Builder::new().name("usage-metrics".to_owned());
         match thread.spawn(move || worker.run()) {
             Ok(thread) => Recorder {
-                inner: Some(Arc::new(Inner {
-                    shared,
-                    requests,
-                    thread: Mutex::new(Some(thread)),
-                })),
+                inner: Some(Arc::new(Inner { shared, requests, thread: Mutex::new(Some(thread)) })),
             },
             // A machine without room for a thread has other troubles: nothing is recorded.
             Err(_) => Recorder::off(),
@@ -192,16 +182,12 @@ impl Recorder {
 
     /// Stores what was counted so far, waiting for it no longer than `wait`.
     pub fn flush(&self, wait: Duration) -> Flushed {
-        self.inner
-            .as_ref()
-            .map_or(Flushed::Stored, |inner| inner.ask(Request::Flush, wait))
+        self.inner.as_ref().map_or(Flushed::Stored, |inner| inner.ask(Request::Flush, wait))
     }
 
     /// Stores what was counted so far and ends the background thread. Later events are not kept.
     pub fn close(&self, wait: Duration) -> Flushed {
-        self.inner
-            .as_ref()
-            .map_or(Flushed::Stored, |inner| inner.close(wait))
+        self.inner.as_ref().map_or(Flushed::Stored, |inner| inner.close(wait))
     }
 
     /// How the recorder is doing.
@@ -257,11 +243,7 @@ impl Inner {
     }
 
     fn close(&self, wait: Duration) -> Flushed {
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else {
             return Flushed::Stored;
         };

@@ -52,10 +52,7 @@ fn entry(spec: &KindSpec) -> Value {
     let mut entry = object([
         ("name", json!({ "const": spec.name })),
         ("type", json!({ "const": COUNTER_TYPE })),
-        (
-            "dimensions",
-            object(spec.dimensions.iter().map(|it| (it.key, dimension(it)))),
-        ),
+        ("dimensions", object(spec.dimensions.iter().map(|it| (it.key, dimension(it))))),
         ("value", value),
     ]);
     entry["description"] = json!(spec.summary);
@@ -78,10 +75,8 @@ fn dimension(spec: &DimensionSpec) -> Value {
 
 /// An object with exactly these properties, all required.
 fn object<'a>(properties: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
-    let properties: Map<String, Value> = properties
-        .into_iter()
-        .map(|(key, schema)| (key.to_owned(), schema))
-        .collect();
+    let properties: Map<String, Value> =
+        properties.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();
     let required: Vec<&String> = properties.keys().collect();
     json!({
         "type": "object",

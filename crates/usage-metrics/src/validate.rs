@@ -74,9 +74,7 @@ fn run(document: &[u8], max_violations: usize, pace: Pace) -> Verdict {
         Err(error) => {
             let offset = error.valid_up_to();
             findings.encoding(offset, document.get(offset).copied());
-            let valid = document
-                .get(..offset)
-                .and_then(|head| std::str::from_utf8(head).ok());
+            let valid = document.get(..offset).and_then(|head| std::str::from_utf8(head).ok());
             return findings.into_verdict(valid.unwrap_or_default(), 0);
         }
     };

@@ -14,11 +14,7 @@ pub(super) fn first(written: &str, made: &str) -> Option<String> {
     // `split` rather than `lines`: a missing newline at the end is a difference, too.
     let written: Vec<&str> = written.split('\n').collect();
     let made: Vec<&str> = made.split('\n').collect();
-    let start = written
-        .iter()
-        .zip(&made)
-        .take_while(|(left, right)| left == right)
-        .count();
+    let start = written.iter().zip(&made).take_while(|(left, right)| left == right).count();
     let mut text = format!("{}: differs from the code", start + 1);
     for (sign, lines) in [('-', &written), ('+', &made)] {
         for line in lines.iter().skip(start).take(MAX_LINES_SHOWN) {
@@ -41,10 +37,7 @@ mod tests {
     #[test]
     fn the_first_differing_lines_are_shown() {
         let difference = first("a\nold\n", "a\nnew\n1\n2\n3\n4\n").unwrap();
-        assert_eq!(
-            difference,
-            "2: differs from the code\n  - old\n  - \n  + new\n  + 1\n  + 2"
-        );
+        assert_eq!(difference, "2: differs from the code\n  - old\n  - \n  + new\n  + 1\n  + 2");
     }
 
     #[test]

@@ -28,14 +28,10 @@ pub(super) fn page(output: impl Fn(&[&str]) -> Result<String, Failure>) -> Resul
         let _ = write!(text, "\n## agent{name}\n\n```text\n{help}\n```\n");
         let children = subcommands(&help);
         if !children.is_empty() && command.len() == MAX_DEPTH {
-            return Err(Failure::work(format!(
-                "`agent{name}` has commands of its own, too deep"
-            )));
+            return Err(Failure::work(format!("`agent{name}` has commands of its own, too deep")));
         }
-        let nested = children
-            .into_iter()
-            .rev()
-            .map(|child| [command.as_slice(), &[child]].concat());
+        let nested =
+            children.into_iter().rev().map(|child| [command.as_slice(), &[child]].concat());
         pending.extend(nested);
     }
     Ok(text)
@@ -57,11 +53,7 @@ fn subcommands(help: &str) -> Vec<String> {
 }
 
 fn without_trailing_spaces(text: &str) -> String {
-    text.trim_end()
-        .lines()
-        .map(str::trim_end)
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -108,23 +100,12 @@ Options:
             })
         })
         .unwrap();
-        let headings: Vec<&str> = text
-            .lines()
-            .filter(|line| line.starts_with("## "))
-            .collect();
+        let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
         assert_eq!(
             headings,
-            [
-                "## agent",
-                "## agent metrics",
-                "## agent metrics show",
-                "## agent up"
-            ]
+            ["## agent", "## agent metrics", "## agent metrics show", "## agent up"]
         );
-        assert!(
-            text.contains("\n## agent up\n\n```text\nUsage of up --help\n```\n"),
-            "{text}"
-        );
+        assert!(text.contains("\n## agent up\n\n```text\nUsage of up --help\n```\n"), "{text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
     }
 

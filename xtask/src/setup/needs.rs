@@ -111,12 +111,7 @@ pub(super) const NEEDS: &[Need] = &[
 impl Need {
     /// The command line that installs it.
     pub(super) fn install_line(&self) -> Vec<&'static str> {
-        self.manager
-            .install_words()
-            .iter()
-            .chain(self.packages)
-            .copied()
-            .collect()
+        self.manager.install_words().iter().chain(self.packages).copied().collect()
     }
 }
 
@@ -183,10 +178,7 @@ mod tests {
             line("chromedriver"),
             "apt-get install -y --no-install-recommends chromium-driver"
         );
-        assert_eq!(
-            line("cargo-nextest"),
-            "cargo install --locked cargo-nextest"
-        );
+        assert_eq!(line("cargo-nextest"), "cargo install --locked cargo-nextest");
         assert_eq!(
             line("the JSON Schema validator of Python"),
             "python3 -m pip install --quiet jsonschema rfc3339-validator"

@@ -45,10 +45,7 @@ enum Use {
 
 fn members(metadata: &Metadata) -> Vec<Member> {
     let packages = metadata.workspace_packages();
-    let names: Vec<&str> = packages
-        .iter()
-        .map(|package| package.name.as_str())
-        .collect();
+    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     packages
         .iter()
         .map(|package| Member {
@@ -70,11 +67,7 @@ fn members(metadata: &Metadata) -> Vec<Member> {
 }
 
 fn use_of(kind: DependencyKind) -> Use {
-    if kind == DependencyKind::Development {
-        Use::Tests
-    } else {
-        Use::Product
-    }
+    if kind == DependencyKind::Development { Use::Tests } else { Use::Product }
 }
 
 fn check_arrows(arrows: &[(&str, &[&str])], members: &[Member]) -> Vec<Finding> {
@@ -130,10 +123,7 @@ mod tests {
     #[test]
     fn allowed_arrows_have_no_findings() {
         let members = [
-            member(
-                "top",
-                &[("bottom", Use::Product), ("agent-test-support", Use::Tests)],
-            ),
+            member("top", &[("bottom", Use::Product), ("agent-test-support", Use::Tests)]),
             member("bottom", &[("agent-test-support", Use::Tests)]),
         ];
         assert_eq!(findings(&members), Vec::<String>::new());

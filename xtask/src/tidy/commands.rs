@@ -11,11 +11,7 @@ const REFERENCE: &str = "docs/cli.md";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(reference) = tree.text(REFERENCE) else {
-        return vec![Finding::new(
-            REFERENCE,
-            1,
-            "missing; run `cargo xtask docs`",
-        )];
+        return vec![Finding::new(REFERENCE, 1, "missing; run `cargo xtask docs`")];
     };
     let reference = Document::parse(reference);
     let known: BTreeSet<&str> = reference
@@ -44,11 +40,7 @@ fn check_document(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Finding
         .flat_map(|fence| &fence.lines)
         .filter_map(|&(number, line)| {
             let unknown = unknown_command(line, known)?;
-            Some(Finding::new(
-                path,
-                number,
-                format!("`{unknown}` is not in {REFERENCE}"),
-            ))
+            Some(Finding::new(path, number, format!("`{unknown}` is not in {REFERENCE}")))
         })
         .collect()
 }
@@ -96,10 +88,7 @@ mod tests {
         "# Commands\n## agent\n## agent metrics\n## agent metrics show\n## agent up\n";
 
     fn findings(text: &str) -> Vec<String> {
-        printed(&check(&Tree::of(&[
-            ("docs/cli.md", PAGE),
-            ("README.md", text),
-        ])))
+        printed(&check(&Tree::of(&[("docs/cli.md", PAGE), ("README.md", text)])))
     }
 
     #[test]

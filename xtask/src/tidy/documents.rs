@@ -26,10 +26,7 @@ fn check_content(tree: &Tree, path: &str, lacks: impl Fn(&str) -> Vec<String>) -
         Some(text) => lacks(text),
         None => vec!["missing".to_owned()],
     };
-    messages
-        .into_iter()
-        .map(|message| Finding::new(path, 1, message))
-        .collect()
+    messages.into_iter().map(|message| Finding::new(path, 1, message)).collect()
 }
 
 fn readme_lacks(text: &str) -> Vec<String> {
@@ -46,11 +43,7 @@ fn changelog_lacks(text: &str) -> Vec<String> {
         .headings
         .iter()
         .any(|heading| heading.level == 2 && heading.text == "[Unreleased]");
-    if unreleased {
-        Vec::new()
-    } else {
-        vec!["has no heading `## [Unreleased]`".to_owned()]
-    }
+    if unreleased { Vec::new() } else { vec!["has no heading `## [Unreleased]`".to_owned()] }
 }
 
 fn architecture_lacks(text: &str, member_folders: &[String]) -> Vec<String> {
@@ -114,11 +107,7 @@ mod tests {
         let found = printed(&check(&Tree::of(&[]), &[]));
         assert_eq!(
             found,
-            [
-                "README.md:1: missing",
-                "CHANGELOG.md:1: missing",
-                "ARCHITECTURE.md:1: missing"
-            ]
+            ["README.md:1: missing", "CHANGELOG.md:1: missing", "ARCHITECTURE.md:1: missing"]
         );
     }
 }

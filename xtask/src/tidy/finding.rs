@@ -11,11 +11,7 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, message: message.into() }
     }
 }
 

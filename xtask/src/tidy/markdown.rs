@@ -40,10 +40,7 @@ impl<'a> Document<'a> {
                 }
                 (None, Some((marker, language))) => {
                     open_marker = Some(marker);
-                    document.fences.push(Fence {
-                        language,
-                        lines: Vec::new(),
-                    });
+                    document.fences.push(Fence { language, lines: Vec::new() });
                 }
                 (None, None) => document.read_prose(number, line),
             }
@@ -60,11 +57,7 @@ impl<'a> Document<'a> {
                 let slug = slug(heading.text);
                 let count = seen.entry(slug.clone()).or_default();
                 *count += 1;
-                if *count == 1 {
-                    slug
-                } else {
-                    format!("{slug}-{}", *count - 1)
-                }
+                if *count == 1 { slug } else { format!("{slug}-{}", *count - 1) }
             })
             .collect()
     }
@@ -72,23 +65,16 @@ impl<'a> Document<'a> {
     fn read_prose(&mut self, number: usize, line: &'a str) {
         self.headings.extend(heading(line));
         let (spans, rest) = split_spans(line);
-        self.spans
-            .extend(spans.into_iter().map(|span| (number, span)));
-        let targets = inline_targets(&rest)
-            .into_iter()
-            .chain(definition_target(&rest));
-        self.links
-            .extend(targets.map(|target| (number, target.to_owned())));
+        self.spans.extend(spans.into_iter().map(|span| (number, span)));
+        let targets = inline_targets(&rest).into_iter().chain(definition_target(&rest));
+        self.links.extend(targets.map(|target| (number, target.to_owned())));
     }
 }
 
 /// The backticks or tildes that open or close a block, and the language after them.
 fn fence_marker(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
-    let sign = line
-        .chars()
-        .next()
-        .filter(|sign| matches!(sign, '`' | '~'))?;
+    let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
     let length = line.chars().take_while(|&other| other == sign).count();
     let (marker, rest) = line.split_at(length);
     let language = rest.trim().split([' ', ',']).next().unwrap_or_default();
@@ -187,16 +173,8 @@ Not `[c](code.md)`, [^1] nor [d].
 ```
 ";
         let targets: Vec<(usize, String)> = Document::parse(text).links;
-        let expected = [
-            (1, "one.md"),
-            (1, "two x.png"),
-            (1, "three.md#x"),
-            (4, "four.md"),
-        ];
-        assert_eq!(
-            targets,
-            expected.map(|(line, target)| (line, target.to_owned()))
-        );
+        let expected = [(1, "one.md"), (1, "two x.png"), (1, "three.md#x"), (4, "four.md")];
+        assert_eq!(targets, expected.map(|(line, target)| (line, target.to_owned())));
     }
 
     #[test]
@@ -209,28 +187,16 @@ Not `[c](code.md)`, [^1] nor [d].
     fn blocks_know_their_language_and_end_at_their_own_marker() {
         let text = "````sh,copy\na\n```\nb\n````\n~~~\nc\n~~~\n";
         let document = Document::parse(text);
-        let blocks: Vec<(&str, &[(usize, &str)])> = document
-            .fences
-            .iter()
-            .map(|fence| (fence.language, fence.lines.as_slice()))
-            .collect();
-        assert_eq!(
-            blocks,
-            [
-                ("sh", &[(2, "a"), (3, "```"), (4, "b")][..]),
-                ("", &[(7, "c")][..])
-            ]
-        );
+        let blocks: Vec<(&str, &[(usize, &str)])> =
+            document.fences.iter().map(|fence| (fence.language, fence.lines.as_slice())).collect();
+        assert_eq!(blocks, [("sh", &[(2, "a"), (3, "```"), (4, "b")][..]), ("", &[(7, "c")][..])]);
     }
 
     #[test]
     fn headings_are_read_outside_of_blocks_only() {
         let document = Document::parse("# One\n```sh\n# comment\n```\n## [Two](x.md)\n#three\n");
-        let headings: Vec<(usize, &str)> = document
-            .headings
-            .iter()
-            .map(|heading| (heading.level, heading.text))
-            .collect();
+        let headings: Vec<(usize, &str)> =
+            document.headings.iter().map(|heading| (heading.level, heading.text)).collect();
         assert_eq!(headings, [(1, "One"), (2, "[Two](x.md)")]);
     }
 
@@ -240,13 +206,7 @@ Not `[c](code.md)`, [^1] nor [d].
             "# `agent up`: start, now!\n## Same\n## Same\n## [Linked](x.md) a_b-c\n## Größe\n";
         assert_eq!(
             Document::parse(text).anchors(),
-            [
-                "agent-up-start-now",
-                "same",
-                "same-1",
-                "linked-a_b-c",
-                "größe"
-            ]
+            ["agent-up-start-now", "same", "same-1", "linked-a_b-c", "größe"]
         );
     }
 }

@@ -7,25 +7,17 @@ const MAX_LINES: usize = 600;
 const MAX_TEST_LINES: usize = 800;
 
 /// Names that say nothing about what is inside.
-const BANNED_STEMS: &[&str] = &[
-    "util", "utils", "helper", "helpers", "misc", "common", "manager", "core", "types",
-];
+const BANNED_STEMS: &[&str] =
+    &["util", "utils", "helper", "helpers", "misc", "common", "manager", "core", "types"];
 
 /// Attributes that keep a test from saying what it should.
 const BANNED_ATTRIBUTES: &[(&str, &str)] = &[
     ("#[ignore", "a test runs or is removed, it is not ignored"),
-    (
-        "#[should_panic",
-        "assert on the outcome instead of expecting a panic",
-    ),
+    ("#[should_panic", "assert on the outcome instead of expecting a panic"),
 ];
 
 /// Marks of unfinished work, in pieces so that this file does not carry them.
-const MARKS: &[&str] = &[
-    concat!("TO", "DO"),
-    concat!("FIX", "ME"),
-    concat!("X", "XX"),
-];
+const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.texts()
@@ -34,9 +26,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             let mut findings = check_file(path, text);
             findings.extend(text.lines().enumerate().flat_map(|(index, line)| {
                 let messages = check_line(path, line);
-                messages
-                    .into_iter()
-                    .map(move |message| Finding::new(path, index + 1, message))
+                messages.into_iter().map(move |message| Finding::new(path, index + 1, message))
             }));
             findings
         })
@@ -48,28 +38,16 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.trim_end_matches(".rs");
     if name == "mod.rs" {
-        findings.push(Finding::new(
-            path,
-            1,
-            "name the file after its module, not mod.rs",
-        ));
+        findings.push(Finding::new(path, 1, "name the file after its module, not mod.rs"));
     }
     if BANNED_STEMS.contains(&stem) {
         let message = format!("`{stem}` does not say what is inside; name the one idea");
         findings.push(Finding::new(path, 1, message));
     }
     if !opens_with_purpose(text) {
-        findings.push(Finding::new(
-            path,
-            1,
-            "the file does not start with its purpose (`//! …`)",
-        ));
+        findings.push(Finding::new(path, 1, "the file does not start with its purpose (`//! …`)"));
     }
-    let limit = if is_test_file(path) {
-        MAX_TEST_LINES
-    } else {
-        MAX_LINES
-    };
+    let limit = if is_test_file(path) { MAX_TEST_LINES } else { MAX_LINES };
     let count = text.lines().count();
     if count > limit {
         let message = format!("{count} lines, more than {limit}: look for the second idea");
@@ -127,8 +105,7 @@ fn is_test_file(path: &str) -> bool {
 }
 
 fn explains_sleep(line: &str) -> bool {
-    line.split_once("// sleep:")
-        .is_some_and(|(_, reason)| !reason.trim().is_empty())
+    line.split_once("// sleep:").is_some_and(|(_, reason)| !reason.trim().is_empty())
 }
 
 fn has_word(line: &str, word: &str) -> bool {
@@ -154,20 +131,12 @@ mod tests {
         let text =
             "#!/usr/bin/env run\n#![expect(\n    unused,\n)]\n\n//! One idea.\n\nfn a() {}\n";
         assert_eq!(findings("src/idea.rs", text), Vec::<String>::new());
-        assert_eq!(
-            findings("notes.txt", "no purpose\t \n"),
-            Vec::<String>::new()
-        );
+        assert_eq!(findings("notes.txt", "no purpose\t \n"), Vec::<String>::new());
     }
 
     #[test]
     fn a_file_without_its_purpose_is_found() {
-        for text in [
-            "",
-            "fn a() {}\n",
-            "//!\nfn a() {}\n",
-            "// Plain.\n//! Late.\n",
-        ] {
+        for text in ["", "fn a() {}\n", "//!\nfn a() {}\n", "// Plain.\n//! Late.\n"] {
             let found = findings("src/idea.rs", text);
             assert_eq!(
                 found,
@@ -197,10 +166,7 @@ mod tests {
         let found = findings("src/a.rs", "//! X.\nfn a() {} \n\tfn b() {}\n");
         assert_eq!(
             found,
-            [
-                "src/a.rs:2: trailing whitespace",
-                "src/a.rs:3: a tab; indent with spaces"
-            ]
+            ["src/a.rs:2: trailing whitespace", "src/a.rs:3: a tab; indent with spaces"]
         );
     }
 
@@ -209,10 +175,7 @@ mod tests {
         let text = "//! X.\n    #[ignore = \"slow\"]\n    #[should_panic]\n// #[ignore] in words\n";
         let found = findings("src/a.rs", text);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(
-            found[0].contains("not ignored") && found[1].contains("panic"),
-            "{found:?}"
-        );
+        assert!(found[0].contains("not ignored") && found[1].contains("panic"), "{found:?}");
     }
 
     #[test]
@@ -220,10 +183,7 @@ mod tests {
         let text = "//! X.\nstd::thread::sleep(d);\nthread::sleep(d); // sleep: the file's time must differ\nthread::sleep(d); // sleep:\n";
         let lines: Vec<String> = findings("crates/a/tests/it/a.rs", text);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(
-            lines[0].contains(".rs:2: ") && lines[1].contains(".rs:4: "),
-            "{lines:?}"
-        );
+        assert!(lines[0].contains(".rs:2: ") && lines[1].contains(".rs:4: "), "{lines:?}");
         assert!(findings("src/a.rs", text).is_empty());
     }
 
@@ -231,10 +191,7 @@ mod tests {
     fn marks_of_unfinished_work_are_found_as_whole_words() {
         for mark in MARKS {
             let found = findings("src/a.rs", &format!("//! X.\n// {mark}: later\n"));
-            assert_eq!(
-                found,
-                [format!("src/a.rs:2: `{mark}`: do it now or drop it")]
-            );
+            assert_eq!(found, [format!("src/a.rs:2: `{mark}`: do it now or drop it")]);
             assert!(findings("src/a.rs", &format!("//! X.\n// {mark}X\n")).is_empty());
         }
     }

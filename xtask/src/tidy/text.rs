@@ -15,15 +15,11 @@ const REGISTRY_HOSTS: &[&str] = &[
 ];
 
 /// Files that package managers write, and how a line with a download address starts in them.
-const LOCK_FILES: &[(&str, &str)] = &[
-    ("Cargo.lock", "source = "),
-    ("package-lock.json", "\"resolved\":"),
-];
+const LOCK_FILES: &[(&str, &str)] =
+    &[("Cargo.lock", "source = "), ("package-lock.json", "\"resolved\":")];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    tree.files()
-        .flat_map(|(path, file)| check_file(path, file))
-        .collect()
+    tree.files().flat_map(|(path, file)| check_file(path, file)).collect()
 }
 
 fn check_file(path: &str, file: &File) -> Vec<Finding> {
@@ -35,11 +31,7 @@ fn check_file(path: &str, file: &File) -> Vec<Finding> {
     match &file.content {
         Content::Binary if is_picture(path) => {}
         Content::Binary => {
-            findings.push(Finding::new(
-                path,
-                1,
-                "a binary file; only docs/*.png may be one",
-            ));
+            findings.push(Finding::new(path, 1, "a binary file; only docs/*.png may be one"));
         }
         Content::Text(text) => match lock_file_address(path) {
             Some(address) => findings.extend(check_lock_file(path, text, address)),
@@ -55,10 +47,7 @@ fn is_picture(path: &str) -> bool {
 
 fn lock_file_address(path: &str) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    LOCK_FILES
-        .iter()
-        .find(|(lock_file, _)| *lock_file == name)
-        .map(|(_, address)| *address)
+    LOCK_FILES.iter().find(|(lock_file, _)| *lock_file == name).map(|(_, address)| *address)
 }
 
 /// One finding for the whole file: there is an address for each package.
@@ -70,11 +59,7 @@ fn check_lock_file(path: &str, text: &str, address: &str) -> Option<Finding> {
         .map(|(index, _)| index + 1);
     let first = lines.next()?;
     let count = 1 + lines.count();
-    Some(Finding::new(
-        path,
-        first,
-        format!("a lock file with {count} download addresses"),
-    ))
+    Some(Finding::new(path, first, format!("a lock file with {count} download addresses")))
 }
 
 fn check_hosts(path: &str, text: &str) -> Vec<Finding> {
@@ -109,12 +94,7 @@ mod tests {
     fn every_registry_host_is_found_with_its_line() {
         for host in REGISTRY_HOSTS {
             let found = findings("ci.yaml", &format!("one\nurl: https://{host}/x\n"));
-            assert_eq!(
-                found,
-                [format!(
-                    "ci.yaml:2: `{host}` is the host of a package registry"
-                )]
-            );
+            assert_eq!(found, [format!("ci.yaml:2: `{host}` is the host of a package registry")]);
         }
     }
 
@@ -130,10 +110,7 @@ mod tests {
             findings("web/package-lock.json", npm),
             ["web/package-lock.json:2: a lock file with 1 download addresses"]
         );
-        assert_eq!(
-            findings("Cargo.lock", "[[package]]\nname = \"a\"\n"),
-            Vec::<String>::new()
-        );
+        assert_eq!(findings("Cargo.lock", "[[package]]\nname = \"a\"\n"), Vec::<String>::new());
     }
 
     #[test]
@@ -145,10 +122,7 @@ mod tests {
 
     #[test]
     fn binary_files_are_found_except_pictures_of_the_documents() {
-        assert_eq!(
-            findings("tool", "\0"),
-            ["tool:1: a binary file; only docs/*.png may be one"]
-        );
+        assert_eq!(findings("tool", "\0"), ["tool:1: a binary file; only docs/*.png may be one"]);
         assert_eq!(findings("logo.png", "\0").len(), 1);
         assert!(findings("docs/console.png", "\0").is_empty());
     }

@@ -86,8 +86,7 @@ impl Tree {
 
 /// Whether the name of a file ends with a dot and this extension.
 pub(super) fn has_extension(path: &str, extension: &str) -> bool {
-    path.rsplit_once('.')
-        .is_some_and(|(_, last)| last == extension)
+    path.rsplit_once('.').is_some_and(|(_, last)| last == extension)
 }
 
 impl File {
@@ -97,10 +96,7 @@ impl File {
         } else {
             Content::Text(String::from_utf8_lossy(bytes).into_owned())
         };
-        Self {
-            size_bytes: bytes.len(),
-            content,
-        }
+        Self { size_bytes: bytes.len(), content }
     }
 }
 
@@ -123,13 +119,7 @@ mod tests {
     #[test]
     fn files_and_their_folders_exist_and_nothing_else() {
         let tree = Tree::of(&[("crates/agent/src/main.rs", ""), ("crates/agent-x", "")]);
-        for path in [
-            "",
-            "crates",
-            "crates/agent",
-            "crates/agent/src/main.rs",
-            "crates/agent-x",
-        ] {
+        for path in ["", "crates", "crates/agent", "crates/agent/src/main.rs", "crates/agent-x"] {
             assert!(tree.has(path), "{path}");
         }
         for path in ["crate", "crates/age", "crates/agent/src/main.rs/x", "docs"] {
@@ -152,13 +142,9 @@ mod tests {
             process::capture(Command::new("git").current_dir(root.path()).args(arguments)).unwrap()
         };
         git(&["init", "--quiet"]);
-        for (path, text) in [
-            (".gitignore", "/made"),
-            ("made", ""),
-            ("new.rs", ""),
-            ("known.rs", ""),
-            ("gone", ""),
-        ] {
+        for (path, text) in
+            [(".gitignore", "/made"), ("made", ""), ("new.rs", ""), ("known.rs", ""), ("gone", "")]
+        {
             fs::write(root.path().join(path), text).unwrap();
         }
         git(&["add", "known.rs", "gone"]);

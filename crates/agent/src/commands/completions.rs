@@ -25,9 +25,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         let script = String::from_utf8_lossy(&script);
         let shell = args.shell.to_string();
-        return session
-            .output
-            .json(&serde_json::json!({ "shell": shell, "script": script }));
+        return session.output.json(&serde_json::json!({ "shell": shell, "script": script }));
     }
     session.output.bytes(&script)
 }

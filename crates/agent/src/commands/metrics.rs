@@ -130,28 +130,21 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
         let source = source.map_err(|(path, error)| cannot_read(&Source::File(path), &error))?;
         let mut failure = None;
         source
-            .read(
-                Cut::ByName,
-                DEFAULT_MAX_BYTES,
-                &mut buffer,
-                |document| match Package::read(document.bytes) {
+            .read(Cut::ByName, DEFAULT_MAX_BYTES, &mut buffer, |document| {
+                match Package::read(document.bytes) {
                     Ok(package) => packages.push(package),
                     Err(error) if failure.is_none() => {
                         failure = Some((document.first_line, error));
                     }
                     Err(_) => {}
-                },
-            )
+                }
+            })
             .map_err(|error| cannot_read(&source, &error))?;
         if let Some((line, error)) = failure {
             let name = source.name();
-            return Err(
-                Diagnostic::failed(format!("cannot use {name} (line {line})"))
-                    .because(&error)
-                    .hint(format!(
-                        "`agent metrics validate {name}` tells what is wrong"
-                    )),
-            );
+            return Err(Diagnostic::failed(format!("cannot use {name} (line {line})"))
+                .because(&error)
+                .hint(format!("`agent metrics validate {name}` tells what is wrong")));
         }
     }
     Ok(packages)
@@ -176,6 +169,6 @@ fn store_trouble(folder: &Folder, error: &store::Error) -> Diagnostic {
              --purge` removes it",
         ),
         ErrorKind::Newer => diagnostic.hint("use the newer program that wrote it"),
-        ErrorKind::Gone | ErrorKind::Other => diagnostic,
+        ErrorKind::Gone | ErrorKind::Stopped | ErrorKind::Other => diagnostic,
     }
 }

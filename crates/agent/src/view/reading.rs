@@ -119,9 +119,7 @@ impl Reading {
     pub(super) fn next(&self) -> Result<Vec<u8>, Trouble> {
         let first = self.drafts(&self.store()?)?.into_iter().next();
         first.map(|draft| draft.to_bytes()).ok_or_else(|| {
-            Trouble::absent(Diagnostic::failed(
-                "nothing was counted since the last package",
-            ))
+            Trouble::absent(Diagnostic::failed("nothing was counted since the last package"))
         })
     }
 
@@ -192,9 +190,7 @@ impl Reading {
     }
 
     fn drafts(&self, store: &Store) -> Result<Vec<Package>, Trouble> {
-        store
-            .drafts(Scope::All)
-            .map_err(|error| self.trouble(&error))
+        store.drafts(Scope::All).map_err(|error| self.trouble(&error))
     }
 
     fn made(&self, store: &Store) -> Result<Vec<StoredPackage>, Trouble> {
@@ -204,10 +200,9 @@ impl Reading {
     /// Says what is wrong with the store, and what to do about it, to who looks at the page.
     fn trouble(&self, error: &store::Error) -> Trouble {
         let (status, hint) = match error.kind() {
-            ErrorKind::Busy => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "another process holds it; try again in a moment",
-            ),
+            ErrorKind::Busy => {
+                (StatusCode::SERVICE_UNAVAILABLE, "another process holds it; try again in a moment")
+            }
             ErrorKind::Gone => (
                 StatusCode::NOT_FOUND,
                 "nothing is recorded here any more; `agent metrics on` turns recording on",
@@ -221,10 +216,9 @@ impl Reading {
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "look at it with the newer program that wrote it",
             ),
-            ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::Other => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "`agent metrics status` tells more",
-            ),
+            ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::Stopped | ErrorKind::Other => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "`agent metrics status` tells more")
+            }
         };
         let root = self.folder.root().display();
         let diagnostic = Diagnostic::failed(format!("cannot read the store in {root}"))
@@ -244,10 +238,7 @@ impl Trouble {
     }
 
     fn absent(diagnostic: Diagnostic) -> Self {
-        Trouble {
-            status: StatusCode::NOT_FOUND,
-            diagnostic,
-        }
+        Trouble { status: StatusCode::NOT_FOUND, diagnostic }
     }
 
     /// The trouble as JSON.
@@ -263,11 +254,7 @@ fn add(totals: &mut Totals, package: Package) {
         let is_active = metric.counter.kind() == Kind::ClientActive;
         let total = totals.entry((day, metric.counter)).or_default();
         // A client is active on a day or it is not, whatever packages say so.
-        *total = if is_active {
-            1
-        } else {
-            total.saturating_add(metric.value)
-        };
+        *total = if is_active { 1 } else { total.saturating_add(metric.value) };
     }
 }
 
@@ -284,11 +271,7 @@ fn by_kind(totals: &Totals) -> Vec<DayData> {
         let sum = sums.entry((*day, counter.kind().name())).or_default();
         *sum = sum.saturating_add(*value);
     }
-    let day = |((day, kind), value): ((Day, _), _)| DayData {
-        day: day.to_string(),
-        kind,
-        value,
-    };
+    let day = |((day, kind), value): ((Day, _), _)| DayData { day: day.to_string(), kind, value };
     sums.into_iter().map(day).collect()
 }
 
@@ -337,9 +320,7 @@ impl EntryData {
         EntryData {
             day: day.to_string(),
             kind: counter.kind().name(),
-            dimensions: dimensions
-                .map(|(key, value)| (key, value.to_owned()))
-                .collect(),
+            dimensions: dimensions.map(|(key, value)| (key, value.to_owned())).collect(),
             value,
         }
     }

@@ -60,12 +60,8 @@ impl Site {
     /// point at this machine, but the browser then sends that name.
     fn is_ours(&self, host: &str) -> bool {
         // Browsers leave the port out where it is the usual one.
-        let port = match host.rsplit_once(':') {
-            Some((_, port)) => port.parse().ok(),
-            None => Some(80),
-        };
-        let name = host.split_once(':').map_or(host, |(name, _)| name);
-        matches!(name, "127.0.0.1" | "localhost") && port == Some(self.port)
+        let (name, port) = host.split_once(':').unwrap_or((host, "80"));
+        matches!(name, "127.0.0.1" | "localhost") && port == self.port.to_string()
     }
 }
 
@@ -122,10 +118,7 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
         .get(header::HOST)
         .and_then(|host| host.to_str().ok())
         .is_some_and(|host| site.is_ours(host));
-    let aimed = request
-        .uri()
-        .authority()
-        .is_none_or(|authority| site.is_ours(authority.as_str()));
+    let aimed = request.uri().authority().is_none_or(|authority| site.is_ours(authority.as_str()));
     let mut response = if !(named && aimed) {
         text(StatusCode::FORBIDDEN, "not for this host\n")
     } else if matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -152,10 +145,7 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
     };
     match page.render() {
         Ok(html) => content(HTML, html.into_bytes()),
-        Err(_) => text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the page cannot be made\n",
-        ),
+        Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made\n"),
     }
 }
 
@@ -212,4 +202,38 @@ fn text(status: StatusCode, text: &'static str) -> Response {
 
 fn not_found() -> Response {
     text(StatusCode::NOT_FOUND, "not found\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use usage_metrics::clock::SystemClock;
+    use usage_metrics::store::Folder;
+
+    use super::*;
+
+    fn at_port(port: u16) -> Site {
+        let reading = Reading { folder: Folder::new("nowhere"), clock: Arc::new(SystemClock) };
+        Site { token: "token".to_owned(), port, reading }
+    }
+
+    #[test]
+    fn only_names_of_this_machine_with_our_port_are_ours() {
+        let site = at_port(8800);
+        assert!(site.is_ours("127.0.0.1:8800") && site.is_ours("localhost:8800"));
+        for host in [
+            "",
+            ":8800",
+            "127.0.0.1",
+            "localhost",
+            "127.0.0.1:88000",
+            "127.0.0.1:8801",
+            "127.0.0.1:8800:8800",
+            "127.0.0.1.example:8800",
+            "user@127.0.0.1:8800",
+            "[::1]:8800",
+        ] {
+            assert!(!site.is_ours(host), "{host}");
+        }
+        assert!(at_port(80).is_ours("127.0.0.1") && at_port(80).is_ours("localhost:80"));
+    }
 }

@@ -13,10 +13,7 @@ pub(crate) fn bench() -> Bench {
 fn version_and_help_are_data() {
     let bench = bench();
     let version = bench.run(["--version"]);
-    assert_eq!(
-        version.stdout,
-        format!("agent {}\n", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(version.stdout, format!("agent {}\n", env!("CARGO_PKG_VERSION")));
     assert_eq!((version.code, &*version.stderr), (0, ""));
     let help = bench.run(["metrics", "validate", "--help"]);
     assert_eq!((help.code, &*help.stderr), (0, ""));
@@ -44,10 +41,7 @@ fn every_command_has_a_help_page_with_examples() {
         let help = bench.run(["metrics", command, "--help"]);
         assert_eq!(help.code, 0, "{command}");
         let example = format!("  agent metrics {command}");
-        assert!(
-            help.stdout.contains("Examples:") && help.stdout.contains(&example),
-            "{command}"
-        );
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains(&example), "{command}");
     }
 }
 
@@ -66,20 +60,12 @@ fn usage_errors_exit_with_2_for_people_and_programs() {
     let bench = bench();
     let human = bench.run(["metrics", "vlidate"]);
     assert_eq!(human.code, 2);
-    assert!(
-        human
-            .stderr
-            .starts_with("error: unrecognized subcommand 'vlidate'"),
-        "{human:?}"
-    );
+    assert!(human.stderr.starts_with("error: unrecognized subcommand 'vlidate'"), "{human:?}");
     let json = bench.run(["metrics", "vlidate", "--json"]);
     assert_eq!((json.code, &*json.stdout), (2, ""));
     let error: serde_json::Value = serde_json::from_str(&json.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "usage");
-    assert_eq!(
-        error["error"]["message"],
-        "unrecognized subcommand 'vlidate'"
-    );
+    assert_eq!(error["error"]["message"], "unrecognized subcommand 'vlidate'");
     let nothing = bench.run::<&str>([]);
     assert_eq!((nothing.code, &*nothing.stdout), (2, ""));
 }
@@ -97,12 +83,8 @@ fn errors_are_one_json_object_for_programs() {
 fn a_reader_that_leaves_early_is_no_failure() {
     let bench = bench();
     let mut command = bench.command(["metrics", "schema"]);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     let mut first = [0; 1];
     let mut pipe = child.stdout.take().unwrap();
     pipe.read_exact(&mut first).unwrap();
@@ -166,15 +148,19 @@ fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
 }
 
 #[test]
+fn the_longest_profile_name_has_64_letters() {
+    let bench = bench();
+    for (length, code) in [(64, 0), (65, 2)] {
+        let name = "p".repeat(length);
+        assert_eq!(bench.run(["metrics", "status", "--profile", &name]).code, code, "{length}");
+    }
+}
+
+#[test]
 fn a_profile_has_everything_of_its_own() {
     let bench = bench();
     assert_eq!(bench.run(["metrics", "on", "--profile", "work"]).code, 0);
-    assert!(
-        bench
-            .home()
-            .join("profiles/work/metrics/metrics.sqlite3")
-            .exists()
-    );
+    assert!(bench.home().join("profiles/work/metrics/metrics.sqlite3").exists());
     assert!(!bench.home().join("metrics").exists());
     assert!(!bench.home().join("config.yaml").exists());
 }

@@ -1,10 +1,18 @@
 //! Recording is a person's choice, and everything about it is told.
 
 use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
 
 use agent_test_support::command::{Bench, Run};
 use agent_test_support::disk::SmallDisk;
 use serde_json::Value;
+use usage_metrics::catalogue::{Architecture, InstallMethod, OsFamily};
+use usage_metrics::clock::{Clock, SystemClock};
+use usage_metrics::package::Resource;
+use usage_metrics::recorder::{Flushed, Recorder, Settings};
+use usage_metrics::store::{Batch, Folder, Store};
+use uuid::Uuid;
 
 use crate::command_line::bench;
 use crate::packages::fill;
@@ -82,6 +90,7 @@ fn on_status_off_and_purge_do_what_they_say() {
       packages      0 in [home]/metrics/outbox
       kept for      30 days
       size          [size] kB
+    New counts are for version 0.1.0 on linux x86_64, installed by git.
     ----- stderr -----
     ");
     insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "off"])), @r"
@@ -106,25 +115,10 @@ fn the_environment_turns_it_off_and_status_says_which_rule_decided() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     for (name, value, mode, rule) in [
-        (
-            "DO_NOT_TRACK",
-            "1",
-            "off",
-            "the environment variable DO_NOT_TRACK is set",
-        ),
-        (
-            "DO_NOT_TRACK",
-            "TRUE",
-            "off",
-            "the environment variable DO_NOT_TRACK is set",
-        ),
+        ("DO_NOT_TRACK", "1", "off", "the environment variable DO_NOT_TRACK is set"),
+        ("DO_NOT_TRACK", "TRUE", "off", "the environment variable DO_NOT_TRACK is set"),
         ("DO_NOT_TRACK", "0", "local", "the configuration says so"),
-        (
-            "CI",
-            "true",
-            "off",
-            "the environment variable CI says that no person is here",
-        ),
+        ("CI", "true", "off", "the environment variable CI says that no person is here"),
         ("CI", "", "local", "the configuration says so"),
     ] {
         let mut command = bench.command(["metrics", "status", "--json"]);
@@ -146,10 +140,7 @@ fn the_configuration_keeps_its_comments_and_its_mistakes_are_told_with_their_lin
     let text = "# my settings\nmodel: gpt\nmetrics: # counters\n  retention_days: 7 # a week\n  mode: off\n";
     fs::write(&path, text).unwrap();
     assert_eq!(bench.run(["metrics", "on"]).code, 0);
-    assert_eq!(
-        fs::read_to_string(&path).unwrap(),
-        text.replace("mode: off", "mode: local")
-    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), text.replace("mode: off", "mode: local"));
     assert_eq!(status(&bench)["retention_days"], 7);
 
     for (text, transcript) in [
@@ -161,10 +152,7 @@ fn the_configuration_keeps_its_comments_and_its_mistakes_are_told_with_their_lin
             "\nmetrics:\n  retention_days: 0\n",
             "[home]/config.yaml:3: `0` is no value for `metrics.retention_days`\n  hint: write a number of days from 1 to 365",
         ),
-        (
-            "metrics:\n  mood: off\n",
-            "cannot understand [home]/config.yaml:2:3",
-        ),
+        ("metrics:\n  mood: off\n", "cannot understand [home]/config.yaml:2:3"),
         ("metrics: [\n", "cannot understand [home]/config.yaml:"),
     ] {
         fs::write(&path, text).unwrap();
@@ -194,20 +182,12 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
     fs::write(bench.home().join("metrics/metrics.sqlite3"), "no database").unwrap();
     let run = bench.run(["metrics", "status"]);
     assert_eq!(run.code, 0);
-    assert!(
-        run.stdout.contains("cannot be read: the store is damaged"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("cannot be read: the store is damaged"), "{}", run.stdout);
     assert_eq!(status(&bench)["trouble"]["kind"], "damaged");
     // Turning it on again starts anew and says what became of the old one.
     assert_eq!(bench.run(["metrics", "on"]).code, 0);
     let run = bench.run(["metrics", "status"]);
-    assert!(
-        run.stdout.contains("A damaged store was set aside: "),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("A damaged store was set aside: "), "{}", run.stdout);
 
     let disk = SmallDisk::mount(512 * 1024);
     let on_disk = |arguments: &[&str]| {
@@ -217,23 +197,90 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
     assert_eq!(on_disk(&["metrics", "on"]).code, 0);
     let ballast = disk.fill();
     let run = on_disk(&["metrics", "status"]);
-    assert!(
-        run.stdout
-            .contains("The store cannot be written: the disk is full"),
-        "{run:?}"
-    );
+    assert!(run.stdout.contains("The store cannot be written: the disk is full"), "{run:?}");
     fs::remove_file(ballast).unwrap();
     disk.make_read_only();
     let run = on_disk(&["metrics", "status"]);
-    assert!(
-        run.stdout
-            .contains("Read-only file system"),
-        "{run:?}"
-    );
+    assert!(run.stdout.contains("Read-only file system"), "{run:?}");
     let run = on_disk(&["metrics", "package"]);
     assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("hint: make the folder writable"), "{run:?}");
+}
+
+#[test]
+fn off_ends_what_is_counting_already_and_on_begins_again() {
+    let bench = bench();
+    bench.run(["metrics", "on"]);
+    let folder = Folder::new(bench.home().join("metrics"));
+    let start = || {
+        let resource = Resource {
+            agent_version: "1".to_owned(),
+            architecture: Architecture::X86_64,
+            install_method: InstallMethod::Git,
+            os_family: OsFamily::Linux,
+        };
+        Recorder::start(Settings::new(
+            folder.clone(),
+            resource,
+            Arc::new(SystemClock),
+            Uuid::new_v4,
+        ))
+    };
+    let wait = Duration::from_secs(30);
+    let running = start();
+    running.count_route("before", "lab");
+    assert_eq!(running.flush(wait), Flushed::Stored);
+    assert_eq!(bench.run(["metrics", "off"]).code, 0);
+    running.count_route("during", "lab");
+    running.flush(wait);
+    running.close(wait);
+    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    let again = start();
+    again.count_route("after", "lab");
+    assert_eq!(again.close(wait), Flushed::Stored);
+    let shown = bench.run(["metrics", "show"]).stdout;
     assert!(
-        run.stderr.contains("hint: make the folder writable"),
-        "{run:?}"
+        shown.contains("before") && shown.contains("after") && !shown.contains("during"),
+        "{shown}"
     );
+}
+
+#[test]
+fn what_could_not_be_counted_is_told() {
+    let bench = bench();
+    bench.run(["metrics", "on"]);
+    let folder = Folder::new(bench.home().join("metrics"));
+    let mut store = Store::existing(&folder, Uuid::new_v4).unwrap().unwrap();
+    let resource = Resource {
+        agent_version: "1".to_owned(),
+        architecture: Architecture::X86_64,
+        install_method: InstallMethod::Git,
+        os_family: OsFamily::Linux,
+    };
+    let at = SystemClock.now();
+    store.add(&[Batch { at, resource, counts: Vec::new(), active: false, lost: 7 }]).unwrap();
+    drop(store);
+    assert_eq!(status(&bench)["holds"]["lost"], 7);
+    let told = bench.run(["metrics", "status"]).stdout;
+    assert!(told.contains("7 events could not be counted"), "{told}");
+}
+
+#[test]
+fn a_configuration_that_is_too_large_is_refused() {
+    let bench = bench();
+    fs::create_dir_all(bench.home()).unwrap();
+    fs::write(bench.home().join("config.yaml"), "#".repeat(4 * 1024 * 1024 + 1)).unwrap();
+    let run = bench.run(["metrics", "status"]);
+    assert_eq!(run.code, 3);
+    assert!(run.stderr.contains("is larger than 4194304 bytes"), "{}", run.stderr);
+}
+
+#[test]
+fn how_the_program_was_installed_can_be_declared() {
+    let bench = bench();
+    assert_eq!(status(&bench)["resource"]["install_method"], "git", "it lies in a build folder");
+    let mut command = bench.command(["metrics", "status", "--json"]);
+    let run = Run::of(command.env("AGENT_INSTALL_METHOD", "homebrew"), b"");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(told["resource"]["install_method"], "homebrew");
 }

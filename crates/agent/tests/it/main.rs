@@ -1,4 +1,5 @@
 //! End-to-end tests: the real program in a home of its own, one module per behaviour.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 // What every command shares: help, errors, exit codes, colour, pipes.
 mod command_line;
@@ -8,3 +9,5 @@ mod consent;
 mod packages;
 // Packages of anybody, judged.
 mod verdicts;
+// The page of `agent metrics view`, in a real browser.
+mod view;

@@ -23,10 +23,7 @@ pub(crate) fn fill(bench: &Bench) {
         attribution: Attribution::ToolCall,
         outcome: ApprovalOutcome::Denied,
     }));
-    let route = Counter::Route {
-        model: "gpt-5".to_owned(),
-        provider: "lab".to_owned(),
-    };
+    let route = Counter::Route { model: "gpt-5".to_owned(), provider: "lab".to_owned() };
     let batch = |days: i64, counts| Batch {
         at: Timestamp::from_ms(noon.as_ms() + days * 86_400_000),
         resource: Resource {
@@ -55,10 +52,7 @@ fn show_prints_byte_for_byte_what_package_writes() {
     let bench = filled();
     let shown = bench.run(["metrics", "show"]);
     assert_eq!(shown.code, 0);
-    assert_eq!(
-        shown.stderr,
-        "this is the first of 2 packages; `--all` prints each of them\n"
-    );
+    assert_eq!(shown.stderr, "this is the first of 2 packages; `--all` prints each of them\n");
     let all = bench.run(["metrics", "show", "--all"]);
     assert!(all.stdout.starts_with(&shown.stdout));
 
@@ -70,28 +64,15 @@ fn show_prints_byte_for_byte_what_package_writes() {
         .iter()
         .map(|it| it["file"].as_str().unwrap())
         .collect();
-    let written: Vec<_> = files
-        .iter()
-        .map(|file| fs::read_to_string(file).unwrap())
-        .collect();
+    let written: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     assert_eq!(written[0], shown.stdout);
     assert_eq!(written.concat(), all.stdout);
-    assert_eq!(
-        fs::read_dir(bench.home().join("metrics/outbox"))
-            .unwrap()
-            .count(),
-        2
-    );
+    assert_eq!(fs::read_dir(bench.home().join("metrics/outbox")).unwrap().count(), 2);
 
     let again = bench.run(["metrics", "package"]);
     assert_eq!((again.code, &*again.stdout), (0, ""));
     assert_eq!(again.stderr, "nothing was counted since the last package\n");
-    assert_eq!(
-        bench
-            .run(["metrics", "validate", "agent-home/metrics/outbox"])
-            .code,
-        0
-    );
+    assert_eq!(bench.run(["metrics", "validate", "agent-home/metrics/outbox"]).code, 0);
 }
 
 #[test]
@@ -102,11 +83,7 @@ fn a_lost_outbox_file_is_written_again() {
     let before = fs::read(path).unwrap();
     fs::remove_file(path).unwrap();
     let again = bench.run(["metrics", "package"]);
-    assert!(
-        again.stderr.contains("1 missing files were written again"),
-        "{}",
-        again.stderr
-    );
+    assert!(again.stderr.contains("1 missing files were written again"), "{}", again.stderr);
     assert_eq!(fs::read(path).unwrap(), before);
 }
 
@@ -121,12 +98,8 @@ fn merge_adds_up_files_folders_and_standard_input() {
     assert_eq!(merged.code, 0);
     assert_eq!(merged.stderr, "4 packages merged into 2\n");
     let day: Value = serde_json::from_str(merged.stdout.lines().next().unwrap()).unwrap();
-    let values: Vec<_> = day["metrics"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["value"].as_u64().unwrap())
-        .collect();
+    let values: Vec<_> =
+        day["metrics"].as_array().unwrap().iter().map(|it| it["value"].as_u64().unwrap()).collect();
     assert_eq!(values, [1, 6, 4], "active once, the rest doubled");
 
     // The same package from a file and from standard input counts once.
@@ -134,24 +107,12 @@ fn merge_adds_up_files_folders_and_standard_input() {
     let once = bench.run_with_input(["metrics", "merge", "-", "one.json"], first.as_bytes());
     assert_eq!((once.code, &once.stdout), (0, &first));
 
-    fs::write(
-        bench.work().join("bad.json"),
-        first.replace("counter", "gauge"),
-    )
-    .unwrap();
+    fs::write(bench.work().join("bad.json"), first.replace("counter", "gauge")).unwrap();
     let refused = bench.run(["metrics", "merge", "one.json", "bad.json"]);
     assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("error: cannot use bad.json (line 1)"), "{}", refused.stderr);
     assert!(
-        refused
-            .stderr
-            .contains("error: cannot use bad.json (line 1)"),
-        "{}",
-        refused.stderr
-    );
-    assert!(
-        refused
-            .stderr
-            .contains("`agent metrics validate bad.json` tells"),
+        refused.stderr.contains("`agent metrics validate bad.json` tells"),
         "{}",
         refused.stderr
     );
@@ -176,13 +137,7 @@ fn export_writes_what_is_packaged_and_what_is_not_in_every_format() {
         assert_eq!((run.code, &*run.stderr), (0, ""), "{format}");
         assert!(run.stdout.contains(needle), "{format}\n{}", run.stdout);
     }
-    let files = bench.run([
-        "metrics",
-        "export",
-        "-f",
-        "prometheus",
-        "agent-home/metrics/outbox",
-    ]);
+    let files = bench.run(["metrics", "export", "-f", "prometheus", "agent-home/metrics/outbox"]);
     assert!(files.stdout.contains("} 9\n"), "{}", files.stdout);
 }
 
@@ -190,16 +145,11 @@ fn export_writes_what_is_packaged_and_what_is_not_in_every_format() {
 fn catalogue_and_schema_are_printed_for_people_and_programs() {
     let bench = bench();
     let text = bench.run(["metrics", "catalogue"]).stdout;
-    assert!(
-        text.contains("agent.tool_call.count One call of a tool."),
-        "{text}"
-    );
+    assert!(text.contains("agent.tool_call.count One call of a tool."), "{text}");
     let json: Value =
         serde_json::from_str(&bench.run(["metrics", "catalogue", "--json"]).stdout).unwrap();
     assert_eq!(json["kinds"].as_array().unwrap().len(), 9);
-    let markdown = bench
-        .run(["metrics", "catalogue", "--format", "markdown"])
-        .stdout;
+    let markdown = bench.run(["metrics", "catalogue", "--format", "markdown"]).stdout;
     assert_eq!(markdown, usage_metrics::catalogue::markdown());
     let schema: Value = serde_json::from_str(&bench.run(["metrics", "schema"]).stdout).unwrap();
     assert_eq!(schema, usage_metrics::schema::json_schema());

@@ -13,8 +13,7 @@ use crate::command_line::bench;
 const GOOD: &str = r#"{"generated_at":"2026-07-28T12:00:00Z","install_id":"6ba7b811-9dad-41d1-80b4-00c04fd430c8","metrics":[{"dimensions":{"attribution":"tool_call","outcome":"approved"},"name":"agent.tool_approval.count","type":"counter","value":3}],"package_id":"6ba7b810-9dad-41d1-80b4-00c04fd430c8","period_end":"2026-07-29T00:00:00Z","period_start":"2026-07-28T00:00:00Z","resource":{"agent_version":"1","architecture":"x86_64","install_method":"git","os_family":"linux"},"schema_version":"agent.shared_metrics.v2"}"#;
 
 fn bad() -> String {
-    GOOD.replace("\"approved\"", "\"aproved\"")
-        .replace("\"value\":3", "\"value\":0")
+    GOOD.replace("\"approved\"", "\"aproved\"").replace("\"value\":3", "\"value\":0")
 }
 
 /// Legal, but its period is two days.
@@ -60,10 +59,7 @@ fn a_folder_with_everything_in_it_is_judged_in_order() {
 #[test]
 fn programs_get_a_line_for_each_document_and_a_summary() {
     let bench = bench();
-    files(
-        &bench,
-        &[("a.json", GOOD.as_bytes()), ("b.json", bad().as_bytes())],
-    );
+    files(&bench, &[("a.json", GOOD.as_bytes()), ("b.json", bad().as_bytes())]);
     let run = bench.run(["metrics", "validate", "--json", "a.json", "b.json"]);
     assert_eq!((run.code, &*run.stderr), (1, ""));
     insta::assert_snapshot!(run.stdout);
@@ -80,38 +76,17 @@ fn standard_input_is_one_document_or_many() {
     let two = format!("{GOOD}\n{GOOD}\n");
     let as_one = bench.run_with_input(["metrics", "validate", "-"], two.as_bytes());
     assert_eq!(as_one.code, 1);
-    assert!(
-        as_one.stdout.contains("after the end of the document"),
-        "{}",
-        as_one.stdout
-    );
-    let as_lines = bench.run_with_input(
-        ["metrics", "validate", "--ndjson", "-"],
-        &gzip(two.as_bytes()),
-    );
-    assert_eq!(
-        (as_lines.code, &*as_lines.stderr),
-        (0, "2 documents: 2 valid\n")
-    );
+    assert!(as_one.stdout.contains("after the end of the document"), "{}", as_one.stdout);
+    let as_lines =
+        bench.run_with_input(["metrics", "validate", "--ndjson", "-"], &gzip(two.as_bytes()));
+    assert_eq!((as_lines.code, &*as_lines.stderr), (0, "2 documents: 2 valid\n"));
 }
 
 #[test]
 fn what_cannot_be_read_is_told_and_the_rest_is_judged() {
     let bench = bench();
-    files(
-        &bench,
-        &[
-            ("a.json", GOOD.as_bytes()),
-            ("cut.json.gz", &gzip(GOOD.as_bytes())[..60]),
-        ],
-    );
-    let run = bench.run([
-        "metrics",
-        "validate",
-        "missing.json",
-        "cut.json.gz",
-        "a.json",
-    ]);
+    files(&bench, &[("a.json", GOOD.as_bytes()), ("cut.json.gz", &gzip(GOOD.as_bytes())[..60])]);
+    let run = bench.run(["metrics", "validate", "missing.json", "cut.json.gz", "a.json"]);
     insta::assert_snapshot!(run.transcript(), @r"
     exit code: 1
     ----- stdout -----
@@ -127,30 +102,22 @@ fn sizes_are_limited_unpacked_too() {
     let bench = bench();
     let bomb = gzip(&vec![b' '; 50_000_000]);
     assert!(bomb.len() < 1_000_000);
-    files(
-        &bench,
-        &[
-            ("bomb.json.gz", &bomb),
-            ("plain.json", &vec![b' '; 2_000_000]),
-        ],
-    );
-    let run = bench.run([
-        "metrics",
-        "validate",
-        "--max-bytes",
-        "1000000",
-        "bomb.json.gz",
-        "plain.json",
-    ]);
+    files(&bench, &[("bomb.json.gz", &bomb), ("plain.json", &vec![b' '; 2_000_000])]);
+    let run =
+        bench.run(["metrics", "validate", "--max-bytes", "1000000", "bomb.json.gz", "plain.json"]);
     assert_eq!(run.code, 1);
     assert_eq!(
-        run.stdout
-            .matches("unreadable: larger than 1000000 bytes")
-            .count(),
+        run.stdout.matches("unreadable: larger than 1000000 bytes").count(),
         2,
         "{}",
         run.stdout
     );
+    // Of many lines each has the limit to itself.
+    let lines = format!("{GOOD}\n").repeat(50);
+    let limit = (GOOD.len() + 1).to_string();
+    let arguments = ["metrics", "validate", "--ndjson", "--max-bytes", &limit];
+    let run = bench.run_with_input(arguments, lines.as_bytes());
+    assert_eq!((run.code, &*run.stderr), (0, "50 documents: 50 valid\n"));
 }
 
 #[test]
@@ -160,12 +127,7 @@ fn faults_beyond_the_limit_are_counted() {
         ["metrics", "validate", "--max-errors", "2"],
         br#"{"metrics":[1,2,3,4,5]}"#,
     );
-    assert!(
-        run.stdout
-            .contains("-: 10 more errors; --max-errors shows more"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("-: 10 more errors; --max-errors shows more"), "{}", run.stdout);
     assert_eq!(run.stderr, "1 document: 0 valid, 1 invalid (12 errors)\n");
 }
 
@@ -181,18 +143,8 @@ fn lint_warns_and_fails_only_when_asked_to() {
     1 document: 1 valid, 1 warning
     ");
     assert_eq!(bench.run(["metrics", "validate", "odd.json"]).code, 0);
-    assert_eq!(
-        bench
-            .run(["metrics", "lint", "--deny-warnings", "odd.json"])
-            .code,
-        1
-    );
-    assert_eq!(
-        bench
-            .run_with_input(["metrics", "lint"], bad().as_bytes())
-            .code,
-        1
-    );
+    assert_eq!(bench.run(["metrics", "lint", "--deny-warnings", "odd.json"]).code, 1);
+    assert_eq!(bench.run_with_input(["metrics", "lint"], bad().as_bytes()).code, 1);
     let json = bench.run(["metrics", "lint", "--json", "odd.json"]).stdout;
     let report: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(report["warnings"][0]["code"], "L003");
@@ -203,19 +155,12 @@ fn thousands_of_files_are_judged_in_order() {
     let bench = bench();
     fs::create_dir(bench.work().join("many")).unwrap();
     for at in 0..2_000 {
-        let text = if at % 100 == 7 {
-            bad()
-        } else {
-            GOOD.to_owned()
-        };
+        let text = if at % 100 == 7 { bad() } else { GOOD.to_owned() };
         fs::write(bench.work().join(format!("many/{at:04}.json")), text).unwrap();
     }
     let run = bench.run(["metrics", "validate", "many"]);
     assert_eq!(run.code, 1);
-    assert_eq!(
-        run.stderr,
-        "2000 documents: 1980 valid, 20 invalid (40 errors)\n"
-    );
+    assert_eq!(run.stderr, "2000 documents: 1980 valid, 20 invalid (40 errors)\n");
     let named: Vec<_> = run.stdout.lines().map(|line| &line[..14]).collect();
     assert_eq!(named.len(), 40);
     assert!(named.is_sorted());

@@ -1,7 +1,6 @@
-//! The driver's process, and the little of HTTP and `WebDriver` that is needed to talk to it.
+//! The driver's process, and the few `WebDriver` commands that tests need.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,7 +10,10 @@ use serde_json::{Value, json};
 use super::processes;
 
 /// How long one command may take.
-const ANSWER_WAIT: Duration = Duration::from_secs(60);
+const ANSWER_WAIT: Duration = Duration::from_mins(1);
+
+/// Largest answer: a screenshot of a long page.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How long the browser may take to end on its own.
 const END_WAIT: Duration = Duration::from_secs(5);
@@ -50,11 +52,7 @@ impl Refusal {
 
 impl Driver {
     /// Starts a driver and, through it, a browser with these arguments.
-    #[expect(
-        clippy::expect_used,
-        clippy::panic,
-        reason = "a test without a browser cannot go on"
-    )]
+    #[expect(clippy::expect_used, clippy::panic, reason = "a test without a browser cannot go on")]
     pub(super) fn start(home: &Path, arguments: &[String]) -> Driver {
         let process = Command::new("chromedriver")
             .arg("--port=0")
@@ -68,11 +66,7 @@ impl Driver {
             .spawn()
             .expect("chromedriver is installed");
         // From here on the driver is ended whatever happens.
-        let mut driver = Driver {
-            process,
-            port: 0,
-            session: String::new(),
-        };
+        let mut driver = Driver { process, port: 0, session: String::new() };
         let output = driver.process.stdout.take().expect("its output is piped");
         driver.port = announced_port(output).expect("chromedriver says where it listens");
         let options = json!({ "binary": browser_program(), "args": arguments });
@@ -81,10 +75,8 @@ impl Driver {
         let begun = driver
             .send("POST", "/session", &body)
             .unwrap_or_else(|refusal| panic!("the browser does not start: {refusal:?}"));
-        driver.session = begun["sessionId"]
-            .as_str()
-            .expect("a session has an id")
-            .to_owned();
+        let session = begun["sessionId"].as_str().expect("a session has an id");
+        session.clone_into(&mut driver.session);
         driver
     }
 
@@ -108,10 +100,7 @@ impl Driver {
     }
 
     fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, Refusal> {
-        let refused = |error: &str, message: String| Refusal {
-            error: error.to_owned(),
-            message,
-        };
+        let refused = |error: &str, message: String| Refusal { error: error.to_owned(), message };
         let answer = exchange(self.port, method, path, body)
             .map_err(|error| refused("no answer", error.to_string()))?;
         let value = answer["value"].clone();
@@ -137,14 +126,10 @@ impl Drop for Driver {
 
 /// The port that the driver announces on its output.
 fn announced_port(output: impl Read) -> Option<u16> {
-    BufReader::new(output)
-        .lines()
-        .map_while(Result::ok)
-        .filter_map(|line| {
-            let number = line.rsplit_once("on port ")?.1.trim_end_matches('.');
-            number.parse().ok().filter(|port| *port != 0)
-        })
-        .next()
+    BufReader::new(output).lines().map_while(Result::ok).find_map(|line| {
+        let number = line.rsplit_once("on port ")?.1.trim_end_matches('.');
+        number.parse().ok().filter(|port| *port != 0)
+    })
 }
 
 fn browser_program() -> Option<PathBuf> {
@@ -154,56 +139,19 @@ fn browser_program() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// One request and its answer.
-fn exchange(port: u16, method: &str, path: &str, body: &Value) -> io::Result<Value> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    stream.set_read_timeout(Some(ANSWER_WAIT))?;
-    let body = if body.is_null() {
-        String::new()
-    } else {
-        body.to_string()
-    };
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    let mut line = String::new();
-    while reader.read_line(&mut line)? > 2 {
-        let header = line.to_ascii_lowercase();
-        if let Some(value) = header.strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap_or(0);
-        }
-        line.clear();
-    }
-    let mut answer = vec![0; length];
-    reader.read_exact(&mut answer)?;
-    Ok(serde_json::from_slice(&answer)?)
-}
-
-/// The bytes that a base64 text stands for; what is no base64 is passed over.
-pub(super) fn decode_base64(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0);
-    for character in text.bytes() {
-        let digit = match character {
-            b'A'..=b'Z' => character - b'A',
-            b'a'..=b'z' => character - b'a' + 26,
-            b'0'..=b'9' => character - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => continue,
-        };
-        bits = bits << 6 | u32::from(digit);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            let [.., low] = (bits >> held).to_be_bytes();
-            bytes.push(low);
-        }
-    }
-    bytes
+/// One request and its answer; a refusal is an answer too.
+fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value, ureq::Error> {
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(ANSWER_WAIT))
+        .http_status_as_error(false)
+        .proxy(None)
+        .build();
+    let agent = ureq::Agent::new_with_config(config);
+    let address = format!("http://127.0.0.1:{port}{path}");
+    let mut answer = match method {
+        "GET" => agent.get(address).call(),
+        "DELETE" => agent.delete(address).call(),
+        _ => agent.post(address).send_json(body),
+    }?;
+    answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_json()
 }

@@ -31,10 +31,7 @@ pub(super) fn tree(root: u32) -> Vec<u32> {
 /// Those that still run.
 pub(super) fn running_among(ids: &[u32]) -> Vec<u32> {
     let running = all().into_iter().filter(|process| !process.ended);
-    running
-        .map(|process| process.id)
-        .filter(|id| ids.contains(id))
-        .collect()
+    running.map(|process| process.id).filter(|id| ids.contains(id)).collect()
 }
 
 /// Waits until none of them runs; those that do not end in time are killed.
@@ -47,9 +44,7 @@ pub(super) fn outlive(ids: &[u32], patience: Duration) {
     }
     for id in left {
         // It may have ended this very moment.
-        let _ = Command::new("kill")
-            .args(["-KILL", &id.to_string()])
-            .status();
+        let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
     }
 }
 

@@ -107,9 +107,6 @@ impl Cell {
             let at = texts.iter().position(|text| *text == value)?;
             index = index * radix(texts) + u32::try_from(at).ok()?;
         }
-        values
-            .next()
-            .is_none()
-            .then(|| Cell(OFFSETS[kind as usize] + index))
+        values.next().is_none().then(|| Cell(OFFSETS[kind as usize] + index))
     }
 }

@@ -31,13 +31,7 @@ fn write_page(page: &mut String) -> std::fmt::Result {
         "| agent_version | Version of the client. | text of 1 to {MAX_VERSION_CHARS} characters |"
     )?;
     for field in RESOURCE {
-        writeln!(
-            page,
-            "| {} | {} | {} |",
-            field.key,
-            field.summary,
-            domain(field.domain)
-        )?;
+        writeln!(page, "| {} | {} | {} |", field.key, field.summary, domain(field.domain))?;
     }
     for spec in &KINDS {
         writeln!(page)?;
@@ -57,11 +51,7 @@ fn write_page(page: &mut String) -> std::fmt::Result {
         writeln!(page, "|---|---|---|")?;
         for dimension in spec.dimensions {
             let values = domain(dimension.domain);
-            writeln!(
-                page,
-                "| {} | {} | {values} |",
-                dimension.key, dimension.summary
-            )?;
+            writeln!(page, "| {} | {} | {values} |", dimension.key, dimension.summary)?;
         }
     }
     Ok(())
@@ -69,11 +59,9 @@ fn write_page(page: &mut String) -> std::fmt::Result {
 
 fn domain(domain: Domain) -> String {
     match domain {
-        Domain::Listed(values) => values
-            .iter()
-            .map(|value| format!("`{value}`"))
-            .collect::<Vec<_>>()
-            .join(", "),
+        Domain::Listed(values) => {
+            values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
+        }
         Domain::Identifier { max_chars } => format!(
             "1 to {max_chars} characters: a lower-case letter or digit, then lower-case letters, \
              digits and `. _ : / @ + -`"

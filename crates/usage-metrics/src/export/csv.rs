@@ -17,10 +17,8 @@ const BEFORE: [&str; 7] = [
 
 /// Writes the table.
 pub(super) fn write(packages: &[Package]) -> String {
-    let dimensions: BTreeSet<&str> = KINDS
-        .iter()
-        .flat_map(|spec| spec.keys.iter().copied())
-        .collect();
+    let dimensions: BTreeSet<&str> =
+        KINDS.iter().flat_map(|spec| spec.keys.iter().copied()).collect();
     let mut table = csv::Writer::from_writer(Vec::new());
     let header = BEFORE.iter().chain(&dimensions).chain(&["value"]);
     // Writing to memory cannot fail, and every record has the same length.
@@ -40,10 +38,7 @@ pub(super) fn write(packages: &[Package]) -> String {
                 metric.counter.kind().name(),
             ];
             let cells = dimensions.iter().map(|key| {
-                found
-                    .iter()
-                    .find(|(known, _)| known == key)
-                    .map_or("", |(_, value)| *value)
+                found.iter().find(|(known, _)| known == key).map_or("", |(_, value)| *value)
             });
             let _ = table.write_record(before.into_iter().chain(cells).chain([&*value]));
         }

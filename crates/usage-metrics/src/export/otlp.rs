@@ -17,19 +17,14 @@ pub(super) fn write(packages: &[Package]) -> String {
     for package in packages {
         let kinds = by_resource.entry(&package.resource).or_default();
         for metric in &package.metrics {
-            kinds
-                .entry(metric.counter.kind())
-                .or_default()
-                .push(data_point(package, metric));
+            kinds.entry(metric.counter.kind()).or_default().push(data_point(package, metric));
         }
     }
     let resource_metrics: Vec<Value> = by_resource
         .into_iter()
         .map(|(resource, kinds)| {
-            let metrics: Vec<Value> = kinds
-                .into_iter()
-                .map(|(kind, points)| sum(kind, &points))
-                .collect();
+            let metrics: Vec<Value> =
+                kinds.into_iter().map(|(kind, points)| sum(kind, &points)).collect();
             json!({
                 "resource": { "attributes": resource_attributes(resource) },
                 "scopeMetrics": [{ "scope": { "name": SCHEMA_VERSION }, "metrics": metrics }],
@@ -50,12 +45,8 @@ fn sum(kind: Kind, points: &[Value]) -> Value {
 }
 
 fn data_point(package: &Package, metric: &Metric) -> Value {
-    let attributes: Vec<Value> = metric
-        .counter
-        .dimensions()
-        .into_iter()
-        .map(|(key, value)| attribute(key, value))
-        .collect();
+    let attributes: Vec<Value> =
+        metric.counter.dimensions().into_iter().map(|(key, value)| attribute(key, value)).collect();
     // 64-bit integers are strings in OTLP/JSON.
     json!({
         "attributes": attributes,
@@ -85,7 +76,5 @@ fn nanos(text: &str) -> String {
         return "0".to_owned();
     };
     let nanos: i128 = format!("{fraction:0<9.9}").parse().unwrap_or(0);
-    (i128::from(seconds) * 1_000_000_000 + nanos)
-        .max(0)
-        .to_string()
+    (i128::from(seconds) * 1_000_000_000 + nanos).max(0).to_string()
 }

@@ -13,15 +13,11 @@ pub(super) fn write(packages: &[Package]) -> Result<String, MergeError> {
     for package in packages {
         for metric in &package.metrics {
             let family = totals.entry(metric.counter.kind()).or_default();
-            let total = family
-                .entry((&metric.counter, &package.resource))
-                .or_default();
-            *total = total
-                .checked_add(metric.value)
-                .ok_or_else(|| MergeError::SumTooLarge {
-                    name: metric.counter.kind().name(),
-                    dimensions: metric.counter.dimensions_json(),
-                })?;
+            let total = family.entry((&metric.counter, &package.resource)).or_default();
+            *total = total.checked_add(metric.value).ok_or_else(|| MergeError::SumTooLarge {
+                name: metric.counter.kind().name(),
+                dimensions: metric.counter.dimensions_json(),
+            })?;
         }
     }
     let mut text = String::new();
@@ -44,14 +40,8 @@ fn labels(counter: &Counter, resource: &Resource) -> String {
         ("install_method", resource.install_method.text()),
         ("os_family", resource.os_family.text()),
     ]);
-    let escape = |text: &str| {
-        text.replace('\\', r"\\")
-            .replace('"', "\\\"")
-            .replace('\n', r"\n")
-    };
-    let pairs: Vec<_> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}=\"{}\"", escape(value)))
-        .collect();
+    let escape = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+    let pairs: Vec<_> =
+        labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
     pairs.join(",")
 }

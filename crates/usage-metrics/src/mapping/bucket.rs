@@ -65,9 +65,7 @@ pub fn latency(elapsed_ms: Option<f64>) -> LatencyBucket {
 pub fn latency_of(elapsed: Duration) -> LatencyBucket {
     // Every bound is a whole millisecond far below `u32::MAX`, so neither the dropped fraction
     // nor the cap can move a value over a bound.
-    latency(Some(f64::from(
-        u32::try_from(elapsed.as_millis()).unwrap_or(u32::MAX),
-    )))
+    latency(Some(f64::from(u32::try_from(elapsed.as_millis()).unwrap_or(u32::MAX))))
 }
 
 /// The bucket of the latency a tool reported, or of our own timing when it reported nothing

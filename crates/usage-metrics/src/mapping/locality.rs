@@ -10,12 +10,8 @@ mod tests;
 
 /// Ends of host names that always mean this machine: the name reserved for it, and those by which
 /// containers and virtual machines reach their host.
-const LOCAL_SUFFIXES: [&str; 4] = [
-    ".localhost",
-    ".docker.internal",
-    ".containers.internal",
-    ".lima.internal",
-];
+const LOCAL_SUFFIXES: [&str; 4] =
+    [".localhost", ".docker.internal", ".containers.internal", ".lima.internal"];
 
 /// The locality of a model behind `host`, served by a provider of this family.
 ///
@@ -47,10 +43,7 @@ fn address(host: &str) -> Option<IpAddr> {
     if let Ok(address) = host.parse::<Ipv4Addr>() {
         return Some(IpAddr::V4(address));
     }
-    let host = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host);
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     // A zone names an interface of this machine and says nothing about the address.
     let (address, _zone) = host.split_once('%').unwrap_or((host, ""));
     address.parse::<Ipv6Addr>().ok().map(IpAddr::V6)

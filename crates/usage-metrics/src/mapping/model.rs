@@ -23,9 +23,7 @@ pub fn family(
     ModelFamily::parse(&normalise_given(declared))
         .filter(|family| *family != ModelFamily::Unknown)
         .or_else(|| {
-            first_given(response_model, requested_model)
-                .split(SEPARATORS)
-                .find_map(family_of_word)
+            first_given(response_model, requested_model).split(SEPARATORS).find_map(family_of_word)
         })
         .unwrap_or(ModelFamily::Unknown)
 }
@@ -39,11 +37,10 @@ fn family_of_word(word: &str) -> Option<ModelFamily> {
         .filter(|family| *family != ModelFamily::Unknown)
         .filter(|family| {
             // Many names are written with capitals; a copy in lower case is not worth making.
-            word.split_at_checked(family.text().len())
-                .is_some_and(|(head, rest)| {
-                    head.eq_ignore_ascii_case(family.text())
-                        && rest.bytes().next().is_none_or(|next| next.is_ascii_digit())
-                })
+            word.split_at_checked(family.text().len()).is_some_and(|(head, rest)| {
+                head.eq_ignore_ascii_case(family.text())
+                    && rest.bytes().next().is_none_or(|next| next.is_ascii_digit())
+            })
         })
         .max_by_key(|family| family.text().len())
 }

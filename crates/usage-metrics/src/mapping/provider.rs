@@ -23,55 +23,29 @@ struct Provider {
 
 /// Chosen for its own models or its own machines: a maker, a cloud, an inference host.
 const fn direct(name: &'static str, aliases: &'static [&'static str]) -> Provider {
-    Provider {
-        name,
-        aliases,
-        family: ProviderFamily::Direct,
-    }
+    Provider { name, aliases, family: ProviderFamily::Direct }
 }
 
 /// Chosen for its range: the models of many makers under one account.
 const fn aggregator(name: &'static str, aliases: &'static [&'static str]) -> Provider {
-    Provider {
-        name,
-        aliases,
-        family: ProviderFamily::Aggregator,
-    }
+    Provider { name, aliases, family: ProviderFamily::Aggregator }
 }
 
 /// A program that runs models on the machine of whoever uses it.
 const fn local(name: &'static str, aliases: &'static [&'static str]) -> Provider {
-    Provider {
-        name,
-        aliases,
-        family: ProviderFamily::Local,
-    }
+    Provider { name, aliases, family: ProviderFamily::Local }
 }
 
 /// An address that its user configured.
 const fn custom(name: &'static str, aliases: &'static [&'static str]) -> Provider {
-    Provider {
-        name,
-        aliases,
-        family: ProviderFamily::Custom,
-    }
+    Provider { name, aliases, family: ProviderFamily::Custom }
 }
 
 /// Every provider we know, sorted by name.
 static PROVIDERS: &[Provider] = &[
     direct("ai21", &[]),
     aggregator("aihubmix", &[]),
-    direct(
-        "alibaba",
-        &[
-            "alibaba-cloud",
-            "aliyun",
-            "bailian",
-            "dashscope",
-            "qwen",
-            "qwen-oauth",
-        ],
-    ),
+    direct("alibaba", &["alibaba-cloud", "aliyun", "bailian", "dashscope", "qwen", "qwen-oauth"]),
     direct("amazon-bedrock", &["aws", "aws-bedrock", "bedrock"]),
     direct("anthropic", &["claude", "claude-code"]),
     direct("arcee", &["arcee-ai"]),
@@ -93,14 +67,8 @@ static PROVIDERS: &[Provider] = &[
     direct("fireworks", &["fireworks-ai"]),
     aggregator("github-copilot", &["copilot"]),
     aggregator("github-models", &[]),
-    direct(
-        "google",
-        &["gemini", "gemini-cli", "google-ai-studio", "google-gemini"],
-    ),
-    direct(
-        "google-vertex",
-        &["google-vertex-anthropic", "vertex", "vertex-ai", "vertexai"],
-    ),
+    direct("google", &["gemini", "gemini-cli", "google-ai-studio", "google-gemini"]),
+    direct("google-vertex", &["google-vertex-anthropic", "vertex", "vertex-ai", "vertexai"]),
     direct("groq", &[]),
     aggregator("helicone", &[]),
     aggregator("huggingface", &["hf", "hugging-face"]),
@@ -111,10 +79,7 @@ static PROVIDERS: &[Provider] = &[
     aggregator("kilocode", &["kilo", "kilo-code", "kilo-gateway"]),
     local("koboldcpp", &[]),
     aggregator("litellm", &[]),
-    local(
-        "llama.cpp",
-        &["llama-cpp", "llama-server", "llamacpp", "llamafile"],
-    ),
+    local("llama.cpp", &["llama-cpp", "llama-server", "llamacpp", "llamafile"]),
     local("lmstudio", &["lm-studio"]),
     local("local", &[]),
     local("localai", &["local-ai"]),
@@ -123,16 +88,7 @@ static PROVIDERS: &[Provider] = &[
     direct("mistral", &["mistral-ai", "mistralai"]),
     local("mlx", &["mlx-lm"]),
     aggregator("moa", &["mixture-of-agents"]),
-    direct(
-        "moonshot",
-        &[
-            "kimi",
-            "kimi-coding",
-            "kimi-for-coding",
-            "moonshot-ai",
-            "moonshotai",
-        ],
-    ),
+    direct("moonshot", &["kimi", "kimi-coding", "kimi-for-coding", "moonshot-ai", "moonshotai"]),
     aggregator("nano-gpt", &["nanogpt"]),
     aggregator("nebius", &[]),
     aggregator("nous", &["nous-portal"]),
@@ -140,10 +96,7 @@ static PROVIDERS: &[Provider] = &[
     direct("nvidia", &["nim", "nvidia-nim"]),
     local("ollama", &[]),
     direct("ollama-cloud", &[]),
-    direct(
-        "openai",
-        &["chatgpt", "codex", "openai-api", "openai-codex"],
-    ),
+    direct("openai", &["chatgpt", "codex", "openai-api", "openai-codex"]),
     aggregator("opencode", &["opencode-go", "opencode-zen"]),
     aggregator("openrouter", &["open-router"]),
     direct("perplexity", &["pplx"]),
@@ -167,18 +120,7 @@ static PROVIDERS: &[Provider] = &[
     direct("writer", &[]),
     direct("xai", &["grok", "x-ai", "x.ai", "xai-oauth"]),
     direct("xiaomi", &["mimo", "xiaomi-mimo"]),
-    direct(
-        "zai",
-        &[
-            "bigmodel",
-            "glm",
-            "z-ai",
-            "z.ai",
-            "zai-coding-plan",
-            "zhipu",
-            "zhipuai",
-        ],
-    ),
+    direct("zai", &["bigmodel", "glm", "z-ai", "z.ai", "zai-coding-plan", "zhipu", "zhipuai"]),
     aggregator("zenmux", &[]),
 ];
 
@@ -196,9 +138,5 @@ pub fn family(provider: Option<&str>) -> ProviderFamily {
 
 /// The name with `-` for every `_`; copied only where that changes it.
 fn with_hyphens(name: Cow<'_, str>) -> Cow<'_, str> {
-    if name.contains('_') {
-        Cow::Owned(name.replace('_', "-"))
-    } else {
-        name
-    }
+    if name.contains('_') { Cow::Owned(name.replace('_', "-")) } else { name }
 }

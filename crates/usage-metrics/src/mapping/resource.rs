@@ -16,11 +16,8 @@ mod tests;
 const NIX: &[&str] = &["/nix/store", "/run/current-system"];
 
 /// Directories of whole Homebrew packages; Python packages in them came with the package.
-const HOMEBREW_CELLARS: &[&str] = &[
-    "/opt/homebrew/Cellar",
-    "/usr/local/Cellar",
-    "/home/linuxbrew/.linuxbrew/Cellar",
-];
+const HOMEBREW_CELLARS: &[&str] =
+    &["/opt/homebrew/Cellar", "/usr/local/Cellar", "/home/linuxbrew/.linuxbrew/Cellar"];
 
 /// Prefixes that belong to Homebrew but into which its Python installs packages too.
 const HOMEBREW_PREFIXES: &[&str] = &["/opt/homebrew", "/home/linuxbrew/.linuxbrew"];
@@ -89,9 +86,7 @@ pub struct InstallFacts<'a> {
 ///    container, and before the system directories, where an image puts its files as well;
 /// 7. the system directories: apt.
 pub fn detect_install_method(facts: &InstallFacts<'_>) -> InstallMethod {
-    let declared = facts
-        .declared
-        .map_or(InstallMethod::Unknown, install_method);
+    let declared = facts.declared.map_or(InstallMethod::Unknown, install_method);
     if declared != InstallMethod::Unknown {
         return declared;
     }
@@ -110,11 +105,7 @@ pub fn detect_install_method(facts: &InstallFacts<'_>) -> InstallMethod {
 /// The way of installation that the place of the executable proves by itself.
 fn method_of_place(place: &Path) -> Option<InstallMethod> {
     if is_under(place, NIX) {
-        Some(if is_home_manager(place) {
-            InstallMethod::HomeManager
-        } else {
-            InstallMethod::Nixos
-        })
+        Some(if is_home_manager(place) { InstallMethod::HomeManager } else { InstallMethod::Nixos })
     } else if is_build_tree(place) {
         Some(InstallMethod::Git)
     } else if is_home_manager(place) {
@@ -143,9 +134,7 @@ fn is_home_manager(place: &Path) -> bool {
 fn is_build_tree(place: &Path) -> bool {
     directories(place).any(|profile| {
         matches!(name(profile), Some("debug" | "release"))
-            && directories(profile)
-                .take(2)
-                .any(|directory| name(directory) == Some("target"))
+            && directories(profile).take(2).any(|directory| name(directory) == Some("target"))
     })
 }
 
@@ -165,16 +154,8 @@ fn is_in_virtual_environment(place: &Path) -> bool {
     if !matches!(above.next().flatten(), Some("bin" | "Scripts")) {
         return false;
     }
-    let environment = above
-        .next()
-        .flatten()
-        .unwrap_or_default()
-        .trim_start_matches('.');
-    let shelf = above
-        .next()
-        .flatten()
-        .unwrap_or_default()
-        .trim_start_matches('.');
+    let environment = above.next().flatten().unwrap_or_default().trim_start_matches('.');
+    let shelf = above.next().flatten().unwrap_or_default().trim_start_matches('.');
     environment.starts_with("venv")
         || environment.ends_with("venv")
         || environment == "virtualenv"
@@ -182,9 +163,7 @@ fn is_in_virtual_environment(place: &Path) -> bool {
 }
 
 fn is_under(place: &Path, directories: &[&str]) -> bool {
-    directories
-        .iter()
-        .any(|directory| place.starts_with(directory))
+    directories.iter().any(|directory| place.starts_with(directory))
 }
 
 /// The directories a path lies in, innermost first.

@@ -34,10 +34,7 @@ pub fn state_change(from: &str, to: &str) -> Option<SkillAction> {
 
 /// What is known about where a skill came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts of different places; any may hold alone"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of different places; any may hold alone")]
 pub struct Origin {
     /// Its record names the agent as its maker.
     pub created_by_agent: bool,
@@ -102,19 +99,15 @@ pub fn load(facts: &LoadFacts) -> Option<SkillLoad> {
 /// provenance.
 pub fn is_coherent(load: &SkillLoad) -> bool {
     matches!(
-        (
-            load.reuse_state,
-            load.post_patch_state,
-            load.use_count_bucket
-        ),
-        (
-            ReuseState::FirstUse,
-            PostPatchState::NotApplicable,
-            CountBucket::One
-        ) | (
-            ReuseState::Reused,
-            PostPatchState::NoNewPatch | PostPatchState::ReusedAfterPatch,
-            CountBucket::Two | CountBucket::From3To5 | CountBucket::From6To10 | CountBucket::Gte11,
-        )
+        (load.reuse_state, load.post_patch_state, load.use_count_bucket),
+        (ReuseState::FirstUse, PostPatchState::NotApplicable, CountBucket::One)
+            | (
+                ReuseState::Reused,
+                PostPatchState::NoNewPatch | PostPatchState::ReusedAfterPatch,
+                CountBucket::Two
+                    | CountBucket::From3To5
+                    | CountBucket::From6To10
+                    | CountBucket::Gte11,
+            )
     )
 }

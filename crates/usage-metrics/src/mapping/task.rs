@@ -136,21 +136,12 @@ impl Ending {
             EndReason::Unknown => (TaskOutcome::Unknown, Termination::Unknown),
             EndReason::UserCancelled => (TaskOutcome::Cancelled, Termination::UserCancelled),
         };
-        Ending {
-            outcome,
-            end_reason,
-            termination,
-        }
+        Ending { outcome, end_reason, termination }
     }
 
     /// Whether the three values can belong to one task.
     pub fn is_legal(outcome: TaskOutcome, end_reason: EndReason, termination: Termination) -> bool {
-        Ending::of(end_reason)
-            == Ending {
-                outcome,
-                end_reason,
-                termination,
-            }
+        Ending::of(end_reason) == Ending { outcome, end_reason, termination }
     }
 
     /// The ending of a task that returned.

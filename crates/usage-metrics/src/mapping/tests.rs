@@ -10,11 +10,7 @@ use crate::catalogue::{ExecutionSurface, InstallMethod, ProviderFamily};
 /// What every function that takes a word makes of it, in a form that can be compared.
 fn everything(word: &str) -> String {
     let given = Some(word);
-    let facts = |completed| task::EndFacts {
-        exit_reason: given,
-        completed,
-        ..Default::default()
-    };
+    let facts = |completed| task::EndFacts { exit_reason: given, completed, ..Default::default() };
     let values: [&dyn std::fmt::Debug; 20] = [
         &resource::os_family(word),
         &resource::architecture(word),
@@ -35,10 +31,7 @@ fn everything(word: &str) -> String {
         &tool::category(given),
         &(tool::outcome(given), tool::approval(given)),
         &skill::action(word),
-        &(
-            skill::state_change(word, "active"),
-            skill::state_change("active", word),
-        ),
+        &(skill::state_change(word, "active"), skill::state_change("active", word)),
     ];
     values.map(|value| format!("{value:?}")).join("\n")
 }
@@ -92,15 +85,7 @@ fn word() -> impl Strategy<Value = String> {
 
 /// Paths made of the directory names that mean something, and of others.
 fn path() -> impl Strategy<Value = String> {
-    let roots = [
-        "",
-        "/",
-        "/usr/bin",
-        "/usr/lib",
-        "/opt/homebrew",
-        "/nix/store",
-        "/home/ann",
-    ];
+    let roots = ["", "/", "/usr/bin", "/usr/lib", "/opt/homebrew", "/nix/store", "/home/ann"];
     let names = [
         "bin",
         "Cellar",
@@ -121,10 +106,7 @@ fn path() -> impl Strategy<Value = String> {
         proptest::sample::select(names.to_vec()).prop_map(str::to_owned),
         0..6,
     );
-    (
-        proptest::sample::select(roots.to_vec()).prop_map(str::to_owned),
-        names,
-    )
+    (proptest::sample::select(roots.to_vec()).prop_map(str::to_owned), names)
         .prop_map(|(root, names)| format!("{root}/{}", names.join("/")))
 }
 
@@ -175,10 +157,7 @@ proptest! {
 fn normalising_copies_only_what_it_changes() {
     assert!(matches!(normalise("  gpt-4o \n"), Cow::Borrowed("gpt-4o")));
     assert!(matches!(normalise(""), Cow::Borrowed("")));
-    assert_eq!(
-        normalise(" GPT-4o "),
-        Cow::<str>::Owned("gpt-4o".to_owned())
-    );
+    assert_eq!(normalise(" GPT-4o "), Cow::<str>::Owned("gpt-4o".to_owned()));
     assert_eq!(normalise("\u{a0}ÄÖ\u{3000}"), "äö");
 }
 

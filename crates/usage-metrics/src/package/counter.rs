@@ -55,16 +55,12 @@ impl Counter {
             return Cell::find(kind, values).map(Counter::Cell);
         }
         let mut identifier = |at: usize| match spec.dimensions.get(at)?.domain {
-            Domain::Identifier { max_chars } => values
-                .next()
-                .filter(|text| is_identifier(text, max_chars))
-                .map(str::to_owned),
+            Domain::Identifier { max_chars } => {
+                values.next().filter(|text| is_identifier(text, max_chars)).map(str::to_owned)
+            }
             Domain::Listed(_) => None,
         };
-        Some(Counter::Route {
-            model: identifier(0)?,
-            provider: identifier(1)?,
-        })
+        Some(Counter::Route { model: identifier(0)?, provider: identifier(1)? })
     }
 
     /// The dimensions as compact JSON with sorted keys: how the store names a counter.
@@ -77,9 +73,7 @@ impl Counter {
 impl Ord for Counter {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let key = |counter: &Self| counter.kind().name();
-        key(self)
-            .cmp(key(other))
-            .then_with(|| self.dimensions().cmp(&other.dimensions()))
+        key(self).cmp(key(other)).then_with(|| self.dimensions().cmp(&other.dimensions()))
     }
 }
 

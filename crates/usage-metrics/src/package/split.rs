@@ -12,12 +12,7 @@ pub const MAX_PACKAGE_BYTES: usize = 1024 * 1024;
 /// The same entries are always cut at the same places. An entry too large for any package, which
 /// the catalogue rules out, would stand alone.
 pub fn split(package: &Package, max_bytes: usize) -> Vec<Range<usize>> {
-    let frame = Package {
-        metrics: Vec::new(),
-        ..package.clone()
-    }
-    .to_bytes()
-    .len();
+    let frame = Package { metrics: Vec::new(), ..package.clone() }.to_bytes().len();
     // The brackets of a filled array stand on lines of their own.
     let frame = frame + "\n  ".len();
     let mut parts = Vec::new();

@@ -96,12 +96,7 @@ impl Stripe {
     }
 
     fn drain(&self, take: &mut impl FnMut(Cell, u64)) {
-        for slot in self
-            .segments
-            .iter()
-            .filter_map(OnceLock::get)
-            .flat_map(|slots| slots.iter())
-        {
+        for slot in self.segments.iter().filter_map(OnceLock::get).flat_map(|slots| slots.iter()) {
             let key = slot.key.load(Ordering::Acquire);
             let Some(cell) = key.checked_sub(1).and_then(Cell::from_number) else {
                 continue;
@@ -122,10 +117,7 @@ fn claim(segment: &[Slot], key: u32) -> Option<&Slot> {
     for probe in 0..PROBES {
         let slot = &segment[(start + probe) & mask];
         let found = match slot.key.load(Ordering::Acquire) {
-            0 => match slot
-                .key
-                .compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire)
-            {
+            0 => match slot.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => key,
                 Err(other) => other,
             },
@@ -148,9 +140,8 @@ mod tests {
     fn every_cell_keeps_its_own_count_through_growth_and_threads() {
         let table = CellTable::default();
         // More cells than the first two segments hold.
-        let cells: Vec<_> = (0..20_000)
-            .map(|at| Cell::from_number(at * 1_301 % Cell::COUNT).unwrap())
-            .collect();
+        let cells: Vec<_> =
+            (0..20_000).map(|at| Cell::from_number(at * 1_301 % Cell::COUNT).unwrap()).collect();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| assert!(cells.iter().all(|cell| table.add(*cell))));
@@ -169,16 +160,9 @@ mod tests {
         let mut kept = 0_u64;
         let mut refused = 0_u64;
         for number in 0..u32::try_from(MAX_CELLS).unwrap() + 200_000 {
-            if table.add(Cell::from_number(number).unwrap()) {
-                kept += 1
-            } else {
-                refused += 1
-            }
+            if table.add(Cell::from_number(number).unwrap()) { kept += 1 } else { refused += 1 }
         }
-        assert!(
-            refused > 0 && kept > 1_000_000,
-            "{kept} kept, {refused} refused"
-        );
+        assert!(refused > 0 && kept > 1_000_000, "{kept} kept, {refused} refused");
         let mut total = 0;
         table.drain(|_, count| total += count);
         assert_eq!(total, kept);

@@ -82,11 +82,7 @@ impl Pending {
             .map(|waiting| Batch {
                 at: waiting.at,
                 resource: resource.clone(),
-                counts: waiting
-                    .counts
-                    .iter()
-                    .map(|(key, count)| (key.clone(), *count))
-                    .collect(),
+                counts: waiting.counts.iter().map(|(key, count)| (key.clone(), *count)).collect(),
                 active: waiting.active,
                 lost: 0,
             })
@@ -103,5 +99,36 @@ impl Pending {
             None => {}
         }
         batches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Architecture, InstallMethod, OsFamily};
+
+    fn route(at: usize) -> Counter {
+        Counter::Route { model: format!("m{at}"), provider: "lab".to_owned() }
+    }
+
+    #[test]
+    fn beyond_the_limit_new_counters_are_lost_and_counted_and_known_ones_go_on() {
+        let mut pending = Pending::default();
+        let now = Timestamp::from_ms(0);
+        for at in 0..MAX_PENDING + 10 {
+            pending.add(now, route(at), 2);
+        }
+        pending.add(now, route(0), 5);
+        assert_eq!(pending.lost(), 20);
+        assert_eq!(pending.increments(), 2 * MAX_PENDING as u64 + 5);
+        let resource = Resource {
+            agent_version: "1".to_owned(),
+            architecture: Architecture::X86_64,
+            install_method: InstallMethod::Git,
+            os_family: OsFamily::Linux,
+        };
+        let batches = pending.batches(now, &resource);
+        assert_eq!((batches.len(), batches[0].lost), (1, 20));
+        assert_eq!(batches[0].counts.len(), MAX_PENDING);
     }
 }

@@ -92,14 +92,9 @@ impl RouteTable {
         if self.routes.len() >= MAX_ROUTES {
             return self.overflow.add();
         }
-        let pair = Pair {
-            model: model.into(),
-            provider: provider.into(),
-        };
+        let pair = Pair { model: model.into(), provider: provider.into() };
         let routes = self.routes.pin();
-        routes
-            .get_or_insert_with(pair, || Arc::new(Route::new(model, provider)))
-            .add();
+        routes.get_or_insert_with(pair, || Arc::new(Route::new(model, provider))).add();
     }
 
     /// Takes all counts, leaving zeros.
@@ -151,10 +146,7 @@ mod tests {
             table.add(&format!("model-{at}"), "lab");
         }
         let found = drained(&table);
-        assert_eq!(
-            found.values().sum::<u64>(),
-            u64::try_from(MAX_ROUTES + 50).unwrap()
-        );
+        assert_eq!(found.values().sum::<u64>(), u64::try_from(MAX_ROUTES + 50).unwrap());
         assert_eq!(found[&("unknown".to_owned(), "unknown".to_owned())], 50);
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Worker {
     /// The day whose predecessors are packaged and whose old packages are forgotten.
     kept_house: Option<Day>,
     failures: u32,
-    /// Set when the store was removed on purpose: nothing is recorded any more.
+    /// Set when recording was turned off or the store purged: nothing is recorded any more.
     stopped: bool,
 }
 
@@ -101,10 +101,7 @@ impl Worker {
 
     fn pause(&self) -> Duration {
         let doubled = 2_u32.saturating_pow(self.failures.saturating_sub(1));
-        self.settings
-            .flush_interval
-            .saturating_mul(doubled)
-            .min(MAX_PAUSE)
+        self.settings.flush_interval.saturating_mul(doubled).min(MAX_PAUSE)
     }
 
     /// Makes or opens the store at start, so that the first flush finds it ready.
@@ -129,7 +126,7 @@ impl Worker {
             }
             Err(error) => {
                 self.failures = self.failures.saturating_add(1);
-                self.stopped = error.kind() == ErrorKind::Gone;
+                self.stopped = matches!(error.kind(), ErrorKind::Gone | ErrorKind::Stopped);
                 self.report(Some(&error));
                 Flushed::Waiting
             }
@@ -142,12 +139,8 @@ impl Worker {
         self.shared.awake.store(false, Ordering::SeqCst);
         let now = self.settings.clock.now();
         let pending = &mut self.pending;
-        self.shared
-            .cells
-            .drain(|cell, count| pending.add(now, Counter::Cell(cell), count));
-        self.shared
-            .routes
-            .drain(|counter, count| pending.add(now, counter, count));
+        self.shared.cells.drain(|cell, count| pending.add(now, Counter::Cell(cell), count));
+        self.shared.routes.drain(|counter, count| pending.add(now, counter, count));
         if self.shared.active.swap(false, Ordering::SeqCst) {
             pending.add_active(now);
         }
@@ -162,7 +155,7 @@ impl Worker {
         let batches = self.pending.batches(now, &self.settings.resource);
         let mut result = self.current_store().and_then(|store| store.add(&batches));
         if let Err(error) = &result
-            && !matches!(error.kind(), ErrorKind::Busy | ErrorKind::Gone)
+            && !matches!(error.kind(), ErrorKind::Busy | ErrorKind::Gone | ErrorKind::Stopped)
         {
             // Opened anew, a damaged store is set aside and a replaced one is found.
             self.store = None;
@@ -210,9 +203,7 @@ impl Worker {
         let mut health = self.shared.health();
         health.waiting = self.pending.increments();
         health.lost = self.pending.lost();
-        health.trouble = error.map(|error| Trouble {
-            kind: error.kind(),
-            message: error.to_string(),
-        });
+        health.trouble =
+            error.map(|error| Trouble { kind: error.kind(), message: error.to_string() });
     }
 }

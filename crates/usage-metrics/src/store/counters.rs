@@ -2,9 +2,10 @@
 
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::{Result, Store};
+use super::{Error, Result, Store};
 use crate::catalogue::{Cell, ClientActive};
 use crate::clock::Timestamp;
+use crate::consent::Mode;
 use crate::package::{Counter, Resource};
 
 /// A client is counted as active at most once in this time.
@@ -40,17 +41,30 @@ const ADD_ACTIVE: &str = "
     ON CONFLICT (day, resource, name, dimensions) DO NOTHING";
 
 impl Store {
-    /// Adds batches: all of them or none.
+    /// Adds batches: all of them or none. Refused while recording is turned off.
     pub fn add(&mut self, batches: &[Batch]) -> Result<()> {
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if is_stopped(&transaction)? {
+            return Err(Error::Stopped);
+        }
         for batch in batches {
             add_batch(&transaction, batch)?;
         }
         transaction.commit()?;
         // The commit may have moved the journal into the file.
         self.fingerprint = self.folder.fingerprint();
+        Ok(())
+    }
+
+    /// Turns recording on or off for every process that uses this store, at its next flush.
+    pub fn set_recording(&mut self, mode: Mode) -> Result<()> {
+        self.writable()?;
+        let sql = match mode {
+            Mode::Local => "DELETE FROM state WHERE key = 'stopped'",
+            Mode::Off => "INSERT OR IGNORE INTO state (key, value) VALUES ('stopped', 1)",
+        };
+        self.connection.execute(sql, [])?;
         Ok(())
     }
 }
@@ -73,12 +87,14 @@ fn add_batch(transaction: &Transaction<'_>, batch: &Batch) -> Result<()> {
     }
     if batch.lost > 0 {
         let lost = i64::try_from(batch.lost).unwrap_or(i64::MAX);
-        transaction.execute(
-            "UPDATE state SET value = value + ?1 WHERE key = 'lost'",
-            [lost],
-        )?;
+        transaction.execute("UPDATE state SET value = value + ?1 WHERE key = 'lost'", [lost])?;
     }
     Ok(())
+}
+
+fn is_stopped(transaction: &Transaction<'_>) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM state WHERE key = 'stopped')";
+    Ok(transaction.query_row(sql, [], |row| row.get(0))?)
 }
 
 fn resource_id(transaction: &Transaction<'_>, resource: &Resource) -> Result<i64> {
@@ -108,14 +124,10 @@ fn resource_id(transaction: &Transaction<'_>, resource: &Resource) -> Result<i64
 /// and nothing is counted, so that the 24 hours begin again.
 fn active_is_due(transaction: &Transaction<'_>, now: Timestamp) -> Result<bool> {
     let last: Option<i64> = transaction
-        .query_row(
-            "SELECT value FROM state WHERE key = 'active_ms'",
-            [],
-            |row| {
-                // Whatever else stands there was not written by us: as good as nothing.
-                Ok(row.get::<_, i64>(0).ok())
-            },
-        )
+        .query_row("SELECT value FROM state WHERE key = 'active_ms'", [], |row| {
+            // Whatever else stands there was not written by us: as good as nothing.
+            Ok(row.get::<_, i64>(0).ok())
+        })
         .optional()?
         .flatten();
     let due = last.is_none_or(|last| now.as_ms() - last >= ACTIVE_INTERVAL_MS);

@@ -69,16 +69,12 @@ const UNPACKAGED: &str = "
 
 /// What packaging would do now.
 pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
-    let install_id: String = connection.query_row(
-        "SELECT value FROM state WHERE key = 'install_id'",
-        [],
-        |row| row.get(0),
-    )?;
-    let mut sequence: i64 = connection.query_row(
-        "SELECT value FROM state WHERE key = 'sequence'",
-        [],
-        |row| row.get(0),
-    )?;
+    let install_id: String =
+        connection
+            .query_row("SELECT value FROM state WHERE key = 'install_id'", [], |row| row.get(0))?;
+    let mut sequence: i64 =
+        connection
+            .query_row("SELECT value FROM state WHERE key = 'sequence'", [], |row| row.get(0))?;
     let mut plan = Plan::default();
     let mut groups: Vec<(i64, Resource, BTreeMap<Counter, u64>, i64)> = Vec::new();
     let mut statement = connection.prepare_cached(UNPACKAGED)?;
@@ -95,10 +91,7 @@ pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
                 continue;
             }
         };
-        if groups
-            .last()
-            .is_none_or(|(day, last, ..)| *day != row.key.day || *last != resource)
-        {
+        if groups.last().is_none_or(|(day, last, ..)| *day != row.key.day || *last != resource) {
             groups.push((row.key.day, resource, BTreeMap::new(), 0));
         }
         if let Some((_, _, counters, touched_ms)) = groups.last_mut() {
@@ -113,17 +106,8 @@ pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
             sequence += 1;
             let metrics = whole.metrics[part].to_vec();
             let package_id = package_id(&install_id, sequence);
-            let package = Package {
-                metrics,
-                package_id,
-                ..whole.clone()
-            };
-            plan.drafts.push(Draft {
-                bytes: package.to_bytes(),
-                package,
-                sequence,
-                day,
-            });
+            let package = Package { metrics, package_id, ..whole.clone() };
+            plan.drafts.push(Draft { bytes: package.to_bytes(), package, sequence, day });
         }
     }
     Ok(plan)
@@ -160,11 +144,7 @@ impl CounterRow {
             .ok()
             .filter(|value| *value > 0 && self.packaged >= 0)
             .ok_or("less is counted than was packaged")?;
-        let value = if counter.kind() == Kind::ClientActive {
-            1
-        } else {
-            value
-        };
+        let value = if counter.kind() == Kind::ClientActive { 1 } else { value };
         Ok((resource, counter, value))
     }
 }
@@ -188,9 +168,7 @@ fn whole_package(
     touched_ms: i64,
 ) -> Package {
     let day = Day::from_number(day);
-    let metrics = counters
-        .into_iter()
-        .map(|(counter, value)| Metric { counter, value });
+    let metrics = counters.into_iter().map(|(counter, value)| Metric { counter, value });
     Package {
         generated_at: Timestamp::from_ms(touched_ms).to_string(),
         install_id: install_id.to_owned(),

@@ -39,6 +39,9 @@ pub enum Error {
     /// The folder was removed, as `off --purge` does.
     #[error("the store's folder is gone")]
     Gone,
+    /// A person turned recording off.
+    #[error("recording was turned off")]
+    Stopped,
 }
 
 /// What sort of trouble it is.
@@ -56,6 +59,8 @@ pub enum ErrorKind {
     Newer,
     /// The folder is gone: stop.
     Gone,
+    /// Recording was turned off: stop.
+    Stopped,
     /// Anything else.
     Other,
 }
@@ -68,16 +73,14 @@ impl Error {
             Error::Corrupt { .. } => ErrorKind::Corrupt,
             Error::Newer { .. } => ErrorKind::Newer,
             Error::Gone => ErrorKind::Gone,
+            Error::Stopped => ErrorKind::Stopped,
             Error::Io { source, .. } => io_kind(source),
             Error::Sql(error) => sql_kind(error),
         }
     }
 
     pub(super) fn io(path: &Path, source: io::Error) -> Self {
-        Error::Io {
-            path: path.to_owned(),
-            source,
-        }
+        Error::Io { path: path.to_owned(), source }
     }
 }
 
@@ -110,7 +113,9 @@ fn describe(error: &rusqlite::Error) -> &'static str {
         ErrorKind::Full => "the disk is full",
         ErrorKind::ReadOnly => "the store is read-only",
         ErrorKind::Corrupt => "the store is damaged",
-        ErrorKind::Newer | ErrorKind::Gone | ErrorKind::Other => "the store cannot be used",
+        ErrorKind::Newer | ErrorKind::Gone | ErrorKind::Stopped | ErrorKind::Other => {
+            "the store cannot be used"
+        }
     }
 }
 

@@ -111,12 +111,7 @@ impl Folder {
         #[cfg(not(unix))]
         let (device, inode) = (0, 0);
         let modified = metadata.modified().ok();
-        Some(Fingerprint {
-            device,
-            inode,
-            bytes: metadata.len(),
-            modified,
-        })
+        Some(Fingerprint { device, inode, bytes: metadata.len(), modified })
     }
 
     /// Why no file can be made in the folder; nothing if one can.
@@ -154,10 +149,7 @@ impl Folder {
 
     /// The damaged stores that were set aside, oldest first.
     pub fn stores_set_aside(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.set_aside())
-            .into_iter()
-            .flatten()
-            .flatten();
+        let entries = fs::read_dir(self.set_aside()).into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
         paths.sort();
         paths
@@ -188,9 +180,7 @@ pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     make_private(folder)?;
     let write = || -> io::Result<()> {
         // A temporary file is private from the start.
-        let mut file = tempfile::Builder::new()
-            .prefix(".new-")
-            .tempfile_in(folder)?;
+        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path)?;
@@ -210,9 +200,7 @@ fn make_private(path: &Path) -> Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(path)
-        .map_err(|source| Error::io(path, source))?;
+    builder.create(path).map_err(|source| Error::io(path, source))?;
     restrict(path, 0o700)
 }
 
@@ -221,9 +209,7 @@ pub(super) fn restrict(path: &Path, mode: u32) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let now = fs::metadata(path)
-            .map_err(|source| Error::io(path, source))?
-            .permissions();
+        let now = fs::metadata(path).map_err(|source| Error::io(path, source))?.permissions();
         if now.mode() & 0o777 != mode {
             let wanted = fs::Permissions::from_mode(mode);
             fs::set_permissions(path, wanted).map_err(|source| Error::io(path, source))?;

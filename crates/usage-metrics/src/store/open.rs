@@ -107,10 +107,7 @@ impl Store {
                 // The database only says that it cannot be opened; the folder says why.
                 let error = folder.obstacle().unwrap_or(error);
                 match connect_unchanging(folder, new_id) {
-                    Ok(store) => Ok(Some(Store {
-                        obstacle: Some(error),
-                        ..store
-                    })),
+                    Ok(store) => Ok(Some(Store { obstacle: Some(error), ..store })),
                     Err(_) => Err(error),
                 }
             }
@@ -145,10 +142,7 @@ fn connect_unchanging(folder: &Folder, new_id: NewId) -> Result<Store> {
         | OpenFlags::SQLITE_OPEN_URI;
     let database = folder.database();
     let path = database.to_string_lossy();
-    let escaped = path
-        .replace('%', "%25")
-        .replace('?', "%3f")
-        .replace('#', "%23");
+    let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let uri = format!("file:{escaped}?immutable=1");
     connect_with(folder, new_id, Path::new(&uri), flags)
 }
@@ -160,13 +154,7 @@ fn connect_with(folder: &Folder, new_id: NewId, path: &Path, flags: OpenFlags) -
     connection.busy_timeout(BUSY_WAIT)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     check(&connection)?;
-    Ok(Store {
-        connection,
-        folder: folder.clone(),
-        fingerprint,
-        new_id,
-        obstacle: None,
-    })
+    Ok(Store { connection, folder: folder.clone(), fingerprint, new_id, obstacle: None })
 }
 
 /// Refuses what is not a whole store of our version.
@@ -181,17 +169,10 @@ fn check(connection: &Connection) -> Result<()> {
         return Err(Error::Corrupt { detail });
     }
     if version != VERSION {
-        return Err(Error::Newer {
-            found: version,
-            known: VERSION,
-        });
+        return Err(Error::Newer { found: version, known: VERSION });
     }
     let report: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if report == "ok" {
-        Ok(())
-    } else {
-        Err(Error::Corrupt { detail: report })
-    }
+    if report == "ok" { Ok(()) } else { Err(Error::Corrupt { detail: report }) }
 }
 
 /// Makes a store under another name and puts it in place when it is whole.

@@ -38,15 +38,13 @@ impl Store {
         // A package must survive a power cut once it is made; counters need not.
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         let made = self.package_now(scope, now);
-        self.connection
-            .pragma_update(None, "synchronous", "NORMAL")?;
+        self.connection.pragma_update(None, "synchronous", "NORMAL")?;
         made
     }
 
     fn package_now(&mut self, scope: Scope, now: Timestamp) -> Result<Vec<StoredPackage>> {
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let plan = plan(&transaction, scope)?;
         if plan.drafts.is_empty() && plan.poison.is_empty() {
             return Ok(Vec::new());
@@ -57,14 +55,7 @@ impl Store {
                 "INSERT INTO set_aside (at_ms, day, name, dimensions, value, reason)
                  SELECT ?5, day, name, dimensions, value, ?6 FROM counter
                  WHERE day = ?1 AND resource = ?2 AND name = ?3 AND dimensions = ?4",
-                params![
-                    key.day,
-                    key.resource,
-                    key.name,
-                    key.dimensions,
-                    now.as_ms(),
-                    reason
-                ],
+                params![key.day, key.resource, key.name, key.dimensions, now.as_ms(), reason],
             )?;
             transaction.execute(
                 "DELETE FROM counter
@@ -87,25 +78,12 @@ impl Store {
             transaction.execute(
                 "INSERT INTO outbox (package_id, sequence, day, created_ms, payload)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![
-                    package_id,
-                    draft.sequence,
-                    draft.day,
-                    now.as_ms(),
-                    draft.bytes
-                ],
+                params![package_id, draft.sequence, draft.day, now.as_ms(), draft.bytes],
             )?;
-            transaction.execute(
-                "UPDATE state SET value = ?1 WHERE key = 'sequence'",
-                [draft.sequence],
-            )?;
+            transaction
+                .execute("UPDATE state SET value = ?1 WHERE key = 'sequence'", [draft.sequence])?;
             let day = Day::from_number(draft.day);
-            made.push(StoredPackage {
-                package_id,
-                day,
-                created: now,
-                bytes: draft.bytes,
-            });
+            made.push(StoredPackage { package_id, day, created: now, bytes: draft.bytes });
         }
         transaction.commit()?;
         Ok(made)

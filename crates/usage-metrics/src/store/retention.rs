@@ -44,10 +44,9 @@ impl Store {
                 }
                 _ => {}
             }
-            pruned.packages += self.connection.execute(
-                "DELETE FROM outbox WHERE package_id = ?1",
-                params![package_id],
-            )?;
+            pruned.packages += self
+                .connection
+                .execute("DELETE FROM outbox WHERE package_id = ?1", params![package_id])?;
         }
         pruned.counters = self.connection.execute(
             "DELETE FROM counter WHERE day < ?1 AND packaged = value",

@@ -63,10 +63,9 @@ impl Store {
                 .map(|number| u64::try_from(number.unwrap_or(0)).unwrap_or(0))
         };
         let days =
-            self.connection
-                .query_row("SELECT min(day), max(day) FROM counter", [], |row| {
-                    Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
-                })?;
+            self.connection.query_row("SELECT min(day), max(day) FROM counter", [], |row| {
+                Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
+            })?;
         let state_ms = |key: &str| -> Result<Option<Timestamp>> {
             let value = self.state(key)?;
             Ok(value.map(Timestamp::from_ms))
@@ -99,10 +98,7 @@ impl Store {
                 .map(|(first, last)| (Day::from_number(first), Day::from_number(last))),
             packages: number("SELECT count(*) FROM outbox")?,
             unwritten: number("SELECT count(*) FROM outbox WHERE written_ms IS NULL")?,
-            lost: self
-                .state("lost")?
-                .and_then(|lost| u64::try_from(lost).ok())
-                .unwrap_or(0),
+            lost: self.state("lost")?.and_then(|lost| u64::try_from(lost).ok()).unwrap_or(0),
             active: state_ms("active_ms")?,
             set_aside_rows,
             set_aside_stores: self.folder.stores_set_aside(),
@@ -120,10 +116,7 @@ impl Store {
     pub fn reset_id(&mut self) -> Result<String> {
         self.writable()?;
         let id = (self.new_id)().to_string();
-        self.connection.execute(
-            "UPDATE state SET value = ?1 WHERE key = 'install_id'",
-            [&id],
-        )?;
+        self.connection.execute("UPDATE state SET value = ?1 WHERE key = 'install_id'", [&id])?;
         Ok(id)
     }
 
@@ -140,10 +133,7 @@ impl Store {
 
     fn state(&self, key: &str) -> Result<Option<i64>> {
         let sql = "SELECT value FROM state WHERE key = ?1";
-        let value = self
-            .connection
-            .query_row(sql, [key], |row| Ok(row.get(0).ok()))
-            .optional()?;
+        let value = self.connection.query_row(sql, [key], |row| Ok(row.get(0).ok())).optional()?;
         Ok(value.flatten())
     }
 }

@@ -22,9 +22,7 @@ impl Atom {
     /// The text as an atom; nothing if it is too long for one.
     pub(super) fn new(text: &str) -> Option<Atom> {
         let mut bytes = [0; ATOM_BYTES];
-        bytes
-            .get_mut(..text.len())?
-            .copy_from_slice(text.as_bytes());
+        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         *bytes.get_mut(text.len())? = b'"';
         let mut words = [0; 4];
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
@@ -86,11 +84,7 @@ impl Expected {
             bytes @ 1..8 => u64::MAX >> (u64::BITS as usize - bytes * 8),
             8.. => u64::MAX,
         });
-        Some(Expected {
-            words,
-            masks,
-            length,
-        })
+        Some(Expected { words, masks, length })
     }
 
     /// Where the input goes on behind the atom, if it stands at `at`.
@@ -126,21 +120,14 @@ pub(super) struct AtomSet {
 impl AtomSet {
     fn new(texts: &[&str]) -> AtomSet {
         let atoms: Vec<Atom> = texts.iter().filter_map(|text| Atom::new(text)).collect();
-        debug_assert_eq!(
-            atoms.len(),
-            texts.len(),
-            "every text of the catalogue fits an atom"
-        );
+        debug_assert_eq!(atoms.len(), texts.len(), "every text of the catalogue fits an atom");
         let mut seed = 0x9e37_79b9_7f4a_7c15;
         loop {
             if let Some(slots) = place(&atoms, seed) {
                 return AtomSet { seed, slots, atoms };
             }
             // Another odd multiplier; a collision-free one is found after a few.
-            seed = seed
-                .wrapping_mul(0x5851_f42d_4c95_7f2d)
-                .wrapping_add(0x1405_7b7e_f767_814f)
-                | 1;
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f) | 1;
         }
     }
 

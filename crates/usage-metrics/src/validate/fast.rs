@@ -85,10 +85,7 @@ fn name<'a>(bytes: &[u8], at: usize, atoms: &'a Atoms) -> Option<(&'a KindAtoms,
 
 fn counter_type(bytes: &[u8], at: usize) -> Option<usize> {
     const TEXT: &[u8] = b"\"counter\"";
-    bytes
-        .get(at..)?
-        .starts_with(TEXT)
-        .then_some(at + TEXT.len())
+    bytes.get(at..)?.starts_with(TEXT).then_some(at + TEXT.len())
 }
 
 /// The end of the dimensions that begin at `at`, their keys standing in order.
@@ -138,18 +135,13 @@ fn identifier(bytes: &[u8], at: usize, max_chars: usize) -> Option<usize> {
     if !is_identifier_byte(*text.first()?, true) {
         return None;
     }
-    let length = text
-        .iter()
-        .position(|byte| !IDENTIFIER[usize::from(*byte)])?;
+    let length = text.iter().position(|byte| !IDENTIFIER[usize::from(*byte)])?;
     (length <= max_chars && text[length] == b'"').then_some(at + length + 1)
 }
 
 fn digits(bytes: &[u8], at: usize) -> Option<usize> {
     let text = bytes.get(at..)?;
-    let length = text
-        .iter()
-        .take(MAX_DIGITS + 1)
-        .position(|byte| !byte.is_ascii_digit())?;
+    let length = text.iter().take(MAX_DIGITS + 1).position(|byte| !byte.is_ascii_digit())?;
     let starts_well = matches!(text.first()?, b'1'..=b'9');
     let ends_well = matches!(text[length], b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
     (starts_well && ends_well).then_some(at + length)
@@ -196,14 +188,7 @@ mod tests {
             )
         };
         assert!(super::entry(entry("denied").as_bytes(), 0).is_some());
-        for other in [
-            "denied\0",
-            "denied\0\0",
-            "denie",
-            "deniedd",
-            "",
-            "\\u0064enied",
-        ] {
+        for other in ["denied\0", "denied\0\0", "denie", "deniedd", "", "\\u0064enied"] {
             assert_eq!(super::entry(entry(other).as_bytes(), 0), None, "{other:?}");
         }
     }

@@ -21,23 +21,14 @@ enum Step<'p> {
 }
 
 impl<'p> Path<'p> {
-    pub(super) const ROOT: Path<'static> = Path {
-        parent: None,
-        step: Step::Root,
-    };
+    pub(super) const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
 
     pub(super) fn key(&'p self, key: &'p str) -> Path<'p> {
-        Path {
-            parent: Some(self),
-            step: Step::Key(key),
-        }
+        Path { parent: Some(self), step: Step::Key(key) }
     }
 
     pub(super) fn index(&'p self, index: u64) -> Path<'p> {
-        Path {
-            parent: Some(self),
-            step: Step::Index(index),
-        }
+        Path { parent: Some(self), step: Step::Index(index) }
     }
 
     /// The JSON pointer (RFC 6901).
@@ -75,11 +66,7 @@ pub(super) struct Findings {
 
 impl Findings {
     pub(super) fn new(limit: usize) -> Self {
-        Findings {
-            kept: Vec::new(),
-            total: 0,
-            limit,
-        }
+        Findings { kept: Vec::new(), total: 0, limit }
     }
 
     /// Whether another finding would still be described.
@@ -122,9 +109,7 @@ impl Findings {
     }
 
     pub(super) fn malformed(&mut self, text: &str, malformed: Malformed) {
-        let next = text
-            .get(malformed.offset..)
-            .and_then(|rest| rest.chars().next());
+        let next = text.get(malformed.offset..).and_then(|rest| rest.chars().next());
         let here = match next {
             Some(next) => format!("`{}`", next.escape_debug()),
             None => "the end of the document".to_owned(),
@@ -135,46 +120,30 @@ impl Findings {
             }
             Why::EndOfInput => ("the document breaks off".to_owned(), "complete JSON"),
             Why::Expected(what) => (format!("{here} stands where {what} belongs"), what),
-            Why::ControlCharacter => (
-                format!("control character {here} in a string"),
-                "control characters as escapes",
-            ),
+            Why::ControlCharacter => {
+                (format!("control character {here} in a string"), "control characters as escapes")
+            }
             Why::BadEscape => (
                 "a backslash without a known escape".to_owned(),
                 r#"\" \\ \/ \b \f \n \r \t and \u with four hex digits"#,
             ),
-            Why::LoneSurrogate => (
-                "half of a surrogate pair".to_owned(),
-                "surrogate escapes in pairs, high then low",
-            ),
+            Why::LoneSurrogate => {
+                ("half of a surrogate pair".to_owned(), "surrogate escapes in pairs, high then low")
+            }
             Why::BadNumber => (format!("{here} in a number"), "numbers as JSON writes them"),
-            Why::TooDeep => (
-                format!("more than {MAX_DEPTH} levels of nesting"),
-                "four levels at most",
-            ),
-            Why::TrailingBytes => (
-                format!("{here} after the end of the document"),
-                "white space only",
-            ),
+            Why::TooDeep => {
+                (format!("more than {MAX_DEPTH} levels of nesting"), "four levels at most")
+            }
+            Why::TrailingBytes => {
+                (format!("{here} after the end of the document"), "white space only")
+            }
         };
-        self.unplaced(
-            Problem::Syntax,
-            malformed.offset,
-            found,
-            Allowed::Rule(allowed),
-        );
+        self.unplaced(Problem::Syntax, malformed.offset, found, Allowed::Rule(allowed));
     }
 
     fn unplaced(&mut self, code: Problem, offset: usize, found: String, allowed: Allowed) {
         let path = &Path::ROOT;
-        self.report(Finding {
-            code,
-            path,
-            offset,
-            found,
-            allowed,
-            nearest: None,
-        });
+        self.report(Finding { code, path, offset, found, allowed, nearest: None });
     }
 
     /// Orders the findings by place and tells their lines and columns.
@@ -185,11 +154,7 @@ impl Findings {
         for violation in &mut violations {
             (violation.line, violation.column) = places.advance(violation.offset);
         }
-        Verdict {
-            violations,
-            total: self.total,
-            entries,
-        }
+        Verdict { violations, total: self.total, entries }
     }
 }
 
@@ -204,12 +169,7 @@ pub(crate) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Places {
-            text,
-            at: 0,
-            line: 1,
-            column: 1,
-        }
+        Places { text, at: 0, line: 1, column: 1 }
     }
 
     /// Line and column, from 1, of an offset not before the last one asked for.

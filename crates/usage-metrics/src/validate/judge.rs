@@ -57,12 +57,7 @@ type Walk = Result<(), Malformed>;
 
 impl<'a> Judge<'a> {
     pub(super) fn new(text: &'a str, findings: Findings, pace: Pace) -> Self {
-        Judge {
-            scan: Scanner::new(text),
-            findings,
-            entries: 0,
-            pace,
-        }
+        Judge { scan: Scanner::new(text), findings, entries: 0, pace }
     }
 
     pub(super) fn finish(self) -> (Findings, u64) {
@@ -123,11 +118,7 @@ impl<'a> Judge<'a> {
         self.entries += index;
         if index == 0 {
             self.report(Problem::Empty, path, start, || {
-                (
-                    "an empty array".to_owned(),
-                    Allowed::Rule("at least 1 entry"),
-                    None,
-                )
+                ("an empty array".to_owned(), Allowed::Rule("at least 1 entry"), None)
             });
         }
         Ok(())
@@ -178,11 +169,7 @@ impl<'a> Judge<'a> {
         };
         let spec = kind.spec();
         self.object(spec.keys, path, |judge, key, path| {
-            match spec
-                .dimensions
-                .iter()
-                .find(|dimension| dimension.key == key)
-            {
+            match spec.dimensions.iter().find(|dimension| dimension.key == key) {
                 Some(dimension) => judge.domain(path, dimension.domain),
                 None => Ok(()),
             }
@@ -191,11 +178,7 @@ impl<'a> Judge<'a> {
 
     fn value(&mut self, path: &Path<'_>, kind: Option<Kind>) -> Walk {
         let exactly_one = kind == Some(Kind::ClientActive);
-        let rule = if exactly_one {
-            "exactly 1"
-        } else {
-            "an integer of at least 1"
-        };
+        let rule = if exactly_one { "exactly 1" } else { "an integer of at least 1" };
         if self.scan.shape()? != Shape::Number {
             return self.wrong_type(path, rule);
         }
@@ -221,11 +204,7 @@ impl<'a> Judge<'a> {
             }
             Domain::Identifier { max_chars } => {
                 if !is_identifier(found, max_chars) {
-                    let rule = if max_chars > 64 {
-                        MODEL_RULE
-                    } else {
-                        PROVIDER_RULE
-                    };
+                    let rule = if max_chars > 64 { MODEL_RULE } else { PROVIDER_RULE };
                     judge.report(Problem::BadIdentifier, path, offset, || {
                         let nearest = nearest::identifier(found, max_chars);
                         (quoted(found), Allowed::Rule(rule), nearest)
@@ -250,11 +229,7 @@ impl<'a> Judge<'a> {
         self.text(path, |judge, found, offset| {
             if !is_uuid(found) {
                 judge.report(Problem::BadUuid, path, offset, || {
-                    (
-                        quoted(found),
-                        Allowed::Rule(UUID_RULE),
-                        nearest::uuid(found),
-                    )
+                    (quoted(found), Allowed::Rule(UUID_RULE), nearest::uuid(found))
                 });
             }
         })
@@ -264,11 +239,7 @@ impl<'a> Judge<'a> {
         self.text(path, |judge, found, offset| {
             if !is_date_time(found) {
                 judge.report(Problem::BadDateTime, path, offset, || {
-                    (
-                        quoted(found),
-                        Allowed::Rule(DATE_TIME_RULE),
-                        nearest::date_time(found),
-                    )
+                    (quoted(found), Allowed::Rule(DATE_TIME_RULE), nearest::date_time(found))
                 });
             }
         })
@@ -278,11 +249,7 @@ impl<'a> Judge<'a> {
         self.text(path, |judge, found, offset| {
             if found != text {
                 judge.report(Problem::NotAllowed, path, offset, || {
-                    (
-                        quoted(found),
-                        Allowed::Exactly(text),
-                        nearest::listed(found, &[text]),
-                    )
+                    (quoted(found), Allowed::Exactly(text), nearest::listed(found, &[text]))
                 });
             }
         })
@@ -328,21 +295,13 @@ impl<'a> Judge<'a> {
                     });
                 }
                 None => self.report(Problem::UnknownField, &place, key.offset, || {
-                    (
-                        quoted(&name),
-                        Allowed::Listed(keys),
-                        nearest::listed(&name, keys),
-                    )
+                    (quoted(&name), Allowed::Listed(keys), nearest::listed(&name, keys))
                 }),
             }
             // Four levels are the deepest a package goes.
             self.scan.skip_value(4)?;
         }
-        for (_, key) in keys
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| seen & (1 << at) == 0)
-        {
+        for (_, key) in keys.iter().enumerate().filter(|(at, _)| seen & (1 << at) == 0) {
             self.report(Problem::MissingField, path, start, || {
                 (quoted(key), Allowed::Listed(keys), None)
             });
@@ -355,11 +314,7 @@ impl<'a> Judge<'a> {
         let offset = self.scan.at;
         let shape = self.scan.shape()?;
         self.scan.skip_value(4)?;
-        let text = self
-            .scan
-            .text()
-            .get(offset..self.scan.at)
-            .unwrap_or_default();
+        let text = self.scan.text().get(offset..self.scan.at).unwrap_or_default();
         self.report(Problem::WrongType, path, offset, || {
             let found = match shape {
                 Shape::Object => "an object".to_owned(),
@@ -379,11 +334,7 @@ impl<'a> Judge<'a> {
         texts: &'static [&'static str],
     ) {
         self.report(Problem::NotAllowed, path, offset, || {
-            (
-                quoted(found),
-                Allowed::Listed(texts),
-                nearest::listed(found, texts),
-            )
+            (quoted(found), Allowed::Listed(texts), nearest::listed(found, texts))
         });
     }
 
@@ -397,14 +348,7 @@ impl<'a> Judge<'a> {
     ) {
         if self.findings.describes_more() {
             let (found, allowed, nearest) = say();
-            self.findings.report(Finding {
-                code,
-                path,
-                offset,
-                found,
-                allowed,
-                nearest,
-            });
+            self.findings.report(Finding { code, path, offset, found, allowed, nearest });
         } else {
             self.findings.count_only();
         }

@@ -28,23 +28,14 @@ pub(super) fn listed(found: &str, texts: &[&'static str]) -> Option<Cow<'static,
 fn fold(text: &str) -> String {
     text.trim()
         .chars()
-        .map(|letter| {
-            if letter == '-' || letter == ' ' {
-                '_'
-            } else {
-                letter
-            }
-        })
+        .map(|letter| if letter == '-' || letter == ' ' { '_' } else { letter })
         .flat_map(char::to_lowercase)
         .collect()
 }
 
 /// The same UUID in the form that is allowed.
 pub(super) fn uuid(found: &str) -> Option<Cow<'static, str>> {
-    let bare = found
-        .trim()
-        .trim_start_matches("urn:uuid:")
-        .trim_matches(['{', '}']);
+    let bare = found.trim().trim_start_matches("urn:uuid:").trim_matches(['{', '}']);
     owned_if(bare.to_ascii_lowercase(), is_uuid)
 }
 

@@ -52,28 +52,18 @@ impl<'a> Decimal<'a> {
         let first = digits().position(|digit| digit != b'0')?;
         let zeros_behind = digits().rev().position(|digit| digit != b'0')?;
         let significant = first..whole.len() + fraction.len() - zeros_behind;
-        Some(Decimal {
-            negative,
-            whole,
-            fraction,
-            significant,
-            exponent,
-        })
+        Some(Decimal { negative, whole, fraction, significant, exponent })
     }
 
     fn digits(&self) -> impl Iterator<Item = u8> {
         let digits = self.whole.bytes().chain(self.fraction.bytes());
-        digits
-            .skip(self.significant.start)
-            .take(self.significant.len())
+        digits.skip(self.significant.start).take(self.significant.len())
     }
 
     /// The power of ten of the digit at `position`, given a written exponent.
     fn power(&self, position: usize, exponent: i64) -> i64 {
         let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
-        signed(self.whole.len())
-            .saturating_add(exponent)
-            .saturating_sub(signed(position) + 1)
+        signed(self.whole.len()).saturating_add(exponent).saturating_sub(signed(position) + 1)
     }
 }
 
@@ -106,9 +96,7 @@ pub(super) fn count(number: &str) -> Count {
     } else if lowest < 0 {
         Count::Fraction
     } else {
-        Count::Integer {
-            one: highest == 0 && decimal.digits().eq(*b"1"),
-        }
+        Count::Integer { one: highest == 0 && decimal.digits().eq(*b"1") }
     }
 }
 
@@ -133,29 +121,11 @@ mod tests {
 
     #[test]
     fn integers_may_be_written_in_any_way() {
-        for one in [
-            "1",
-            "1.0",
-            "1e0",
-            "1E+0",
-            "10e-1",
-            "0.1e1",
-            "100.00e-2",
-            "0.01E2",
-        ] {
+        for one in ["1", "1.0", "1e0", "1E+0", "10e-1", "0.1e1", "100.00e-2", "0.01E2"] {
             assert_eq!(count(one), Count::Integer { one: true }, "{one}");
         }
         let long = format!("1{}", "0".repeat(400));
-        for integer in [
-            "2",
-            "10",
-            "1e1",
-            "1.5e1",
-            "9223372036854775808",
-            "1e30",
-            "1e308",
-            &long,
-        ] {
+        for integer in ["2", "10", "1e1", "1.5e1", "9223372036854775808", "1e30", "1e308", &long] {
             assert_eq!(count(integer), Count::Integer { one: false }, "{integer}");
         }
     }
@@ -174,13 +144,8 @@ mod tests {
         ] {
             assert_eq!(count(below), Count::BelowOne, "{below}");
         }
-        for fraction in [
-            "1.5",
-            "0.5",
-            "1e-1",
-            "1.00000000000000000001",
-            "1e-999999999999999999999",
-        ] {
+        for fraction in ["1.5", "0.5", "1e-1", "1.00000000000000000001", "1e-999999999999999999999"]
+        {
             assert_eq!(count(fraction), Count::Fraction, "{fraction}");
         }
         for beyond in ["1e400", "1e309", "1e999999999999999999999", "0.1e310"] {

@@ -40,11 +40,7 @@ pub(super) struct Text<'a> {
 impl<'a> Text<'a> {
     /// The text meant, escapes resolved.
     pub(super) fn decode(&self) -> Cow<'a, str> {
-        if self.escaped {
-            Cow::Owned(unescape(self.raw))
-        } else {
-            Cow::Borrowed(self.raw)
-        }
+        if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 }
 
@@ -89,15 +85,8 @@ impl<'a> Scanner<'a> {
     }
 
     fn malformed<T>(&self, why: Why) -> Result<T, Malformed> {
-        let why = if self.at >= self.text.len() {
-            Why::EndOfInput
-        } else {
-            why
-        };
-        Err(Malformed {
-            offset: self.at,
-            why,
-        })
+        let why = if self.at >= self.text.len() { Why::EndOfInput } else { why };
+        Err(Malformed { offset: self.at, why })
     }
 
     /// Steps over one expected byte.
@@ -192,11 +181,7 @@ impl<'a> Scanner<'a> {
         }
         let raw = &self.text[start..self.at];
         self.at += 1;
-        Ok(Text {
-            raw,
-            escaped,
-            offset,
-        })
+        Ok(Text { raw, escaped, offset })
     }
 
     fn escape(&mut self) -> Result<(), Malformed> {
@@ -213,10 +198,7 @@ impl<'a> Scanner<'a> {
                 return self.malformed(Why::EndOfInput);
             }
         }
-        let lone = Err(Malformed {
-            offset: start,
-            why: Why::LoneSurrogate,
-        });
+        let lone = Err(Malformed { offset: start, why: Why::LoneSurrogate });
         match self.unit(start) {
             None => self.malformed(Why::BadEscape),
             Some(0xdc00..=0xdfff) => lone,
@@ -282,10 +264,7 @@ impl<'a> Scanner<'a> {
                 return Ok(());
             }
         }
-        Err(Malformed {
-            offset: self.at,
-            why: Why::Expected("a value"),
-        })
+        Err(Malformed { offset: self.at, why: Why::Expected("a value") })
     }
 
     /// Steps over any value, `depth` levels of nesting being open already.
@@ -301,10 +280,7 @@ impl<'a> Scanner<'a> {
                 Shape::Literal => self.literal()?,
                 shape @ (Shape::Object | Shape::Array) => {
                     if depth + levels >= MAX_DEPTH {
-                        return Err(Malformed {
-                            offset: self.at,
-                            why: Why::TooDeep,
-                        });
+                        return Err(Malformed { offset: self.at, why: Why::TooDeep });
                     }
                     self.at += 1;
                     levels += 1;
@@ -335,11 +311,7 @@ impl<'a> Scanner<'a> {
     /// Nothing but white space may follow.
     pub(super) fn end(&mut self) -> Result<(), Malformed> {
         self.skip_space();
-        if self.at == self.text.len() {
-            Ok(())
-        } else {
-            self.malformed(Why::TrailingBytes)
-        }
+        if self.at == self.text.len() { Ok(()) } else { self.malformed(Why::TrailingBytes) }
     }
 }
 
@@ -365,21 +337,14 @@ fn unescape(raw: &str) -> String {
             Some(b'n') => ('\n', 2),
             Some(b'r') => ('\r', 2),
             Some(b't') => ('\t', 2),
-            Some(b'u') => match (
-                bytes.get(..6).and_then(unit),
-                bytes.get(6..12).and_then(unit),
-            ) {
+            Some(b'u') => match (bytes.get(..6).and_then(unit), bytes.get(6..12).and_then(unit)) {
                 (Some(high @ 0xd800..=0xdbff), Some(low)) => {
                     let scalar = 0x10000 + ((high - 0xd800) << 10) + (low & 0x3ff);
-                    (
-                        char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER),
-                        12,
-                    )
+                    (char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER), 12)
                 }
-                (Some(scalar), _) => (
-                    char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER),
-                    6,
-                ),
+                (Some(scalar), _) => {
+                    (char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
+                }
                 (None, _) => (char::REPLACEMENT_CHARACTER, 2),
             },
             Some(other) => (char::from(*other), 2),

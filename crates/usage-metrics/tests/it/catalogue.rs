@@ -23,27 +23,15 @@ const SPEC: &[(&str, &[(&str, &str)])] = &[
                  mistral, nemotron, nova, o1, o3, o4, qwen, step, trinity, unknown",
             ),
             ("outcome", "cancelled, failed, success"),
-            (
-                "provider_family",
-                "aggregator, custom, direct, local, unknown",
-            ),
+            ("provider_family", "aggregator, custom, direct, local, unknown"),
         ],
     ),
-    (
-        "agent.model_route.count",
-        &[("model", "<256>"), ("provider", "<64>")],
-    ),
-    (
-        "agent.task_run.started",
-        &[("entrypoint", ENTRYPOINT), ("execution_surface", SURFACE)],
-    ),
+    ("agent.model_route.count", &[("model", "<256>"), ("provider", "<64>")]),
+    ("agent.task_run.started", &[("entrypoint", ENTRYPOINT), ("execution_surface", SURFACE)]),
     (
         "agent.task_run.finished",
         &[
-            (
-                "duration_bucket",
-                "lt_1s, 1s_to_5s, 5s_to_30s, 30s_to_2m, 2m_to_10m, gte_10m",
-            ),
+            ("duration_bucket", "lt_1s, 1s_to_5s, 5s_to_30s, 30s_to_2m, 2m_to_10m, gte_10m"),
             (
                 "end_reason",
                 "approval_denied, completed, failed, guardrail_blocked, iteration_limit, \
@@ -54,33 +42,21 @@ const SPEC: &[(&str, &[(&str, &str)])] = &[
             ("model_call_count_bucket", COUNT),
             ("outcome", "cancelled, failed, success, timed_out, unknown"),
             ("retry_count_bucket", COUNT),
-            (
-                "termination",
-                "none, system_aborted, timed_out, unknown, user_cancelled",
-            ),
+            ("termination", "none, system_aborted, timed_out, unknown, user_cancelled"),
             ("tool_call_count_bucket", COUNT),
         ],
     ),
     (
         "agent.tool_call.count",
         &[
-            (
-                "approval_outcome",
-                "approved, denied, not_required, timed_out, unknown",
-            ),
+            ("approval_outcome", "approved, denied, not_required, timed_out, unknown"),
             (
                 "latency_bucket",
                 "lt_100ms, 100ms_to_250ms, 250ms_to_500ms, 500ms_to_1s, 1s_to_2s, 2s_to_5s, \
                  5s_to_10s, 10s_to_30s, gte_30s, unknown",
             ),
-            (
-                "outcome",
-                "blocked, cancelled, failed, success, timed_out, unknown",
-            ),
-            (
-                "retry_count_bucket",
-                "0, 1, 2, 3_to_5, 6_to_10, gte_11, unknown",
-            ),
+            ("outcome", "blocked, cancelled, failed, success, timed_out, unknown"),
+            ("retry_count_bucket", "0, 1, 2, 3_to_5, 6_to_10, gte_11, unknown"),
             (
                 "tool_category",
                 "browser, code_execution, communication, computer_use, delegation, file, \
@@ -99,20 +75,14 @@ const SPEC: &[(&str, &[(&str, &str)])] = &[
     (
         "agent.skill.lifecycle.count",
         &[
-            (
-                "action",
-                "archived, created, edited, installed, patched, restored, stale",
-            ),
+            ("action", "archived, created, edited, installed, patched, restored, stale"),
             ("provenance", PROVENANCE),
         ],
     ),
     (
         "agent.skill.load.count",
         &[
-            (
-                "post_patch_state",
-                "no_new_patch, not_applicable, reused_after_patch",
-            ),
+            ("post_patch_state", "no_new_patch, not_applicable, reused_after_patch"),
             ("provenance", PROVENANCE),
             ("reuse_state", "first_use, reused"),
             ("use_count_bucket", COUNT),
@@ -127,10 +97,7 @@ const COUNT: &str = "0, 1, 2, 3_to_5, 6_to_10, gte_11";
 const PROVENANCE: &str = "agent_created, external, installed, local, unknown";
 const RESOURCE_SPEC: &[(&str, &str)] = &[
     ("architecture", "arm, arm64, unknown, x86, x86_64"),
-    (
-        "install_method",
-        "apt, docker, git, home-manager, homebrew, nixos, pip, unknown",
-    ),
+    ("install_method", "apt, docker, git, home-manager, homebrew, nixos, pip, unknown"),
     ("os_family", "linux, macos, unknown, windows"),
 ];
 
@@ -146,33 +113,23 @@ fn the_table_is_the_specification() {
     let ours: Vec<_> = KINDS
         .iter()
         .map(|spec| {
-            let dimensions: Vec<_> = spec
-                .dimensions
-                .iter()
-                .map(|it| (it.key, domain_text(it.domain)))
-                .collect();
+            let dimensions: Vec<_> =
+                spec.dimensions.iter().map(|it| (it.key, domain_text(it.domain))).collect();
             (spec.name, dimensions)
         })
         .collect();
     let spec: Vec<_> = SPEC
         .iter()
         .map(|(name, dimensions)| {
-            let dimensions: Vec<_> = dimensions
-                .iter()
-                .map(|(key, values)| (*key, (*values).to_owned()))
-                .collect();
+            let dimensions: Vec<_> =
+                dimensions.iter().map(|(key, values)| (*key, (*values).to_owned())).collect();
             (*name, dimensions)
         })
         .collect();
     assert_eq!(ours, spec);
-    let resource: Vec<_> = RESOURCE
-        .iter()
-        .map(|it| (it.key, domain_text(it.domain)))
-        .collect();
-    let expected: Vec<_> = RESOURCE_SPEC
-        .iter()
-        .map(|(key, values)| (*key, (*values).to_owned()))
-        .collect();
+    let resource: Vec<_> = RESOURCE.iter().map(|it| (it.key, domain_text(it.domain))).collect();
+    let expected: Vec<_> =
+        RESOURCE_SPEC.iter().map(|(key, values)| (*key, (*values).to_owned())).collect();
     assert_eq!(resource, expected);
 }
 
@@ -189,10 +146,8 @@ fn keys_are_sorted_so_that_the_order_of_the_table_is_the_order_in_a_package() {
 #[test]
 fn the_dense_index_numbers_every_counter_once() {
     let expected = [1, 945, 0, 100, 29_160_000, 37_800, 8, 35, 180];
-    let cardinalities: Vec<_> = Kind::ALL
-        .iter()
-        .map(|kind| kind.cardinality().unwrap_or(0))
-        .collect();
+    let cardinalities: Vec<_> =
+        Kind::ALL.iter().map(|kind| kind.cardinality().unwrap_or(0)).collect();
     assert_eq!(cardinalities, expected);
     assert_eq!(Cell::COUNT, expected.iter().sum::<u32>());
 
@@ -205,18 +160,11 @@ fn the_dense_index_numbers_every_counter_once() {
         let cell = Cell::from_number(number).unwrap();
         let values = cell.values();
         assert_eq!(Cell::find(cell.kind(), values.iter().copied()), Some(cell));
-        assert!(
-            by_kind.entry(cell.kind()).or_default().insert(values),
-            "{number} is not unique"
-        );
+        assert!(by_kind.entry(cell.kind()).or_default().insert(values), "{number} is not unique");
     }
     for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::TaskFinished) {
         let seen = by_kind.get(kind).map_or(0, BTreeSet::len);
-        assert_eq!(
-            u32::try_from(seen).unwrap(),
-            kind.cardinality().unwrap_or(0),
-            "{kind:?}"
-        );
+        assert_eq!(u32::try_from(seen).unwrap(), kind.cardinality().unwrap_or(0), "{kind:?}");
     }
     assert_eq!(Cell::from_number(Cell::COUNT), None);
 }
@@ -232,15 +180,9 @@ fn typed_events_land_in_the_cell_of_their_texts() {
     };
     let cell = Cell::of(&event);
     assert_eq!(cell.kind(), Kind::ToolCall);
-    assert_eq!(
-        cell.values(),
-        ["denied", "5s_to_10s", "blocked", "unknown", "web"]
-    );
+    assert_eq!(cell.values(), ["denied", "5s_to_10s", "blocked", "unknown", "web"]);
     let active = Cell::of(&catalogue::ClientActive {});
-    assert_eq!(
-        (active.kind(), active.values().len()),
-        (Kind::ClientActive, 0)
-    );
+    assert_eq!((active.kind(), active.values().len()), (Kind::ClientActive, 0));
 }
 
 /// A valid entry of a kind, every dimension at its first value.
@@ -282,12 +224,7 @@ fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
     let check = |document: &Value, expected: bool| {
         let bytes = serde_json::to_vec(document).unwrap();
         let verdict = validate(&bytes);
-        assert_eq!(
-            verdict.is_valid(),
-            expected,
-            "{document} {:?}",
-            verdict.violations
-        );
+        assert_eq!(verdict.is_valid(), expected, "{document} {:?}", verdict.violations);
         assert_eq!(oracle.is_valid(document), expected, "{document}");
     };
     for kind in Kind::ALL {
@@ -302,11 +239,8 @@ fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
                     let all: BTreeSet<_> = texts.iter().copied().collect();
                     for text in texts {
                         set(text, true);
-                        for near in [
-                            format!("{text}x"),
-                            text.to_uppercase(),
-                            text[1..].to_owned(),
-                        ] {
+                        for near in [format!("{text}x"), text.to_uppercase(), text[1..].to_owned()]
+                        {
                             set(&near, all.contains(near.as_str()));
                         }
                     }
@@ -344,9 +278,7 @@ fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
 #[test]
 fn the_schema_lists_the_table_value_by_value() {
     let schema = json_schema();
-    let kinds = schema["properties"]["metrics"]["items"]["oneOf"]
-        .as_array()
-        .unwrap();
+    let kinds = schema["properties"]["metrics"]["items"]["oneOf"].as_array().unwrap();
     assert_eq!(kinds.len(), KINDS.len());
     for (entry, spec) in kinds.iter().zip(&KINDS) {
         let properties = &entry["properties"];
@@ -370,20 +302,14 @@ fn the_page_names_every_kind_dimension_and_value() {
     for spec in &KINDS {
         let section = page.split(&format!("## {}\n", spec.name)).nth(1).unwrap();
         let section = section.split("\n## ").next().unwrap();
-        let rows: Vec<_> = section
-            .lines()
-            .filter(|line| line.starts_with("| "))
-            .skip(1)
-            .collect();
+        let rows: Vec<_> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
         assert_eq!(rows.len(), spec.dimensions.len(), "{}", spec.name);
         for (row, dimension) in rows.iter().zip(spec.dimensions) {
             let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
             assert_eq!(cells[0], dimension.key);
             if let Domain::Listed(texts) = dimension.domain {
-                let listed: Vec<_> = cells[2]
-                    .split(", ")
-                    .map(|value| value.trim_matches('`'))
-                    .collect();
+                let listed: Vec<_> =
+                    cells[2].split(", ").map(|value| value.trim_matches('`')).collect();
                 assert_eq!(listed, texts);
             }
         }

@@ -116,17 +116,9 @@ fn a_clock_set_forth_and_back_does_not_stall_the_packaging_of_a_running_recorder
     let store = shop.existing();
     let packages = all_packages(&store);
     packages.iter().for_each(assert_sound);
-    assert_eq!(
-        totals(&packages).values().sum::<u64>(),
-        4 + 3,
-        "four routes, three active days"
-    );
+    assert_eq!(totals(&packages).values().sum::<u64>(), 4 + 3, "four routes, three active days");
     // What a package covers is forgotten after its time, not before.
     assert!(
-        store
-            .packages()
-            .unwrap()
-            .iter()
-            .all(|it| shop.folder.package(&it.package_id).exists())
+        store.packages().unwrap().iter().all(|it| shop.folder.package(&it.package_id).exists())
     );
 }

@@ -16,10 +16,8 @@ fn packages() -> Vec<Package> {
     store.add(&[mixed_batch(noon())]).unwrap();
     store.package(Scope::All, noon()).unwrap();
     let mut quoted = batch(hours_later(noon(), 24), vec![(route("gpt-5"), 1)]);
-    quoted.resource.agent_version = "1.2 \"beta\", \\x".to_owned();
-    store
-        .add(&[batch(noon(), vec![(route("gpt-5"), 4)]), quoted])
-        .unwrap();
+    "1.2 \"beta\", \\x".clone_into(&mut quoted.resource.agent_version);
+    store.add(&[batch(noon(), vec![(route("gpt-5"), 4)]), quoted]).unwrap();
     crate::workshop::all_packages(&store)
 }
 
@@ -64,15 +62,9 @@ fn json_and_ndjson_give_the_packages_as_they_are() {
         serde_json::from_str(&export(packages.clone(), Format::Json).unwrap()).unwrap();
     assert_eq!(json.len(), 3);
     for (value, package) in json.iter().zip(&packages) {
-        assert_eq!(
-            Package::read(value.to_string().as_bytes()).unwrap(),
-            *package
-        );
+        assert_eq!(Package::read(value.to_string().as_bytes()).unwrap(), *package);
     }
     let ndjson = export(packages.clone(), Format::Ndjson).unwrap();
-    let read: Vec<_> = ndjson
-        .lines()
-        .map(|line| Package::read(line.as_bytes()).unwrap())
-        .collect();
+    let read: Vec<_> = ndjson.lines().map(|line| Package::read(line.as_bytes()).unwrap()).collect();
     assert_eq!(read, packages);
 }

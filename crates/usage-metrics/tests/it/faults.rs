@@ -21,16 +21,11 @@ fn clock() -> Arc<ManualClock> {
 }
 
 fn existing(folder: &Folder) -> Store {
-    Store::existing(folder, Uuid::new_v4)
-        .unwrap()
-        .expect("there is a store")
+    Store::existing(folder, Uuid::new_v4).unwrap().expect("there is a store")
 }
 
 fn total(folder: &Folder, model: &str) -> u64 {
-    totals(&all_packages(&existing(folder)))
-        .get(&route(model))
-        .copied()
-        .unwrap_or(0)
+    totals(&all_packages(&existing(folder))).get(&route(model)).copied().unwrap_or(0)
 }
 
 /// Counts; a caller must never wait for the store, which would take seconds to give up.
@@ -39,19 +34,13 @@ fn count_unbothered(recorder: &Recorder, models: impl Iterator<Item = String>) {
     for model in models {
         recorder.count_route(&model, "lab");
     }
-    assert!(
-        started.elapsed() < BUSY_WAIT / 2,
-        "counting waited for the store"
-    );
+    assert!(started.elapsed() < BUSY_WAIT / 2, "counting waited for the store");
 }
 
 /// Spoils the file from another process: in this one it would drop SQLite's locks.
 fn shell(script: &str, folder: &Folder) {
-    let status = Command::new("sh")
-        .args(["-c", script, "sh"])
-        .arg(folder.database())
-        .status()
-        .unwrap();
+    let status =
+        Command::new("sh").args(["-c", script, "sh"]).arg(folder.database()).status().unwrap();
     assert!(status.success());
 }
 
@@ -68,17 +57,11 @@ fn a_read_only_store_is_waited_for() {
     count_unbothered(&second, (0..100).map(|_| "during".to_owned()));
     assert_eq!(second.flush(WAIT), Flushed::Waiting);
     let health = second.health();
-    assert_eq!(
-        health.trouble.map(|trouble| trouble.kind),
-        Some(ErrorKind::ReadOnly)
-    );
+    assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::ReadOnly));
     assert_eq!((health.waiting, health.lost), (100, 0));
     // What is there can still be looked at, and writing is said to be impossible.
     assert_eq!(total(&folder, "before"), 1);
-    assert_eq!(
-        existing(&folder).probe(noon()).unwrap_err().kind(),
-        ErrorKind::ReadOnly
-    );
+    assert_eq!(existing(&folder).probe(noon()).unwrap_err().kind(), ErrorKind::ReadOnly);
 
     disk.make_writable();
     eventually("counting resumes", || second.flush(WAIT) == Flushed::Stored);
@@ -99,21 +82,12 @@ fn a_full_disk_is_waited_for_and_nothing_is_lost() {
     count_unbothered(&recorder, (0..2_000).map(|at| format!("model-{at}")));
     assert_eq!(recorder.flush(WAIT), Flushed::Waiting);
     let health = recorder.health();
-    assert_eq!(
-        health.trouble.map(|trouble| trouble.kind),
-        Some(ErrorKind::Full)
-    );
+    assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::Full));
     assert_eq!((health.waiting, health.lost), (2_000, 0));
-    assert_eq!(
-        total(&folder, "model-0"),
-        1,
-        "what was stored is still there"
-    );
+    assert_eq!(total(&folder, "model-0"), 1, "what was stored is still there");
 
     fs::remove_file(ballast).unwrap();
-    eventually("counting resumes", || {
-        recorder.flush(WAIT) == Flushed::Stored
-    });
+    eventually("counting resumes", || recorder.flush(WAIT) == Flushed::Stored);
     recorder.close(WAIT);
     let totals = totals(&all_packages(&existing(&folder)));
     assert_eq!(totals.len(), 2_000);
@@ -130,9 +104,7 @@ fn a_disk_without_room_for_the_store_itself_is_waited_for() {
     count_unbothered(&recorder, (0..10).map(|_| "m".to_owned()));
     assert_eq!(recorder.flush(WAIT), Flushed::Waiting);
     fs::remove_file(ballast).unwrap();
-    eventually("counting begins", || {
-        recorder.flush(WAIT) == Flushed::Stored
-    });
+    eventually("counting begins", || recorder.flush(WAIT) == Flushed::Stored);
     assert_eq!(total(&folder, "m"), 10);
 }
 
@@ -188,14 +160,12 @@ fn a_store_damaged_under_a_running_recorder_is_replaced() {
         r#"rm "$1""#,
     ] {
         let shop = Shop::new();
-        let recorder = recorder(&shop.folder, &clock(), Duration::from_secs(3600));
+        let recorder = recorder(&shop.folder, &clock(), Duration::from_hours(1));
         recorder.count_route("before", "lab");
         assert_eq!(recorder.flush(WAIT), Flushed::Stored);
         shell(script, &shop.folder);
         count_unbothered(&recorder, (0..50).map(|_| "after".to_owned()));
-        eventually("counting resumes", || {
-            recorder.flush(WAIT) == Flushed::Stored
-        });
+        eventually("counting resumes", || recorder.flush(WAIT) == Flushed::Stored);
         assert_eq!(total(&shop.folder, "after"), 50, "{script}");
         recorder.close(WAIT);
     }
@@ -205,10 +175,7 @@ fn a_store_damaged_under_a_running_recorder_is_replaced() {
 fn two_processes_that_find_the_damage_at_once_set_it_aside_once() {
     let shop = Shop::new();
     drop(shop.open(noon()));
-    shell(
-        r#"dd if=/dev/urandom of="$1" bs=4096 count=16 conv=notrunc status=none"#,
-        &shop.folder,
-    );
+    shell(r#"dd if=/dev/urandom of="$1" bs=4096 count=16 conv=notrunc status=none"#, &shop.folder);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| shop.open(noon()));
@@ -237,15 +204,11 @@ fn a_store_held_by_another_process_delays_nothing_but_the_store() {
     let recorder = recorder(&shop.folder, &clock(), SHORT);
     recorder.count_route("m", "lab");
     assert_eq!(recorder.flush(WAIT), Flushed::Stored);
-    let mut hold = rusqlite::Connection::open(shop.folder.database()).unwrap();
-    let held = hold
-        .transaction_with_behavior(rusqlite::TransactionBehavior::Exclusive)
-        .unwrap();
+    let mut other = rusqlite::Connection::open(shop.folder.database()).unwrap();
+    let held = other.transaction_with_behavior(rusqlite::TransactionBehavior::Exclusive).unwrap();
     count_unbothered(&recorder, (0..100).map(|_| "m".to_owned()));
     assert_eq!(recorder.flush(Duration::from_millis(50)), Flushed::Waiting);
     held.rollback().unwrap();
-    eventually("counting resumes", || {
-        recorder.flush(WAIT) == Flushed::Stored
-    });
+    eventually("counting resumes", || recorder.flush(WAIT) == Flushed::Stored);
     assert_eq!(total(&shop.folder, "m"), 101);
 }

@@ -45,21 +45,12 @@ pub(crate) fn package(random: &mut fastrand::Rng, entries: usize) -> Node {
         })
         .collect();
     Node::Object(vec![
-        (
-            "generated_at".to_owned(),
-            text(format!("2026-11-{day:02}T13:37:42.125Z")),
-        ),
+        ("generated_at".to_owned(), text(format!("2026-11-{day:02}T13:37:42.125Z"))),
         ("install_id".to_owned(), text(uuid(random))),
         ("metrics".to_owned(), Node::Array(metrics)),
         ("package_id".to_owned(), text(uuid(random))),
-        (
-            "period_end".to_owned(),
-            text(format!("2026-11-{:02}T00:00:00Z", day + 1)),
-        ),
-        (
-            "period_start".to_owned(),
-            text(format!("2026-11-{day:02}T00:00:00Z")),
-        ),
+        ("period_end".to_owned(), text(format!("2026-11-{:02}T00:00:00Z", day + 1))),
+        ("period_start".to_owned(), text(format!("2026-11-{day:02}T00:00:00Z"))),
         ("resource".to_owned(), Node::Object(resource)),
         ("schema_version".to_owned(), text(SCHEMA_VERSION)),
     ])
@@ -88,18 +79,11 @@ fn domain(random: &mut fastrand::Rng, domain: Domain) -> Node {
         Domain::Listed(texts) => text(*pick(random, texts)),
         Domain::Identifier { max_chars: 256 } => text(*pick(
             random,
-            &[
-                "gpt-5.2",
-                "anthropic/claude-4.5",
-                "qwen3:32b",
-                "m",
-                "llama-3.3-70b@q4",
-            ],
+            &["gpt-5.2", "anthropic/claude-4.5", "qwen3:32b", "m", "llama-3.3-70b@q4"],
         )),
-        Domain::Identifier { .. } => text(*pick(
-            random,
-            &["openai", "anthropic", "openrouter", "custom:lab", "0"],
-        )),
+        Domain::Identifier { .. } => {
+            text(*pick(random, &["openai", "anthropic", "openrouter", "custom:lab", "0"]))
+        }
     }
 }
 
@@ -257,7 +241,7 @@ fn change(random: &mut fastrand::Rng, node: &mut Node) {
         return;
     }
     match node {
-        Node::Raw(raw) => *raw = (*pick(random, EDGE_RAWS)).to_owned(),
+        Node::Raw(raw) => (*pick(random, EDGE_RAWS)).clone_into(raw),
         Node::Text(text) => change_text(random, text),
         Node::Array(items) => change_list(random, items),
         Node::Object(fields) => change_fields(random, fields),
@@ -266,24 +250,21 @@ fn change(random: &mut fastrand::Rng, node: &mut Node) {
 
 fn change_text(random: &mut fastrand::Rng, text: &mut String) {
     match random.u8(..7) {
-        0 => *text = (*pick(random, EDGE_TEXTS)).to_owned(),
-        1 => text.push(*pick(
-            random,
-            &['\n', 'a', ' ', '😀', '"', '\\', '\u{0}', '_', '0'],
-        )),
+        0 => (*pick(random, EDGE_TEXTS)).clone_into(text),
+        1 => text.push(*pick(random, &['\n', 'a', ' ', '😀', '"', '\\', '\u{0}', '_', '0'])),
         2 => drop(text.pop()),
         3 => *text = text.to_uppercase(),
         4 => *text = "a".repeat(*pick(random, &[1, 63, 64, 65, 255, 256, 257])),
         5 => {
             let spec = pick(random, &KINDS);
-            *text = spec.name.to_owned();
+            spec.name.clone_into(text);
         }
         _ => {
             let spec = pick(random, &KINDS);
             if let Some(dimension) = spec.dimensions.first()
                 && let Domain::Listed(texts) = dimension.domain
             {
-                *text = (*pick(random, texts)).to_owned();
+                (*pick(random, texts)).clone_into(text);
             }
         }
     }
@@ -346,11 +327,7 @@ fn write_node(
             for (at, (key, value)) in fields.iter().enumerate() {
                 separate(random, layout, depth + 1, at, out);
                 write_text(random, key, layout, out);
-                out.push_str(if layout == Layout::Indented {
-                    ": "
-                } else {
-                    ":"
-                });
+                out.push_str(if layout == Layout::Indented { ": " } else { ":" });
                 space(random, layout, out);
                 write_node(random, value, layout, depth + 1, out);
             }
@@ -413,10 +390,7 @@ pub(crate) fn mutate_bytes(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
         let at = random.usize(..bytes.len());
         match random.u8(..5) {
             0 => drop(bytes.remove(at)),
-            1 => bytes.insert(
-                at,
-                *pick(random, b"{}[],:\"\\ \n\t01.-eE+tfn\xff\xc3\x00aZ_"),
-            ),
+            1 => bytes.insert(at, *pick(random, b"{}[],:\"\\ \n\t01.-eE+tfn\xff\xc3\x00aZ_")),
             2 => bytes[at] = *pick(random, b"{}[],:\"\\ \n\t01.-eE+tfn\xff\xc3\x00aZ_"),
             3 => bytes.truncate(at),
             _ => bytes.swap(at, 0),

@@ -55,10 +55,7 @@ fn warnings(document: &Value) -> Vec<Warning> {
 }
 
 fn codes(document: &Value) -> Vec<(Code, String)> {
-    warnings(document)
-        .into_iter()
-        .map(|warning| (warning.code, warning.pointer))
-        .collect()
+    warnings(document).into_iter().map(|warning| (warning.code, warning.pointer)).collect()
 }
 
 #[test]
@@ -85,47 +82,24 @@ fn periods_are_looked_at() {
     let at = |code, pointer: &str| vec![(code, pointer.to_owned())];
     assert_eq!(with(day, day, day), at(Code::L001, "/period_end"));
     assert_eq!(with(next, day, next), at(Code::L001, "/period_end"));
-    assert_eq!(
-        with(day, next, "2026-07-27T23:59:59.999Z"),
-        at(Code::L002, "/generated_at")
-    );
-    assert_eq!(
-        with(day, "2026-07-30T00:00:00Z", day),
-        at(Code::L003, "/period_start")
-    );
+    assert_eq!(with(day, next, "2026-07-27T23:59:59.999Z"), at(Code::L002, "/generated_at"));
+    assert_eq!(with(day, "2026-07-30T00:00:00Z", day), at(Code::L003, "/period_start"));
     assert_eq!(
         with("2026-07-28T01:00:00Z", "2026-07-29T01:00:00Z", next),
         at(Code::L003, "/period_start")
     );
-    assert_eq!(
-        with(day, "2026-07-29T00:00:00.5Z", day),
-        at(Code::L003, "/period_start")
-    );
+    assert_eq!(with(day, "2026-07-29T00:00:00.5Z", day), at(Code::L003, "/period_start"));
     // Written in another zone it is still one UTC day; made on the same day it may be early.
-    assert_eq!(
-        with(
-            "2026-07-28T02:00:00+02:00",
-            "2026-07-29T02:00:00+02:00",
-            day
-        ),
-        []
-    );
+    assert_eq!(with("2026-07-28T02:00:00+02:00", "2026-07-29T02:00:00+02:00", day), []);
     assert_eq!(with(day, next, "2026-08-30T00:00:00Z"), []);
 }
 
 #[test]
 fn the_same_counter_twice_is_told_at_the_second_with_its_line() {
-    let document = package(&json!([
-        active(),
-        finished("success", "completed", "none"),
-        active()
-    ]));
+    let document = package(&json!([active(), finished("success", "completed", "none"), active()]));
     let warnings = warnings(&document);
     assert_eq!(warnings.len(), 1);
-    assert_eq!(
-        (warnings[0].code, &*warnings[0].pointer),
-        (Code::L004, "/metrics/2")
-    );
+    assert_eq!((warnings[0].code, &*warnings[0].pointer), (Code::L004, "/metrics/2"));
     let text = serde_json::to_string_pretty(&document).unwrap();
     let line = text.lines().nth(warnings[0].line - 1).unwrap();
     assert_eq!((line.trim(), warnings[0].column), ("{", 5));
@@ -160,10 +134,6 @@ fn skill_loads_that_cannot_be_are_told() {
         ("reused_after_patch", "reused", "0"),
     ] {
         let found = codes(&package(&json!([loaded(state, reuse, bucket)])));
-        assert_eq!(
-            found,
-            [(Code::L006, "/metrics/0".to_owned())],
-            "{state} {reuse} {bucket}"
-        );
+        assert_eq!(found, [(Code::L006, "/metrics/0".to_owned())], "{state} {reuse} {bucket}");
     }
 }

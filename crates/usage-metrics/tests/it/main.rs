@@ -1,4 +1,5 @@
 //! Integration tests of the usage-metrics package, one module per behaviour.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail as tests do")]
 
 // The table and all that is made from it are equal, value by value.
 mod catalogue;

@@ -12,19 +12,12 @@ use crate::workshop::{Shop, assert_sound, batch, hours_later, mixed_batch, noon,
 fn package(id: u128, metrics: Vec<(Counter, u64)>) -> Package {
     let shop = Shop::new();
     let mut store = shop.open(noon());
-    store
-        .add(&[batch(noon(), vec![(route("template"), 1)])])
-        .unwrap();
+    store.add(&[batch(noon(), vec![(route("template"), 1)])]).unwrap();
     let template = store.drafts(Scope::All).unwrap().remove(0);
     Package {
         install_id: "6ba7b811-9dad-41d1-80b4-00c04fd430c8".to_owned(),
-        package_id: uuid::Builder::from_random_bytes(id.to_be_bytes())
-            .into_uuid()
-            .to_string(),
-        metrics: metrics
-            .into_iter()
-            .map(|(counter, value)| Metric { counter, value })
-            .collect(),
+        package_id: uuid::Builder::from_random_bytes(id.to_be_bytes()).into_uuid().to_string(),
+        metrics: metrics.into_iter().map(|(counter, value)| Metric { counter, value }).collect(),
         ..template
     }
 }
@@ -54,10 +47,7 @@ fn a_package_given_twice_counts_once_and_alone_it_stays_itself() {
 
 #[test]
 fn one_id_for_two_packages_is_refused() {
-    let (one, other) = (
-        package(1, vec![(route("a"), 2)]),
-        package(1, vec![(route("a"), 3)]),
-    );
+    let (one, other) = (package(1, vec![(route("a"), 2)]), package(1, vec![(route("a"), 3)]));
     let id = one.package_id.clone();
     match merge([one, other]) {
         Err(MergeError::IdReused { package_id }) => assert_eq!(package_id, id),
@@ -67,10 +57,7 @@ fn one_id_for_two_packages_is_refused() {
 
 #[test]
 fn a_sum_too_large_is_refused_by_name() {
-    let halves = [
-        package(1, vec![(route("a"), u64::MAX)]),
-        package(2, vec![(route("a"), 1)]),
-    ];
+    let halves = [package(1, vec![(route("a"), u64::MAX)]), package(2, vec![(route("a"), 1)])];
     let error = merge(halves).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -85,13 +72,7 @@ fn other_days_resources_and_installations_stay_apart() {
     let mut store = shop.open(noon());
     let mut upgraded = mixed_batch(noon());
     upgraded.resource.agent_version = "2".to_owned();
-    store
-        .add(&[
-            mixed_batch(noon()),
-            mixed_batch(hours_later(noon(), 24)),
-            upgraded,
-        ])
-        .unwrap();
+    store.add(&[mixed_batch(noon()), mixed_batch(hours_later(noon(), 24)), upgraded]).unwrap();
     let drafts = store.drafts(Scope::All).unwrap();
     let other_install = package(9, vec![(route("a"), 1)]);
     let merged = merge(drafts.clone().into_iter().chain([other_install])).unwrap();

@@ -91,29 +91,22 @@ fn oracle_accepts(oracle: &jsonschema::Validator, document: &[u8]) -> bool {
 fn has_digits_in_date(moment: &Value) -> bool {
     let digits = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18];
     moment.as_str().is_some_and(|text| {
-        digits
-            .iter()
-            .all(|at| text.as_bytes().get(*at).is_some_and(u8::is_ascii_digit))
-            && text
-                .rfind(['+', '-'])
-                .filter(|at| *at > 18)
-                .is_none_or(|at| {
-                    text[at + 1..]
-                        .bytes()
-                        .all(|byte| byte == b':' || byte.is_ascii_digit())
-                })
+        digits.iter().all(|at| text.as_bytes().get(*at).is_some_and(u8::is_ascii_digit))
+            && text.rfind(['+', '-']).filter(|at| *at > 18).is_none_or(|at| {
+                text[at + 1..].bytes().all(|byte| byte == b':' || byte.is_ascii_digit())
+            })
     })
 }
 
 /// The oracle reads numbers as doubles: past their precision only our exact rule can be right.
 fn beyond_double_precision(document: &[u8]) -> bool {
-    document
-        .split(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
-        .any(|token| {
+    document.split(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')).any(
+        |token| {
             let digits = token.iter().filter(|byte| byte.is_ascii_digit()).count();
             digits > 15 && token.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
                 || digits > 300
-        })
+        },
+    )
 }
 
 const CASES_PER_SEED: u64 = 300_000;
@@ -146,18 +139,11 @@ fn hold_against_the_oracle(seed: u64) {
             verdict.violations,
             String::from_utf8_lossy(&bytes)
         );
-        assert_eq!(
-            verdict,
-            validate_carefully(&bytes),
-            "the fast path changed the verdict"
-        );
+        assert_eq!(verdict, validate_carefully(&bytes), "the fast path changed the verdict");
         if expected { valid += 1 } else { invalid += 1 }
     }
     // The test would prove nothing if nearly all cases fell on one side.
-    assert!(
-        valid > CASES_PER_SEED / 5 && invalid > CASES_PER_SEED / 5,
-        "{valid} / {invalid}"
-    );
+    assert!(valid > CASES_PER_SEED / 5 && invalid > CASES_PER_SEED / 5, "{valid} / {invalid}");
     assert!(skipped < CASES_PER_SEED / 1000, "{skipped} cases skipped");
 }
 

@@ -32,24 +32,14 @@ fn start(shop: &Shop, name: &str) -> Counting {
         .spawn()
         .unwrap();
     let flushed = Arc::new(AtomicU64::new(0));
-    let (lines, said) = (
-        BufReader::new(child.stdout.take().unwrap()).lines(),
-        flushed.clone(),
-    );
+    let (lines, said) = (BufReader::new(child.stdout.take().unwrap()).lines(), flushed.clone());
     let reader = std::thread::spawn(move || {
         for line in lines.map_while(Result::ok) {
-            let total = line
-                .strip_prefix("flushed ")
-                .and_then(|it| it.parse().ok())
-                .unwrap();
+            let total = line.strip_prefix("flushed ").and_then(|it| it.parse().ok()).unwrap();
             said.store(total, Ordering::SeqCst);
         }
     });
-    Counting {
-        child,
-        flushed,
-        reader,
-    }
+    Counting { child, flushed, reader }
 }
 
 /// The example is built next to this test.
@@ -64,9 +54,8 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
     let shop = Shop::new();
     let mut random = fastrand::Rng::new();
     println!("seed {}", random.get_seed());
-    let mut processes: Vec<_> = (0..PROCESSES)
-        .map(|at| start(&shop, &format!("process-{at}")))
-        .collect();
+    let mut processes: Vec<_> =
+        (0..PROCESSES).map(|at| start(&shop, &format!("process-{at}"))).collect();
 
     // Somebody packages all the while.
     let done = AtomicBool::new(false);
@@ -102,18 +91,12 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
     for (at, process) in processes.into_iter().enumerate() {
         process.reader.join().unwrap();
         let flushed = process.flushed.load(Ordering::SeqCst);
-        let stored = totals
-            .get(&route(&format!("process-{at}")))
-            .copied()
-            .unwrap_or(0);
+        let stored = totals.get(&route(&format!("process-{at}"))).copied().unwrap_or(0);
         stored_in_all += stored;
         if at % 3 == 0 && at < 15 {
             // Killed between storing and saying so, it may have stored one batch more.
             let legal = [flushed, flushed + SIZE];
-            assert!(
-                legal.contains(&stored),
-                "process {at}: said {flushed}, stored {stored}"
-            );
+            assert!(legal.contains(&stored), "process {at}: said {flushed}, stored {stored}");
         } else {
             assert_eq!(flushed, BATCHES * SIZE, "process {at} finished");
             assert_eq!(stored, flushed, "process {at}");
@@ -122,13 +105,7 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
     // Both counters of a batch are in the same transaction.
     let approved = Counter::Cell(Cell::of(&approval(ApprovalOutcome::Approved)));
     assert_eq!(totals[&approved], stored_in_all);
-    let active = totals
-        .iter()
-        .filter(|(counter, _)| counter.kind() == Kind::ClientActive);
-    assert_eq!(
-        active.map(|(_, value)| value).sum::<u64>(),
-        1,
-        "one client, one day"
-    );
+    let active = totals.iter().filter(|(counter, _)| counter.kind() == Kind::ClientActive);
+    assert_eq!(active.map(|(_, value)| value).sum::<u64>(), 1, "one client, one day");
     assert!(shop.folder.stores_set_aside().is_empty());
 }

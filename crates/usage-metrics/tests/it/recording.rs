@@ -19,7 +19,7 @@ use crate::workshop::{
     Shop, WAIT, all_packages, approval, assert_sound, eventually, noon, recorder, route, totals,
 };
 
-const LONG: Duration = Duration::from_secs(3600);
+const LONG: Duration = Duration::from_hours(1);
 
 #[test]
 fn all_nine_kinds_are_counted_and_packaged() {
@@ -100,10 +100,7 @@ fn many_threads_lose_nothing() {
         let counter = Counter::Cell(Cell::of(&approval(*outcome)));
         assert_eq!(totals[&counter], 8 * 5_000);
     }
-    let routes: u64 = ["m0", "m1", "m2"]
-        .iter()
-        .map(|model| totals[&route(model)])
-        .sum();
+    let routes: u64 = ["m0", "m1", "m2"].iter().map(|model| totals[&route(model)]).sum();
     assert_eq!(routes, 8 * 20_000);
 }
 

@@ -26,23 +26,15 @@ fn packages_are_deltas_and_what_was_shown_is_what_is_written() {
     store.write_outbox(noon()).unwrap();
     assert_eq!(made.len(), 1);
     assert_eq!(made[0].bytes, shown[0].to_bytes());
-    assert_eq!(
-        fs::read(shop.folder.package(&made[0].package_id)).unwrap(),
-        made[0].bytes
-    );
+    assert_eq!(fs::read(shop.folder.package(&made[0].package_id)).unwrap(), made[0].bytes);
     shown.iter().for_each(assert_sound);
 
     // Nothing new: no package. Something new: only the difference.
     assert!(store.package(Scope::All, noon()).unwrap().is_empty());
-    store
-        .add(&[batch(noon(), vec![(route("gpt-5"), 4)])])
-        .unwrap();
+    store.add(&[batch(noon(), vec![(route("gpt-5"), 4)])]).unwrap();
     let second = store.package(Scope::All, noon()).unwrap();
     let package = Package::read(&second[0].bytes).unwrap();
-    assert_eq!(
-        totals(&[package]).into_iter().collect::<Vec<_>>(),
-        [(route("gpt-5"), 4)]
-    );
+    assert_eq!(totals(&[package]).into_iter().collect::<Vec<_>>(), [(route("gpt-5"), 4)]);
     assert_ne!(second[0].package_id, made[0].package_id);
     assert_eq!(totals(&all_packages(&store))[&route("gpt-5")], 7);
 }
@@ -61,12 +53,7 @@ fn a_package_has_the_day_as_period_sorted_entries_and_the_resource() {
     let written: Vec<_> = draft
         .metrics
         .iter()
-        .map(|metric| {
-            (
-                metric.counter.kind().name(),
-                metric.counter.dimensions_json(),
-            )
-        })
+        .map(|metric| (metric.counter.kind().name(), metric.counter.dimensions_json()))
         .collect();
     assert!(written.is_sorted(), "{written:?}");
     assert_eq!(written.len(), 4);
@@ -88,21 +75,9 @@ fn each_day_and_each_resource_has_a_package_of_its_own() {
     let drafts = store.drafts(Scope::All).unwrap();
     let groups: Vec<_> = drafts
         .iter()
-        .map(|package| {
-            (
-                &package.period_start[..10],
-                package.resource.agent_version.as_str(),
-            )
-        })
+        .map(|package| (&package.period_start[..10], package.resource.agent_version.as_str()))
         .collect();
-    assert_eq!(
-        groups,
-        [
-            ("2026-07-28", "1.2.3"),
-            ("2026-07-28", "2.0.0"),
-            ("2026-07-29", "1.2.3")
-        ]
-    );
+    assert_eq!(groups, [("2026-07-28", "1.2.3"), ("2026-07-28", "2.0.0"), ("2026-07-29", "1.2.3")]);
     let today = hours_later(noon(), 24).day();
     assert_eq!(store.drafts(Scope::Except(today)).unwrap().len(), 2);
 }
@@ -111,28 +86,18 @@ fn each_day_and_each_resource_has_a_package_of_its_own() {
 fn large_packages_are_split_below_the_limit_the_same_way_every_time() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
-    let counts = (0..12_000)
-        .map(|at| (route(&format!("model-{at}")), 1))
-        .collect();
+    let counts = (0..12_000).map(|at| (route(&format!("model-{at}")), 1)).collect();
     store.add(&[batch(noon(), counts)]).unwrap();
     let drafts = store.drafts(Scope::All).unwrap();
     let made = store.package(Scope::All, noon()).unwrap();
     assert!(made.len() > 1, "12,000 entries do not fit one package");
     for (package, draft) in made.iter().zip(&drafts) {
-        assert!(
-            package.bytes.len() <= MAX_PACKAGE_BYTES,
-            "{} bytes",
-            package.bytes.len()
-        );
+        assert!(package.bytes.len() <= MAX_PACKAGE_BYTES, "{} bytes", package.bytes.len());
         assert_eq!(package.bytes, draft.to_bytes());
         assert_sound(draft);
     }
     // Every package but the last is nearly full, and together they hold everything.
-    assert!(
-        made[..made.len() - 1]
-            .iter()
-            .all(|it| it.bytes.len() > MAX_PACKAGE_BYTES - 400)
-    );
+    assert!(made[..made.len() - 1].iter().all(|it| it.bytes.len() > MAX_PACKAGE_BYTES - 400));
     assert_eq!(totals(&all_packages(&store)).len(), 12_000);
 }
 
@@ -163,10 +128,7 @@ fn only_the_owner_may_read_any_of_it() {
     let mut files = 0;
     let mut folders = vec![shop.folder.root().to_owned()];
     while let Some(folder) = folders.pop() {
-        assert_eq!(
-            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
@@ -190,33 +152,15 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
     let sql = rusqlite::Connection::open(shop.folder.database()).unwrap();
     for (name, dimensions, value) in [
         ("agent.no_such.count", "{}", 3),
-        (
-            "agent.tool_approval.count",
-            r#"{"attribution":"tool_call","outcome":"maybe"}"#,
-            4,
-        ),
+        ("agent.tool_approval.count", r#"{"attribution":"tool_call","outcome":"maybe"}"#, 4),
         ("agent.tool_approval.count", "not json", 5),
-        (
-            "agent.model_route.count",
-            r#"{"model":"Big","provider":"lab"}"#,
-            6,
-        ),
-        (
-            "agent.tool_approval.count",
-            r#"{"attribution":"tool_call","outcome":"unknown"}"#,
-            -7,
-        ),
+        ("agent.model_route.count", r#"{"model":"Big","provider":"lab"}"#, 6),
+        ("agent.tool_approval.count", r#"{"attribution":"tool_call","outcome":"unknown"}"#, -7),
     ] {
         sql.execute(
             "INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
              VALUES (?1, 1, ?2, ?3, ?4, ?5)",
-            rusqlite::params![
-                noon().day().number(),
-                name,
-                dimensions,
-                value,
-                noon().as_ms()
-            ],
+            rusqlite::params![noon().day().number(), name, dimensions, value, noon().as_ms()],
         )
         .unwrap();
     }
@@ -227,24 +171,12 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
     assert_sound(&package);
     assert_eq!(package.metrics.len(), 4);
     let summary = store.summary().unwrap();
-    let reasons: Vec<_> = summary
-        .set_aside_rows
-        .iter()
-        .map(|row| (row.value, row.reason.as_str()))
-        .collect();
+    let reasons: Vec<_> =
+        summary.set_aside_rows.iter().map(|row| (row.value, row.reason.as_str())).collect();
     assert_eq!(reasons.len(), 5);
-    assert!(
-        reasons.contains(&(3, "the catalogue has no such counter")),
-        "{reasons:?}"
-    );
-    assert!(
-        reasons.contains(&(5, "its dimensions are not JSON texts")),
-        "{reasons:?}"
-    );
-    assert!(
-        reasons.contains(&(-7, "less is counted than was packaged")),
-        "{reasons:?}"
-    );
+    assert!(reasons.contains(&(3, "the catalogue has no such counter")), "{reasons:?}");
+    assert!(reasons.contains(&(5, "its dimensions are not JSON texts")), "{reasons:?}");
+    assert!(reasons.contains(&(-7, "less is counted than was packaged")), "{reasons:?}");
     assert!(store.package(Scope::All, noon()).unwrap().is_empty());
 }
 
@@ -252,39 +184,21 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
 fn old_packages_are_forgotten_and_nothing_unpackaged_or_unwritten_is() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
-    store
-        .add(&[batch(noon(), vec![(route("old"), 1)])])
-        .unwrap();
+    store.add(&[batch(noon(), vec![(route("old"), 1)])]).unwrap();
     let old = store.package(Scope::All, noon()).unwrap().remove(0);
     store.write_outbox(noon()).unwrap();
-    store
-        .add(&[batch(noon(), vec![(route("unwritten"), 1)])])
-        .unwrap();
+    store.add(&[batch(noon(), vec![(route("unwritten"), 1)])]).unwrap();
     let unwritten = store.package(Scope::All, noon()).unwrap().remove(0);
-    store
-        .add(&[batch(noon(), vec![(route("unpackaged"), 1)])])
-        .unwrap();
+    store.add(&[batch(noon(), vec![(route("unpackaged"), 1)])]).unwrap();
 
     let thirty_days = hours_later(noon(), 30 * 24);
-    assert_eq!(
-        store.prune(thirty_days, 30).unwrap().packages,
-        0,
-        "exactly 30 days are kept"
-    );
+    assert_eq!(store.prune(thirty_days, 30).unwrap().packages, 0, "exactly 30 days are kept");
     let pruned = store.prune(hours_later(thirty_days, 24), 30).unwrap();
     assert_eq!((pruned.packages, pruned.counters), (1, 2));
     assert!(!shop.folder.package(&old.package_id).exists());
-    let left: Vec<_> = store
-        .packages()
-        .unwrap()
-        .into_iter()
-        .map(|it| it.package_id)
-        .collect();
+    let left: Vec<_> = store.packages().unwrap().into_iter().map(|it| it.package_id).collect();
     assert_eq!(left, [unwritten.package_id]);
-    assert_eq!(
-        store.drafts(Scope::All).unwrap()[0].metrics[0].counter,
-        route("unpackaged")
-    );
+    assert_eq!(store.drafts(Scope::All).unwrap()[0].metrics[0].counter, route("unpackaged"));
 }
 
 #[test]
@@ -297,9 +211,7 @@ fn the_client_is_active_once_in_any_24_hours() {
         store.add(&[batch]).unwrap();
         let packages = store.drafts(Scope::All).unwrap();
         let entries = packages.iter().flat_map(|package| &package.metrics);
-        entries
-            .filter(|metric| metric.counter.kind() == Kind::ClientActive)
-            .count()
+        entries.filter(|metric| metric.counter.kind() == Kind::ClientActive).count()
     };
     assert_eq!(active(0), 1);
     assert_eq!(active(1), 1);
@@ -317,11 +229,7 @@ fn an_unreadable_mark_of_activity_counts_as_none() {
     active.active = true;
     store.add(&[active.clone()]).unwrap();
     let sql = rusqlite::Connection::open(shop.folder.database()).unwrap();
-    sql.execute(
-        "UPDATE state SET value = 'soon' WHERE key = 'active_ms'",
-        [],
-    )
-    .unwrap();
+    sql.execute("UPDATE state SET value = 'soon' WHERE key = 'active_ms'", []).unwrap();
     drop(sql);
     store.add(&[active]).unwrap();
     let drafts = store.drafts(Scope::All).unwrap();
@@ -339,10 +247,7 @@ fn a_store_of_a_newer_version_is_left_as_it_is() {
     let before = fs::read(shop.folder.database()).unwrap();
     let error = Store::open(&shop.folder, noon(), Uuid::new_v4).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Newer);
-    assert_eq!(
-        error.to_string(),
-        "the store has version 99; this program knows version 1"
-    );
+    assert_eq!(error.to_string(), "the store has version 99; this program knows version 1");
     assert_eq!(fs::read(shop.folder.database()).unwrap(), before);
     assert!(shop.folder.stores_set_aside().is_empty());
 }
@@ -368,9 +273,7 @@ fn counters_stop_at_their_largest_value() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     for _ in 0..3 {
-        store
-            .add(&[batch(noon(), vec![(route("a"), u64::MAX)])])
-            .unwrap();
+        store.add(&[batch(noon(), vec![(route("a"), u64::MAX)])]).unwrap();
     }
     let draft = store.drafts(Scope::All).unwrap().remove(0);
     assert_eq!(draft.metrics[0].value, i64::MAX.unsigned_abs());

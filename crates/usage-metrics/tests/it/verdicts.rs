@@ -49,10 +49,7 @@ fn a_wrong_value_is_told_with_pointer_line_column_rule_and_nearest_value() {
     assert_eq!(violation.pointer, "/metrics/0/dimensions/outcome");
     assert_eq!((violation.line, violation.column), (6, 61));
     assert_eq!(violation.found, "\"aproved\"");
-    assert_eq!(
-        violation.allowed,
-        Allowed::Listed(&["approved", "denied", "timed_out", "unknown"])
-    );
+    assert_eq!(violation.allowed, Allowed::Listed(&["approved", "denied", "timed_out", "unknown"]));
     assert_eq!(violation.nearest.as_deref(), Some("approved"));
     assert_eq!(
         violation.to_string(),
@@ -106,24 +103,12 @@ fn a_misspelt_key_is_both_unknown_and_missing() {
     let told: Vec<_> = verdict
         .violations
         .iter()
-        .map(|it| {
-            (
-                it.code,
-                it.pointer.as_str(),
-                it.found.as_str(),
-                it.nearest.as_deref(),
-            )
-        })
+        .map(|it| (it.code, it.pointer.as_str(), it.found.as_str(), it.nearest.as_deref()))
         .collect();
     assert_eq!(
         told,
         [
-            (
-                Problem::MissingField,
-                "/metrics/0/dimensions",
-                "\"attribution\"",
-                None
-            ),
+            (Problem::MissingField, "/metrics/0/dimensions", "\"attribution\"", None),
             (
                 Problem::UnknownField,
                 "/metrics/0/dimensions/atribution",
@@ -143,11 +128,7 @@ fn all_faults_are_told_in_the_order_of_the_document() {
         .replace("\"counter\"", "1")
         .replace("\"linux\"", "\"beos\"");
     let verdict = validate(text.as_bytes());
-    let pointers: Vec<_> = verdict
-        .violations
-        .iter()
-        .map(|it| it.pointer.as_str())
-        .collect();
+    let pointers: Vec<_> = verdict.violations.iter().map(|it| it.pointer.as_str()).collect();
     assert_eq!(
         pointers,
         [
@@ -158,11 +139,7 @@ fn all_faults_are_told_in_the_order_of_the_document() {
             "/resource/os_family",
         ]
     );
-    assert!(
-        verdict
-            .violations
-            .is_sorted_by_key(|it| (it.line, it.column))
-    );
+    assert!(verdict.violations.is_sorted_by_key(|it| (it.line, it.column)));
 }
 
 #[test]
@@ -185,17 +162,10 @@ fn the_order_of_keys_is_free_and_escapes_mean_what_they_say() {
     }
     let emoji = "😀".repeat(64);
     assert!(
-        spoilt(
-            "\"agent_version\": \"1\"",
-            &format!("\"agent_version\": \"{emoji}\"")
-        )
-        .is_valid()
+        spoilt("\"agent_version\": \"1\"", &format!("\"agent_version\": \"{emoji}\"")).is_valid()
     );
     let combined = "e\u{301}".repeat(33);
-    let verdict = spoilt(
-        "\"agent_version\": \"1\"",
-        &format!("\"agent_version\": \"{combined}\""),
-    );
+    let verdict = spoilt("\"agent_version\": \"1\"", &format!("\"agent_version\": \"{combined}\""));
     assert_eq!(only(verdict).code, Problem::BadLength);
 }
 
@@ -203,10 +173,7 @@ fn the_order_of_keys_is_free_and_escapes_mean_what_they_say() {
 fn an_active_client_is_exactly_one() {
     let active = |value: &str| {
         let text = GOOD
-            .replace(
-                "{\"attribution\": \"tool_call\", \"outcome\": \"approved\"}",
-                "{}",
-            )
+            .replace("{\"attribution\": \"tool_call\", \"outcome\": \"approved\"}", "{}")
             .replace("agent.tool_approval.count", "agent.client.active")
             .replace("\"value\": 3", &format!("\"value\": {value}"));
         validate(text.as_bytes())
@@ -260,12 +227,7 @@ fn what_is_not_json_is_told_with_its_place() {
 fn nesting_is_looked_into_up_to_its_limit() {
     let nested = |levels: usize| format!("{{\"x\": {}{}}}", "[".repeat(levels), "]".repeat(levels));
     let depth = usize::try_from(MAX_DEPTH).unwrap();
-    let deep = |verdict: &Verdict| {
-        verdict
-            .violations
-            .iter()
-            .any(|it| it.found.contains("levels"))
-    };
+    let deep = |verdict: &Verdict| verdict.violations.iter().any(|it| it.found.contains("levels"));
     assert!(!deep(&validate(nested(depth - 4).as_bytes())));
     assert!(deep(&validate(nested(depth - 3).as_bytes())));
     assert!(deep(&validate("[".repeat(1_000_000).as_bytes())));

@@ -37,27 +37,15 @@ pub(crate) fn resource() -> Resource {
 }
 
 pub(crate) fn approval(outcome: ApprovalOutcome) -> ToolApproval {
-    ToolApproval {
-        attribution: Attribution::ToolCall,
-        outcome,
-    }
+    ToolApproval { attribution: Attribution::ToolCall, outcome }
 }
 
 pub(crate) fn route(model: &str) -> Counter {
-    Counter::Route {
-        model: model.to_owned(),
-        provider: "lab".to_owned(),
-    }
+    Counter::Route { model: model.to_owned(), provider: "lab".to_owned() }
 }
 
 pub(crate) fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> Batch {
-    Batch {
-        at,
-        resource: resource(),
-        counts,
-        active: false,
-        lost: 0,
-    }
+    Batch { at, resource: resource(), counts, active: false, lost: 0 }
 }
 
 /// A few counters of several kinds.
@@ -93,9 +81,7 @@ impl Shop {
     }
 
     pub(crate) fn existing(&self) -> Store {
-        Store::existing(&self.folder, Uuid::new_v4)
-            .unwrap()
-            .expect("there is a store")
+        Store::existing(&self.folder, Uuid::new_v4).unwrap().expect("there is a store")
     }
 }
 
@@ -131,18 +117,8 @@ pub(crate) fn totals(packages: &[Package]) -> BTreeMap<Counter, u64> {
 pub(crate) fn assert_sound(package: &Package) {
     let bytes = package.to_bytes();
     let verdict = validate(&bytes);
-    assert!(
-        verdict.is_valid(),
-        "{:?}\n{}",
-        verdict.violations,
-        String::from_utf8_lossy(&bytes)
-    );
-    assert_eq!(
-        lint(&bytes, package),
-        [],
-        "{}",
-        String::from_utf8_lossy(&bytes)
-    );
+    assert!(verdict.is_valid(), "{:?}\n{}", verdict.violations, String::from_utf8_lossy(&bytes));
+    assert_eq!(lint(&bytes, package), [], "{}", String::from_utf8_lossy(&bytes));
 }
 
 /// Tries until it holds.

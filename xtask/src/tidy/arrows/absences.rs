@@ -52,11 +52,8 @@ struct Graph {
 
 impl Graph {
     fn of(metadata: &Metadata) -> Self {
-        let names: BTreeMap<_, _> = metadata
-            .packages
-            .iter()
-            .map(|package| (&package.id, package.name.as_str()))
-            .collect();
+        let names: BTreeMap<_, _> =
+            metadata.packages.iter().map(|package| (&package.id, package.name.as_str())).collect();
         let mut graph = Self::default();
         for node in metadata.resolve.iter().flat_map(|resolve| &resolve.nodes) {
             let Some(name) = names.get(&node.id) else {
@@ -66,18 +63,11 @@ impl Graph {
                 .deps
                 .iter()
                 .filter(|dependency| {
-                    dependency
-                        .dep_kinds
-                        .iter()
-                        .any(|kind| kind.kind == DependencyKind::Normal)
+                    dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal)
                 })
                 .filter_map(|dependency| names.get(&dependency.pkg))
                 .map(|name| (*name).to_owned());
-            graph
-                .dependencies
-                .entry((*name).to_owned())
-                .or_default()
-                .extend(normal);
+            graph.dependencies.entry((*name).to_owned()).or_default().extend(normal);
         }
         graph
     }
@@ -125,22 +115,14 @@ mod tests {
     fn graph(edges: &[(&str, &str)]) -> Graph {
         let mut graph = Graph::default();
         for (from, to) in edges {
-            graph
-                .dependencies
-                .entry((*from).to_owned())
-                .or_default()
-                .push((*to).to_owned());
+            graph.dependencies.entry((*from).to_owned()).or_default().push((*to).to_owned());
         }
         graph
     }
 
     #[test]
     fn a_package_out_of_reach_has_no_chain() {
-        let graph = graph(&[
-            ("metrics", "serde"),
-            ("agent", "tokio"),
-            ("serde", "metrics"),
-        ]);
+        let graph = graph(&[("metrics", "serde"), ("agent", "tokio"), ("serde", "metrics")]);
         assert_eq!(graph.chain("metrics", "tokio"), None);
         assert_eq!(graph.chain("unknown", "tokio"), None);
     }
@@ -180,10 +162,8 @@ mod tests {
         };
         assert_eq!(
             findings("null"),
-            [
-                "usage-metrics/Cargo.toml:1: `usage-metrics` must not depend on `tokio`: it cannot \
-              send anything (usage-metrics → tokio)"
-            ]
+            ["usage-metrics/Cargo.toml:1: `usage-metrics` must not depend on `tokio`: it cannot \
+              send anything (usage-metrics → tokio)"]
         );
         assert_eq!(findings("\"dev\""), Vec::<String>::new());
     }

@@ -56,10 +56,7 @@ fn declared(text: &str) -> BTreeMap<(String, String), Declaration> {
         };
         let declaration = declared
             .entry((kind.to_owned(), name.to_owned()))
-            .or_insert(Declaration {
-                line: index + 1,
-                origin: Origin::Own,
-            });
+            .or_insert(Declaration { line: index + 1, origin: Origin::Own });
         if setting.replace(' ', "").contains("workspace=true") {
             declaration.origin = Origin::Workspace;
         }

@@ -36,9 +36,7 @@ fn broken(tree: &Tree, document: &str, target: &str) -> Option<String> {
     if anchors.iter().any(|known| known == anchor) {
         return None;
     }
-    Some(format!(
-        "link `{target}`: {path} has no heading with the anchor `{anchor}`"
-    ))
+    Some(format!("link `{target}`: {path} has no heading with the anchor `{anchor}`"))
 }
 
 /// Whether the target names a protocol, such as `https:` or `mailto:`.

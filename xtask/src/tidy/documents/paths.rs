@@ -22,11 +22,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 continue;
             };
             if !tree.has(&path) && !made.iter().any(|folder| is_within(&path, folder)) {
-                findings.push(Finding::new(
-                    document,
-                    number,
-                    format!("`{span}` does not exist"),
-                ));
+                findings.push(Finding::new(document, number, format!("`{span}` does not exist")));
             }
         }
     }
@@ -65,9 +61,7 @@ fn without_line_number(path: &str) -> &str {
 /// Paths that git ignores by their full name: they appear when a task makes them.
 fn ignored_paths(tree: &Tree) -> Vec<&str> {
     let lines = tree.text(".gitignore").unwrap_or_default().lines();
-    lines
-        .filter_map(|line| line.trim().strip_prefix('/'))
-        .collect()
+    lines.filter_map(|line| line.trim().strip_prefix('/')).collect()
 }
 
 fn is_within(path: &str, folder: &str) -> bool {
@@ -114,9 +108,6 @@ mod tests {
 
     #[test]
     fn other_documents_may_name_what_is_gone() {
-        assert_eq!(
-            findings("CHANGELOG.md", "`crates/gone`\n"),
-            Vec::<String>::new()
-        );
+        assert_eq!(findings("CHANGELOG.md", "`crates/gone`\n"), Vec::<String>::new());
     }
 }

@@ -72,9 +72,7 @@ fn catalogue_text() -> String {
     let mut text = String::new();
     let mut line = |line: String| text.extend([line.as_str(), "\n"]);
     line(format!("resource {DIM}(of every package){DIM:#}"));
-    line(format!(
-        "  agent_version    text of 1 to {MAX_VERSION_CHARS} characters"
-    ));
+    line(format!("  agent_version    text of 1 to {MAX_VERSION_CHARS} characters"));
     for field in RESOURCE {
         line(format!("  {:<16} {}", field.key, domain(field.domain)));
     }
@@ -83,11 +81,7 @@ fn catalogue_text() -> String {
         line(format!("{} {DIM}{}{DIM:#}", spec.name, spec.summary));
         let width = spec.keys.iter().map(|key| key.len()).max().unwrap_or(0);
         for dimension in spec.dimensions {
-            line(format!(
-                "  {:<width$} {}",
-                dimension.key,
-                domain(dimension.domain)
-            ));
+            line(format!("  {:<width$} {}", dimension.key, domain(dimension.domain)));
         }
     }
     text

@@ -30,7 +30,7 @@ pub(super) struct Inspection {
     /// Take every line for a document, whatever the file is called
     #[arg(long)]
     ndjson: bool,
-    /// Refuse anything larger, unpacked
+    /// Refuse any document larger than this, unpacked
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BYTES)]
     max_bytes: u64,
     /// Describe at most this many faults of a document; all are counted
@@ -88,19 +88,12 @@ pub(super) fn inspect(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let sources = sources(&inspection.paths);
-    let queue = Queue {
-        sources: &sources,
-        next: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
-    };
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(sources.len());
+    let queue =
+        Queue { sources: &sources, next: AtomicUsize::new(0), stop: AtomicBool::new(false) };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
     let progress = session.output.progress(sources.len() as u64, "files");
-    let mut summary = Summary {
-        warnings: (question != Question::Validate).then_some(0),
-        ..Summary::default()
-    };
+    let mut summary =
+        Summary { warnings: (question != Question::Validate).then_some(0), ..Summary::default() };
     let told = std::thread::scope(|scope| {
         let (send, receive) = mpsc::sync_channel(MAX_WAITING);
         for _ in 0..threads {
@@ -148,10 +141,7 @@ impl Queue<'_> {
     }
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the channel ends when its last sender does"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "the channel ends when its last sender does")]
 fn work(
     queue: &Queue<'_>,
     send: mpsc::SyncSender<(usize, Vec<Report>)>,
@@ -177,11 +167,7 @@ fn judge_source(
         Ok(source) => source,
         Err((path, error)) => return vec![unreadable(path.display().to_string(), error)],
     };
-    let cut = if inspection.ndjson {
-        Cut::Lines
-    } else {
-        Cut::ByName
-    };
+    let cut = if inspection.ndjson { Cut::Lines } else { Cut::ByName };
     let mut reports = Vec::new();
     let read = source.read(cut, inspection.max_bytes, buffer, |document| {
         reports.push(judge(source, document, inspection.max_errors, question));
@@ -272,56 +258,38 @@ fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
     }
     let source = &report.source;
     if let Some(reason) = &report.unreadable {
-        session
-            .output
-            .text(format!("{source}: {ERROR}unreadable{ERROR:#}: {reason}\n"))?;
+        session.output.text(format!("{source}: {ERROR}unreadable{ERROR:#}: {reason}\n"))?;
     }
     let mut lines = String::new();
     for violation in &report.violations {
-        let Violation {
-            line,
-            column,
-            code,
-            pointer,
-            ..
-        } = violation;
+        let Violation { line, column, code, pointer, .. } = violation;
         let code = code.code();
+        // What concerns the document as a whole has no pointer to show.
+        let place = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
         lines.push_str(&format!(
-            "{source}:{line}:{column}: {ERROR}error[{code}]{ERROR:#} {pointer}: {violation}\n"
+            "{source}:{line}:{column}: {ERROR}error[{code}]{ERROR:#} {place}{violation}\n"
         ));
     }
     let untold = report.violation_count - report.violations.len() as u64;
     if untold > 0 {
-        lines.push_str(&format!(
-            "{source}: {untold} more errors; --max-errors shows more\n"
-        ));
+        lines.push_str(&format!("{source}: {untold} more errors; --max-errors shows more\n"));
     }
     for warning in report.warnings.iter().flatten() {
-        let Warning {
-            line,
-            column,
-            code,
-            pointer,
-            message,
-        } = warning;
+        let Warning { line, column, code, pointer, message } = warning;
         let code = code.text();
         lines.push_str(&format!(
             "{source}:{line}:{column}: {WARNING}warning[{code}]{WARNING:#} {pointer}: {message}\n"
         ));
     }
     if report.valid {
-        session
-            .output
-            .detail(format!("{source}: valid, {} entries", report.entries));
+        session.output.detail(format!("{source}: valid, {} entries", report.entries));
     }
     session.output.text(lines)
 }
 
 fn conclude(summary: &Summary, question: Question, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
-        session
-            .output
-            .json_line(&serde_json::json!({ "summary": summary }))?;
+        session.output.json_line(&serde_json::json!({ "summary": summary }))?;
     } else {
         session.output.note(sentence(summary));
     }
@@ -338,11 +306,7 @@ fn sentence(summary: &Summary) -> String {
         1 => format!("1 {one}"),
         count => format!("{count} {one}s"),
     };
-    let mut text = format!(
-        "{}: {} valid",
-        count(summary.documents, "document"),
-        summary.valid
-    );
+    let mut text = format!("{}: {} valid", count(summary.documents, "document"), summary.valid);
     if summary.invalid > 0 {
         let violations = count(summary.violations, "error");
         text.push_str(&format!(", {} invalid ({violations})", summary.invalid));

@@ -24,10 +24,6 @@ pub(crate) struct Args {
 
 /// Judges them.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let question = if args.deny_warnings {
-        Question::LintStrictly
-    } else {
-        Question::Lint
-    };
+    let question = if args.deny_warnings { Question::LintStrictly } else { Question::Lint };
     inspect(&args.inspection, question, session)
 }

@@ -35,8 +35,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             }
         }
     }
-    session
-        .output
-        .note(format!("{count} packages merged into {}", merged.len()));
+    session.output.note(format!("{count} packages merged into {}", merged.len()));
     Ok(())
 }

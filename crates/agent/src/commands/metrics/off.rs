@@ -3,7 +3,7 @@
 use serde_json::json;
 use usage_metrics::consent::Mode;
 
-use super::{folder, store_trouble};
+use super::{existing_store, folder, store_trouble};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
@@ -26,9 +26,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         config::set_metrics_mode(&path, Mode::Off)?;
     }
     if args.purge {
-        folder
-            .purge()
-            .map_err(|error| store_trouble(&folder, &error))?;
+        folder.purge().map_err(|error| store_trouble(&folder, &error))?;
+    } else if let Err(diagnostic) = stop_recorders(session) {
+        // The choice stands; only what runs already cannot be told.
+        session.output.note("processes that are counting go on until they end:");
+        session.output.note(diagnostic.message.unwrap_or_default());
     }
     let purged = args.purge && existed;
     if session.output.is_json() {
@@ -48,4 +50,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         ),
         (false, false) => "Recording is off.\n".to_owned(),
     })
+}
+
+/// Processes that are counting stop too, at their next flush.
+fn stop_recorders(session: &Session) -> Result<(), Diagnostic> {
+    match existing_store(session)? {
+        Some(mut store) => {
+            let stopped = store.set_recording(Mode::Off);
+            stopped.map_err(|error| store_trouble(store.folder(), &error))
+        }
+        None => Ok(()),
+    }
 }

@@ -9,10 +9,8 @@ use crate::session::Session;
 
 /// Make packages of everything counted so far and write them to the outbox folder
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Days that are over are packaged without this command.\n\nExamples:\n  \
-                        agent metrics package\n  agent metrics package --json | jq -r '.packages[].file'"
-)]
+#[command(after_help = "Days that are over are packaged without this command.\n\nExamples:\n  \
+                        agent metrics package\n  agent metrics package --json | jq -r '.packages[].file'")]
 pub(crate) struct Args {}
 
 /// Makes them, writes their files, and forgets what is old.
@@ -45,20 +43,13 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     for package in &made {
         let path = folder.package(&package.package_id);
-        session
-            .output
-            .text(format!("{} {}\n", package.day, path.display()))?;
+        session.output.text(format!("{} {}\n", package.day, path.display()))?;
     }
     if made.is_empty() {
-        session
-            .output
-            .note("nothing was counted since the last package");
+        session.output.note("nothing was counted since the last package");
     }
     if written > made.len() {
-        session.output.note(format!(
-            "{} missing files were written again",
-            written - made.len()
-        ));
+        session.output.note(format!("{} missing files were written again", written - made.len()));
     }
     if pruned.packages > 0 {
         session.output.note(format!(

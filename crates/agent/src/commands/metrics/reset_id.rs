@@ -15,9 +15,7 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut store = needed_store(session)?;
     let folder = store.folder().clone();
-    let install_id = store
-        .reset_id()
-        .map_err(|error| store_trouble(&folder, &error))?;
+    let install_id = store.reset_id().map_err(|error| store_trouble(&folder, &error))?;
     if session.output.is_json() {
         return session.output.json(&json!({ "install_id": install_id }));
     }

@@ -18,25 +18,17 @@ pub(crate) struct Args {
 /// Prints what would be written.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let store = needed_store(session)?;
-    let drafts = store
-        .drafts(Scope::All)
-        .map_err(|error| store_trouble(store.folder(), &error))?;
-    let shown = if args.all {
-        drafts.len()
-    } else {
-        drafts.len().min(1)
-    };
+    let drafts = store.drafts(Scope::All).map_err(|error| store_trouble(store.folder(), &error))?;
+    let shown = if args.all { drafts.len() } else { drafts.len().min(1) };
     for package in &drafts[..shown] {
         session.output.bytes(&package.to_bytes())?;
     }
     match drafts.len() {
-        0 => session
-            .output
-            .note("nothing was counted since the last package"),
+        0 => session.output.note("nothing was counted since the last package"),
         1 => {}
-        count if !args.all => session.output.note(format!(
-            "this is the first of {count} packages; `--all` prints each of them"
-        )),
+        count if !args.all => session
+            .output
+            .note(format!("this is the first of {count} packages; `--all` prints each of them")),
         _ => {}
     }
     Ok(())

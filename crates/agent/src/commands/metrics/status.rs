@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use usage_metrics::consent::{Decision, Mode};
+use usage_metrics::package::Resource;
 use usage_metrics::store::{self, ErrorKind, Folder, Store, Summary};
 use uuid::Uuid;
 
@@ -9,6 +10,7 @@ use super::{decision, folder, store_trouble};
 use crate::config::MetricsConfig;
 use crate::diagnostic::Diagnostic;
 use crate::output::{ERROR, GOOD, WARNING};
+use crate::resource;
 use crate::session::Session;
 
 /// Say what is recorded, where it is kept, and which rule decided
@@ -31,14 +33,21 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (config, decision) = decision(session)?;
     let folder = folder(session);
     let found = look(&folder, decision, session);
+    let resource = resource::detect(&session.environment);
     if session.output.is_json() {
-        return session
-            .output
-            .json(&as_json(&found, &folder, config, decision));
+        let mut status = as_json(&found, &folder, config, decision);
+        status["resource"] = json!(resource);
+        return session.output.json(&status);
     }
-    session
-        .output
-        .text(as_text(&found, &folder, config, decision))
+    let mut text = as_text(&found, &folder, config, decision);
+    if decision.mode == Mode::Local {
+        let Resource { agent_version, architecture, install_method, os_family } = resource;
+        text.push_str(&format!(
+            "New counts are for version {agent_version} on {os_family} {architecture}, installed \
+             by {install_method}.\n"
+        ));
+    }
+    session.output.text(text)
 }
 
 fn look(folder: &Folder, decision: Decision, session: &Session) -> Found {
@@ -110,6 +119,7 @@ const fn kind_text(kind: ErrorKind) -> &'static str {
         ErrorKind::Corrupt => "damaged",
         ErrorKind::Newer => "newer",
         ErrorKind::Gone => "gone",
+        ErrorKind::Stopped => "stopped",
         ErrorKind::Other => "other",
     }
 }
@@ -141,10 +151,8 @@ fn as_text(found: &Found, folder: &Folder, config: MetricsConfig, decision: Deci
         }
     }
     for path in folder.stores_set_aside() {
-        lines.push(format!(
-            "{WARNING}A damaged store was set aside:{WARNING:#} {}",
-            path.display()
-        ));
+        lines
+            .push(format!("{WARNING}A damaged store was set aside:{WARNING:#} {}", path.display()));
     }
     lines.join("\n") + "\n"
 }
@@ -162,25 +170,14 @@ fn summary_lines(summary: &Summary, folder: &Folder, config: MetricsConfig) -> V
     let rows = [
         ("folder", folder.root().display().to_string()),
         ("install id", format!("{} (local only)", summary.install_id)),
-        (
-            "counted",
-            format!(
-                "{} in {} counters {days}",
-                summary.counted, summary.counters
-            ),
-        ),
+        ("counted", format!("{} in {} counters {days}", summary.counted, summary.counters)),
         ("not packaged", summary.unpackaged.to_string()),
-        (
-            "packages",
-            format!("{} in {}", summary.packages, folder.outbox().display()),
-        ),
+        ("packages", format!("{} in {}", summary.packages, folder.outbox().display())),
         ("kept for", format!("{} days", config.retention_days)),
         ("size", format!("{} kB", summary.bytes.div_ceil(1000))),
     ];
-    let mut lines: Vec<String> = rows
-        .iter()
-        .map(|(name, value)| format!("  {name:<13} {value}"))
-        .collect();
+    let mut lines: Vec<String> =
+        rows.iter().map(|(name, value)| format!("  {name:<13} {value}")).collect();
     if summary.unwritten > 0 {
         lines.push(format!(
             "{WARNING}{} packages are not written to their files yet{WARNING:#}; `agent metrics \
@@ -189,10 +186,7 @@ fn summary_lines(summary: &Summary, folder: &Folder, config: MetricsConfig) -> V
         ));
     }
     if summary.lost > 0 {
-        lines.push(format!(
-            "{WARNING}{} events could not be counted{WARNING:#}",
-            summary.lost
-        ));
+        lines.push(format!("{WARNING}{} events could not be counted{WARNING:#}", summary.lost));
     }
     for row in &summary.set_aside_rows {
         lines.push(format!(

@@ -7,10 +7,8 @@ use crate::view;
 
 /// Look at the metrics in the browser: a page served on this machine alone
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Ends with Ctrl-C.\n\nExamples:\n  agent metrics view\n  \
-                        agent metrics view --port 8800 --no-open"
-)]
+#[command(after_help = "Ends with Ctrl-C.\n\nExamples:\n  agent metrics view\n  \
+                        agent metrics view --port 8800 --no-open")]
 pub(crate) struct Args {
     /// Port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
@@ -24,10 +22,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     // Without a store there is nothing to look at; the error says what to do.
     drop(needed_store(session)?);
-    let opening = if args.no_open {
-        view::Opening::Print
-    } else {
-        view::Opening::Browser
-    };
+    let opening = if args.no_open { view::Opening::Print } else { view::Opening::Browser };
     view::run(folder(session), args.port, opening, session)
 }

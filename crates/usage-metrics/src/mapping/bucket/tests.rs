@@ -28,25 +28,15 @@ fn a_duration_bucket_ends_before_its_upper_bound() {
     for (elapsed_ms, bucket) in rows {
         assert_eq!(duration(elapsed_ms), bucket, "{elapsed_ms} ms");
         if let Ok(elapsed_ms) = u64::try_from(elapsed_ms) {
-            assert_eq!(
-                duration_of(Duration::from_millis(elapsed_ms)),
-                bucket,
-                "{elapsed_ms} ms"
-            );
+            assert_eq!(duration_of(Duration::from_millis(elapsed_ms)), bucket, "{elapsed_ms} ms");
         }
     }
 }
 
 #[test]
 fn a_fraction_of_a_millisecond_does_not_reach_the_next_duration_bucket() {
-    assert_eq!(
-        duration_of(Duration::from_nanos(999_999_999)),
-        DurationBucket::Lt1s
-    );
-    assert_eq!(
-        duration_of(Duration::from_secs(1)),
-        DurationBucket::From1sTo5s
-    );
+    assert_eq!(duration_of(Duration::from_nanos(999_999_999)), DurationBucket::Lt1s);
+    assert_eq!(duration_of(Duration::from_secs(1)), DurationBucket::From1sTo5s);
     assert_eq!(duration_of(Duration::MAX), DurationBucket::Gte10m);
 }
 
@@ -78,73 +68,29 @@ fn retries_fold_like_counts_but_are_unknown_unless_reported() {
     assert_eq!(retries(Some(i64::MIN)), RetryBucket::Unknown);
     assert_eq!(retries(Some(-1)), RetryBucket::Unknown);
     for number in (0..=12).chain([i64::MAX]) {
-        assert_eq!(
-            retries(Some(number)).text(),
-            count(number).text(),
-            "{number}"
-        );
+        assert_eq!(retries(Some(number)).text(), count(number).text(), "{number}");
     }
 }
 
 /// Each bound with the bucket below it and the bucket from it on.
 const LATENCY_BOUNDS: [(f64, LatencyBucket, LatencyBucket); 8] = [
-    (
-        100.0,
-        LatencyBucket::Lt100ms,
-        LatencyBucket::From100msTo250ms,
-    ),
-    (
-        250.0,
-        LatencyBucket::From100msTo250ms,
-        LatencyBucket::From250msTo500ms,
-    ),
-    (
-        500.0,
-        LatencyBucket::From250msTo500ms,
-        LatencyBucket::From500msTo1s,
-    ),
-    (
-        1_000.0,
-        LatencyBucket::From500msTo1s,
-        LatencyBucket::From1sTo2s,
-    ),
-    (
-        2_000.0,
-        LatencyBucket::From1sTo2s,
-        LatencyBucket::From2sTo5s,
-    ),
-    (
-        5_000.0,
-        LatencyBucket::From2sTo5s,
-        LatencyBucket::From5sTo10s,
-    ),
-    (
-        10_000.0,
-        LatencyBucket::From5sTo10s,
-        LatencyBucket::From10sTo30s,
-    ),
+    (100.0, LatencyBucket::Lt100ms, LatencyBucket::From100msTo250ms),
+    (250.0, LatencyBucket::From100msTo250ms, LatencyBucket::From250msTo500ms),
+    (500.0, LatencyBucket::From250msTo500ms, LatencyBucket::From500msTo1s),
+    (1_000.0, LatencyBucket::From500msTo1s, LatencyBucket::From1sTo2s),
+    (2_000.0, LatencyBucket::From1sTo2s, LatencyBucket::From2sTo5s),
+    (5_000.0, LatencyBucket::From2sTo5s, LatencyBucket::From5sTo10s),
+    (10_000.0, LatencyBucket::From5sTo10s, LatencyBucket::From10sTo30s),
     (30_000.0, LatencyBucket::From10sTo30s, LatencyBucket::Gte30s),
 ];
 
 #[test]
 fn a_latency_bucket_ends_before_its_upper_bound() {
     for (bound_ms, below, from) in LATENCY_BOUNDS {
-        assert_eq!(
-            latency(Some(bound_ms.next_down())),
-            below,
-            "just below {bound_ms} ms"
-        );
-        assert_eq!(
-            latency(Some(bound_ms - 1.0)),
-            below,
-            "1 ms below {bound_ms} ms"
-        );
+        assert_eq!(latency(Some(bound_ms.next_down())), below, "just below {bound_ms} ms");
+        assert_eq!(latency(Some(bound_ms - 1.0)), below, "1 ms below {bound_ms} ms");
         assert_eq!(latency(Some(bound_ms)), from, "{bound_ms} ms");
-        assert_eq!(
-            latency(Some(bound_ms.next_up())),
-            from,
-            "just above {bound_ms} ms"
-        );
+        assert_eq!(latency(Some(bound_ms.next_up())), from, "just above {bound_ms} ms");
         let bound = Duration::from_secs_f64(bound_ms / 1_000.0);
         assert_eq!(
             latency_of(bound.saturating_sub(Duration::from_nanos(1))),
@@ -152,22 +98,14 @@ fn a_latency_bucket_ends_before_its_upper_bound() {
             "1 ns below {bound:?}"
         );
         assert_eq!(latency_of(bound), from, "{bound:?}");
-        assert_eq!(
-            latency_of(bound + Duration::from_nanos(1)),
-            from,
-            "1 ns above {bound:?}"
-        );
+        assert_eq!(latency_of(bound + Duration::from_nanos(1)), from, "1 ns above {bound:?}");
     }
 }
 
 #[test]
 fn the_ends_of_the_latency_scale_are_buckets() {
     for elapsed_ms in [0.0, -0.0, f64::MIN_POSITIVE, 0.5] {
-        assert_eq!(
-            latency(Some(elapsed_ms)),
-            LatencyBucket::Lt100ms,
-            "{elapsed_ms} ms"
-        );
+        assert_eq!(latency(Some(elapsed_ms)), LatencyBucket::Lt100ms, "{elapsed_ms} ms");
     }
     assert_eq!(latency(Some(f64::MAX)), LatencyBucket::Gte30s);
     assert_eq!(latency_of(Duration::ZERO), LatencyBucket::Lt100ms);
@@ -176,22 +114,11 @@ fn the_ends_of_the_latency_scale_are_buckets() {
 
 #[test]
 fn a_latency_that_is_none_is_unknown() {
-    let unusable = [
-        -1.0,
-        -f64::MIN_POSITIVE,
-        f64::MIN,
-        f64::NAN,
-        -f64::NAN,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-    ];
+    let unusable =
+        [-1.0, -f64::MIN_POSITIVE, f64::MIN, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     assert_eq!(latency(None), LatencyBucket::Unknown);
     for elapsed_ms in unusable {
-        assert_eq!(
-            latency(Some(elapsed_ms)),
-            LatencyBucket::Unknown,
-            "{elapsed_ms} ms"
-        );
+        assert_eq!(latency(Some(elapsed_ms)), LatencyBucket::Unknown, "{elapsed_ms} ms");
     }
 }
 
@@ -200,17 +127,8 @@ fn our_own_timing_stands_in_for_a_latency_that_was_not_reported() {
     let measured = Some(Duration::from_millis(300));
     let bucket = LatencyBucket::From250msTo500ms;
     assert_eq!(latency_reported_or_measured(None, measured), bucket);
-    assert_eq!(
-        latency_reported_or_measured(Some(f64::NAN), measured),
-        bucket
-    );
+    assert_eq!(latency_reported_or_measured(Some(f64::NAN), measured), bucket);
     assert_eq!(latency_reported_or_measured(Some(-5.0), measured), bucket);
-    assert_eq!(
-        latency_reported_or_measured(Some(20.0), measured),
-        LatencyBucket::Lt100ms
-    );
-    assert_eq!(
-        latency_reported_or_measured(None, None),
-        LatencyBucket::Unknown
-    );
+    assert_eq!(latency_reported_or_measured(Some(20.0), measured), LatencyBucket::Lt100ms);
+    assert_eq!(latency_reported_or_measured(None, None), LatencyBucket::Unknown);
 }

@@ -50,37 +50,12 @@ fn names_that_only_look_like_it_are_not() {
 #[test]
 fn private_ipv4_ranges_are_local_from_their_first_address_to_their_last() {
     let ranges = [
-        (
-            "126.255.255.255",
-            "127.0.0.0",
-            "127.255.255.255",
-            "128.0.0.0",
-        ),
+        ("126.255.255.255", "127.0.0.0", "127.255.255.255", "128.0.0.0"),
         ("9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"),
-        (
-            "172.15.255.255",
-            "172.16.0.0",
-            "172.31.255.255",
-            "172.32.0.0",
-        ),
-        (
-            "192.167.255.255",
-            "192.168.0.0",
-            "192.168.255.255",
-            "192.169.0.0",
-        ),
-        (
-            "169.253.255.255",
-            "169.254.0.0",
-            "169.254.255.255",
-            "169.255.0.0",
-        ),
-        (
-            "100.63.255.255",
-            "100.64.0.0",
-            "100.127.255.255",
-            "100.128.0.0",
-        ),
+        ("172.15.255.255", "172.16.0.0", "172.31.255.255", "172.32.0.0"),
+        ("192.167.255.255", "192.168.0.0", "192.168.255.255", "192.169.0.0"),
+        ("169.253.255.255", "169.254.0.0", "169.254.255.255", "169.255.0.0"),
+        ("100.63.255.255", "100.64.0.0", "100.127.255.255", "100.128.0.0"),
         ("255.255.255.255", "0.0.0.0", "0.0.0.0", "0.0.0.1"),
     ];
     for (before, first, last, after) in ranges {
@@ -115,23 +90,13 @@ fn private_ipv6_ranges_are_local_from_their_first_address_to_their_last() {
     ];
     for (host, local) in rows {
         assert_eq!(host_is_local(&host), local, "{host}");
-        assert_eq!(
-            host_is_local(&format!("[{}]", host.to_uppercase())),
-            local,
-            "[{host}]"
-        );
+        assert_eq!(host_is_local(&format!("[{}]", host.to_uppercase())), local, "[{host}]");
     }
 }
 
 #[test]
 fn a_zone_says_nothing_about_the_address() {
-    for host in [
-        "fe80::1%eth0",
-        "[fe80::1%25eth0]",
-        "[FE80::1%ETH0]",
-        "::1%lo",
-        "[::1]",
-    ] {
+    for host in ["fe80::1%eth0", "[fe80::1%25eth0]", "[FE80::1%ETH0]", "::1%lo", "[::1]"] {
         assert!(host_is_local(host), "{host}");
     }
     assert!(!host_is_local("2001:db8::1%eth0"));
@@ -139,16 +104,9 @@ fn a_zone_says_nothing_about_the_address() {
 
 #[test]
 fn text_that_is_no_address_is_a_name() {
-    for host in [
-        "127.1",
-        "0x7f.0.0.1",
-        "127.0.0.01",
-        "127.0.0.256",
-        "[::1",
-        "::1]",
-        "[127.0.0.1]",
-        "%",
-    ] {
+    for host in
+        ["127.1", "0x7f.0.0.1", "127.0.0.01", "127.0.0.256", "[::1", "::1]", "[127.0.0.1]", "%"]
+    {
         assert!(!host_is_local(host), "{host}");
     }
 }
@@ -156,11 +114,7 @@ fn text_that_is_no_address_is_a_name() {
 #[test]
 fn a_local_host_is_local_whoever_the_provider_is() {
     for provider in ProviderFamily::ALL {
-        assert_eq!(
-            of(Some("localhost"), *provider),
-            Locality::Local,
-            "{provider}"
-        );
+        assert_eq!(of(Some("localhost"), *provider), Locality::Local, "{provider}");
     }
 }
 

@@ -61,12 +61,9 @@ fn part_of_a_word_is_no_family() {
 fn every_family_is_found_by_its_own_name() {
     for expected in ModelFamily::ALL {
         let name = expected.text();
-        for model in [
-            name.to_owned(),
-            format!("x/{name}"),
-            format!("x.{name}-y"),
-            name.to_uppercase(),
-        ] {
+        for model in
+            [name.to_owned(), format!("x/{name}"), format!("x.{name}-y"), name.to_uppercase()]
+        {
             assert_eq!(named(&model), *expected, "{model}");
         }
     }
@@ -81,31 +78,18 @@ fn no_family_name_has_a_separator_in_it() {
 
 #[test]
 fn a_declared_family_wins_unless_it_says_nothing() {
-    assert_eq!(
-        family(Some(" Grok "), Some("gpt-4"), None),
-        ModelFamily::Grok
-    );
+    assert_eq!(family(Some(" Grok "), Some("gpt-4"), None), ModelFamily::Grok);
     for silent in [None, Some(""), Some("unknown"), Some("phi")] {
-        assert_eq!(
-            family(silent, Some("gpt-4"), None),
-            ModelFamily::Gpt,
-            "{silent:?}"
-        );
+        assert_eq!(family(silent, Some("gpt-4"), None), ModelFamily::Gpt, "{silent:?}");
     }
 }
 
 #[test]
 fn the_requested_model_is_searched_only_when_the_response_named_none() {
-    assert_eq!(
-        family(None, Some("claude-3"), Some("gpt-4")),
-        ModelFamily::Claude
-    );
+    assert_eq!(family(None, Some("claude-3"), Some("gpt-4")), ModelFamily::Claude);
     assert_eq!(family(None, None, Some("gpt-4")), ModelFamily::Gpt);
     assert_eq!(family(None, Some(" "), Some("gpt-4")), ModelFamily::Gpt);
-    assert_eq!(
-        family(None, Some("phi-4"), Some("gpt-4")),
-        ModelFamily::Unknown
-    );
+    assert_eq!(family(None, Some("phi-4"), Some("gpt-4")), ModelFamily::Unknown);
     assert_eq!(family(None, None, None), ModelFamily::Unknown);
 }
 

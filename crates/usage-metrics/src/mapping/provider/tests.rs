@@ -55,15 +55,9 @@ fn a_provider_goes_by_its_name_and_aliases() {
 
 #[test]
 fn whatever_is_called_custom_is_custom() {
-    for provider in [
-        "custom",
-        "Custom",
-        "custom-ollama",
-        "custom_home",
-        "custom:ollama",
-        "custom:",
-        "custom-",
-    ] {
+    for provider in
+        ["custom", "Custom", "custom-ollama", "custom_home", "custom:ollama", "custom:", "custom-"]
+    {
         assert_eq!(family(Some(provider)), ProviderFamily::Custom, "{provider}");
     }
     assert_eq!(family(Some("openai-compatible")), ProviderFamily::Custom);
@@ -72,21 +66,8 @@ fn whatever_is_called_custom_is_custom() {
 #[test]
 fn a_provider_that_is_missing_or_not_in_the_table_is_unknown() {
     assert_eq!(family(None), ProviderFamily::Unknown);
-    for provider in [
-        "",
-        " ",
-        "acme",
-        "customer",
-        "custom.x",
-        "unknown",
-        "openai/gpt",
-        "ollama2",
-    ] {
-        assert_eq!(
-            family(Some(provider)),
-            ProviderFamily::Unknown,
-            "{provider:?}"
-        );
+    for provider in ["", " ", "acme", "customer", "custom.x", "unknown", "openai/gpt", "ollama2"] {
+        assert_eq!(family(Some(provider)), ProviderFamily::Unknown, "{provider:?}");
     }
 }
 
@@ -95,11 +76,7 @@ fn every_name_in_the_table_leads_to_its_own_row() {
     for known in PROVIDERS {
         for name in [known.name].iter().chain(known.aliases) {
             assert_eq!(family(Some(name)), known.family, "{name}");
-            assert_eq!(
-                family(Some(&name.replace('-', "_"))),
-                known.family,
-                "{name}"
-            );
+            assert_eq!(family(Some(&name.replace('-', "_"))), known.family, "{name}");
         }
     }
 }
@@ -107,11 +84,10 @@ fn every_name_in_the_table_leads_to_its_own_row() {
 #[test]
 fn names_in_the_table_are_normalised_and_stand_there_once() {
     let mut seen = HashSet::new();
-    for name in PROVIDERS.iter().flat_map(|known| {
-        [known.name]
-            .into_iter()
-            .chain(known.aliases.iter().copied())
-    }) {
+    for name in PROVIDERS
+        .iter()
+        .flat_map(|known| [known.name].into_iter().chain(known.aliases.iter().copied()))
+    {
         assert_eq!(with_hyphens(normalise_given(Some(name))), name);
         assert!(!name.is_empty());
         assert!(seen.insert(name), "{name} stands there twice");

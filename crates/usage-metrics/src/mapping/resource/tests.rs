@@ -87,20 +87,13 @@ fn the_length_of_a_version_is_counted_in_code_points() {
 }
 
 fn at(path: &str) -> InstallMethod {
-    let facts = InstallFacts {
-        executable: Some(Path::new(path)),
-        ..InstallFacts::default()
-    };
+    let facts = InstallFacts { executable: Some(Path::new(path)), ..InstallFacts::default() };
     detect_install_method(&facts)
 }
 
 fn in_container_at(path: &str) -> InstallMethod {
     let executable = Some(Path::new(path));
-    detect_install_method(&InstallFacts {
-        executable,
-        in_container: true,
-        declared: None,
-    })
+    detect_install_method(&InstallFacts { executable, in_container: true, declared: None })
 }
 
 #[test]
@@ -108,57 +101,24 @@ fn the_place_of_the_executable_tells_the_way_of_installation() {
     let rows = [
         ("/nix/store/abc-agent-1.0/bin/agent", InstallMethod::Nixos),
         ("/run/current-system/sw/bin/agent", InstallMethod::Nixos),
-        (
-            "/home/ann/.nix-profile/bin/agent",
-            InstallMethod::HomeManager,
-        ),
-        (
-            "/etc/profiles/per-user/ann/bin/agent",
-            InstallMethod::HomeManager,
-        ),
-        (
-            "/home/ann/.local/state/home-manager/gcroots/bin/agent",
-            InstallMethod::HomeManager,
-        ),
+        ("/home/ann/.nix-profile/bin/agent", InstallMethod::HomeManager),
+        ("/etc/profiles/per-user/ann/bin/agent", InstallMethod::HomeManager),
+        ("/home/ann/.local/state/home-manager/gcroots/bin/agent", InstallMethod::HomeManager),
         ("/opt/homebrew/bin/agent", InstallMethod::Homebrew),
-        (
-            "/usr/local/Cellar/agent/1.0/bin/agent",
-            InstallMethod::Homebrew,
-        ),
-        (
-            "/home/linuxbrew/.linuxbrew/bin/agent",
-            InstallMethod::Homebrew,
-        ),
-        (
-            "/usr/lib/python3.12/site-packages/agent/agent",
-            InstallMethod::Pip,
-        ),
-        (
-            "/usr/local/lib/python3.12/dist-packages/agent/agent",
-            InstallMethod::Pip,
-        ),
+        ("/usr/local/Cellar/agent/1.0/bin/agent", InstallMethod::Homebrew),
+        ("/home/linuxbrew/.linuxbrew/bin/agent", InstallMethod::Homebrew),
+        ("/usr/lib/python3.12/site-packages/agent/agent", InstallMethod::Pip),
+        ("/usr/local/lib/python3.12/dist-packages/agent/agent", InstallMethod::Pip),
         ("/home/ann/project/.venv/bin/agent", InstallMethod::Pip),
         ("/home/ann/project/venv/bin/agent", InstallMethod::Pip),
         ("/home/ann/project/.venv-3.12/bin/agent", InstallMethod::Pip),
-        (
-            "/home/ann/project/venv/Scripts/agent.exe",
-            InstallMethod::Pip,
-        ),
-        (
-            "/home/ann/.local/share/pipx/venvs/agent/bin/agent",
-            InstallMethod::Pip,
-        ),
+        ("/home/ann/project/venv/Scripts/agent.exe", InstallMethod::Pip),
+        ("/home/ann/.local/share/pipx/venvs/agent/bin/agent", InstallMethod::Pip),
         ("/home/ann/.virtualenvs/work/bin/agent", InstallMethod::Pip),
         ("/home/ann/agent/target/debug/agent", InstallMethod::Git),
         ("/home/ann/agent/target/release/agent", InstallMethod::Git),
-        (
-            "/home/ann/agent/target/debug/deps/it-0123",
-            InstallMethod::Git,
-        ),
-        (
-            "/home/ann/agent/target/aarch64-apple-darwin/release/agent",
-            InstallMethod::Git,
-        ),
+        ("/home/ann/agent/target/debug/deps/it-0123", InstallMethod::Git),
+        ("/home/ann/agent/target/aarch64-apple-darwin/release/agent", InstallMethod::Git),
         ("/usr/bin/agent", InstallMethod::Apt),
         ("/bin/agent", InstallMethod::Apt),
         ("/usr/sbin/agent", InstallMethod::Apt),
@@ -190,21 +150,14 @@ fn places_that_prove_nothing_are_unknown() {
     for path in paths {
         assert_eq!(at(path), InstallMethod::Unknown, "{path}");
     }
-    assert_eq!(
-        detect_install_method(&InstallFacts::default()),
-        InstallMethod::Unknown
-    );
+    assert_eq!(detect_install_method(&InstallFacts::default()), InstallMethod::Unknown);
 }
 
 #[test]
 fn the_declaration_wins_unless_it_says_nothing() {
     let executable = Some(Path::new("/usr/bin/agent"));
     let declared = |declared| {
-        detect_install_method(&InstallFacts {
-            declared,
-            executable,
-            in_container: true,
-        })
+        detect_install_method(&InstallFacts { declared, executable, in_container: true })
     };
     assert_eq!(declared(Some("pip")), InstallMethod::Pip);
     assert_eq!(declared(Some(" NIX ")), InstallMethod::Nixos);
@@ -216,53 +169,26 @@ fn the_declaration_wins_unless_it_says_nothing() {
 #[test]
 fn a_container_beats_the_system_directories_and_nothing_else() {
     assert_eq!(in_container_at("/usr/bin/agent"), InstallMethod::Docker);
-    assert_eq!(
-        in_container_at("/usr/lib/python3/dist-packages/agent"),
-        InstallMethod::Docker
-    );
+    assert_eq!(in_container_at("/usr/lib/python3/dist-packages/agent"), InstallMethod::Docker);
     assert_eq!(in_container_at("/app/agent"), InstallMethod::Docker);
     assert_eq!(in_container_at(""), InstallMethod::Docker);
     assert_eq!(in_container_at("/app/.venv/bin/agent"), InstallMethod::Pip);
-    assert_eq!(
-        in_container_at("/src/target/debug/agent"),
-        InstallMethod::Git
-    );
-    assert_eq!(
-        in_container_at("/nix/store/abc-agent/bin/agent"),
-        InstallMethod::Nixos
-    );
+    assert_eq!(in_container_at("/src/target/debug/agent"), InstallMethod::Git);
+    assert_eq!(in_container_at("/nix/store/abc-agent/bin/agent"), InstallMethod::Nixos);
 }
 
 #[test]
 fn the_more_specific_place_decides() {
     let rows = [
         // A home-manager generation lies in the store.
-        (
-            "/nix/store/abc-home-manager-path/bin/agent",
-            InstallMethod::HomeManager,
-        ),
-        (
-            "/nix/store/abc-agent/lib/python3.12/site-packages/agent",
-            InstallMethod::Nixos,
-        ),
+        ("/nix/store/abc-home-manager-path/bin/agent", InstallMethod::HomeManager),
+        ("/nix/store/abc-agent/lib/python3.12/site-packages/agent", InstallMethod::Nixos),
         // The sources of someone's home-manager setup are still sources.
-        (
-            "/home/ann/home-manager/target/debug/agent",
-            InstallMethod::Git,
-        ),
-        (
-            "/opt/homebrew/Cellar/agent/1/lib/site-packages/a/agent",
-            InstallMethod::Homebrew,
-        ),
-        (
-            "/opt/homebrew/lib/python3.12/site-packages/a/agent",
-            InstallMethod::Pip,
-        ),
+        ("/home/ann/home-manager/target/debug/agent", InstallMethod::Git),
+        ("/opt/homebrew/Cellar/agent/1/lib/site-packages/a/agent", InstallMethod::Homebrew),
+        ("/opt/homebrew/lib/python3.12/site-packages/a/agent", InstallMethod::Pip),
         // Debian's own Python packages.
-        (
-            "/usr/lib/python3/dist-packages/agent/agent",
-            InstallMethod::Apt,
-        ),
+        ("/usr/lib/python3/dist-packages/agent/agent", InstallMethod::Apt),
     ];
     for (path, method) in rows {
         assert_eq!(at(path), method, "{path}");
@@ -276,9 +202,6 @@ fn a_path_that_is_not_unicode_is_still_placed() {
     use std::os::unix::ffi::OsStrExt;
 
     let executable = Path::new(OsStr::from_bytes(b"/home/\xff/\xfe/target/debug/agent"));
-    let facts = InstallFacts {
-        executable: Some(executable),
-        ..InstallFacts::default()
-    };
+    let facts = InstallFacts { executable: Some(executable), ..InstallFacts::default() };
     assert_eq!(detect_install_method(&facts), InstallMethod::Git);
 }

@@ -9,23 +9,10 @@ use crate::catalogue::{Domain, Kind};
 fn the_longest_identifiers_are_those_of_the_catalogue() {
     let longest = |key| {
         let dimensions = Kind::ModelRoute.spec().dimensions;
-        dimensions
-            .iter()
-            .find(|dimension| dimension.key == key)
-            .map(|dimension| dimension.domain)
+        dimensions.iter().find(|dimension| dimension.key == key).map(|dimension| dimension.domain)
     };
-    assert_eq!(
-        longest("model"),
-        Some(Domain::Identifier {
-            max_chars: MAX_MODEL_CHARS
-        })
-    );
-    assert_eq!(
-        longest("provider"),
-        Some(Domain::Identifier {
-            max_chars: MAX_PROVIDER_CHARS
-        })
-    );
+    assert_eq!(longest("model"), Some(Domain::Identifier { max_chars: MAX_MODEL_CHARS }));
+    assert_eq!(longest("provider"), Some(Domain::Identifier { max_chars: MAX_PROVIDER_CHARS }));
     assert!(catalogue::is_identifier(UNKNOWN, MAX_PROVIDER_CHARS));
 }
 
@@ -60,21 +47,12 @@ fn what_breaks_the_character_rule_is_no_identifier() {
 #[test]
 fn length_is_measured_after_trimming_and_lowering() {
     let longest = "m".repeat(256);
-    assert_eq!(
-        identifier(Some(&longest), 256).as_deref(),
-        Some(longest.as_str())
-    );
-    assert_eq!(
-        identifier(Some(&format!("  {longest}  ")), 256).as_deref(),
-        Some(&*longest)
-    );
+    assert_eq!(identifier(Some(&longest), 256).as_deref(), Some(longest.as_str()));
+    assert_eq!(identifier(Some(&format!("  {longest}  ")), 256).as_deref(), Some(&*longest));
     assert_eq!(identifier(Some(&"m".repeat(257)), 256), None);
     // The Kelvin sign has three bytes; its lower case is the letter k.
     let kelvins = "\u{212a}".repeat(64);
-    assert_eq!(
-        identifier(Some(&kelvins), 64).as_deref(),
-        Some(&*"k".repeat(64))
-    );
+    assert_eq!(identifier(Some(&kelvins), 64).as_deref(), Some(&*"k".repeat(64)));
     assert_eq!(identifier(Some(&"\u{212a}".repeat(65)), 64), None);
     assert_eq!(identifier(Some("m"), 0), None);
     assert_eq!(identifier(Some("m"), usize::MAX).as_deref(), Some("m"));
@@ -82,10 +60,7 @@ fn length_is_measured_after_trimming_and_lowering() {
 
 #[test]
 fn an_identifier_in_lower_case_is_not_copied() {
-    assert!(matches!(
-        identifier(Some(" gpt-4o "), 64),
-        Some(Cow::Borrowed("gpt-4o"))
-    ));
+    assert!(matches!(identifier(Some(" gpt-4o "), 64), Some(Cow::Borrowed("gpt-4o"))));
 }
 
 #[test]

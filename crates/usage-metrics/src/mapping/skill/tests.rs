@@ -77,11 +77,7 @@ fn facts(use_count: i64, reused: bool, reuse_after_patch: bool) -> LoadFacts {
 }
 
 fn texts(load: SkillLoad) -> (&'static str, &'static str, &'static str) {
-    (
-        load.reuse_state.text(),
-        load.post_patch_state.text(),
-        load.use_count_bucket.text(),
-    )
+    (load.reuse_state.text(), load.post_patch_state.text(), load.use_count_bucket.text())
 }
 
 #[test]
@@ -91,20 +87,11 @@ fn a_load_tells_reuse_patch_state_and_count() {
         (facts(2, true, false), ("reused", "no_new_patch", "2")),
         (facts(2, true, true), ("reused", "reused_after_patch", "2")),
         (facts(3, true, false), ("reused", "no_new_patch", "3_to_5")),
-        (
-            facts(5, true, true),
-            ("reused", "reused_after_patch", "3_to_5"),
-        ),
+        (facts(5, true, true), ("reused", "reused_after_patch", "3_to_5")),
         (facts(6, true, false), ("reused", "no_new_patch", "6_to_10")),
-        (
-            facts(10, true, true),
-            ("reused", "reused_after_patch", "6_to_10"),
-        ),
+        (facts(10, true, true), ("reused", "reused_after_patch", "6_to_10")),
         (facts(11, true, false), ("reused", "no_new_patch", "gte_11")),
-        (
-            facts(i64::MAX, true, true),
-            ("reused", "reused_after_patch", "gte_11"),
-        ),
+        (facts(i64::MAX, true, true), ("reused", "reused_after_patch", "gte_11")),
     ];
     for (facts, expected) in rows {
         assert_eq!(load(&facts).map(texts), Some(expected), "{facts:?}");
@@ -114,10 +101,7 @@ fn a_load_tells_reuse_patch_state_and_count() {
 #[test]
 fn a_load_keeps_its_provenance() {
     for provenance in Provenance::ALL {
-        let facts = LoadFacts {
-            provenance: *provenance,
-            ..facts(1, false, false)
-        };
+        let facts = LoadFacts { provenance: *provenance, ..facts(1, false, false) };
         assert_eq!(load(&facts).map(|load| load.provenance), Some(*provenance));
     }
 }
@@ -126,27 +110,9 @@ fn a_load_keeps_its_provenance() {
 fn a_load_with_a_missing_fact_is_dropped() {
     let whole = facts(2, true, false);
     assert!(load(&whole).is_some());
-    assert_eq!(
-        load(&LoadFacts {
-            use_count: None,
-            ..whole
-        }),
-        None
-    );
-    assert_eq!(
-        load(&LoadFacts {
-            reused: None,
-            ..whole
-        }),
-        None
-    );
-    assert_eq!(
-        load(&LoadFacts {
-            reuse_after_patch: None,
-            ..whole
-        }),
-        None
-    );
+    assert_eq!(load(&LoadFacts { use_count: None, ..whole }), None);
+    assert_eq!(load(&LoadFacts { reused: None, ..whole }), None);
+    assert_eq!(load(&LoadFacts { reuse_after_patch: None, ..whole }), None);
 }
 
 #[test]
@@ -203,10 +169,8 @@ fn the_coherent_combinations_are_those_that_facts_can_make() {
             for (reused, after_patch) in
                 [(false, false), (false, true), (true, false), (true, true)]
             {
-                let facts = LoadFacts {
-                    provenance: *provenance,
-                    ..facts(use_count, reused, after_patch)
-                };
+                let facts =
+                    LoadFacts { provenance: *provenance, ..facts(use_count, reused, after_patch) };
                 made.extend(load(&facts));
             }
         }

@@ -37,21 +37,14 @@ fn surfaces_go_by_other_names_too() {
 fn every_messaging_platform_is_a_gateway() {
     assert!(MESSAGING_PLATFORMS.is_sorted());
     for platform in MESSAGING_PLATFORMS {
-        assert_eq!(
-            surface(None, Some(platform)),
-            ExecutionSurface::Gateway,
-            "{platform}"
-        );
+        assert_eq!(surface(None, Some(platform)), ExecutionSurface::Gateway, "{platform}");
     }
 }
 
 #[test]
 fn the_declared_surface_comes_before_the_platform() {
     assert_eq!(surface(Some("tui"), Some("slack")), ExecutionSurface::Tui);
-    assert_eq!(
-        surface(Some("toaster"), Some("slack")),
-        ExecutionSurface::Other
-    );
+    assert_eq!(surface(Some("toaster"), Some("slack")), ExecutionSurface::Other);
     assert_eq!(surface(Some(" "), Some("slack")), ExecutionSurface::Gateway);
     assert_eq!(surface(None, None), ExecutionSurface::Unknown);
     assert_eq!(surface(Some(""), Some("")), ExecutionSurface::Unknown);
@@ -61,10 +54,7 @@ fn the_declared_surface_comes_before_the_platform() {
 fn a_declared_entrypoint_wins_if_it_is_listed() {
     for expected in Entrypoint::ALL {
         let declared = Some(expected.text());
-        assert_eq!(
-            entrypoint(declared, Parent::Present, ExecutionSurface::Cli),
-            *expected
-        );
+        assert_eq!(entrypoint(declared, Parent::Present, ExecutionSurface::Cli), *expected);
     }
     assert_eq!(
         entrypoint(Some(" Background "), Parent::Absent, ExecutionSurface::Cli),
@@ -76,10 +66,7 @@ fn a_declared_entrypoint_wins_if_it_is_listed() {
 fn a_task_with_a_parent_was_delegated() {
     for surface in ExecutionSurface::ALL {
         for declared in [None, Some(""), Some("magic")] {
-            assert_eq!(
-                entrypoint(declared, Parent::Present, *surface),
-                Entrypoint::Delegated
-            );
+            assert_eq!(entrypoint(declared, Parent::Present, *surface), Entrypoint::Delegated);
         }
     }
 }
@@ -100,25 +87,13 @@ fn otherwise_the_surface_tells_what_started_a_task() {
     ];
     assert_eq!(rows.len(), ExecutionSurface::ALL.len());
     for (surface, expected) in rows {
-        assert_eq!(
-            entrypoint(None, Parent::Absent, surface),
-            expected,
-            "{surface}"
-        );
-        assert_eq!(
-            entrypoint(Some("magic"), Parent::Absent, surface),
-            expected,
-            "{surface}"
-        );
+        assert_eq!(entrypoint(None, Parent::Absent, surface), expected, "{surface}");
+        assert_eq!(entrypoint(Some("magic"), Parent::Absent, surface), expected, "{surface}");
     }
 }
 
 fn texts(ending: Ending) -> (&'static str, &'static str, &'static str) {
-    (
-        ending.outcome.text(),
-        ending.end_reason.text(),
-        ending.termination.text(),
-    )
+    (ending.outcome.text(), ending.end_reason.text(), ending.termination.text())
 }
 
 #[test]
@@ -134,10 +109,7 @@ fn the_reason_decides_the_whole_ending() {
         ("unknown", "unknown", "unknown"),
         ("cancelled", "user_cancelled", "user_cancelled"),
     ];
-    let endings: Vec<_> = EndReason::ALL
-        .iter()
-        .map(|reason| texts(Ending::of(*reason)))
-        .collect();
+    let endings: Vec<_> = EndReason::ALL.iter().map(|reason| texts(Ending::of(*reason))).collect();
     assert_eq!(endings, rows);
 }
 
@@ -155,19 +127,12 @@ fn nine_of_the_225_triples_are_legal() {
     assert_eq!((legal, all), (9, 225));
     for end_reason in EndReason::ALL {
         let ending = Ending::of(*end_reason);
-        assert!(Ending::is_legal(
-            ending.outcome,
-            ending.end_reason,
-            ending.termination
-        ));
+        assert!(Ending::is_legal(ending.outcome, ending.end_reason, ending.termination));
     }
 }
 
 fn said(exit_reason: &str) -> EndReason {
-    let facts = EndFacts {
-        exit_reason: Some(exit_reason),
-        ..EndFacts::default()
-    };
+    let facts = EndFacts { exit_reason: Some(exit_reason), ..EndFacts::default() };
     Ending::from_facts(&facts).end_reason
 }
 
@@ -205,18 +170,9 @@ fn the_words_of_a_task_tell_why_it_ended() {
 fn the_first_rule_that_holds_decides() {
     // Each reason has the words of its own rule and of all later ones.
     let rows = [
-        (
-            "interrupt timeout max_iterations approval denied guardrail",
-            EndReason::UserCancelled,
-        ),
-        (
-            "timeout max_iterations approval denied guardrail",
-            EndReason::TimedOut,
-        ),
-        (
-            "max_iterations approval denied guardrail",
-            EndReason::IterationLimit,
-        ),
+        ("interrupt timeout max_iterations approval denied guardrail", EndReason::UserCancelled),
+        ("timeout max_iterations approval denied guardrail", EndReason::TimedOut),
+        ("max_iterations approval denied guardrail", EndReason::IterationLimit),
         ("approval denied guardrail", EndReason::ApprovalDenied),
         ("guardrail system_aborted", EndReason::GuardrailBlocked),
         ("system_aborted", EndReason::SystemAborted),
@@ -226,21 +182,9 @@ fn the_first_rule_that_holds_decides() {
     ];
     for (reason, expected) in rows {
         let exit_reason = Some(reason);
-        let facts = EndFacts {
-            exit_reason,
-            completed: true,
-            failed: true,
-            interrupted: false,
-        };
-        assert_eq!(
-            Ending::from_facts(&facts),
-            Ending::of(expected),
-            "{reason:?}"
-        );
-        let interrupted = EndFacts {
-            interrupted: true,
-            ..facts
-        };
+        let facts = EndFacts { exit_reason, completed: true, failed: true, interrupted: false };
+        assert_eq!(Ending::from_facts(&facts), Ending::of(expected), "{reason:?}");
+        let interrupted = EndFacts { interrupted: true, ..facts };
         assert_eq!(
             Ending::from_facts(&interrupted),
             Ending::of(EndReason::UserCancelled),
@@ -254,32 +198,10 @@ fn without_words_the_flags_decide() {
     let facts = EndFacts::default();
     let reason = |facts: EndFacts<'_>| Ending::from_facts(&facts).end_reason;
     assert_eq!(reason(facts), EndReason::Unknown);
-    assert_eq!(
-        reason(EndFacts {
-            failed: true,
-            ..facts
-        }),
-        EndReason::Failed
-    );
-    assert_eq!(
-        reason(EndFacts {
-            completed: true,
-            ..facts
-        }),
-        EndReason::Completed
-    );
-    assert_eq!(
-        reason(EndFacts {
-            interrupted: true,
-            ..facts
-        }),
-        EndReason::UserCancelled
-    );
-    let failed_unknown = EndFacts {
-        failed: true,
-        exit_reason: Some("unknown"),
-        ..facts
-    };
+    assert_eq!(reason(EndFacts { failed: true, ..facts }), EndReason::Failed);
+    assert_eq!(reason(EndFacts { completed: true, ..facts }), EndReason::Completed);
+    assert_eq!(reason(EndFacts { interrupted: true, ..facts }), EndReason::UserCancelled);
+    let failed_unknown = EndFacts { failed: true, exit_reason: Some("unknown"), ..facts };
     assert_eq!(reason(failed_unknown), EndReason::Failed);
 }
 

@@ -42,14 +42,7 @@ fn toolsets_have_categories() {
 
 #[test]
 fn a_toolset_we_do_not_know_is_other_and_none_is_unknown() {
-    for toolset in [
-        "debugging",
-        "todos",
-        "my-mcp",
-        "x_searching",
-        "skillset",
-        "webby",
-    ] {
+    for toolset in ["debugging", "todos", "my-mcp", "x_searching", "skillset", "webby"] {
         assert_eq!(category(Some(toolset)), ToolCategory::Other, "{toolset}");
     }
     for toolset in [None, Some(""), Some(" ")] {
@@ -60,10 +53,7 @@ fn a_toolset_we_do_not_know_is_other_and_none_is_unknown() {
 #[test]
 fn no_prefix_hides_another() {
     for (at, (prefix, _)) in TOOLSET_PREFIXES.iter().enumerate() {
-        let others = TOOLSET_PREFIXES
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at);
+        let others = TOOLSET_PREFIXES.iter().enumerate().filter(|(other, _)| *other != at);
         for (_, (other, _)) in others {
             assert!(!other.starts_with(prefix), "{prefix} {other}");
         }
