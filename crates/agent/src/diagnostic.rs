@@ -88,8 +88,9 @@ impl Diagnostic {
         let mut next = Some(error);
         while let Some(error) = next {
             let text = error.to_string();
-            // A wrapper often repeats what it wraps.
-            if !self.causes.iter().any(|cause| cause.contains(&text)) {
+            // A wrapper often repeats what it wraps, or the other way round.
+            let told = |cause: &String| cause.contains(&text) || text.contains(cause.as_str());
+            if !self.causes.iter().any(told) {
                 self.causes.push(text);
             }
             next = error.source();

@@ -8,20 +8,14 @@ mod driver;
 mod processes;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::wait::eventually;
 use driver::{Driver, Refusal};
-
-/// How long anything may take before a test fails.
-const DEADLINE: Duration = Duration::from_secs(20);
-
-/// How often a condition is looked at again.
-const POLL: Duration = Duration::from_millis(10);
 
 /// Keys that have no character, for [`Browser::press`].
 pub mod key {
@@ -147,15 +141,7 @@ impl Browser {
     /// # Panics
     /// If it does not in time; `what` says what was waited for.
     pub fn eventually(&self, what: &str, script: &str) {
-        let deadline = Instant::now() + DEADLINE;
-        loop {
-            let seen = self.eval(script);
-            if seen == Value::Bool(true) {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{what}: still {seen}");
-            std::thread::sleep(POLL);
-        }
+        eventually(what, || self.eval(script) == Value::Bool(true));
     }
 
     /// Writes what the window shows to a PNG file.
@@ -184,17 +170,16 @@ impl Browser {
     /// Does something with an element; a page that is just being drawn gets another chance.
     #[expect(clippy::panic, reason = "tests end when an element does not turn up")]
     fn with_element(&self, css: &str, act: impl Fn(&str) -> Result<Value, Refusal>) -> Value {
-        let deadline = Instant::now() + DEADLINE;
-        loop {
-            let outcome = self.element(css).and_then(|element| act(&element));
-            match outcome {
-                Ok(value) => return value,
-                Err(refusal) if refusal.may_pass() && Instant::now() < deadline => {
-                    std::thread::sleep(POLL);
-                }
-                Err(refusal) => panic!("{css}: {refusal:?}"),
+        let mut done = None;
+        eventually(css, || match self.element(css).and_then(|element| act(&element)) {
+            Ok(value) => {
+                done = Some(value);
+                true
             }
-        }
+            Err(refusal) if refusal.may_pass() => false,
+            Err(refusal) => panic!("{css}: {refusal:?}"),
+        });
+        done.unwrap_or_default()
     }
 
     fn element(&self, css: &str) -> Result<String, Refusal> {

@@ -5,3 +5,4 @@
 pub mod browser;
 pub mod command;
 pub mod disk;
+pub mod wait;

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use agent_test_support::browser::Browser;
 use agent_test_support::command::Bench;
+use agent_test_support::wait::{DEADLINE, eventually};
 use serde_json::{Value, json};
 use usage_metrics::catalogue::{Architecture, InstallMethod, OsFamily};
 use usage_metrics::clock::{Clock, SystemClock, Timestamp};
@@ -24,7 +25,6 @@ use usage_metrics::package::{Counter, Resource};
 use usage_metrics::store::{Batch, Folder, Scope, Store};
 use uuid::Uuid;
 
-const DEADLINE: Duration = Duration::from_secs(20);
 const TOOL_CALLS: &str = "agent.tool_call.count";
 
 fn bench() -> Bench {
@@ -208,13 +208,12 @@ impl Served {
         let id = self.program.id().to_string();
         let sent = Instant::now();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-        loop {
-            if let Some(status) = self.program.try_wait().unwrap() {
-                return (status.code(), sent.elapsed());
-            }
-            assert!(sent.elapsed() < DEADLINE, "{signal} does not end it");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let mut status = None;
+        eventually("the signal ends it", || {
+            status = self.program.try_wait().unwrap();
+            status.is_some()
+        });
+        (status.and_then(|status| status.code()), sent.elapsed())
     }
 }
 

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_test_support::disk::SmallDisk;
+use agent_test_support::wait::eventually;
 use usage_metrics::clock::ManualClock;
 use usage_metrics::recorder::{Flushed, Recorder};
 use usage_metrics::store::{BUSY_WAIT, ErrorKind, Folder, Store};
 use uuid::Uuid;
 
-use crate::workshop::{Shop, WAIT, all_packages, eventually, noon, recorder, route, totals};
+use crate::workshop::{Shop, WAIT, all_packages, noon, recorder, route, totals};
 
 const SHORT: Duration = Duration::from_millis(20);
 

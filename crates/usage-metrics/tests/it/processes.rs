@@ -5,13 +5,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use agent_test_support::wait::eventually;
 use usage_metrics::catalogue::{ApprovalOutcome, Cell, Kind};
 use usage_metrics::clock::{Clock, SystemClock};
 use usage_metrics::package::Counter;
 use usage_metrics::store::{Scope, Store};
 use uuid::Uuid;
 
-use crate::workshop::{Shop, all_packages, approval, assert_sound, eventually, route, totals};
+use crate::workshop::{Shop, all_packages, approval, assert_sound, route, totals};
 
 const PROCESSES: u64 = 16;
 const BATCHES: u64 = 30;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_test_support::wait::eventually;
 use usage_metrics::catalogue::{
     ApprovalOutcome, CallApproval, Cell, CountBucket, DurationBucket, EndReason, Entrypoint,
     ExecutionSurface, Kind, LatencyBucket, Locality, ModelCall, ModelCallOutcome, ModelFamily,
@@ -16,7 +17,7 @@ use usage_metrics::recorder::{Flushed, Recorder};
 use usage_metrics::store::Scope;
 
 use crate::workshop::{
-    Shop, WAIT, all_packages, approval, assert_sound, eventually, noon, recorder, route, totals,
+    Shop, WAIT, all_packages, approval, assert_sound, noon, recorder, route, totals,
 };
 
 const LONG: Duration = Duration::from_hours(1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use usage_metrics::catalogue::{
@@ -119,13 +119,4 @@ pub(crate) fn assert_sound(package: &Package) {
     let verdict = validate(&bytes);
     assert!(verdict.is_valid(), "{:?}\n{}", verdict.violations, String::from_utf8_lossy(&bytes));
     assert_eq!(lint(&bytes, package), [], "{}", String::from_utf8_lossy(&bytes));
-}
-
-/// Tries until it holds.
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + WAIT;
-    while !holds() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::yield_now();
-    }
 }

@@ -4,12 +4,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agent_test_support::browser::{Browser, Scheme};
+use agent_test_support::wait::{DEADLINE, eventually};
 use serde_json::Value;
 
-use super::{DEADLINE, Served, bench, fill, folder, heading, launch, open_store};
+use super::{Served, bench, fill, folder, heading, launch, open_store};
 
 #[test]
 fn files_are_the_exact_bytes() {
@@ -218,10 +219,8 @@ fn a_browser_is_opened_if_there_is_one_and_wanted() {
     assert!(!opened.exists(), "no browser was wanted");
 
     let (served, address) = start(&[]);
-    let deadline = Instant::now() + DEADLINE;
-    while std::fs::read_to_string(&opened).unwrap_or_default() != address.trim_end() {
-        assert!(Instant::now() < deadline, "the browser is not opened");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("the browser is opened", || {
+        std::fs::read_to_string(&opened).unwrap_or_default() == address.trim_end()
+    });
     assert_eq!(served.end("-INT").0, Some(0));
 }
