@@ -12,6 +12,7 @@ mod home;
 mod output;
 mod resource;
 mod session;
+mod store_trouble;
 mod view;
 
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ pub use counters::{ACTIVE_INTERVAL_MS, Batch};
 pub use drafts::Scope;
 pub use error::{Error, ErrorKind};
 pub use files::Folder;
-pub use outbox::StoredPackage;
+pub use outbox::{Holdings, StoredPackage};
 pub use retention::{DEFAULT_RETENTION_DAYS, Pruned, RETENTION_DAYS};
 pub use summary::{SetAsideRow, Summary};
 

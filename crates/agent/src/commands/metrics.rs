@@ -20,13 +20,14 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use usage_metrics::consent::{Decision, Facts, decide};
 use usage_metrics::package::Package;
-use usage_metrics::store::{self, ErrorKind, Folder, Scope, Store};
+use usage_metrics::store::{Folder, Store};
 use uuid::Uuid;
 
 use crate::config::{self, MetricsConfig};
 use crate::diagnostic::Diagnostic;
 use crate::documents::{Cut, DEFAULT_MAX_BYTES, Source, sources};
 use crate::session::Session;
+use crate::store_trouble::store_trouble;
 
 /// Count usage on this machine, look at it, and judge packages of any installation
 #[derive(Debug, clap::Args)]
@@ -110,15 +111,15 @@ fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
 
 /// Every package of this installation: those that were made, and what the next ones would be.
 fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
-    let trouble = |error: store::Error| store_trouble(store.folder(), &error);
+    let holdings = store.holdings().map_err(|error| store_trouble(store.folder(), &error))?;
     let mut packages = Vec::new();
-    for stored in store.packages().map_err(trouble)? {
+    for stored in holdings.made {
         let package = Package::read(&stored.bytes).map_err(|error| {
             Diagnostic::failed(format!("cannot read package {}", stored.package_id)).because(&error)
         })?;
         packages.push(package);
     }
-    packages.extend(store.drafts(Scope::All).map_err(trouble)?);
+    packages.extend(holdings.next);
     Ok(packages)
 }
 
@@ -152,23 +153,4 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
 
 fn cannot_read(source: &Source, error: &std::io::Error) -> Diagnostic {
     Diagnostic::failed(format!("cannot read {}", source.name())).because(error)
-}
-
-/// Says what is wrong with the store and what to do about it.
-fn store_trouble(folder: &Folder, error: &store::Error) -> Diagnostic {
-    let root = folder.root().display();
-    let diagnostic = Diagnostic::failed(format!("cannot use the store in {root}")).because(error);
-    match error.kind() {
-        ErrorKind::Busy => diagnostic.hint("another process holds it; try again"),
-        ErrorKind::Full => {
-            diagnostic.hint("make room on the disk; nothing counted is lost meanwhile")
-        }
-        ErrorKind::ReadOnly => diagnostic.hint("make the folder writable"),
-        ErrorKind::Corrupt => diagnostic.hint(
-            "the next thing that is counted sets it aside and starts anew; `agent metrics off \
-             --purge` removes it",
-        ),
-        ErrorKind::Newer => diagnostic.hint("use the newer program that wrote it"),
-        ErrorKind::Gone | ErrorKind::Stopped | ErrorKind::Other => diagnostic,
-    }
 }

@@ -3,7 +3,7 @@
 //! What is shown is what the packages say: those that were made, and the drafts of those to come.
 //! Counts are added up by day, over all resources and installation ids.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::sync::Arc;
 
@@ -12,11 +12,12 @@ use serde::Serialize;
 use usage_metrics::catalogue::{DimensionSpec, Domain, KINDS, Kind, KindSpec};
 use usage_metrics::clock::{Clock, Day, Timestamp};
 use usage_metrics::package::{Counter, Package};
-use usage_metrics::store::{self, ErrorKind, Folder, Scope, Store, StoredPackage};
+use usage_metrics::store::{self, ErrorKind, Folder, Holdings, Scope, Store, StoredPackage};
 use usage_metrics::validate::parse_moment;
 use uuid::Uuid;
 
 use crate::diagnostic::Diagnostic;
+use crate::store_trouble::store_trouble;
 
 /// Where the data comes from.
 #[derive(Debug)]
@@ -150,16 +151,11 @@ impl Reading {
     fn data(&self) -> Result<Data, Trouble> {
         let now = self.clock.now();
         let store = self.store()?;
-        // Drafts first: should they become packages right now they are seen twice, under one id,
-        // and not missed.
-        let mut drafts = self.drafts(&store)?;
-        let made = self.made(&store)?;
-        let ids: BTreeSet<_> = made.iter().map(|package| &package.package_id).collect();
-        drafts.retain(|draft| !ids.contains(&draft.package_id));
+        let Holdings { made, next } = store.holdings().map_err(|error| self.trouble(&error))?;
 
         let mut totals = Totals::new();
-        let mut packages = Vec::with_capacity(drafts.len() + made.len());
-        for draft in drafts {
+        let mut packages = Vec::with_capacity(next.len() + made.len());
+        for draft in next {
             packages.push(PackageData::next(&draft));
             add(&mut totals, draft);
         }
@@ -197,33 +193,14 @@ impl Reading {
         store.packages().map_err(|error| self.trouble(&error))
     }
 
-    /// Says what is wrong with the store, and what to do about it, to who looks at the page.
+    /// Says what is wrong with the store to who looks at the page.
     fn trouble(&self, error: &store::Error) -> Trouble {
-        let (status, hint) = match error.kind() {
-            ErrorKind::Busy => {
-                (StatusCode::SERVICE_UNAVAILABLE, "another process holds it; try again in a moment")
-            }
-            ErrorKind::Gone => (
-                StatusCode::NOT_FOUND,
-                "nothing is recorded here any more; `agent metrics on` turns recording on",
-            ),
-            ErrorKind::Corrupt => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "the next thing that is counted sets it aside and starts anew; \
-                 `agent metrics off --purge` removes it",
-            ),
-            ErrorKind::Newer => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "look at it with the newer program that wrote it",
-            ),
-            ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::Stopped | ErrorKind::Other => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "`agent metrics status` tells more")
-            }
+        let status = match error.kind() {
+            ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::Gone => StatusCode::NOT_FOUND,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        let root = self.folder.root().display();
-        let diagnostic = Diagnostic::failed(format!("cannot read the store in {root}"))
-            .because(error)
-            .hint(hint);
+        let diagnostic = store_trouble(&self.folder, error);
         Trouble { status, diagnostic }
     }
 }

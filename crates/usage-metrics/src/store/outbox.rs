@@ -24,7 +24,24 @@ pub struct StoredPackage {
     pub bytes: Vec<u8>,
 }
 
+/// Everything there is, as of one moment: no increment is missing and none is there twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holdings {
+    /// The packages that were made, oldest first.
+    pub made: Vec<StoredPackage>,
+    /// The packages that would be made next, in order.
+    pub next: Vec<Package>,
+}
+
 impl Store {
+    /// Everything there is, as of one moment, whoever packages meanwhile.
+    pub fn holdings(&self) -> Result<Holdings> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let holdings = Holdings { made: self.packages()?, next: self.drafts(Scope::All)? };
+        snapshot.finish()?;
+        Ok(holdings)
+    }
+
     /// The packages that would be made now, in order; nothing is changed.
     pub fn drafts(&self, scope: Scope) -> Result<Vec<Package>> {
         let plan = plan(&self.connection, scope)?;

@@ -12,7 +12,7 @@ use usage_metrics::clock::{Clock, ManualClock, Timestamp};
 use usage_metrics::lint::lint;
 use usage_metrics::package::{Counter, Package, Resource};
 use usage_metrics::recorder::{Recorder, Settings};
-use usage_metrics::store::{Batch, Folder, Scope, Store};
+use usage_metrics::store::{Batch, Folder, Store};
 use usage_metrics::validate::validate;
 use uuid::Uuid;
 
@@ -94,14 +94,9 @@ pub(crate) fn recorder(folder: &Folder, clock: &Arc<ManualClock>, interval: Dura
 
 /// Every package made, read from its outbox row, then what the next ones would be.
 pub(crate) fn all_packages(store: &Store) -> Vec<Package> {
-    let mut packages: Vec<Package> = store
-        .packages()
-        .unwrap()
-        .iter()
-        .map(|stored| Package::read(&stored.bytes).unwrap())
-        .collect();
-    packages.extend(store.drafts(Scope::All).unwrap());
-    packages
+    let holdings = store.holdings().unwrap();
+    let made = holdings.made.iter().map(|stored| Package::read(&stored.bytes).unwrap());
+    made.chain(holdings.next).collect()
 }
 
 /// Sums over packages.

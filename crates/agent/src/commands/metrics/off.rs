@@ -3,10 +3,11 @@
 use serde_json::json;
 use usage_metrics::consent::Mode;
 
-use super::{existing_store, folder, store_trouble};
+use super::{existing_store, folder};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
+use crate::store_trouble::store_trouble;
 
 /// Record nothing any more
 #[derive(Debug, clap::Args)]

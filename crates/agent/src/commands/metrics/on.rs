@@ -5,11 +5,12 @@ use usage_metrics::consent::Mode;
 use usage_metrics::store::Store;
 use uuid::Uuid;
 
-use super::{decision, folder, store_trouble};
+use super::{decision, folder};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
+use crate::store_trouble::store_trouble;
 
 /// Record usage on this machine; nothing ever leaves it
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,10 @@
 use serde_json::json;
 use usage_metrics::store::Scope;
 
-use super::{decision, needed_store, store_trouble};
+use super::{decision, needed_store};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
+use crate::store_trouble::store_trouble;
 
 /// Make packages of everything counted so far and write them to the outbox folder
 #[derive(Debug, clap::Args)]

@@ -2,9 +2,10 @@
 
 use usage_metrics::store::Scope;
 
-use super::{needed_store, store_trouble};
+use super::needed_store;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
+use crate::store_trouble::store_trouble;
 
 /// Print the next package byte for byte, by the same code that writes it
 #[derive(Debug, clap::Args)]

@@ -6,12 +6,13 @@ use usage_metrics::package::Resource;
 use usage_metrics::store::{self, ErrorKind, Folder, Store, Summary};
 use uuid::Uuid;
 
-use super::{decision, folder, store_trouble};
+use super::{decision, folder};
 use crate::config::MetricsConfig;
 use crate::diagnostic::Diagnostic;
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::resource;
 use crate::session::Session;
+use crate::store_trouble::store_trouble;
 
 /// Say what is recorded, where it is kept, and which rule decided
 #[derive(Debug, clap::Args)]
