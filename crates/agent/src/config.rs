@@ -67,14 +67,32 @@ pub(crate) fn metrics(path: &Path) -> Result<MetricsConfig, Diagnostic> {
     Ok(MetricsConfig { mode, retention_days })
 }
 
-/// Writes `metrics.mode`, keeping everything else as it is.
-pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
-    let text = read(path)?.unwrap_or_default();
-    let edited = with_metrics_mode(&text, mode).ok_or_else(|| {
+/// A change of the configuration that can be made.
+#[derive(Debug)]
+pub(crate) struct Edit {
+    path: PathBuf,
+    text: String,
+}
+
+impl Edit {
+    /// Makes the change.
+    pub(crate) fn write(&self) -> Result<(), Diagnostic> {
+        write(&self.path, &self.text)
+    }
+}
+
+/// The change that sets `metrics.mode` and keeps everything else as it is.
+pub(crate) fn edit_metrics_mode(path: &Path, mode: Mode) -> Result<Edit, Diagnostic> {
+    let text = with_metrics_mode(&read(path)?.unwrap_or_default(), mode).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))
             .hint(format!("write `mode: {}` under `metrics:` yourself", mode.text()))
     })?;
-    write(path, &edited)
+    Ok(Edit { path: path.to_owned(), text })
+}
+
+/// Sets `metrics.mode` and keeps everything else as it is.
+pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
+    edit_metrics_mode(path, mode)?.write()
 }
 
 fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
@@ -89,7 +107,13 @@ fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
             section.set("mode", mode.text());
             document.to_string()
         } else if root.get("metrics").is_some() {
-            return None;
+            // An empty section makes room for a filled one; anything else is not ours to replace.
+            let file: Option<File> = serde_saphyr::from_str(text).ok()?;
+            if file?.metrics.is_some() {
+                return None;
+            }
+            root.remove("metrics")?;
+            appended(&document.to_string(), mode)
         } else {
             appended(&document.to_string(), mode)
         }
@@ -125,6 +149,8 @@ fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
 
 fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     let save = || -> io::Result<()> {
+        // A link stays a link; what it points to is written.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -133,11 +159,11 @@ fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
         builder.create(&folder)?;
         let mut file = tempfile::Builder::new().prefix(".config-").tempfile_in(&folder)?;
         file.write_all(text.as_bytes())?;
-        if let Ok(before) = fs::metadata(path) {
+        if let Ok(before) = fs::metadata(&path) {
             file.as_file().set_permissions(before.permissions())?;
         }
         file.as_file().sync_all()?;
-        file.persist(path)?;
+        file.persist(&path)?;
         Ok(())
     };
     save().map_err(|error| {
@@ -178,6 +204,8 @@ mod tests {
             ("", "metrics:\n  mode: local\n"),
             ("# only a comment", "# only a comment\nmetrics:\n  mode: local\n"),
             ("model: x", "model: x\nmetrics:\n  mode: local\n"),
+            ("metrics:\nmodel: x\n", "model: x\nmetrics:\n  mode: local\n"),
+            ("model: x\nmetrics: ~\n", "model: x\nmetrics:\n  mode: local\n"),
         ] {
             assert_eq!(with_metrics_mode(before, Mode::Local).unwrap(), after);
         }

@@ -42,6 +42,18 @@ pub(crate) struct Document<'a> {
     pub(crate) first_line: usize,
 }
 
+/// A document that is too large to be looked at.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("larger than {max_bytes} bytes")]
+pub(crate) struct Oversized {
+    /// The line of the source it begins on, from 1.
+    pub(crate) first_line: usize,
+    max_bytes: u64,
+}
+
+/// A document, or the place of one that is too large.
+pub(crate) type Piece<'a> = Result<Document<'a>, Oversized>;
+
 impl Source {
     /// The name a person knows it by.
     pub(crate) fn name(&self) -> String {
@@ -51,7 +63,8 @@ impl Source {
         }
     }
 
-    fn is_lines(&self, cut: Cut) -> bool {
+    /// Whether every line is a document.
+    pub(crate) fn is_lines(&self, cut: Cut) -> bool {
         match (self, cut) {
             (_, Cut::Lines) => true,
             (Source::Stdin, Cut::ByName) => false,
@@ -68,7 +81,7 @@ impl Source {
         cut: Cut,
         max_bytes: u64,
         buffer: &mut Vec<u8>,
-        take: impl FnMut(Document<'_>),
+        take: impl FnMut(Piece<'_>),
     ) -> io::Result<()> {
         let bounds = Bounds { lines: self.is_lines(cut), max_bytes };
         match self {
@@ -91,7 +104,7 @@ fn unpack(
     mut from: impl BufRead,
     bounds: Bounds,
     buffer: &mut Vec<u8>,
-    take: impl FnMut(Document<'_>),
+    take: impl FnMut(Piece<'_>),
 ) -> io::Result<()> {
     let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
     from.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic)?;
@@ -108,35 +121,54 @@ fn read_documents(
     mut from: impl BufRead,
     bounds: Bounds,
     buffer: &mut Vec<u8>,
-    mut take: impl FnMut(Document<'_>),
+    mut take: impl FnMut(Piece<'_>),
 ) -> io::Result<()> {
+    if !bounds.lines {
+        let count = read_bounded(&mut from, bounds.max_bytes, buffer, |from, buffer| {
+            from.read_to_end(buffer)
+        })?;
+        take(piece(buffer, count, bounds.max_bytes, 1));
+        return Ok(());
+    }
     for first_line in 1.. {
-        buffer.clear();
-        // One byte more than allowed tells that there is more.
-        let mut bounded = from.by_ref().take(bounds.max_bytes.saturating_add(1));
-        let count = if bounds.lines {
-            bounded.read_until(b'\n', buffer)?
-        } else {
-            bounded.read_to_end(buffer)?
-        };
-        if count as u64 > bounds.max_bytes {
-            *buffer = Vec::new();
-            let message = format!("larger than {} bytes", bounds.max_bytes);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-        }
-        if !bounds.lines {
-            take(Document { bytes: buffer, first_line });
-            return Ok(());
-        }
+        let count = read_bounded(&mut from, bounds.max_bytes, buffer, |from, buffer| {
+            from.read_until(b'\n', buffer)
+        })?;
         if count == 0 {
-            return Ok(());
+            break;
+        }
+        let whole = buffer.ends_with(b"\n");
+        if whole {
+            buffer.pop();
         }
         if !buffer.trim_ascii().is_empty() {
-            let bytes = buffer.strip_suffix(b"\n").unwrap_or(buffer);
-            take(Document { bytes, first_line });
+            take(piece(buffer, buffer.len(), bounds.max_bytes, first_line));
+        }
+        if !whole {
+            // What is left of a line that is too long is nobody's document.
+            from.skip_until(b'\n')?;
         }
     }
     Ok(())
+}
+
+/// Reads with `read`, but no more than the limit, the end of a line, and one byte to tell by.
+fn read_bounded<R: BufRead>(
+    from: &mut R,
+    max_bytes: u64,
+    buffer: &mut Vec<u8>,
+    read: impl FnOnce(&mut io::Take<&mut R>, &mut Vec<u8>) -> io::Result<usize>,
+) -> io::Result<usize> {
+    buffer.clear();
+    read(&mut from.take(max_bytes.saturating_add(1)), buffer)
+}
+
+fn piece(bytes: &[u8], count: usize, max_bytes: u64, first_line: usize) -> Piece<'_> {
+    if count as u64 > max_bytes {
+        Err(Oversized { first_line, max_bytes })
+    } else {
+        Ok(Document { bytes, first_line })
+    }
 }
 
 /// The sources behind what was typed: files as they are, folders with all they hold, `-` for
@@ -162,7 +194,8 @@ pub(crate) fn sources(paths: &[PathBuf]) -> Vec<Result<Source, (PathBuf, io::Err
 fn walk(folder: &Path, found: &mut Vec<Result<Source, (PathBuf, io::Error)>>) {
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         match entry {
-            Ok(entry) if entry.file_type().is_file() && ending(entry.path()).is_some() => {
+            // A link to a file counts, a link to a folder is not followed.
+            Ok(entry) if ending(entry.path()).is_some() && entry.path().is_file() => {
                 found.push(Ok(Source::File(entry.into_path())));
             }
             Ok(_) => {}
@@ -179,8 +212,9 @@ fn walk(folder: &Path, found: &mut Vec<Result<Source, (PathBuf, io::Error)>>) {
 
 /// The known ending of a file, `.gz` left aside.
 fn ending(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_str()?;
-    let name = name.strip_suffix(".gz").unwrap_or(name);
+    // A name that is not text has an ending all the same.
+    let name = path.file_name()?.to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
     let (_, found) = name.rsplit_once('.')?;
     ENDINGS.into_iter().find(|ending| found.eq_ignore_ascii_case(ending))
 }

@@ -1,6 +1,6 @@
 //! Where everything is kept: `AGENT_HOME`, else `~/.agent`; a profile has the same shape inside.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::diagnostic::Diagnostic;
 use crate::session::Environment;
@@ -20,10 +20,9 @@ impl Home {
         environment: &Environment,
         profile: Option<&str>,
     ) -> Result<Home, Diagnostic> {
-        let named = environment.agent_home.as_deref().filter(|path| !path.is_empty());
-        let base = match (named, environment.home.as_deref().filter(|path| !path.is_empty())) {
-            (Some(path), _) => PathBuf::from(path),
-            (None, Some(home)) => Path::new(home).join(".agent"),
+        let base = match (&environment.agent_home, &environment.home) {
+            (Some(path), _) => path.clone(),
+            (None, Some(home)) => home.join(".agent"),
             (None, None) => {
                 return Err(Diagnostic::configuration("there is no home folder")
                     .hint("set AGENT_HOME to a folder of yours"));

@@ -149,3 +149,24 @@ fn print_diagnostic(diagnostic: &Diagnostic) {
         anstream::eprintln!("  {GOOD}hint:{GOOD:#} {hint}");
     }
 }
+
+/// Longest name or pointer that is shown to a person, in characters.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// A text of somebody else's making as it can be shown on a terminal: on one line, without control
+/// characters, and not endless.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::new();
+    for (at, letter) in text.chars().enumerate() {
+        if at == MAX_SHOWN_CHARS {
+            shown.push('…');
+            break;
+        }
+        if letter.is_control() {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}

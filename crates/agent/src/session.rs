@@ -1,5 +1,6 @@
 //! What a command is handed: its output, its home, the environment and the clock.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use usage_metrics::clock::{Clock, SystemClock};
@@ -11,9 +12,9 @@ use crate::output::Output;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
     /// `AGENT_HOME`: where everything is kept.
-    pub(crate) agent_home: Option<String>,
+    pub(crate) agent_home: Option<PathBuf>,
     /// `HOME`.
-    pub(crate) home: Option<String>,
+    pub(crate) home: Option<PathBuf>,
     /// `DO_NOT_TRACK`.
     pub(crate) do_not_track: Option<String>,
     /// `CI`.
@@ -23,12 +24,15 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process. A variable that is not text counts as absent.
+    /// The environment of this process.
     pub(crate) fn of_process() -> Self {
-        let variable = |name| std::env::var(name).ok();
+        let path = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        // A value that is not text is still a value.
+        let variable =
+            |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Environment {
-            agent_home: variable("AGENT_HOME"),
-            home: variable("HOME"),
+            agent_home: path("AGENT_HOME"),
+            home: path("HOME"),
             do_not_track: variable("DO_NOT_TRACK"),
             ci: variable("CI"),
             install_method: variable("AGENT_INSTALL_METHOD"),

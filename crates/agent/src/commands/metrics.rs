@@ -129,14 +129,20 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
     let mut buffer = Vec::new();
     for source in sources(paths) {
         let source = source.map_err(|(path, error)| cannot_read(&Source::File(path), &error))?;
-        let mut failure = None;
+        let mut failure: Option<(usize, Box<dyn std::error::Error>)> = None;
         source
-            .read(Cut::ByName, DEFAULT_MAX_BYTES, &mut buffer, |document| {
-                match Package::read(document.bytes) {
+            .read(Cut::ByName, DEFAULT_MAX_BYTES, &mut buffer, |piece| {
+                let line = match &piece {
+                    Ok(document) => document.first_line,
+                    Err(oversized) => oversized.first_line,
+                };
+                let package = match piece {
+                    Ok(document) => Package::read(document.bytes).map_err(Into::into),
+                    Err(oversized) => Err(oversized.into()),
+                };
+                match package {
                     Ok(package) => packages.push(package),
-                    Err(error) if failure.is_none() => {
-                        failure = Some((document.first_line, error));
-                    }
+                    Err(error) if failure.is_none() => failure = Some((line, error)),
                     Err(_) => {}
                 }
             })
@@ -144,7 +150,7 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
         if let Some((line, error)) = failure {
             let name = source.name();
             return Err(Diagnostic::failed(format!("cannot use {name} (line {line})"))
-                .because(&error)
+                .because(&*error)
                 .hint(format!("`agent metrics validate {name}` tells what is wrong")));
         }
     }

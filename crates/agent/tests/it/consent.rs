@@ -1,6 +1,8 @@
 //! Recording is a person's choice, and everything about it is told.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -234,8 +236,9 @@ fn off_ends_what_is_counting_already_and_on_begins_again() {
     assert_eq!(running.flush(wait), Flushed::Stored);
     assert_eq!(bench.run(["metrics", "off"]).code, 0);
     running.count_route("during", "lab");
-    running.flush(wait);
-    running.close(wait);
+    assert_eq!(running.flush(wait), Flushed::Stored, "nothing is left to keep");
+    assert_eq!(running.health().waiting, 0);
+    assert_eq!(running.close(wait), Flushed::Stored);
     assert_eq!(bench.run(["metrics", "on"]).code, 0);
     let again = start();
     again.count_route("after", "lab");
@@ -285,4 +288,54 @@ fn how_the_program_was_installed_can_be_declared() {
     let run = Run::of(command.env("AGENT_INSTALL_METHOD", "homebrew"), b"");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(told["resource"]["install_method"], "homebrew");
+}
+
+#[test]
+fn off_and_purge_work_whatever_the_configuration_says() {
+    let bench = bench();
+    bench.run(["metrics", "on"]);
+    fill(&bench);
+    fs::write(bench.home().join("config.yaml"), "metrics:\n  mode: lokal\n").unwrap();
+    let run = bench.run(["metrics", "off", "--purge"]);
+    assert_eq!(run.code, 3, "the mistake is still told");
+    assert!(!bench.home().join("metrics").exists(), "but the data is gone");
+}
+
+#[test]
+fn on_makes_nothing_when_the_configuration_cannot_be_edited() {
+    let bench = bench();
+    fs::create_dir_all(bench.home()).unwrap();
+    fs::write(bench.home().join("config.yaml"), "{model: x}\n").unwrap();
+    let run = bench.run(["metrics", "on"]);
+    assert_eq!(run.code, 3);
+    assert!(run.stderr.contains("hint: write `mode: local` under `metrics:` yourself"), "{run:?}");
+    assert!(!bench.home().join("metrics").exists());
+}
+
+#[test]
+fn a_linked_configuration_stays_a_link() {
+    let bench = bench();
+    fs::create_dir_all(bench.home()).unwrap();
+    let real = bench.work().join("dotfiles.yaml");
+    fs::write(&real, "model: x\n").unwrap();
+    let link = bench.home().join("config.yaml");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(real).unwrap(), "model: x\nmetrics:\n  mode: local\n");
+}
+
+#[test]
+fn variables_that_are_not_text_still_count() {
+    let bench = bench();
+    bench.run(["metrics", "on"]);
+    let odd = OsStr::from_bytes(b"\xff");
+    let mut command = bench.command(["metrics", "status", "--json"]);
+    let run = Run::of(command.env("CI", odd), b"");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(told["mode"], "off");
+    let home = bench.work().join(odd);
+    let mut command = bench.command(["metrics", "on"]);
+    assert_eq!(Run::of(command.env("AGENT_HOME", &home), b"").code, 0);
+    assert!(home.join("metrics").is_dir());
 }

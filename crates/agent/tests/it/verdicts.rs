@@ -1,7 +1,9 @@
 //! Packages of anybody, judged: files, folders, lines, gzip, standard input.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 
 use agent_test_support::command::Bench;
 use flate2::Compression;
@@ -112,12 +114,14 @@ fn sizes_are_limited_unpacked_too() {
         "{}",
         run.stdout
     );
-    // Of many lines each has the limit to itself.
-    let lines = format!("{GOOD}\n").repeat(50);
-    let limit = (GOOD.len() + 1).to_string();
+    // Of many lines each has the limit to itself, and one too long spares the rest.
+    let long = GOOD.replace("\"1\"", "\"12\"");
+    let lines = format!("{GOOD}\n{long}\n{}", format!("{GOOD}\n").repeat(600));
+    let limit = GOOD.len().to_string();
     let arguments = ["metrics", "validate", "--ndjson", "--max-bytes", &limit];
     let run = bench.run_with_input(arguments, lines.as_bytes());
-    assert_eq!((run.code, &*run.stderr), (0, "50 documents: 50 valid\n"));
+    assert_eq!(run.stderr, "602 documents: 601 valid, 1 unreadable\n");
+    assert_eq!(run.stdout, format!("-:2: unreadable: larger than {limit} bytes\n"));
 }
 
 #[test]
@@ -164,4 +168,58 @@ fn thousands_of_files_are_judged_in_order() {
     let named: Vec<_> = run.stdout.lines().map(|line| &line[..14]).collect();
     assert_eq!(named.len(), 40);
     assert!(named.is_sorted());
+}
+
+#[test]
+fn names_that_are_not_text_and_links_to_files_are_judged_too() {
+    let bench = bench();
+    let folder = bench.work().join("odd");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join(OsStr::from_bytes(b"\xfe.json")), bad()).unwrap();
+    fs::write(bench.work().join("elsewhere"), bad()).unwrap();
+    std::os::unix::fs::symlink(bench.work().join("elsewhere"), folder.join("link.json")).unwrap();
+    std::os::unix::fs::symlink(&folder, folder.join("loop.json")).unwrap();
+    let run = bench.run(["metrics", "validate", "odd"]);
+    assert_eq!((run.code, &*run.stderr), (1, "2 documents: 0 valid, 2 invalid (4 errors)\n"));
+}
+
+#[test]
+fn no_document_can_forge_a_line_of_the_output() {
+    let bench = bench();
+    let key = "\\u001b]0;x\\u0007\\nother.json:1:1: fine";
+    let long = "k".repeat(10_000);
+    let text = format!("{{\"{key}\": 1, \"{long}\": 1}}");
+    let run = bench.run_with_input(["metrics", "validate"], text.as_bytes());
+    assert!(run.stdout.lines().all(|line| line.starts_with("-:1:")), "{}", run.stdout);
+    assert!(run.stdout.lines().all(|line| line.len() < 1_000), "{}", run.stdout);
+}
+
+#[test]
+fn values_larger_than_we_count_are_valid_for_lint_too() {
+    let bench = bench();
+    let large = GOOD.replace("\"value\":3", "\"value\":1000000000000000000000000000000");
+    for command in ["validate", "lint"] {
+        let run = bench.run_with_input(["metrics", command], large.as_bytes());
+        assert_eq!(run.code, 0, "{command}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn many_documents_of_many_files_come_out_in_order() {
+    let bench = bench();
+    fs::create_dir(bench.work().join("lines")).unwrap();
+    for at in 0..6 {
+        let text = format!("{}\n", bad()).repeat(1_000);
+        fs::write(bench.work().join(format!("lines/{at}.ndjson")), text).unwrap();
+    }
+    let run = bench.run(["metrics", "validate", "--json", "lines"]);
+    let places: Vec<_> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|report| report["source"].is_string())
+        .map(|report| (report["source"].to_string(), report["line"].as_u64()))
+        .collect();
+    assert_eq!(places.len(), 6_000);
+    assert!(places.is_sorted());
 }

@@ -69,6 +69,18 @@ struct RawMetric<'a> {
 impl Package {
     /// Reads a package; anything but a valid one is refused with the verdict.
     pub fn read(document: &[u8]) -> Result<Package, ReadError> {
+        Package::read_with(document, |index| Err(ReadError::ValueTooLarge { index }))
+    }
+
+    /// Reads a package, taking values that are larger than we count for the largest we do.
+    pub fn read_clamped(document: &[u8]) -> Result<Package, ReadError> {
+        Package::read_with(document, |_| Ok(u64::MAX))
+    }
+
+    fn read_with(
+        document: &[u8],
+        too_large: impl Fn(usize) -> Result<u64, ReadError>,
+    ) -> Result<Package, ReadError> {
         let verdict = validate(document);
         if !verdict.is_valid() {
             return Err(ReadError::Invalid(verdict));
@@ -79,8 +91,7 @@ impl Package {
         for (index, entry) in raw.metrics.iter().enumerate() {
             let counter = Counter::find(&entry.name, &entry.dimensions)
                 .ok_or_else(|| unreadable("a counter of the catalogue"))?;
-            let value =
-                whole_number(entry.value.get()).ok_or(ReadError::ValueTooLarge { index })?;
+            let value = whole_number(entry.value.get()).map_or_else(|| too_large(index), Ok)?;
             metrics.push(Metric { counter, value });
         }
         Ok(Package {

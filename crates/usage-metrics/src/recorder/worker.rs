@@ -36,6 +36,8 @@ pub(super) struct Worker {
     /// The day whose predecessors are packaged and whose old packages are forgotten.
     kept_house: Option<Day>,
     failures: u32,
+    /// Whether the store was ever there: from then on, a folder that is gone was purged.
+    opened: bool,
     /// Set when recording was turned off or the store purged: nothing is recorded any more.
     stopped: bool,
 }
@@ -50,6 +52,7 @@ impl Worker {
             pending: Pending::default(),
             kept_house: None,
             failures: 0,
+            opened: false,
             stopped: false,
         }
     }
@@ -109,6 +112,7 @@ impl Worker {
         let now = self.settings.clock.now();
         // Trouble shows again, and is told, when there is something to store.
         self.store = Store::open(&self.settings.folder, now, self.settings.new_id).ok();
+        self.opened = self.store.is_some();
     }
 
     fn flush(&mut self) -> Flushed {
@@ -127,8 +131,11 @@ impl Worker {
             Err(error) => {
                 self.failures = self.failures.saturating_add(1);
                 self.stopped = matches!(error.kind(), ErrorKind::Gone | ErrorKind::Stopped);
+                if self.stopped {
+                    self.pending = Pending::default();
+                }
                 self.report(Some(&error));
-                Flushed::Waiting
+                if self.stopped { Flushed::Stored } else { Flushed::Waiting }
             }
         }
     }
@@ -175,9 +182,11 @@ impl Worker {
             stale => {
                 drop(stale);
                 let now = self.settings.clock.now();
-                Store::reopen(&self.settings.folder, now, self.settings.new_id)?
+                let open = if self.opened { Store::reopen } else { Store::open };
+                open(&self.settings.folder, now, self.settings.new_id)?
             }
         };
+        self.opened = true;
         Ok(self.store.insert(store))
     }
 
@@ -188,7 +197,8 @@ impl Worker {
         if self.kept_house == Some(now.day()) {
             return;
         }
-        let Some(store) = &mut self.store else { return };
+        // Nothing is made of a store that was replaced or purged meanwhile.
+        let Some(store) = self.store.as_mut().filter(|store| store.is_current()) else { return };
         let done = store
             .package(Scope::Except(now.day()), now)
             .and_then(|_| store.write_outbox(now))

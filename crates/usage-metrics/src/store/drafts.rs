@@ -1,7 +1,7 @@
 //! Packages as they would be made now: a pure function of what is stored.
 //!
 //! The same function makes what `show` prints and what `package` writes. Ids follow from the
-//! installation and a running number, and `generated_at` is the last time a counter of the package
+//! installation, a running number and the contents, and `generated_at` is the last time a counter of the package
 //! rose, so nothing in a draft depends on when or by whom it is looked at.
 
 use std::collections::BTreeMap;
@@ -40,16 +40,25 @@ pub(super) struct Plan {
     /// Counters that become packaged.
     pub(super) packaged: Vec<RowKey>,
     /// Counters that cannot be packaged, and why.
-    pub(super) poison: Vec<(RowKey, &'static str)>,
+    pub(super) poison: Vec<Poison>,
 }
 
-/// Names one row of the counter table.
+/// A counter that cannot be packaged.
+#[derive(Debug)]
+pub(super) struct Poison {
+    pub(super) key: RowKey,
+    pub(super) value: i64,
+    pub(super) reason: &'static str,
+}
+
+/// Names one row of the counter table. Its texts are bytes: whoever else wrote to the table may
+/// not have written UTF-8.
 #[derive(Debug, Clone)]
 pub(super) struct RowKey {
     pub(super) day: i64,
     pub(super) resource: i64,
-    pub(super) name: String,
-    pub(super) dimensions: String,
+    pub(super) name: Vec<u8>,
+    pub(super) dimensions: Vec<u8>,
 }
 
 struct CounterRow {
@@ -87,7 +96,7 @@ pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
         let (resource, counter, value) = match row.judge() {
             Ok(judged) => judged,
             Err(reason) => {
-                plan.poison.push((row.key, reason));
+                plan.poison.push(Poison { key: row.key, value: row.value, reason });
                 continue;
             }
         };
@@ -96,7 +105,9 @@ pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
         }
         if let Some((_, _, counters, touched_ms)) = groups.last_mut() {
             *touched_ms = row.touched_ms.max(*touched_ms);
-            counters.insert(counter, value);
+            // Two rows may say the same in other words.
+            let total = counters.entry(counter).or_insert(0_u64);
+            *total = total.saturating_add(value);
         }
         plan.packaged.push(row.key);
     }
@@ -105,8 +116,8 @@ pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
         for part in split(&whole, MAX_PACKAGE_BYTES) {
             sequence += 1;
             let metrics = whole.metrics[part].to_vec();
-            let package_id = package_id(&install_id, sequence);
-            let package = Package { metrics, package_id, ..whole.clone() };
+            let mut package = Package { metrics, ..whole.clone() };
+            package.package_id = package_id(&install_id, sequence, &package);
             plan.drafts.push(Draft { bytes: package.to_bytes(), package, sequence, day });
         }
     }
@@ -118,24 +129,26 @@ impl CounterRow {
         let key = RowKey {
             day: row.get(0)?,
             resource: row.get(1)?,
-            name: row.get(2)?,
-            dimensions: row.get(3)?,
+            name: bytes(row, 2)?,
+            dimensions: bytes(row, 3)?,
         };
         Ok(CounterRow {
             key,
             value: row.get(4)?,
             packaged: row.get(5)?,
             touched_ms: row.get(6)?,
-            resource: [row.get(7)?, row.get(8)?, row.get(9)?, row.get(10)?],
+            resource: [text(row, 7)?, text(row, 8)?, text(row, 9)?, text(row, 10)?],
         })
     }
 
     /// What the row adds to a package, or why it can be in none.
     fn judge(&self) -> std::result::Result<(Resource, Counter, u64), &'static str> {
         let resource = read_resource(&self.resource).ok_or("its resource is not legal")?;
-        let dimensions: BTreeMap<String, String> = serde_json::from_str(&self.key.dimensions)
+        let dimensions: BTreeMap<String, String> = serde_json::from_slice(&self.key.dimensions)
             .map_err(|_| "its dimensions are not JSON texts")?;
-        let counter = Counter::find(&self.key.name, &dimensions)
+        let counter = std::str::from_utf8(&self.key.name)
+            .ok()
+            .and_then(|name| Counter::find(name, &dimensions))
             .ok_or("the catalogue has no such counter")?;
         if Day::from_number(self.key.day).number() != self.key.day {
             return Err("its day cannot be written");
@@ -144,9 +157,16 @@ impl CounterRow {
             .ok()
             .filter(|value| *value > 0 && self.packaged >= 0)
             .ok_or("less is counted than was packaged")?;
-        let value = if counter.kind() == Kind::ClientActive { 1 } else { value };
         Ok((resource, counter, value))
     }
+}
+
+fn bytes(row: &Row<'_>, column: usize) -> Result<Vec<u8>> {
+    Ok(row.get_ref(column)?.as_bytes().map_err(rusqlite::Error::from)?.to_vec())
+}
+
+fn text(row: &Row<'_>, column: usize) -> Result<String> {
+    Ok(String::from_utf8_lossy(&bytes(row, column)?).into_owned())
 }
 
 fn read_resource([version, architecture, method, os]: &[String; 4]) -> Option<Resource> {
@@ -168,7 +188,11 @@ fn whole_package(
     touched_ms: i64,
 ) -> Package {
     let day = Day::from_number(day);
-    let metrics = counters.into_iter().map(|(counter, value)| Metric { counter, value });
+    let metrics = counters.into_iter().map(|(counter, value)| {
+        // A client is active or it is not.
+        let value = if counter.kind() == Kind::ClientActive { 1 } else { value };
+        Metric { counter, value }
+    });
     Package {
         generated_at: Timestamp::from_ms(touched_ms).to_string(),
         install_id: install_id.to_owned(),
@@ -182,8 +206,10 @@ fn whole_package(
     }
 }
 
-/// The id of the installation's n-th package.
-fn package_id(install_id: &str, sequence: i64) -> String {
+/// The id of the installation's n-th package, if this is what it holds: other contents have
+/// another id, so that equal ids always mean equal bytes.
+fn package_id(install_id: &str, sequence: i64, package: &Package) -> String {
     let namespace = Uuid::parse_str(install_id).unwrap_or(Uuid::NAMESPACE_OID);
-    Uuid::new_v5(&namespace, format!("package {sequence}").as_bytes()).to_string()
+    let name = format!("{sequence} {}", package.to_line());
+    Uuid::new_v5(&namespace, name.as_bytes()).to_string()
 }

@@ -77,6 +77,17 @@ impl Folder {
         Ok(())
     }
 
+    /// Makes the outbox should it be gone, but not what it lies in: a purge stays a purge.
+    pub(super) fn make_outbox(&self) -> Result<()> {
+        let outbox = self.outbox();
+        match fs::create_dir(&outbox) {
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                Err(Error::io(&outbox, source))
+            }
+            _ => restrict(&outbox, 0o700),
+        }
+    }
+
     /// Keeps other processes from making or replacing the store until the guard is dropped.
     pub(super) fn lock(&self) -> Result<File> {
         let path = self.root.join("lock");
@@ -163,21 +174,36 @@ impl Folder {
         }
     }
 
-    /// Removes the folder with everything in it.
+    /// Removes the folder with everything in it, at one stroke: it is renamed first, so that no
+    /// process that is counting finds half of it and makes the rest anew.
     pub fn purge(&self) -> Result<()> {
-        match fs::remove_dir_all(&self.root) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(Error::io(&self.root, source))
-            }
-            _ => Ok(()),
+        // The folder may be a link to where the data really is.
+        let root = match fs::canonicalize(&self.root) {
+            Ok(root) => root,
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(source) => return Err(Error::io(&self.root, source)),
+        };
+        // Whoever is making a store just now finishes first.
+        let lock = self.lock();
+        let parent = root.parent().unwrap_or(Path::new("/"));
+        let doomed = tempfile::Builder::new()
+            .prefix(".purge-")
+            .tempdir_in(parent)
+            .map_err(|source| Error::io(parent, source))?;
+        fs::rename(&root, doomed.path().join("metrics"))
+            .map_err(|source| Error::io(&root, source))?;
+        drop(lock);
+        if self.root.is_symlink() {
+            fs::remove_file(&self.root).map_err(|source| Error::io(&self.root, source))?;
         }
+        let path = doomed.path().to_owned();
+        doomed.close().map_err(|source| Error::io(&path, source))
     }
 }
 
 /// Writes a file so that it is either whole or not there, and stays after a power cut.
 pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    make_private(folder)?;
     let write = || -> io::Result<()> {
         // A temporary file is private from the start.
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;

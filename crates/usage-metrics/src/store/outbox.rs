@@ -5,7 +5,7 @@
 
 use rusqlite::{TransactionBehavior, params};
 
-use super::drafts::{Scope, plan};
+use super::drafts::{Poison, Scope, plan};
 use super::files::write_atomically;
 use super::{Result, Store};
 use crate::clock::{Day, Timestamp};
@@ -66,24 +66,24 @@ impl Store {
         if plan.drafts.is_empty() && plan.poison.is_empty() {
             return Ok(Vec::new());
         }
-        for (key, reason) in &plan.poison {
-            let row = params![key.day, key.resource, key.name, key.dimensions];
+        for Poison { key, value, reason } in &plan.poison {
+            let name = String::from_utf8_lossy(&key.name);
+            let dimensions = String::from_utf8_lossy(&key.dimensions);
             transaction.execute(
                 "INSERT INTO set_aside (at_ms, day, name, dimensions, value, reason)
-                 SELECT ?5, day, name, dimensions, value, ?6 FROM counter
-                 WHERE day = ?1 AND resource = ?2 AND name = ?3 AND dimensions = ?4",
-                params![key.day, key.resource, key.name, key.dimensions, now.as_ms(), reason],
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![now.as_ms(), key.day, name, dimensions, value, reason],
             )?;
             transaction.execute(
-                "DELETE FROM counter
-                 WHERE day = ?1 AND resource = ?2 AND name = ?3 AND dimensions = ?4",
-                row,
+                "DELETE FROM counter WHERE day = ?1 AND resource = ?2
+                     AND name = CAST(?3 AS TEXT) AND dimensions = CAST(?4 AS TEXT)",
+                params![key.day, key.resource, key.name, key.dimensions],
             )?;
         }
         {
             let mut mark = transaction.prepare_cached(
-                "UPDATE counter SET packaged = value
-                 WHERE day = ?1 AND resource = ?2 AND name = ?3 AND dimensions = ?4",
+                "UPDATE counter SET packaged = value WHERE day = ?1 AND resource = ?2
+                     AND name = CAST(?3 AS TEXT) AND dimensions = CAST(?4 AS TEXT)",
             )?;
             for key in &plan.packaged {
                 mark.execute(params![key.day, key.resource, key.name, key.dimensions])?;
@@ -125,6 +125,7 @@ impl Store {
     /// Writes the file of every package that has none, or not a whole one; says how many.
     pub fn write_outbox(&mut self, now: Timestamp) -> Result<usize> {
         let mut written = 0;
+        self.folder.make_outbox()?;
         for package in self.packages()? {
             let path = self.folder.package(&package.package_id);
             let whole = std::fs::read(&path).is_ok_and(|bytes| bytes == package.bytes);

@@ -114,8 +114,8 @@ impl<'a> Judge<'a> {
                 None => self.entry(&path.index(index))?,
             }
             index += 1;
+            self.entries = index;
         }
-        self.entries += index;
         if index == 0 {
             self.report(Problem::Empty, path, start, || {
                 ("an empty array".to_owned(), Allowed::Rule("at least 1 entry"), None)
@@ -132,11 +132,11 @@ impl<'a> Judge<'a> {
             // What these may hold depends on the name, which may stand behind them.
             "dimensions" => {
                 dimensions_at = Some(judge.scan.at);
-                judge.scan.skip_value(3)
+                judge.scan.skip_value()
             }
             "value" => {
                 value_at = Some(judge.scan.at);
-                judge.scan.skip_value(3)
+                judge.scan.skip_value()
             }
             "name" => judge.text(path, |judge, found, offset| {
                 kind = Kind::parse(found);
@@ -298,8 +298,7 @@ impl<'a> Judge<'a> {
                     (quoted(&name), Allowed::Listed(keys), nearest::listed(&name, keys))
                 }),
             }
-            // Four levels are the deepest a package goes.
-            self.scan.skip_value(4)?;
+            self.scan.skip_value()?;
         }
         for (_, key) in keys.iter().enumerate().filter(|(at, _)| seen & (1 << at) == 0) {
             self.report(Problem::MissingField, path, start, || {
@@ -313,7 +312,7 @@ impl<'a> Judge<'a> {
     fn wrong_type(&mut self, path: &Path<'_>, rule: &'static str) -> Walk {
         let offset = self.scan.at;
         let shape = self.scan.shape()?;
-        self.scan.skip_value(4)?;
+        self.scan.skip_value()?;
         let text = self.scan.text().get(offset..self.scan.at).unwrap_or_default();
         self.report(Problem::WrongType, path, offset, || {
             let found = match shape {

@@ -16,9 +16,6 @@ pub(super) enum Count {
     OutOfRange,
 }
 
-/// Largest power of ten of a double.
-const MAX_EXPONENT: i64 = 308;
-
 /// A number taken apart: its significant digits and the powers of ten they stand for.
 struct Decimal<'a> {
     negative: bool,
@@ -89,7 +86,7 @@ pub(super) fn count(number: &str) -> Count {
     };
     let highest = decimal.power(decimal.significant.start, exponent);
     let lowest = decimal.power(decimal.significant.end - 1, exponent);
-    if written && highest > MAX_EXPONENT {
+    if written && number.parse().is_ok_and(f64::is_infinite) {
         Count::OutOfRange
     } else if decimal.negative {
         Count::BelowOne
@@ -148,7 +145,7 @@ mod tests {
         {
             assert_eq!(count(fraction), Count::Fraction, "{fraction}");
         }
-        for beyond in ["1e400", "1e309", "1e999999999999999999999", "0.1e310"] {
+        for beyond in ["1e400", "1e309", "1.8e308", "1e999999999999999999999", "0.1e310"] {
             assert_eq!(count(beyond), Count::OutOfRange, "{beyond}");
         }
     }

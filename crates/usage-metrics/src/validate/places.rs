@@ -32,13 +32,13 @@ impl EntryPlaces {
             let is_metrics = name == "metrics";
             self.fields.push((name, places.advance(scan.at)));
             if !is_metrics {
-                scan.skip_value(1)?;
+                scan.skip_value()?;
                 continue;
             }
             scan.expect(b'[', "`[`")?;
             while scan.next_item(self.entries.is_empty())? {
                 self.entries.push(places.advance(scan.at));
-                scan.skip_value(2)?;
+                scan.skip_value()?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// Deepest nesting that is looked into. A package is four levels deep.
+/// Deepest nesting that is looked into where anything may stand. A package is four levels deep.
 pub const MAX_DEPTH: u32 = 128;
 
 /// Why the bytes are not JSON, and where.
@@ -267,8 +267,8 @@ impl<'a> Scanner<'a> {
         Err(Malformed { offset: self.at, why: Why::Expected("a value") })
     }
 
-    /// Steps over any value, `depth` levels of nesting being open already.
-    pub(super) fn skip_value(&mut self, depth: u32) -> Result<(), Malformed> {
+    /// Steps over any value.
+    pub(super) fn skip_value(&mut self) -> Result<(), Malformed> {
         // One bit for each open level: set for an object, clear for an array.
         let mut open: u128 = 0;
         let mut levels: u32 = 0;
@@ -279,7 +279,7 @@ impl<'a> Scanner<'a> {
                 Shape::Number => drop(self.number()?),
                 Shape::Literal => self.literal()?,
                 shape @ (Shape::Object | Shape::Array) => {
-                    if depth + levels >= MAX_DEPTH {
+                    if levels >= MAX_DEPTH {
                         return Err(Malformed { offset: self.at, why: Why::TooDeep });
                     }
                     self.at += 1;

@@ -213,3 +213,46 @@ fn a_store_held_by_another_process_delays_nothing_but_the_store() {
     eventually("counting resumes", || recorder.flush(WAIT) == Flushed::Stored);
     assert_eq!(total(&shop.folder, "m"), 101);
 }
+
+#[test]
+fn nothing_is_packaged_from_a_store_that_was_purged() {
+    let shop = Shop::new();
+    let clock = clock();
+    let recorder = recorder(&shop.folder, &clock, Duration::from_hours(1));
+    recorder.count_route("m", "lab");
+    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    shop.folder.purge().unwrap();
+    // A new day, and nothing to store: the day before would be packaged now.
+    clock.set(crate::workshop::hours_later(noon(), 24));
+    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    recorder.close(WAIT);
+    assert!(!shop.folder.exists(), "nothing comes back");
+}
+
+#[test]
+fn a_purge_removes_what_a_linked_folder_points_to() {
+    let root = tempfile::tempdir().unwrap();
+    let real = root.path().join("elsewhere");
+    fs::create_dir(&real).unwrap();
+    let link = root.path().join("metrics");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let folder = Folder::new(&link);
+    drop(Store::open(&folder, noon(), Uuid::new_v4).unwrap());
+    assert!(real.join("metrics.sqlite3").exists());
+    folder.purge().unwrap();
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0, "neither the link nor the data");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_at_first_is_waited_for() {
+    let disk = SmallDisk::mount(1024 * 1024);
+    let folder = Folder::new(disk.path().join("metrics"));
+    disk.make_read_only();
+    let recorder = recorder(&folder, &clock(), SHORT);
+    count_unbothered(&recorder, (0..10).map(|_| "m".to_owned()));
+    assert_eq!(recorder.flush(WAIT), Flushed::Waiting);
+    disk.make_writable();
+    eventually("counting begins", || recorder.flush(WAIT) == Flushed::Stored);
+    assert_eq!(total(&folder, "m"), 10);
+    recorder.close(WAIT);
+}

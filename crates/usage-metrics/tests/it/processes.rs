@@ -110,3 +110,20 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
     assert_eq!(active.map(|(_, value)| value).sum::<u64>(), 1, "one client, one day");
     assert!(shop.folder.stores_set_aside().is_empty());
 }
+
+#[test]
+fn a_purge_is_final_while_processes_are_counting() {
+    for _ in 0..10 {
+        let shop = Shop::new();
+        let mut processes: Vec<_> =
+            (0..3).map(|at| start(&shop, &format!("process-{at}"))).collect();
+        eventually("all of them are counting", || {
+            processes.iter().all(|process| process.flushed.load(Ordering::SeqCst) > 0)
+        });
+        shop.folder.purge().unwrap();
+        for process in &mut processes {
+            process.child.wait().unwrap();
+        }
+        assert!(!shop.folder.exists(), "a store came back");
+    }
+}

@@ -164,6 +164,13 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
         )
         .unwrap();
     }
+    // Not even text: bytes that are no UTF-8.
+    sql.execute(
+        "INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
+         VALUES (?1, 1, 'agent.tool_approval.count', CAST(x'ff' AS TEXT), 8, ?2)",
+        [noon().day().number(), noon().as_ms()],
+    )
+    .unwrap();
     drop(sql);
     let made = store.package(Scope::All, noon()).unwrap();
     assert_eq!(made.len(), 1);
@@ -173,7 +180,7 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
     let summary = store.summary().unwrap();
     let reasons: Vec<_> =
         summary.set_aside_rows.iter().map(|row| (row.value, row.reason.as_str())).collect();
-    assert_eq!(reasons.len(), 5);
+    assert_eq!(reasons.len(), 6);
     assert!(reasons.contains(&(3, "the catalogue has no such counter")), "{reasons:?}");
     assert!(reasons.contains(&(5, "its dimensions are not JSON texts")), "{reasons:?}");
     assert!(reasons.contains(&(-7, "less is counted than was packaged")), "{reasons:?}");
@@ -292,4 +299,32 @@ fn parallel_packaging_puts_every_increment_into_exactly_one_package() {
     });
     assert_eq!(store.packages().unwrap().len(), 1);
     assert_eq!(totals(&all_packages(&store))[&route("gpt-5")], 3);
+}
+
+#[test]
+fn rows_that_say_the_same_in_other_words_add_up() {
+    let shop = Shop::new();
+    let mut store = shop.open(noon());
+    store.add(&[batch(noon(), vec![(route("a"), 2)])]).unwrap();
+    let sql = rusqlite::Connection::open(shop.folder.database()).unwrap();
+    sql.execute(
+        "INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
+         VALUES (?1, 1, 'agent.model_route.count', '{\"provider\":\"lab\",\"model\":\"a\"}', 3, ?2)",
+        [noon().day().number(), noon().as_ms()],
+    )
+    .unwrap();
+    drop(sql);
+    assert_eq!(totals(&store.drafts(Scope::All).unwrap())[&route("a")], 5);
+}
+
+#[test]
+fn a_draft_that_grew_has_another_id() {
+    let shop = Shop::new();
+    let mut store = shop.open(noon());
+    store.add(&[batch(noon(), vec![(route("a"), 2)])]).unwrap();
+    let before = store.drafts(Scope::All).unwrap().remove(0);
+    store.add(&[batch(noon(), vec![(route("a"), 1)])]).unwrap();
+    let after = store.drafts(Scope::All).unwrap().remove(0);
+    assert_ne!(before.package_id, after.package_id, "equal ids mean equal bytes");
+    assert_sound(&after);
 }

@@ -82,6 +82,7 @@ fn every_rule_has_its_code_pointer_and_nearest_value() {
         ("\"value\": 3", "\"value\": -1", Problem::BadValue, "/metrics/0/value", Some("1")),
         ("\"value\": 3", "\"value\": 1.5", Problem::BadValue, "/metrics/0/value", Some("1")),
         ("\"value\": 3", "\"value\": 1e400", Problem::BadValue, "/metrics/0/value", None),
+        ("\"value\": 3", "\"value\": 1.8e308", Problem::BadValue, "/metrics/0/value", None),
         ("\"value\": 3", "\"value\": \"3\"", Problem::WrongType, "/metrics/0/value", None),
         ("\"value\": 3", "\"value\": true", Problem::WrongType, "/metrics/0/value", None),
         ("\"value\": 3", "\"value\": null", Problem::WrongType, "/metrics/0/value", None),
@@ -228,9 +229,11 @@ fn nesting_is_looked_into_up_to_its_limit() {
     let nested = |levels: usize| format!("{{\"x\": {}{}}}", "[".repeat(levels), "]".repeat(levels));
     let depth = usize::try_from(MAX_DEPTH).unwrap();
     let deep = |verdict: &Verdict| verdict.violations.iter().any(|it| it.found.contains("levels"));
-    assert!(!deep(&validate(nested(depth - 4).as_bytes())));
-    assert!(deep(&validate(nested(depth - 3).as_bytes())));
-    assert!(deep(&validate("[".repeat(1_000_000).as_bytes())));
+    assert!(!deep(&validate(nested(depth).as_bytes())));
+    assert!(deep(&validate(nested(depth + 1).as_bytes())));
+    let endless = validate("[".repeat(1_000_000).as_bytes());
+    assert!(deep(&endless));
+    assert_eq!(endless.violations.last().map(|it| it.column), Some(depth + 1));
 }
 
 #[test]

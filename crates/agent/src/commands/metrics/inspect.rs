@@ -1,12 +1,13 @@
 //! Judges many documents at once: what `validate` and `lint` share.
 //!
 //! Every core takes the next source from one list; the reports come out in the order of the list.
+//! A core that is far ahead waits for its turn, so that only a bounded number of reports is held.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
 use serde::Serialize;
 use usage_metrics::lint::{Warning, lint};
@@ -15,11 +16,17 @@ use usage_metrics::validate::{MAX_VIOLATIONS, Violation, validate_with};
 
 use crate::diagnostic::Diagnostic;
 use crate::documents::{Cut, DEFAULT_MAX_BYTES, Document, Source, sources};
-use crate::output::{ERROR, WARNING};
+use crate::output::{ERROR, WARNING, printable};
 use crate::session::Session;
 
-/// Reports that may wait for an earlier one; more would hold memory for a slow reader.
-const MAX_WAITING: usize = 256;
+/// Reports of one source that are held until its turn comes.
+const MAX_HELD: usize = 256;
+
+/// Sources that may be judged ahead of the one whose turn it is.
+const MAX_AHEAD: usize = 256;
+
+/// Parcels on their way to the one who tells.
+const MAX_PARCELS: usize = 16;
 
 /// What is to be judged, and within which bounds.
 #[derive(Debug, clap::Args)]
@@ -81,77 +88,143 @@ struct Summary {
 
 type Found = Result<Source, (PathBuf, io::Error)>;
 
+/// Reports of one source on their way to the one who tells.
+struct Parcel {
+    at: usize,
+    reports: Vec<Report>,
+    /// Whether the source is done.
+    last: bool,
+}
+
 /// Judges everything and says what was found.
 pub(super) fn inspect(
     inspection: &Inspection,
     question: Question,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let sources = sources(&inspection.paths);
-    let queue =
-        Queue { sources: &sources, next: AtomicUsize::new(0), stop: AtomicBool::new(false) };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
-    let progress = session.output.progress(sources.len() as u64, "files");
+    let queue = Queue::new(sources(&inspection.paths));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let progress = session.output.progress(queue.sources.len() as u64, "files");
     let mut summary =
         Summary { warnings: (question != Question::Validate).then_some(0), ..Summary::default() };
     let told = std::thread::scope(|scope| {
-        let (send, receive) = mpsc::sync_channel(MAX_WAITING);
-        for _ in 0..threads {
+        let (send, receive) = mpsc::sync_channel(MAX_PARCELS);
+        for _ in 0..threads.min(queue.sources.len()) {
             let send = send.clone();
             scope.spawn(|| work(&queue, send, inspection, question));
         }
         drop(send);
-        let mut waiting = BTreeMap::new();
-        let mut due = 0;
-        for (at, reports) in receive {
-            progress.inc(1);
-            waiting.insert(at, reports);
-            while let Some(reports) = waiting.remove(&due) {
-                due += 1;
-                for report in reports {
-                    summary.add(&report);
-                    if let Err(diagnostic) = progress.suspend(|| tell(&report, session)) {
-                        queue.stop.store(true, Ordering::Relaxed);
-                        return Err(diagnostic);
-                    }
-                }
-            }
-        }
-        Ok(())
+        let tell = |report: &Report| {
+            summary.add(report);
+            progress.suspend(|| tell(report, session))
+        };
+        let told = in_order(receive, &queue, tell, || progress.inc(1));
+        // Whoever still waits for a turn need not.
+        queue.stop();
+        told
     });
     progress.finish_and_clear();
     told?;
     conclude(&summary, question, session)
 }
 
-/// The sources that are left to judge.
-struct Queue<'a> {
-    sources: &'a [Found],
-    next: AtomicUsize,
-    stop: AtomicBool,
+/// Hands the reports on in the order of the sources.
+fn in_order(
+    receive: mpsc::Receiver<Parcel>,
+    queue: &Queue,
+    mut tell: impl FnMut(&Report) -> Result<(), Diagnostic>,
+    mut source_done: impl FnMut(),
+) -> Result<(), Diagnostic> {
+    let mut waiting: BTreeMap<usize, Parcel> = BTreeMap::new();
+    let mut due = 0;
+    for parcel in receive {
+        let mut next = if parcel.at == due {
+            Some(parcel)
+        } else {
+            waiting.insert(parcel.at, parcel);
+            None
+        };
+        while let Some(parcel) = next.take() {
+            parcel.reports.iter().try_for_each(&mut tell)?;
+            if parcel.last {
+                source_done();
+                due += 1;
+                queue.turn_to(due);
+                next = waiting.remove(&due);
+            }
+        }
+    }
+    Ok(())
 }
 
-impl Queue<'_> {
+/// The sources that are left to judge, and whose turn it is to be told.
+struct Queue {
+    sources: Vec<Found>,
+    next: AtomicUsize,
+    turn: Mutex<Turn>,
+    changed: Condvar,
+}
+
+struct Turn {
+    due: usize,
+    stopped: bool,
+}
+
+impl Queue {
+    fn new(sources: Vec<Found>) -> Self {
+        let turn = Mutex::new(Turn { due: 0, stopped: false });
+        Queue { sources, next: AtomicUsize::new(0), turn, changed: Condvar::new() }
+    }
+
+    /// The next source, once it is not too far ahead of the one whose turn it is.
     fn take(&self) -> Option<(usize, &Found)> {
-        if self.stop.load(Ordering::Relaxed) {
-            return None;
-        }
         let at = self.next.fetch_add(1, Ordering::Relaxed);
-        Some((at, self.sources.get(at)?))
+        let source = self.sources.get(at)?;
+        self.wait(|turn| at < turn.due + MAX_AHEAD).then_some((at, source))
+    }
+
+    /// Waits until a condition of the turn holds; false if all was stopped meanwhile.
+    fn wait(&self, holds: impl Fn(&Turn) -> bool) -> bool {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self
+            .changed
+            .wait_while(turn, |turn| !turn.stopped && !holds(turn))
+            .unwrap_or_else(PoisonError::into_inner);
+        !turn.stopped
+    }
+
+    fn turn_to(&self, due: usize) {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).due = due;
+        self.changed.notify_all();
+    }
+
+    fn stop(&self) {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.changed.notify_all();
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the channel ends when its last sender does")]
 fn work(
-    queue: &Queue<'_>,
-    send: mpsc::SyncSender<(usize, Vec<Report>)>,
+    queue: &Queue,
+    send: mpsc::SyncSender<Parcel>,
     inspection: &Inspection,
     question: Question,
 ) {
     let mut buffer = Vec::new();
     while let Some((at, source)) = queue.take() {
-        let reports = judge_source(source, inspection, question, &mut buffer);
-        if send.send((at, reports)).is_err() {
+        let mut held = Vec::new();
+        let mut listened_to = true;
+        judge_source(source, inspection, question, &mut buffer, |report| {
+            held.push(report);
+            if held.len() >= MAX_HELD {
+                let reports = std::mem::take(&mut held);
+                listened_to = listened_to
+                    && queue.wait(|turn| turn.due == at)
+                    && send.send(Parcel { at, reports, last: false }).is_ok();
+            }
+        });
+        if !listened_to || send.send(Parcel { at, reports: held, last: true }).is_err() {
             return;
         }
     }
@@ -162,25 +235,26 @@ fn judge_source(
     inspection: &Inspection,
     question: Question,
     buffer: &mut Vec<u8>,
-) -> Vec<Report> {
+    mut found: impl FnMut(Report),
+) {
     let source = match source {
         Ok(source) => source,
-        Err((path, error)) => return vec![unreadable(path.display().to_string(), error)],
+        Err((path, error)) => return found(unreadable(path.display().to_string(), None, error)),
     };
     let cut = if inspection.ndjson { Cut::Lines } else { Cut::ByName };
-    let mut reports = Vec::new();
-    let read = source.read(cut, inspection.max_bytes, buffer, |document| {
-        reports.push(judge(source, document, inspection.max_errors, question));
+    let line = |first_line| source.is_lines(cut).then_some(first_line);
+    let read = source.read(cut, inspection.max_bytes, buffer, |piece| {
+        found(match piece {
+            Ok(document) => Report {
+                line: line(document.first_line),
+                ..judge(source, document, inspection.max_errors, question)
+            },
+            Err(oversized) => unreadable(source.name(), line(oversized.first_line), &oversized),
+        });
     });
     if let Err(error) = read {
-        reports.push(unreadable(source.name(), &error));
+        found(unreadable(source.name(), None, &error));
     }
-    if let [only] = &mut reports[..]
-        && only.line == Some(1)
-    {
-        only.line = None;
-    }
-    reports
 }
 
 fn judge(source: &Source, document: Document<'_>, max_errors: usize, question: Question) -> Report {
@@ -193,7 +267,7 @@ fn judge(source: &Source, document: Document<'_>, max_errors: usize, question: Q
     let warnings = match question {
         Question::Validate => None,
         Question::Lint | Question::LintStrictly => Some(if verdict.is_valid() {
-            match Package::read(document.bytes) {
+            match Package::read_clamped(document.bytes) {
                 Ok(package) => {
                     let mut warnings = lint(document.bytes, &package);
                     for warning in &mut warnings {
@@ -212,7 +286,7 @@ fn judge(source: &Source, document: Document<'_>, max_errors: usize, question: Q
     };
     Report {
         source: source.name(),
-        line: Some(document.first_line),
+        line: None,
         valid: verdict.is_valid(),
         entries: verdict.entries,
         violation_count: verdict.total,
@@ -222,10 +296,10 @@ fn judge(source: &Source, document: Document<'_>, max_errors: usize, question: Q
     }
 }
 
-fn unreadable(source: String, error: &io::Error) -> Report {
+fn unreadable(source: String, line: Option<usize>, error: &dyn std::error::Error) -> Report {
     Report {
         source,
-        line: None,
+        line,
         valid: false,
         entries: 0,
         violation_count: 0,
@@ -256,16 +330,18 @@ fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         return session.output.json_line(report);
     }
-    let source = &report.source;
+    let source = &printable(&report.source);
     if let Some(reason) = &report.unreadable {
-        session.output.text(format!("{source}: {ERROR}unreadable{ERROR:#}: {reason}\n"))?;
+        let line = report.line.map(|line| format!(":{line}")).unwrap_or_default();
+        session.output.text(format!("{source}{line}: {ERROR}unreadable{ERROR:#}: {reason}\n"))?;
     }
     let mut lines = String::new();
     for violation in &report.violations {
         let Violation { line, column, code, pointer, .. } = violation;
         let code = code.code();
         // What concerns the document as a whole has no pointer to show.
-        let place = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
+        let place =
+            if pointer.is_empty() { String::new() } else { format!("{}: ", printable(pointer)) };
         lines.push_str(&format!(
             "{source}:{line}:{column}: {ERROR}error[{code}]{ERROR:#} {place}{violation}\n"
         ));

@@ -22,16 +22,17 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (folder, path) = (folder(session), session.home.config());
     let existed = folder.exists();
+    // What a person takes back is taken back first, whatever else is wrong.
+    let told = stop_recorders(session);
+    if args.purge {
+        folder.purge().map_err(|error| store_trouble(&folder, &error))?;
+    } else if let Err(diagnostic) = told {
+        session.output.note("processes that are counting go on until they end:");
+        session.output.note(diagnostic.message.unwrap_or_default());
+    }
     // Without a configuration recording is off already; no file is made to say so.
     if config::metrics(&path)?.mode.is_some() {
         config::set_metrics_mode(&path, Mode::Off)?;
-    }
-    if args.purge {
-        folder.purge().map_err(|error| store_trouble(&folder, &error))?;
-    } else if let Err(diagnostic) = stop_recorders(session) {
-        // The choice stands; only what runs already cannot be told.
-        session.output.note("processes that are counting go on until they end:");
-        session.output.note(diagnostic.message.unwrap_or_default());
     }
     let purged = args.purge && existed;
     if session.output.is_json() {
