@@ -7,7 +7,6 @@ use clap::{ArgAction, Args, Parser};
 
 use crate::commands::Command;
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::home::Home;
 use crate::output::{Color, Output, Style, Volume};
 use crate::session::{Environment, Session};
 
@@ -75,11 +74,7 @@ pub(crate) fn parse() -> Result<(Command, Session), Exit> {
     let color = if global.no_color { Color::Never } else { Color::Auto };
     let style = if global.json { Style::Json } else { Style::Human };
     let output = Output::new(style, volume, color);
-    let environment = Environment::of_process();
-    match Home::find(&environment, global.profile.as_deref()) {
-        Ok(home) => Ok((command, Session::new(output, home, environment))),
-        Err(diagnostic) => Err(output.finish(Err(diagnostic))),
-    }
+    Ok((command, Session::new(output, Environment::of_process(), global.profile)))
 }
 
 /// Help and version are data; anything else is a usage error.

@@ -1,10 +1,11 @@
-//! What a command is handed: its output, its home, the environment and the clock.
+//! What a command is handed: its output, the way to its home, the environment and the clock.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use usage_metrics::clock::{Clock, SystemClock};
 
+use crate::diagnostic::Diagnostic;
 use crate::home::Home;
 use crate::output::Output;
 
@@ -45,8 +46,8 @@ impl Environment {
 pub(crate) struct Session {
     /// Where it writes.
     pub(crate) output: Output,
-    /// Where its files are.
-    pub(crate) home: Home,
+    /// The profile that was asked for.
+    profile: Option<String>,
     /// What the environment says.
     pub(crate) environment: Environment,
     /// What tells the time.
@@ -55,7 +56,12 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session on the system's clock.
-    pub(crate) fn new(output: Output, home: Home, environment: Environment) -> Self {
-        Session { output, home, environment, clock: Arc::new(SystemClock) }
+    pub(crate) fn new(output: Output, environment: Environment, profile: Option<String>) -> Self {
+        Session { output, profile, environment, clock: Arc::new(SystemClock) }
+    }
+
+    /// Where the files of the profile are. Only who needs a home has to have one.
+    pub(crate) fn home(&self) -> Result<Home, Diagnostic> {
+        Home::find(&self.environment, self.profile.as_deref())
     }
 }

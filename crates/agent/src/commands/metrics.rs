@@ -80,13 +80,13 @@ pub(crate) fn run(command: Metrics, session: &Session) -> Result<(), Diagnostic>
 }
 
 /// The folder of this installation's metrics.
-fn folder(session: &Session) -> Folder {
-    Folder::new(session.home.metrics())
+fn folder(session: &Session) -> Result<Folder, Diagnostic> {
+    Ok(Folder::new(session.home()?.metrics()))
 }
 
 /// What the configuration says, and what follows from it and the environment.
 fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> {
-    let config = config::metrics(&session.home.config())?;
+    let config = config::metrics(&session.home()?.config())?;
     let decision = decide(&Facts {
         do_not_track: session.environment.do_not_track.as_deref(),
         ci: session.environment.ci.as_deref(),
@@ -97,7 +97,7 @@ fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> 
 
 /// The store that is there; nothing if nothing was ever recorded.
 fn existing_store(session: &Session) -> Result<Option<Store>, Diagnostic> {
-    let folder = folder(session);
+    let folder = folder(session)?;
     Store::existing(&folder, Uuid::new_v4).map_err(|error| store_trouble(&folder, &error))
 }
 

@@ -138,6 +138,11 @@ fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
     error: there is no home folder
       hint: set AGENT_HOME to a folder of yours
     ");
+    // Who needs no home need not have one.
+    for arguments in [&["metrics", "schema"][..], &["completions", "bash"]] {
+        let mut command = bench.command(arguments);
+        assert_eq!(Run::of(command.env_remove("AGENT_HOME"), b"").code, 0, "{arguments:?}");
+    }
     insta::assert_snapshot!(bench.run(["--profile", "../x", "metrics", "status"]).transcript(), @r"
     exit code: 2
     ----- stdout -----

@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 /// Writes the choice and, if asked, removes what is there.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let (folder, path) = (folder(session), session.home.config());
+    let (folder, path) = (folder(session)?, session.home()?.config());
     let existed = folder.exists();
     // What a person takes back is taken back first, whatever else is wrong.
     let told = stop_recorders(session);

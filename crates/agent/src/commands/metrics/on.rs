@@ -19,10 +19,10 @@ pub(crate) struct Args {}
 
 /// Writes the choice and makes the store.
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let folder = folder(session);
+    let folder = folder(session)?;
     // What is wrong with the configuration shows before anything is made.
     decision(session)?;
-    let edit = config::edit_metrics_mode(&session.home.config(), Mode::Local)?;
+    let edit = config::edit_metrics_mode(&session.home()?.config(), Mode::Local)?;
     let mut store = Store::open(&folder, session.clock.now(), Uuid::new_v4)
         .map_err(|error| store_trouble(&folder, &error))?;
     let install_id = store.install_id().map_err(|error| store_trouble(&folder, &error))?;

@@ -32,7 +32,7 @@ enum Found {
 /// Looks and tells.
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (config, decision) = decision(session)?;
-    let folder = folder(session);
+    let folder = folder(session)?;
     let found = look(&folder, decision, session);
     let resource = resource::detect(&session.environment);
     if session.output.is_json() {

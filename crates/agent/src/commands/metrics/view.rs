@@ -23,5 +23,5 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     // Without a store there is nothing to look at; the error says what to do.
     drop(needed_store(session)?);
     let opening = if args.no_open { view::Opening::Print } else { view::Opening::Browser };
-    view::run(folder(session), args.port, opening, session)
+    view::run(folder(session)?, args.port, opening, session)
 }
