@@ -194,8 +194,7 @@ pub(crate) fn sources(paths: &[PathBuf]) -> Vec<Result<Source, (PathBuf, io::Err
 fn walk(folder: &Path, found: &mut Vec<Result<Source, (PathBuf, io::Error)>>) {
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         match entry {
-            // A link to a file counts, a link to a folder is not followed.
-            Ok(entry) if ending(entry.path()).is_some() && entry.path().is_file() => {
+            Ok(entry) if is_file(&entry) && ending(entry.path()).is_some() => {
                 found.push(Ok(Source::File(entry.into_path())));
             }
             Ok(_) => {}
@@ -208,6 +207,12 @@ fn walk(folder: &Path, found: &mut Vec<Result<Source, (PathBuf, io::Error)>>) {
             }
         }
     }
+}
+
+/// A link to a file counts as one; a link to a folder is not followed.
+fn is_file(entry: &walkdir::DirEntry) -> bool {
+    let kind = entry.file_type();
+    kind.is_file() || (kind.is_symlink() && entry.path().is_file())
 }
 
 /// The known ending of a file, `.gz` left aside.

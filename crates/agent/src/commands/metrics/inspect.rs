@@ -360,7 +360,7 @@ fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
     if report.valid {
         session.output.detail(format!("{source}: valid, {} entries", report.entries));
     }
-    session.output.text(lines)
+    if lines.is_empty() { Ok(()) } else { session.output.text(lines) }
 }
 
 fn conclude(summary: &Summary, question: Question, session: &Session) -> Result<(), Diagnostic> {
