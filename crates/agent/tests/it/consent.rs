@@ -9,15 +9,13 @@ use std::time::Duration;
 use agent_test_support::command::{Bench, Run};
 use agent_test_support::disk::SmallDisk;
 use serde_json::Value;
-use usage_metrics::catalogue::{Architecture, InstallMethod, OsFamily};
 use usage_metrics::clock::{Clock, SystemClock};
-use usage_metrics::package::Resource;
 use usage_metrics::recorder::{Flushed, Recorder, Settings};
 use usage_metrics::store::{Batch, Folder, Store};
 use uuid::Uuid;
 
 use crate::command_line::bench;
-use crate::packages::fill;
+use crate::packages::{fill, resource};
 
 fn status(bench: &Bench) -> Value {
     let run = bench.run(["metrics", "status", "--json"]);
@@ -217,15 +215,9 @@ fn off_ends_what_is_counting_already_and_on_begins_again() {
     bench.run(["metrics", "on"]);
     let folder = Folder::new(bench.home().join("metrics"));
     let start = || {
-        let resource = Resource {
-            agent_version: "1".to_owned(),
-            architecture: Architecture::X86_64,
-            install_method: InstallMethod::Git,
-            os_family: OsFamily::Linux,
-        };
         Recorder::start(Settings::new(
             folder.clone(),
-            resource,
+            resource(),
             Arc::new(SystemClock),
             Uuid::new_v4,
         ))
@@ -256,14 +248,10 @@ fn what_could_not_be_counted_is_told() {
     bench.run(["metrics", "on"]);
     let folder = Folder::new(bench.home().join("metrics"));
     let mut store = Store::existing(&folder, Uuid::new_v4).unwrap().unwrap();
-    let resource = Resource {
-        agent_version: "1".to_owned(),
-        architecture: Architecture::X86_64,
-        install_method: InstallMethod::Git,
-        os_family: OsFamily::Linux,
-    };
     let at = SystemClock.now();
-    store.add(&[Batch { at, resource, counts: Vec::new(), active: false, lost: 7 }]).unwrap();
+    store
+        .add(&[Batch { at, resource: resource(), counts: Vec::new(), active: false, lost: 7 }])
+        .unwrap();
     drop(store);
     assert_eq!(status(&bench)["holds"]["lost"], 7);
     let told = bench.run(["metrics", "status"]).stdout;

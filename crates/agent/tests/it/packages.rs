@@ -14,6 +14,16 @@ use uuid::Uuid;
 
 use crate::command_line::bench;
 
+/// What the tests count on.
+pub(crate) fn resource() -> Resource {
+    Resource {
+        agent_version: "1.0".to_owned(),
+        architecture: Architecture::X86_64,
+        install_method: InstallMethod::Git,
+        os_family: OsFamily::Linux,
+    }
+}
+
 /// Counts 12 events on two days, as a recorder would.
 pub(crate) fn fill(bench: &Bench) {
     let noon = Timestamp::from_ms(1_785_240_000_000);
@@ -26,12 +36,7 @@ pub(crate) fn fill(bench: &Bench) {
     let route = Counter::Route { model: "gpt-5".to_owned(), provider: "lab".to_owned() };
     let batch = |days: i64, counts| Batch {
         at: Timestamp::from_ms(noon.as_ms() + days * 86_400_000),
-        resource: Resource {
-            agent_version: "1.0".to_owned(),
-            architecture: Architecture::X86_64,
-            install_method: InstallMethod::Git,
-            os_family: OsFamily::Linux,
-        },
+        resource: resource(),
         counts,
         active: days == 0,
         lost: 0,

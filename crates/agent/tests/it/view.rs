@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agent_test_support::browser::Browser;
+use agent_test_support::browser::{Browser, Scheme};
 use agent_test_support::command::Bench;
 use agent_test_support::wait::{DEADLINE, eventually};
 use serde_json::{Value, json};
@@ -234,6 +234,15 @@ struct Answer {
     status: u16,
     head: String,
     body: Vec<u8>,
+}
+
+/// The page as it opens on a desk.
+fn overview(bench: &Bench) -> (Served, Browser) {
+    let served = Served::start(bench);
+    let browser = Browser::start(1280, 900, Scheme::Light);
+    browser.goto(&served.address);
+    heading(&browser, "Overview");
+    (served, browser)
 }
 
 fn heading(browser: &Browser, text: &str) {

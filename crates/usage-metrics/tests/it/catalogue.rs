@@ -9,6 +9,8 @@ use usage_metrics::catalogue::{
 use usage_metrics::schema::json_schema;
 use usage_metrics::validate::validate;
 
+use crate::workshop::package_json;
+
 /// The specification's own tables, written down a second time on purpose.
 const SPEC: &[(&str, &[(&str, &str)])] = &[
     ("agent.client.active", &[]),
@@ -202,22 +204,6 @@ fn entry(kind: Kind) -> Value {
     json!({ "name": spec.name, "type": "counter", "dimensions": dimensions, "value": 1 })
 }
 
-fn package(metrics: &Value) -> Value {
-    json!({
-        "schema_version": "agent.shared_metrics.v2",
-        "package_id": "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
-        "install_id": "6ba7b811-9dad-41d1-80b4-00c04fd430c8",
-        "period_start": "2026-07-28T00:00:00Z",
-        "period_end": "2026-07-29T00:00:00Z",
-        "generated_at": "2026-07-28T12:00:00Z",
-        "resource": {
-            "architecture": "x86_64", "agent_version": "1", "install_method": "git",
-            "os_family": "linux",
-        },
-        "metrics": metrics,
-    })
-}
-
 #[test]
 fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
     let oracle = crate::oracle::oracle();
@@ -232,7 +218,7 @@ fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
             let mut changed = entry(*kind);
             let mut set = |text: &str, expected: bool| {
                 changed["dimensions"][dimension.key] = json!(text);
-                check(&package(&json!([changed])), expected);
+                check(&package_json(&json!([changed])), expected);
             };
             match dimension.domain {
                 Domain::Listed(texts) => {
@@ -266,7 +252,7 @@ fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
             continue;
         };
         for text in texts {
-            let mut document = package(&json!([entry(Kind::ClientActive)]));
+            let mut document = package_json(&json!([entry(Kind::ClientActive)]));
             document["resource"][field.key] = json!(text);
             check(&document, true);
             document["resource"][field.key] = json!(format!("{text} "));

@@ -4,21 +4,7 @@ use serde_json::{Value, json};
 use usage_metrics::lint::{Code, Warning, lint};
 use usage_metrics::package::Package;
 
-fn package(metrics: &Value) -> Value {
-    json!({
-        "schema_version": "agent.shared_metrics.v2",
-        "package_id": "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
-        "install_id": "6ba7b811-9dad-41d1-80b4-00c04fd430c8",
-        "period_start": "2026-07-28T00:00:00Z",
-        "period_end": "2026-07-29T00:00:00Z",
-        "generated_at": "2026-07-28T12:00:00Z",
-        "resource": {
-            "architecture": "x86_64", "agent_version": "1", "install_method": "git",
-            "os_family": "linux",
-        },
-        "metrics": metrics,
-    })
-}
+use crate::workshop::package_json;
 
 fn active() -> Value {
     json!({ "name": "agent.client.active", "type": "counter", "dimensions": {}, "value": 1 })
@@ -66,13 +52,13 @@ fn a_sound_package_has_no_warning() {
         loaded("not_applicable", "first_use", "1"),
         loaded("no_new_patch", "reused", "gte_11"),
     ]);
-    assert_eq!(warnings(&package(&metrics)), []);
+    assert_eq!(warnings(&package_json(&metrics)), []);
 }
 
 #[test]
 fn periods_are_looked_at() {
     let with = |start: &str, end: &str, generated: &str| {
-        let mut document = package(&json!([active()]));
+        let mut document = package_json(&json!([active()]));
         document["period_start"] = json!(start);
         document["period_end"] = json!(end);
         document["generated_at"] = json!(generated);
@@ -96,7 +82,8 @@ fn periods_are_looked_at() {
 
 #[test]
 fn the_same_counter_twice_is_told_at_the_second_with_its_line() {
-    let document = package(&json!([active(), finished("success", "completed", "none"), active()]));
+    let document =
+        package_json(&json!([active(), finished("success", "completed", "none"), active()]));
     let warnings = warnings(&document);
     assert_eq!(warnings.len(), 1);
     assert_eq!((warnings[0].code, &*warnings[0].pointer), (Code::L004, "/metrics/2"));
@@ -113,7 +100,7 @@ fn nine_of_225_endings_make_sense() {
         for reason in EndReason::TEXTS {
             for termination in Termination::TEXTS {
                 let metrics = json!([finished(outcome, reason, termination)]);
-                match &codes(&package(&metrics))[..] {
+                match &codes(&package_json(&metrics))[..] {
                     [] => sensible += 1,
                     [(Code::L005, pointer)] => assert_eq!(pointer, "/metrics/0"),
                     other => panic!("{other:?}"),
@@ -133,7 +120,7 @@ fn skill_loads_that_cannot_be_are_told() {
         ("no_new_patch", "reused", "1"),
         ("reused_after_patch", "reused", "0"),
     ] {
-        let found = codes(&package(&json!([loaded(state, reuse, bucket)])));
+        let found = codes(&package_json(&json!([loaded(state, reuse, bucket)])));
         assert_eq!(found, [(Code::L006, "/metrics/0".to_owned())], "{state} {reuse} {bucket}");
     }
 }

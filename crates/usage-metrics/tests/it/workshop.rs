@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use usage_metrics::catalogue::{
     ApprovalOutcome, Architecture, Attribution, Cell, InstallMethod, OsFamily, ToolApproval,
@@ -114,4 +115,21 @@ pub(crate) fn assert_sound(package: &Package) {
     let verdict = validate(&bytes);
     assert!(verdict.is_valid(), "{:?}\n{}", verdict.violations, String::from_utf8_lossy(&bytes));
     assert_eq!(lint(&bytes, package), [], "{}", String::from_utf8_lossy(&bytes));
+}
+
+/// A valid package as JSON, around these entries.
+pub(crate) fn package_json(metrics: &Value) -> Value {
+    json!({
+        "schema_version": "agent.shared_metrics.v2",
+        "package_id": "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
+        "install_id": "6ba7b811-9dad-41d1-80b4-00c04fd430c8",
+        "period_start": "2026-07-28T00:00:00Z",
+        "period_end": "2026-07-29T00:00:00Z",
+        "generated_at": "2026-07-28T12:00:00Z",
+        "resource": {
+            "architecture": "x86_64", "agent_version": "1", "install_method": "git",
+            "os_family": "linux",
+        },
+        "metrics": metrics,
+    })
 }

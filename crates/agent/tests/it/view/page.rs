@@ -4,16 +4,15 @@ use agent_test_support::browser::{Browser, Scheme, key};
 use serde_json::json;
 use usage_metrics::clock::{Clock, SystemClock};
 
-use super::{Served, TOOL_CALLS, add, bench, counter, fill, folder, heading, open_store, total};
+use super::{
+    Served, TOOL_CALLS, add, bench, counter, fill, folder, heading, open_store, overview, total,
+};
 
 #[test]
 fn every_kind_shows_its_total_and_what_it_is_made_of() {
     let bench = bench();
     fill(&bench);
-    let served = Served::start(&bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
-    browser.goto(&served.address);
-    heading(&browser, "Overview");
+    let (_served, browser) = overview(&bench);
     let shown = browser.eval(
         "return Object.fromEntries([...document.querySelectorAll('.card')].map((card) =>
             [card.querySelector('h3').innerText, card.querySelector('.figure').innerText]))",
@@ -82,10 +81,7 @@ fn every_kind_shows_its_total_and_what_it_is_made_of() {
 fn the_keyboard_is_enough() {
     let bench = bench();
     fill(&bench);
-    let served = Served::start(&bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
-    browser.goto(&served.address);
-    heading(&browser, "Overview");
+    let (_served, browser) = overview(&bench);
     let tab_to = |focus: &str| {
         for _ in 0..60 {
             browser.press(key::TAB);
@@ -216,10 +212,7 @@ fn an_empty_store_says_what_to_do() {
 fn a_store_that_cannot_be_read_is_told_in_words() {
     let bench = bench();
     fill(&bench);
-    let served = Served::start(&bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
-    browser.goto(&served.address);
-    heading(&browser, "Overview");
+    let (served, browser) = overview(&bench);
 
     let folder = folder(&bench);
     for companion in ["-wal", "-shm"] {

@@ -6,11 +6,10 @@ use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use agent_test_support::browser::{Browser, Scheme};
 use agent_test_support::wait::{DEADLINE, eventually};
 use serde_json::Value;
 
-use super::{Served, bench, fill, folder, heading, launch, open_store};
+use super::{Served, bench, fill, folder, launch, open_store, overview};
 
 #[test]
 fn files_are_the_exact_bytes() {
@@ -102,10 +101,7 @@ fn only_the_one_who_has_the_address_is_answered() {
 fn the_page_asks_nobody_else() {
     let bench = bench();
     fill(&bench);
-    let served = Served::start(&bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
-    browser.goto(&served.address);
-    heading(&browser, "Overview");
+    let (served, browser) = overview(&bench);
     browser.click("#to-packages");
     browser.click("table.packages a[href^='#']");
     let asked = "return performance.getEntriesByType('resource').some((entry) => entry.name.includes('/next/'))";
