@@ -10,9 +10,10 @@ use super::tree::Tree;
 
 /// Every member, and the members it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("agent", &["usage-metrics"]),
-    ("agent-fuzz", &["usage-metrics"]),
+    ("agent", &["mcp-client", "usage-metrics"]),
+    ("agent-fuzz", &["mcp-client", "usage-metrics"]),
     ("agent-test-support", &[]),
+    ("mcp-client", &[]),
     ("usage-metrics", &[]),
     ("xtask", &[]),
 ];

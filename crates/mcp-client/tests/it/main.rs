@@ -1,0 +1,1 @@
+//! The MCP client against real and hostile peers.
