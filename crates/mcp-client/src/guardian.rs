@@ -1,0 +1,124 @@
+//! What ends the servers' processes when ours was killed and could not.
+//!
+//! The guardian is a second process of the program (the command in `Host::guardian` must call
+//! [`run`]). It reads from a pipe whose other end only we hold: process groups are added and taken
+//! away line by line, and when the pipe ends because we are gone, whatever is left is ended.
+
+use std::io::{self, BufRead};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use crate::transport::process;
+
+/// How often a guardian that died is started again.
+const MAX_STARTS: u32 = 5;
+
+/// The body of the guardian process: returns once everything is ended.
+pub fn run(pipe: impl BufRead, owner: &str) {
+    let mut groups: Vec<i32> = Vec::new();
+    for line in pipe.lines() {
+        let Ok(line) = line else { break };
+        let (sign, number) = line.split_at(line.len().min(1));
+        match (sign, number.parse()) {
+            ("+", Ok(group)) => groups.push(group),
+            ("-", Ok(group)) => groups.retain(|known| *known != group),
+            _ => {}
+        }
+    }
+    process::end_blocking(&groups, &format!("{owner}."));
+}
+
+/// Our end of the pipe. Starts the guardian with the first server, and again if it died.
+#[derive(Debug)]
+pub(crate) struct Guardian {
+    command: Option<Vec<String>>,
+    owner: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    child: Option<std::process::Child>,
+    groups: Vec<i32>,
+    starts: u32,
+    next_server: u64,
+}
+
+impl Guardian {
+    pub(crate) fn new(command: Option<Vec<String>>) -> Self {
+        let owner = format!("{:016x}", fastrand::u64(..));
+        Self { command, owner, state: Mutex::default() }
+    }
+
+    /// A marker for the next server. The guardian stands before the server is started.
+    pub(crate) fn next_marker(&self) -> String {
+        let mut state = self.lock();
+        state.next_server += 1;
+        let marker = format!("{}.{}.", self.owner, state.next_server);
+        self.ensure(&mut state);
+        marker
+    }
+
+    pub(crate) fn add(&self, group: i32) {
+        let mut state = self.lock();
+        state.groups.push(group);
+        self.tell(&mut state, &format!("+{group}\n"));
+    }
+
+    pub(crate) fn remove(&self, group: i32) {
+        let mut state = self.lock();
+        state.groups.retain(|known| *known != group);
+        self.tell(&mut state, &format!("-{group}\n"));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn tell(&self, state: &mut State, line: &str) {
+        if write(state, line).is_err() {
+            if let Some(mut gone) = state.child.take() {
+                let _ = gone.wait();
+            }
+            self.ensure(state);
+        }
+    }
+
+    /// Starts the guardian unless it stands, and tells it all groups there are.
+    fn ensure(&self, state: &mut State) {
+        if state.child.is_some() || state.starts >= MAX_STARTS {
+            return;
+        }
+        let Some([program, args @ ..]) = self.command.as_deref() else { return };
+        state.starts += 1;
+        let mut command = Command::new(program);
+        command.args(args).arg(&self.owner).env_clear();
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        state.child = command.spawn().ok();
+        let all: String = state.groups.iter().map(|group| format!("+{group}\n")).collect();
+        let _ = write(state, &all);
+    }
+}
+
+fn write(state: &mut State, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    match state.child.as_mut().and_then(|child| child.stdin.as_mut()) {
+        Some(pipe) => pipe.write_all(text.as_bytes()),
+        None => Ok(()),
+    }
+}
+
+impl Drop for Guardian {
+    /// The pipe ends; the guardian finds nothing left to do and goes.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(mut child) = state.child.take() {
+            drop(child.stdin.take());
+            let _ = std::thread::Builder::new().name("guardian".to_owned()).spawn(move || {
+                let _ = child.wait();
+            });
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Our own messages, written piece by piece without building a tree of values first.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::RpcError;
+
+/// The `params` of a request under construction: fields in the order they were added.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Params {
+    /// `"key":value` pairs joined by commas.
+    fields: String,
+}
+
+impl Params {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a field. A value that cannot be JSON (a map with keys that are not strings) is null.
+    #[must_use]
+    pub(crate) fn with(self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
+        let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+        self.with_raw(key, &json)
+    }
+
+    /// Adds a field whose value is JSON text already.
+    #[must_use]
+    pub(crate) fn with_raw(mut self, key: &str, json: &str) -> Self {
+        if !self.fields.is_empty() {
+            self.fields.push(',');
+        }
+        self.fields.reserve(key.len() + json.len() + 4);
+        push_string(&mut self.fields, key);
+        self.fields.push(':');
+        self.fields.push_str(json);
+        self
+    }
+}
+
+/// What goes under `_meta`: what every request of a session carries, and the progress token.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Meta<'a> {
+    /// `"key":value` pairs joined by commas.
+    pub(crate) standing: &'a str,
+    pub(crate) progress: bool,
+}
+
+/// A request. Lines end with a line feed, which is white space to every other transport.
+pub(crate) fn request(id: u64, method: &str, params: &Params, meta: Meta<'_>) -> Bytes {
+    let mut text = String::with_capacity(96 + method.len() + params.fields.len() + meta.standing.len());
+    text.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
+    text.push_str(&id.to_string());
+    text.push_str(",\"method\":");
+    push_string(&mut text, method);
+    let has_meta = meta.progress || !meta.standing.is_empty();
+    if has_meta || !params.fields.is_empty() {
+        text.push_str(",\"params\":{");
+        text.push_str(&params.fields);
+        if has_meta {
+            push_meta(&mut text, id, meta, params.fields.is_empty());
+        }
+        text.push('}');
+    }
+    text.push_str("}\n");
+    Bytes::from(text)
+}
+
+fn push_meta(text: &mut String, id: u64, meta: Meta<'_>, first: bool) {
+    if !first {
+        text.push(',');
+    }
+    text.push_str("\"_meta\":{");
+    text.push_str(meta.standing);
+    if meta.progress {
+        if !meta.standing.is_empty() {
+            text.push(',');
+        }
+        text.push_str("\"progressToken\":");
+        text.push_str(&id.to_string());
+    }
+    text.push('}');
+}
+
+/// Something we tell the peer.
+pub(crate) fn notification(method: &str, params: &Params) -> Bytes {
+    let mut text = String::with_capacity(64 + method.len() + params.fields.len());
+    text.push_str("{\"jsonrpc\":\"2.0\",\"method\":");
+    push_string(&mut text, method);
+    if !params.fields.is_empty() {
+        text.push_str(",\"params\":{");
+        text.push_str(&params.fields);
+        text.push('}');
+    }
+    text.push_str("}\n");
+    Bytes::from(text)
+}
+
+/// Our answer to a peer's request, whose id is repeated verbatim.
+pub(crate) fn reply_result(id: &str, result: &Value) -> Bytes {
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"))
+}
+
+/// Our refusal of a peer's request.
+pub(crate) fn reply_error(id: &str, error: &RpcError) -> Bytes {
+    let mut body = serde_json::json!({ "code": error.code, "message": error.peer_message });
+    if let (Some(data), Some(fields)) = (&error.data, body.as_object_mut()) {
+        fields.insert("data".to_owned(), data.clone());
+    }
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{body}}}\n"))
+}
+
+fn push_string(text: &mut String, value: &str) {
+    // A string is always valid JSON once quoted.
+    text.push_str(&serde_json::to_string(value).unwrap_or_default());
+}

@@ -1,0 +1,140 @@
+//! What peers send, and what is made of it.
+
+use super::*;
+
+fn all(text: &[u8]) -> Vec<Incoming> {
+    let mut found = Vec::new();
+    read(&Bytes::copy_from_slice(text), |message| found.push(message));
+    found
+}
+
+fn only(text: &[u8]) -> Incoming {
+    let mut found = all(text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+fn answer(id: u64, json: &str) -> Incoming {
+    Incoming::Answer { id, outcome: Ok(Payload(Bytes::copy_from_slice(json.as_bytes()))) }
+}
+
+#[test]
+fn an_answer_is_found_whatever_surrounds_it() {
+    for text in [
+        r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#,
+        r#"{"id":7,"result":{"a":1}}"#,
+        r#"  {"result":{"a":1},"jsonrpc":"2.0","id":7}  "#,
+        r#"{"jsonrpc":"2.0","id":"7","result":{"a":1}}"#,
+        r#"{"jsonrpc":"2.0","id":7.0,"result":{"a":1}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"result":{"a":1},"error":null}"#,
+        r#"{"jsonrpc":"2.0","id":1,"id":7,"result":{"a":1},"extra":[1,{"id":9}]}"#,
+        "\u{FEFF}{\"id\":7,\"result\":{\"a\":1}}",
+    ] {
+        assert_eq!(only(text.as_bytes()), answer(7, r#"{"a":1}"#), "{text}");
+    }
+    assert_eq!(only(br#"{"id":7,"result":null}"#), answer(7, "null"));
+}
+
+#[test]
+fn errors_of_every_shape_reach_the_caller() {
+    for (text, code, message) in [
+        (r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#, -32601, "no"),
+        (r#"{"id":1,"error":{"code":"-32601","message":"no"}}"#, -32601, "no"),
+        (r#"{"id":1,"error":{"code":-32601.0,"message":"no"}}"#, -32601, "no"),
+        (r#"{"id":1,"error":{"code":"E_BAD"}}"#, 0, "the server gave no message"),
+        (r#"{"id":1,"error":"broken"}"#, 0, "broken"),
+        (r#"{"id":1,"error":{"message":{"a":1}}}"#, 0, r#"{"a":1}"#),
+        (r#"{"id":1,"result":{},"error":{"code":1,"message":"both"}}"#, 1, "both"),
+    ] {
+        let Incoming::Answer { id: 1, outcome: Err(error) } = only(text.as_bytes()) else {
+            panic!("{text}");
+        };
+        assert_eq!((error.code, error.peer_message.as_str()), (code, message), "{text}");
+    }
+    assert!(matches!(
+        only(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}"#),
+        Incoming::Stray { .. }
+    ));
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_replaced_not_lost() {
+    let Incoming::Answer { id: 3, outcome: Ok(payload) } =
+        only(b"{\"id\":3,\"result\":{\"text\":\"a\xFFb\"}}")
+    else {
+        panic!();
+    };
+    assert_eq!(payload.value()["text"], "a\u{FFFD}b");
+}
+
+#[test]
+fn a_batch_is_taken_apart() {
+    assert_eq!(all(br#"[{"id":1,"result":1},{"id":2,"result":2}]"#), [answer(1, "1"), answer(2, "2")]);
+    assert_eq!(all(b"[]"), []);
+}
+
+#[test]
+fn broken_answers_still_name_their_request() {
+    for text in [
+        &br#"{"jsonrpc":"2.0","id":5,"result":{"#[..],
+        br#"{"jsonrpc":"2.0","id":5}"#,
+        br#"{"result":{"a":nan},"jsonrpc":"2.0","id": "5"}"#,
+        br#"[{"jsonrpc":"2.0","id":5,"result":{"#,
+    ] {
+        assert!(
+            matches!(only(text), Incoming::Malformed { id: Some(5), .. }),
+            "{}",
+            String::from_utf8_lossy(text)
+        );
+    }
+    // A broken notification that mentions an id answers nobody.
+    assert!(matches!(
+        only(br#"{"jsonrpc":"2.0","method":"x","params":{"id":5"#),
+        Incoming::Malformed { id: None, .. }
+    ));
+}
+
+#[test]
+fn log_lines_are_noise() {
+    for text in ["Server started on port 80", "[info] ready", "{not json", "12", "[1,2"] {
+        assert_eq!(only(text.as_bytes()), Incoming::Noise, "{text}");
+    }
+    assert_eq!(all(b"   "), []);
+}
+
+#[test]
+fn requests_and_notifications_keep_the_id_of_the_peer() {
+    let Incoming::Request { id, method, params } =
+        only(br#"{"jsonrpc":"2.0","id":"a-1","method":"ping","params":{"x":1}}"#)
+    else {
+        panic!();
+    };
+    assert_eq!((id.text(), method.as_str()), ("\"a-1\"", "ping"));
+    assert_eq!(params.unwrap().text(), r#"{"x":1}"#);
+    assert!(matches!(only(br#"{"method":"n","id":null}"#), Incoming::Notification { .. }));
+}
+
+#[test]
+fn what_we_write_is_what_was_meant() {
+    let params = Params::new().with("name", "a\"b").with_raw("arguments", r#"{"x":1}"#);
+    let meta = Meta { standing: r#""v":"1""#, progress: true };
+    let text = request(9, "tools/call", &params, meta);
+    let value: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(
+        value,
+        serde_json::json!({
+            "jsonrpc": "2.0", "id": 9, "method": "tools/call",
+            "params": { "name": "a\"b", "arguments": { "x": 1 },
+                "_meta": { "v": "1", "progressToken": 9 } },
+        })
+    );
+    assert!(text.ends_with(b"}\n"));
+    assert_eq!(
+        &request(1, "ping", &Params::new(), Meta::default())[..],
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
+    );
+    assert_eq!(
+        &reply_error("\"x\"", &RpcError::new(-32601, "no"))[..],
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":-32601,\"message\":\"no\"}}\n"
+    );
+}

@@ -1,0 +1,131 @@
+//! What a server offers, page by page.
+
+use super::{Ask, Limit, Session};
+use crate::error::Error;
+use crate::message::{Params, Payload};
+use crate::registry::Catalogue;
+use crate::tool::{
+    DecodeError, HeaderRule, Page, Prompt, Quarantined, Resource, ResourceTemplate, prompts_page,
+    resources_page, templates_page, tools_page,
+};
+
+/// The most pages of one list that are followed.
+pub const MAX_PAGES: usize = 50;
+/// The most items of one list that are taken.
+pub const MAX_ITEMS: usize = 20_000;
+
+/// A list, followed to its end or to a limit.
+#[derive(Debug)]
+pub struct Listed<T> {
+    /// What can be used.
+    pub items: Vec<T>,
+    /// What cannot, and why.
+    pub quarantined: Vec<Quarantined>,
+    /// What a person should know about the list as a whole.
+    pub notes: Vec<String>,
+}
+
+impl Session {
+    /// The server's tools, and whether it has resources and prompts. Always asked anew.
+    pub async fn list_tools(&self) -> Result<Catalogue, Error> {
+        self.inner.cache.clear();
+        let agreed = self.agreed();
+        let (resources, prompts) = (agreed.offers("resources"), agreed.offers("prompts"));
+        let mut catalogue = Catalogue { resources, prompts, ..Catalogue::default() };
+        if !agreed.offers("tools") {
+            return Ok(catalogue);
+        }
+        let rule = if self.mirrors() { HeaderRule::Mirror } else { HeaderRule::Ignore };
+        let declared = agreed.capabilities.is_object();
+        let read = |result: &str| tools_page(result, rule);
+        match self.list("tools/list", read, Freshness::Asked).await {
+            Ok(listed) => {
+                catalogue.tools = listed.items.into_iter().map(std::sync::Arc::new).collect();
+                catalogue.quarantined = listed.quarantined;
+                catalogue.notes = listed.notes;
+                Ok(catalogue)
+            }
+            // It never said it had any.
+            Err(Error::Rpc(_)) if !declared => Ok(catalogue),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The server's resources.
+    pub async fn list_resources(&self) -> Result<Listed<Resource>, Error> {
+        self.list("resources/list", resources_page, Freshness::AsServerSays).await
+    }
+
+    /// The server's resource templates.
+    pub async fn list_templates(&self) -> Result<Listed<ResourceTemplate>, Error> {
+        self.list("resources/templates/list", templates_page, Freshness::AsServerSays).await
+    }
+
+    /// The server's prompts.
+    pub async fn list_prompts(&self) -> Result<Listed<Prompt>, Error> {
+        self.list("prompts/list", prompts_page, Freshness::AsServerSays).await
+    }
+
+    async fn list<T>(
+        &self,
+        method: &str,
+        read: impl Fn(&str) -> Result<Page<T>, DecodeError>,
+        freshness: Freshness,
+    ) -> Result<Listed<T>, Error> {
+        let mut listed = Listed { items: Vec::new(), quarantined: Vec::new(), notes: Vec::new() };
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let page = read(self.page(method, cursor.as_deref(), freshness).await?.text())?;
+            listed.items.extend(page.items);
+            listed.quarantined.extend(page.quarantined);
+            listed.notes.extend(page.notes);
+            if listed.items.len() > MAX_ITEMS {
+                listed.items.truncate(MAX_ITEMS);
+                listed.notes.push(format!("`{method}`: only the first {MAX_ITEMS} are taken"));
+                return Ok(listed);
+            }
+            match page.next_cursor {
+                None => return Ok(listed),
+                Some(next) if Some(&next) == cursor.as_ref() => {
+                    listed.notes.push(format!("`{method}`: the server gives the same page again"));
+                    return Ok(listed);
+                }
+                Some(next) => cursor = Some(next),
+            }
+        }
+        listed.notes.push(format!("`{method}`: only the first {MAX_PAGES} pages are taken"));
+        Ok(listed)
+    }
+
+    async fn page(
+        &self,
+        method: &str,
+        cursor: Option<&str>,
+        freshness: Freshness,
+    ) -> Result<Payload, Error> {
+        let key = format!("{method} {}", cursor.unwrap_or_default());
+        if freshness == Freshness::AsServerSays
+            && !self.is_over()
+            && let Some(kept) = self.inner.cache.find(&key)
+        {
+            return Ok(kept);
+        }
+        let mut params = Params::new();
+        if let Some(cursor) = cursor {
+            params = params.with("cursor", cursor);
+        }
+        let limit = Limit::within(self.inner.entry.connect_timeout);
+        let answer = self.ask(Ask::new(method, params, limit)).await?;
+        if self.mirrors() || self.agreed().era == super::Era::Stateless {
+            self.inner.cache.keep(key, &answer);
+        }
+        Ok(answer)
+    }
+}
+
+/// Whether an answer that may be kept is good enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Freshness {
+    Asked,
+    AsServerSays,
+}

@@ -1,0 +1,87 @@
+//! Tool definitions seen before, so that a lazy server need not be started to be offered.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::config::{Endpoint, ServerEntry};
+use crate::host::Host;
+use crate::registry::Catalogue;
+use crate::tool::{HeaderRule, tools_page};
+
+/// The largest file that is read back.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What the server offered last time, if it is still the same server.
+pub(super) fn load(host: &Host, entry: &ServerEntry) -> Option<Catalogue> {
+    let path = path(host, entry)?;
+    if fs::metadata(&path).ok()?.len() > MAX_FILE_BYTES {
+        return None;
+    }
+    let kept: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    if kept["server"] != fingerprint(entry) {
+        return None;
+    }
+    let page = tools_page(&json!({ "tools": kept["tools"] }).to_string(), HeaderRule::Ignore).ok()?;
+    Some(Catalogue {
+        tools: page.items.into_iter().map(Arc::new).collect(),
+        quarantined: page.quarantined,
+        resources: kept["resources"] == true,
+        prompts: kept["prompts"] == true,
+        ..Catalogue::default()
+    })
+}
+
+/// Keeps what the server offers. It is a convenience: a failure is no reason to stop.
+pub(super) fn save(host: &Host, entry: &ServerEntry, catalogue: &Catalogue) {
+    let Some(path) = path(host, entry) else { return };
+    let tools: Vec<Value> = catalogue
+        .tools
+        .iter()
+        .map(|tool| serde_json::from_str(tool.raw.get()).unwrap_or_default())
+        .collect();
+    let kept = json!({
+        "server": fingerprint(entry),
+        "resources": catalogue.resources,
+        "prompts": catalogue.prompts,
+        "tools": tools,
+    });
+    let Some(folder) = path.parent() else { return };
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        let beside = path.with_extension(format!("{:08x}", fastrand::u32(..)));
+        let mut options = fs::OpenOptions::new();
+        options.create_new(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&beside)?;
+        file.write_all(kept.to_string().as_bytes())?;
+        fs::rename(&beside, &path).inspect_err(|_| drop(fs::remove_file(&beside)))
+    });
+    drop(written);
+}
+
+fn path(host: &Host, entry: &ServerEntry) -> Option<PathBuf> {
+    let folder = host.cache_dir.as_ref()?;
+    // Names may hold anything; their hash is a file name everywhere.
+    let digest = Sha256::digest(entry.name.as_bytes());
+    let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Some(folder.join(format!("mcp-tools-{name}.json")))
+}
+
+/// What makes it the same server: how it is reached, as written, without any secret.
+fn fingerprint(entry: &ServerEntry) -> String {
+    let shown = match &entry.endpoint {
+        Endpoint::Stdio(stdio) => json!([
+            stdio.command.shown(),
+            stdio.args.iter().map(crate::config::Text::shown).collect::<Vec<_>>(),
+            stdio.env.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            stdio.cwd.as_ref().map(crate::config::Text::shown),
+        ]),
+        Endpoint::Http(http) => json!([http.url.shown(), format!("{:?}", http.transport)]),
+    };
+    Sha256::digest(shown.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,167 @@
+//! What a local server gets of our environment, and where its executable is looked for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::config::StdioEndpoint;
+use crate::error::Error;
+
+/// Variables every local server gets, by name. Nothing else passes unless the entry says so.
+pub const PASSED: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "SHELL", "TMPDIR", "TZ", "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+];
+
+/// Variables every local server gets, by the beginning of the name.
+pub const PASSED_PREFIXES: &[&str] = &["LC_", "XDG_"];
+
+/// What Windows programs cannot do without, in any case.
+pub const PASSED_WINDOWS: &[&str] = &[
+    "ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)",
+    "COMMONPROGRAMW6432", "COMPUTERNAME", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
+    "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT",
+    "TEMP", "TMP", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR",
+];
+
+/// Where tools are also looked for: programs started by a desktop often lack the shell's PATH.
+const USUAL_DIRS: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin"];
+const USUAL_HOME_DIRS: &[&str] = &[".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin"];
+
+/// The variables a server is started with.
+pub(crate) fn of_child(
+    ours: &BTreeMap<String, String>,
+    endpoint: &StdioEndpoint,
+) -> BTreeMap<String, String> {
+    let mut child: BTreeMap<String, String> = ours
+        .iter()
+        .filter(|(name, _)| passes(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    for (name, value) in &endpoint.env {
+        child.insert(name.clone(), value.value().to_owned());
+    }
+    child
+}
+
+fn passes(name: &str) -> bool {
+    PASSED.contains(&name)
+        || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || PASSED_WINDOWS.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+}
+
+/// Finds the executable in the child's own PATH and puts its folder in front of that PATH, so that
+/// a script finds the interpreter it was installed with.
+pub(crate) fn locate(
+    endpoint: &StdioEndpoint,
+    child: &mut BTreeMap<String, String>,
+    home: Option<&Path>,
+) -> Result<PathBuf, Error> {
+    let command = endpoint.command.value().trim();
+    let path = child.get("PATH").cloned().unwrap_or_default();
+    let missing = |searched: String| Error::MissingExecutable {
+        command: endpoint.command.shown().trim().to_owned(),
+        searched,
+    };
+    if command.is_empty() {
+        return Err(missing("nothing: the command is empty".to_owned()));
+    }
+    if command.contains('/') || (cfg!(windows) && command.contains('\\')) {
+        let base = endpoint.cwd.as_ref().map_or(Path::new(""), |cwd| Path::new(cwd.value()));
+        let whole = base.join(command);
+        return executable(&whole, child).ok_or_else(|| missing("that very place".to_owned()));
+    }
+    let usual = USUAL_DIRS.iter().map(PathBuf::from);
+    let at_home = home.into_iter().flat_map(|home| USUAL_HOME_DIRS.iter().map(|dir| home.join(dir)));
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(usual).chain(at_home).collect();
+    let found = folders.iter().find_map(|folder| executable(&folder.join(command), child));
+    let Some(found) = found else {
+        let shown = if path.is_empty() { "an empty PATH".to_owned() } else { format!("PATH {path}") };
+        return Err(missing(format!("{shown} and the usual folders")));
+    };
+    if let Some(folder) = found.parent().map(Path::to_path_buf) {
+        let mut parts: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        if !parts.contains(&folder) {
+            parts.insert(0, folder);
+            if let Ok(joined) = std::env::join_paths(parts) {
+                child.insert("PATH".to_owned(), joined.to_string_lossy().into_owned());
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(unix)]
+fn executable(path: &Path, _: &BTreeMap<String, String>) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = path.metadata().ok()?;
+    (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then(|| path.to_path_buf())
+}
+
+#[cfg(not(unix))]
+fn executable(path: &Path, child: &BTreeMap<String, String>) -> Option<PathBuf> {
+    if path.extension().is_some() && path.is_file() {
+        return Some(path.to_path_buf());
+    }
+    let listed = child.get("PATHEXT").map_or(".COM;.EXE;.BAT;.CMD", String::as_str);
+    listed.split(';').find_map(|extension| {
+        let mut whole = path.as_os_str().to_owned();
+        whole.push(extension);
+        let whole = PathBuf::from(whole);
+        whole.is_file().then_some(whole)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Text;
+
+    fn ours() -> BTreeMap<String, String> {
+        [("PATH", "/usr/bin:/bin"), ("AWS_SECRET_ACCESS_KEY", "x"), ("LC_TIME", "C"), ("Temp", "t")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    }
+
+    #[test]
+    fn only_the_safe_list_and_the_entrys_own_variables_pass() {
+        let mut endpoint = StdioEndpoint::new("sh");
+        endpoint.env.push(("TOKEN".to_owned(), Text::resolved("${T}", "secret")));
+        endpoint.env.push(("LC_TIME".to_owned(), Text::literal("de_DE")));
+        let child = of_child(&ours(), &endpoint);
+        let names: Vec<&str> = child.keys().map(String::as_str).collect();
+        assert_eq!(names, ["LC_TIME", "PATH", "TOKEN", "Temp"]);
+        assert_eq!((child["TOKEN"].as_str(), child["LC_TIME"].as_str()), ("secret", "de_DE"));
+    }
+
+    #[test]
+    fn a_command_is_found_in_the_childs_path_and_its_folder_joins_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = folder.path().join("tool");
+        std::fs::copy("/bin/true", &tool).unwrap();
+        let mut child = of_child(&ours(), &StdioEndpoint::new("tool"));
+        child.insert("PATH".to_owned(), format!("{}:/bin", folder.path().display()));
+        let found = locate(&StdioEndpoint::new("tool"), &mut child, None).unwrap();
+        assert_eq!(found, tool);
+        assert_eq!(child["PATH"], format!("{}:/bin", folder.path().display()));
+
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join(".local/bin")).unwrap();
+        std::fs::copy("/bin/true", home.path().join(".local/bin/other")).unwrap();
+        let found = locate(&StdioEndpoint::new("other"), &mut child, Some(home.path())).unwrap();
+        assert!(child["PATH"].starts_with(&*found.parent().unwrap().to_string_lossy()));
+    }
+
+    #[test]
+    fn a_missing_command_names_where_it_was_looked_for() {
+        let mut child = of_child(&ours(), &StdioEndpoint::new("x"));
+        let error = locate(&StdioEndpoint::new("no-such-tool"), &mut child, None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`no-such-tool` was not found; looked in PATH /usr/bin:/bin and the usual folders"
+        );
+        assert!(locate(&StdioEndpoint::new("/etc/passwd"), &mut child, None).is_err());
+        assert!(locate(&StdioEndpoint::new("  "), &mut child, None).is_err());
+    }
+}

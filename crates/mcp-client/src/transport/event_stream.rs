@@ -1,0 +1,248 @@
+//! Decoder of `text/event-stream`, for any chunking and every line end.
+
+use bytes::{Bytes, BytesMut};
+
+/// The largest event that is taken.
+pub const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
+
+/// One event that was dispatched.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Event {
+    /// Its type; empty means `message`.
+    pub kind: String,
+    /// Its data lines, joined by line feeds.
+    pub data: Bytes,
+}
+
+/// The stream holds an event that is larger than the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of more than {limit} bytes")]
+pub struct EventTooLarge {
+    /// What is allowed.
+    pub limit: usize,
+}
+
+/// Turns bytes into events. What a stream says about resuming (last event id, retry) is kept here.
+#[derive(Debug)]
+pub struct EventStream {
+    buffer: BytesMut,
+    scanned: usize,
+    started: bool,
+    /// The last line ended with CR: an LF that follows belongs to it.
+    after_cr: bool,
+    kind: String,
+    data: BytesMut,
+    has_data: bool,
+    next_id: Option<String>,
+    last_id: Option<String>,
+    retry_ms: Option<u64>,
+    limit: usize,
+}
+
+impl Default for EventStream {
+    fn default() -> Self {
+        Self::with_limit(MAX_EVENT_BYTES)
+    }
+}
+
+impl EventStream {
+    /// Events of at most `limit` bytes.
+    pub fn with_limit(limit: usize) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            scanned: 0,
+            started: false,
+            after_cr: false,
+            kind: String::new(),
+            data: BytesMut::new(),
+            has_data: false,
+            next_id: None,
+            last_id: None,
+            retry_ms: None,
+            limit,
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The id to resume after.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long to wait before resuming.
+    pub fn retry_ms(&self) -> Option<u64> {
+        self.retry_ms
+    }
+
+    /// The next event that is complete.
+    pub fn next_event(&mut self) -> Result<Option<Event>, EventTooLarge> {
+        while let Some(line) = self.next_line() {
+            if let Some(event) = self.take_line(&line) {
+                return Ok(Some(event));
+            }
+            self.check(self.data.len())?;
+        }
+        self.check(self.buffer.len() + self.data.len())?;
+        Ok(None)
+    }
+
+    fn check(&self, size: usize) -> Result<(), EventTooLarge> {
+        if size > self.limit { Err(EventTooLarge { limit: self.limit }) } else { Ok(()) }
+    }
+
+    fn next_line(&mut self) -> Option<BytesMut> {
+        if self.after_cr && !self.buffer.is_empty() {
+            self.after_cr = false;
+            if self.buffer[0] == b'\n' {
+                let _ = self.buffer.split_to(1);
+            }
+        }
+        if !self.started {
+            // A byte order mark may lead the stream: wait until it can be told.
+            let mark = b"\xEF\xBB\xBF";
+            if self.buffer.len() < mark.len() && mark.starts_with(&self.buffer) {
+                return None;
+            }
+            if self.buffer.starts_with(mark) {
+                let _ = self.buffer.split_to(mark.len());
+            }
+            self.started = true;
+        }
+        let Some(at) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..]) else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        let line = self.buffer.split_to(self.scanned + at);
+        self.after_cr = self.buffer[0] == b'\r';
+        let _ = self.buffer.split_to(1);
+        self.scanned = 0;
+        Some(line)
+    }
+
+    fn take_line(&mut self, line: &[u8]) -> Option<Event> {
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(at) => (&line[..at], &line[at + 1..]),
+            None => (line, &line[line.len()..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                if self.has_data {
+                    self.data.extend_from_slice(b"\n");
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.kind = String::from_utf8_lossy(value).into_owned(),
+            b"id" if !value.contains(&0) => {
+                self.next_id = Some(String::from_utf8_lossy(value).into_owned());
+            }
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                let digits = std::str::from_utf8(value).ok();
+                self.retry_ms = digits.and_then(|digits| digits.parse().ok()).or(self.retry_ms);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn dispatch(&mut self) -> Option<Event> {
+        if let Some(id) = self.next_id.take() {
+            self.last_id = Some(id);
+        }
+        let kind = std::mem::take(&mut self.kind);
+        let data = self.data.split().freeze();
+        std::mem::take(&mut self.has_data).then_some(Event { kind, data })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decode(chunks: &[&[u8]]) -> (Vec<(String, String)>, Option<String>, Option<u64>) {
+        let mut stream = EventStream::default();
+        let mut found = Vec::new();
+        for chunk in chunks {
+            stream.push(chunk);
+            while let Some(event) = stream.next_event().unwrap() {
+                found.push((event.kind, String::from_utf8_lossy(&event.data).into_owned()));
+            }
+        }
+        (found, stream.last_id().map(str::to_owned), stream.retry_ms())
+    }
+
+    fn events(text: &str) -> Vec<(String, String)> {
+        decode(&[text.as_bytes()]).0
+    }
+
+    fn event(kind: &str, data: &str) -> (String, String) {
+        (kind.to_owned(), data.to_owned())
+    }
+
+    #[test]
+    fn fields_comments_and_line_ends_follow_the_standard() {
+        assert_eq!(
+            events("\u{FEFF}: hello\nevent: a\ndata: 1\ndata:2\r\n\rdata\n\ndata: x"),
+            [event("a", "1\n2"), event("", "")]
+        );
+        assert_eq!(events("data: a\n\ndata:  b\n\n"), [event("", "a"), event("", " b")]);
+        assert_eq!(events("id: 1\nretry: 5\n\n"), []);
+        assert_eq!(events("DATA: a\nother: b\n\n"), []);
+    }
+
+    #[test]
+    fn resuming_needs_the_last_id_and_the_wait() {
+        let text = b"id: 7\nretry: 250\ndata: a\n\nid: 8\ndata: cut off";
+        assert_eq!(decode(&[text]), (vec![event("", "a")], Some("7".to_owned()), Some(250)));
+        assert_eq!(decode(&[b"id: 7\n\nid\n\n"]).1.as_deref(), Some(""));
+        assert_eq!(decode(&[b"retry: 1x\n\n"]).2, None);
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_refused_however_it_comes() {
+        for text in [format!("data: {}", "x".repeat(200)), "data: xxxxxxxxxx\n".repeat(20)] {
+            let mut stream = EventStream::with_limit(100);
+            let mut refused = false;
+            for chunk in text.as_bytes().chunks(7) {
+                stream.push(chunk);
+                refused |= stream.next_event().is_err();
+            }
+            assert!(refused);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn chunking_changes_nothing(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec![
+                    "data: a", "data:é", "data", "event: x", "id: 1", "id:", ": c", "retry: 9",
+                    "\n", "\r", "\r\n", "\n\n", "\u{FEFF}",
+                ]),
+                0..60,
+            ),
+            sizes in prop::collection::vec(1_usize..9, 1..20),
+        ) {
+            let text = pieces.concat();
+            let mut chunks = Vec::new();
+            let mut rest = text.as_bytes();
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() { break; }
+                let (chunk, after) = rest.split_at((*size).min(rest.len()));
+                chunks.push(chunk);
+                rest = after;
+            }
+            prop_assert_eq!(decode(&chunks), decode(&[text.as_bytes()]));
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Requests to one remote server: its headers, its TLS, its proxy, and redirects that do not
+//! carry credentials to strangers.
+
+use std::error::Error as StdError;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE};
+use http::uri::{PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::connector::{Connector, Proxies};
+use super::tls;
+use crate::config::HttpEndpoint;
+use crate::error::Error;
+use crate::host::Host;
+use crate::message::head;
+
+/// How many redirects one request follows.
+pub const MAX_REDIRECTS: usize = 5;
+/// The largest body that is read whole.
+pub const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// How much of the body of a refusal is quoted.
+const MAX_QUOTED_BYTES: usize = 300;
+/// How much of the body of a refusal is looked at for a JSON-RPC error.
+const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
+/// How long a connection waits for its next request.
+const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Headers the protocol itself sets: an entry's own are left out.
+const RESERVED: &[&str] = &[
+    "accept", "content-type", "content-length", "transfer-encoding", "connection", "host",
+    "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id",
+];
+
+/// What sends requests to one server.
+#[derive(Debug)]
+pub(crate) struct HttpClient {
+    client: Client<Connector, Full<Bytes>>,
+    proxies: Proxies,
+    url: Uri,
+    shown: String,
+    configured: HeaderMap,
+}
+
+impl HttpClient {
+    /// Reads the entry's certificates and headers; nothing is connected yet.
+    pub(crate) fn new(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
+        let shown = endpoint.url.shown().to_owned();
+        let (url, login) = address(endpoint.url.value())
+            .map_err(|reason| Error::BadUrl { url: shown.clone(), reason })?;
+        let mut configured = configured_headers(endpoint)?;
+        if let (Some(login), false) = (login, configured.contains_key(AUTHORIZATION)) {
+            configured.insert(AUTHORIZATION, login);
+        }
+        let proxies = Proxies::of(&host.environment);
+        let connector = Connector::new(tls::configure(endpoint)?, proxies.clone());
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .build(connector);
+        Ok(Self { client, proxies, url, shown, configured })
+    }
+
+    pub(crate) fn url(&self) -> &Uri {
+        &self.url
+    }
+
+    /// The address as written in the configuration.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Sends one request and follows redirects. Any status that is no redirect is an answer.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        target: &Uri,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
+        let mut target = target.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.send_once(&method, &target, &headers, body.clone()).await?;
+            let Some(next) = self.redirect(&target, &response)? else { return Ok(response) };
+            target = next;
+        }
+        Err(Error::Redirect { to: shown_address(&target), reason: "too many redirects" })
+    }
+
+    async fn send_once(
+        &self,
+        method: &Method,
+        target: &Uri,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = target.clone();
+        let all = request.headers_mut();
+        // What the person configured, and our session, is for this server and nobody else.
+        if same_origin(target, &self.url) {
+            all.clone_from(&self.configured);
+            all.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        } else {
+            for name in [http::header::ACCEPT, http::header::CONTENT_TYPE] {
+                if let Some(value) = headers.get(&name) {
+                    all.insert(name, value.clone());
+                }
+            }
+        }
+        if let Some(credentials) = self.proxies.credentials(target) {
+            all.insert(PROXY_AUTHORIZATION, credentials);
+        }
+        self.client.request(request).await.map_err(|error| self.failure(target, &error))
+    }
+
+    fn redirect(&self, from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
+        let status = response.status();
+        let followed = [
+            StatusCode::MOVED_PERMANENTLY,
+            StatusCode::FOUND,
+            StatusCode::TEMPORARY_REDIRECT,
+            StatusCode::PERMANENT_REDIRECT,
+        ];
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let (true, Some(location)) = (followed.contains(&status), location) else {
+            return Ok(None);
+        };
+        let refused = |reason| Error::Redirect { to: head(location, MAX_QUOTED_BYTES), reason };
+        let to = resolve(from, location).ok_or_else(|| refused("not an address"))?;
+        if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
+            return Err(refused("from https to http is not followed"));
+        }
+        Ok(Some(to))
+    }
+
+    fn failure(&self, target: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
+        let url = if same_origin(target, &self.url) { self.shown.clone() } else { shown_address(target) };
+        let reason = innermost(error);
+        if chain(error).any(|cause| cause.is::<rustls::Error>())
+            || chain(error).filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(wraps_tls)
+        {
+            return Error::Tls { url, reason };
+        }
+        if error.is_connect() { Error::Unreachable { url, reason } } else { Error::Broken { reason } }
+    }
+}
+
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
+}
+
+fn wraps_tls(error: &std::io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+}
+
+/// The text of the cause at the bottom, which says most.
+fn innermost(error: &(dyn StdError + 'static)) -> String {
+    let texts: Vec<String> = chain(error).map(ToString::to_string).collect();
+    texts.last().cloned().unwrap_or_default()
+}
+
+fn configured_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, Error> {
+    let mut map = HeaderMap::new();
+    for (name, value) in &endpoint.headers {
+        let bad = |reason| Error::BadHeader { name: name.clone(), reason };
+        let key: HeaderName = name.parse().map_err(|_| bad("is not a header name"))?;
+        if RESERVED.contains(&key.as_str()) {
+            continue;
+        }
+        let mut value = HeaderValue::from_bytes(value.value().trim().as_bytes())
+            .map_err(|_| bad("has a value that no header can hold"))?;
+        value.set_sensitive(true);
+        map.append(key, value);
+    }
+    Ok(map)
+}
+
+/// Takes an address apart: a login in it becomes a header.
+fn address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
+    let text = text.trim().split('#').next().unwrap_or_default();
+    let uri: Uri = text.parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
+    match uri.scheme_str() {
+        Some("http" | "https") => {}
+        _ => return Err("it must begin with http:// or https://".to_owned()),
+    }
+    let host = uri.host().unwrap_or_default();
+    if host.is_empty() {
+        return Err("it names no host".to_owned());
+    }
+    let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    let Some((login, place)) = authority.rsplit_once('@') else { return Ok((uri, None)) };
+    let header = format!("Basic {}", base64_of(&percent_decoded(login)));
+    let mut header = HeaderValue::from_str(&header).map_err(|error| error.to_string())?;
+    header.set_sensitive(true);
+    let mut parts = uri.clone().into_parts();
+    parts.authority = Some(place.parse().map_err(|_| "its host cannot be read".to_owned())?);
+    let uri = Uri::from_parts(parts).map_err(|error| error.to_string())?;
+    Ok((uri, Some(header)))
+}
+
+fn base64_of(bytes: &[u8]) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let pair = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
+        let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        match (bytes[at], byte) {
+            (b'%', Some(byte)) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            (byte, _) => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    decoded
+}
+
+/// Whether two addresses have scheme, host and port in common.
+pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
+    let port = |uri: &Uri| {
+        uri.port_u16().unwrap_or(if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 })
+    };
+    let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
+    one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
+}
+
+/// What an address written in a response means, seen from `base`.
+pub(crate) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+    let reference = reference.trim().split('#').next().unwrap_or_default();
+    if reference.contains("://") {
+        let uri: Uri = reference.parse().ok()?;
+        return matches!(uri.scheme_str(), Some("http" | "https")).then_some(uri);
+    }
+    let mut parts = base.clone().into_parts();
+    if let Some(rest) = reference.strip_prefix("//") {
+        return format!("{}://{rest}", base.scheme_str()?).parse().ok();
+    }
+    let path = if reference.starts_with('/') {
+        reference.to_owned()
+    } else if reference.starts_with('?') || reference.is_empty() {
+        format!("{}{reference}", base.path())
+    } else {
+        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{folder}/{reference}")
+    };
+    parts.path_and_query = Some(path.parse::<PathAndQuery>().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// An address without its query, which may hold secrets.
+fn shown_address(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().unwrap_or("http");
+    let host = uri.host().unwrap_or_default();
+    let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}{}", uri.path())
+}
+
+/// The media type of a response, without parameters, in lower case.
+pub(crate) fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let value = value.unwrap_or_default().split(';').next().unwrap_or_default();
+    value.trim().to_ascii_lowercase()
+}
+
+/// Reads a whole body, up to a limit.
+pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Result<Bytes, Error> {
+    if let Some(coding) = response.headers().get(CONTENT_ENCODING)
+        && coding != "identity"
+    {
+        let coding = String::from_utf8_lossy(coding.as_bytes()).into_owned();
+        let reason = format!("it is compressed ({coding}), which was not asked for");
+        return Err(Error::Malformed { reason });
+    }
+    let mut body = response.into_body();
+    let mut first: Option<Bytes> = None;
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Error::Broken { reason: innermost(&error) })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
+            return Err(Error::TooLarge { limit });
+        }
+        // Most bodies come in one piece, which needs no copy.
+        match first.take() {
+            None if whole.is_empty() => first = Some(data),
+            None => whole.extend_from_slice(&data),
+            Some(piece) => {
+                whole.extend_from_slice(&piece);
+                whole.extend_from_slice(&data);
+            }
+        }
+    }
+    Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+/// What a body said before it broke or ended, as an error's reason.
+pub(crate) fn broken(error: &hyper::Error) -> Error {
+    Error::Broken { reason: innermost(error) }
+}
+
+/// A refusal, read as far as it helps: a sign-in, or the body's own words.
+pub(crate) async fn refusal(response: Response<Incoming>) -> (Error, Bytes) {
+    let status = response.status();
+    let text = |name: &HeaderName| {
+        let value = response.headers().get(name).and_then(|value| value.to_str().ok());
+        value.map(|value| head(value, MAX_QUOTED_BYTES))
+    };
+    let challenge = text(&WWW_AUTHENTICATE);
+    if status == StatusCode::UNAUTHORIZED {
+        return (Error::SignIn { challenge }, Bytes::new());
+    }
+    let body = read_body(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
+    let words = String::from_utf8_lossy(&body);
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let quoted = head(&words, MAX_QUOTED_BYTES);
+    if status == StatusCode::FORBIDDEN {
+        return (Error::Forbidden { challenge, body: quoted }, Bytes::new());
+    }
+    (Error::Http { status: status.as_u16(), body: quoted }, body)
+}

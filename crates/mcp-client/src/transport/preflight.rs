@@ -1,0 +1,57 @@
+//! A look at an address before the first handshake: a web page is not an MCP server.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use super::http_client::{HttpClient, media_type};
+use crate::error::Error;
+
+/// How long the look may take; an address that is slower is left to the handshake.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Fails only if the address answers with success and a content type that MCP never uses, and
+/// does not answer an `initialize` either. Everything else is left to the handshake to judge.
+pub(crate) async fn look(client: &HttpClient, initialize: Bytes) -> Result<(), Error> {
+    let Ok(found) = tokio::time::timeout(LOOK, kind_of(client)).await else { return Ok(()) };
+    let Some(content_type) = found else { return Ok(()) };
+    let rescued = tokio::time::timeout(LOOK, answers(client, initialize)).await;
+    if rescued.unwrap_or(false) {
+        return Ok(());
+    }
+    Err(Error::NotMcp { url: client.shown().to_owned(), content_type })
+}
+
+/// The content type that speaks against the address, if any does.
+async fn kind_of(client: &HttpClient) -> Option<String> {
+    for method in [Method::HEAD, Method::GET] {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let response = client.send(method, client.url(), headers, Bytes::new()).await.ok()?;
+        match response.status() {
+            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {}
+            status if status.is_success() => {
+                let kind = media_type(response.headers());
+                return (!kind.is_empty() && !is_mcp(&kind)).then_some(kind);
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+async fn answers(client: &HttpClient, initialize: Bytes) -> bool {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let sent = client.send(Method::POST, client.url(), headers, initialize).await;
+    sent.is_ok_and(|response| {
+        response.status().is_success() && is_mcp(&media_type(response.headers()))
+    })
+}
+
+fn is_mcp(kind: &str) -> bool {
+    matches!(kind, "application/json" | "text/event-stream")
+}

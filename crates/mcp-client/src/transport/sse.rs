@@ -1,0 +1,120 @@
+//! The HTTP transport of revision 2024-11-05: one stream of events brings everything, messages go
+//! to the address that the stream names first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::http::events::{Events, Step};
+use super::http_client::{HttpClient, media_type, refusal, resolve, same_origin};
+use crate::error::Error;
+use crate::message;
+use crate::router::{CloseReason, Router};
+
+/// How many events may come before the one that names the address.
+const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;
+/// How long a message may take to be accepted.
+const POST: Duration = Duration::from_secs(30);
+
+/// The way to one server of the older kind.
+#[derive(Debug)]
+pub(crate) struct SseLink {
+    client: Arc<HttpClient>,
+    endpoint: Uri,
+    closing: CancellationToken,
+    router: Arc<Router>,
+}
+
+impl SseLink {
+    /// Opens the stream and waits for the address.
+    pub(crate) async fn open(
+        client: HttpClient,
+        router: Arc<Router>,
+        tasks: &TaskTracker,
+    ) -> Result<Self, Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let response = client.send(Method::GET, client.url(), headers, Bytes::new()).await?;
+        if !response.status().is_success() {
+            return Err(refusal(response).await.0);
+        }
+        let kind = media_type(response.headers());
+        if kind != "text/event-stream" {
+            let url = client.shown().to_owned();
+            let content_type = if kind.is_empty() { "no content type".to_owned() } else { kind };
+            return Err(Error::NotMcp { url, content_type });
+        }
+        let mut events = Events::new(response, None);
+        let endpoint = endpoint(&client, &mut events).await?;
+        let closing = CancellationToken::new();
+        let (reader, stop) = (Arc::clone(&router), closing.clone());
+        tasks.spawn(async move {
+            let reason = tokio::select! {
+                () = stop.cancelled() => CloseReason::Ours,
+                reason = read(&mut events, &reader) => CloseReason::Broken { reason },
+            };
+            reader.close(reason);
+        });
+        Ok(Self { client: Arc::new(client), endpoint, closing, router })
+    }
+
+    pub(crate) async fn send(&self, body: Bytes) -> Result<(), Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let sent = self.client.send(Method::POST, &self.endpoint, headers, body);
+        let Ok(response) = tokio::time::timeout(POST, sent).await else {
+            return Err(Error::Broken { reason: "the server did not take the message".to_owned() });
+        };
+        let response = response?;
+        if response.status().is_success() {
+            return Ok(());
+        }
+        Err(refusal(response).await.0)
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.cancel();
+        self.router.close(CloseReason::Ours);
+    }
+}
+
+impl Drop for SseLink {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
+async fn endpoint(client: &HttpClient, events: &mut Events) -> Result<Uri, Error> {
+    for _ in 0..MAX_EVENTS_BEFORE_ENDPOINT {
+        let Step::Event(event) = events.next().await? else {
+            return Err(Error::Broken { reason: "the stream ended before it named an address".to_owned() });
+        };
+        if event.kind != "endpoint" {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&event.data).into_owned();
+        let bad = |reason| Error::Redirect { to: message::head(&text, 300), reason };
+        let address = resolve(client.url(), &text).ok_or_else(|| bad("not an address"))?;
+        if !same_origin(&address, client.url()) {
+            return Err(bad("messages are not sent to another origin"));
+        }
+        return Ok(address);
+    }
+    Err(Error::Malformed { reason: "the stream does not begin by naming an address".to_owned() })
+}
+
+async fn read(events: &mut Events, router: &Router) -> String {
+    loop {
+        match events.next().await {
+            Ok(Step::Event(event)) => message::read(&event.data, |message| router.deliver(message)),
+            Ok(Step::Ended) => return "the server's stream ended".to_owned(),
+            Err(error) => return error.to_string(),
+        }
+    }
+}

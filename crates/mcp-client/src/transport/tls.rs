@@ -1,0 +1,189 @@
+//! TLS as an entry wants it: whose certificates are believed, and which one we show.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use pkcs8::EncryptedPrivateKeyInfoRef;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientConfig, WantsClientCert};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::{ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::{PemObject, SectionKind};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use crate::config::{ClientCert, HttpEndpoint, Text, Verify};
+use crate::error::Error;
+
+/// The largest certificate or key file that is read.
+const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Reads every file the entry names; a missing or unreadable one fails here, before connecting.
+pub(crate) fn configure(endpoint: &HttpEndpoint) -> Result<Arc<ClientConfig>, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| internal(endpoint, &error))?;
+    let builder = match &endpoint.verify {
+        Verify::System => builder.with_root_certificates(system_roots(endpoint)?),
+        Verify::Bundle(path) => builder.with_root_certificates(bundle(path)?),
+        Verify::Off => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone { provider }))
+        }
+    };
+    let config = match &endpoint.client_cert {
+        None => builder.with_no_client_auth(),
+        Some(cert) => identified(builder, cert)?,
+    };
+    Ok(Arc::new(config))
+}
+
+fn internal(endpoint: &HttpEndpoint, error: &rustls::Error) -> Error {
+    Error::Tls { url: endpoint.url.shown().to_owned(), reason: error.to_string() }
+}
+
+/// The system's authorities, read once: it takes tens of milliseconds.
+fn system_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> {
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let roots = ROOTS.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    });
+    if roots.is_empty() && endpoint.url.value().starts_with("https") {
+        let reason = "the system has no certificate authorities; install them \
+                      (Debian: ca-certificates) or set `ssl_verify` to a PEM file"
+            .to_owned();
+        return Err(Error::Tls { url: endpoint.url.shown().to_owned(), reason });
+    }
+    Ok(Arc::clone(roots))
+}
+
+fn bundle(path: &Text) -> Result<Arc<RootCertStore>, Error> {
+    const WHAT: &str = "the CA bundle";
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(certificates(WHAT, path)?);
+    if added == 0 {
+        return Err(unusable(WHAT, path, "holds no certificate that can be used"));
+    }
+    Ok(Arc::new(roots))
+}
+
+fn identified(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    cert: &ClientCert,
+) -> Result<ClientConfig, Error> {
+    let chain = certificates("the client certificate", &cert.cert)?;
+    let key_path = cert.key.as_ref().unwrap_or(&cert.cert);
+    let key = private_key(key_path, cert.password.as_ref())?;
+    builder
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| unusable("the client key", key_path, &format!("does not fit: {error}")))
+}
+
+fn certificates(what: &'static str, path: &Text) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let pem = read(what, path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        Ok(_) => Err(unusable(what, path, "holds no certificate in PEM form")),
+        Err(error) => Err(unusable(what, path, &format!("is not valid PEM: {error}"))),
+    }
+}
+
+fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'static>, Error> {
+    const WHAT: &str = "the client key";
+    let pem = read(WHAT, path)?;
+    if let Some(encrypted) = encrypted_section(&pem) {
+        let Some(password) = password else {
+            let reason = "is encrypted: give `client_cert` as [cert, key, password]";
+            return Err(unusable(WHAT, path, reason));
+        };
+        let opened = EncryptedPrivateKeyInfoRef::try_from(&encrypted[..])
+            .and_then(|info| info.decrypt(password.value()));
+        return match opened {
+            Ok(key) => PrivateKeyDer::try_from(key.as_bytes().to_vec())
+                .map_err(|reason| unusable(WHAT, path, reason)),
+            Err(error) => {
+                Err(unusable(WHAT, path, &format!("cannot be decrypted with that password: {error}")))
+            }
+        };
+    }
+    if memchr::memmem::find(&pem, b"Proc-Type: 4,ENCRYPTED").is_some() {
+        let reason = "is encrypted in an old form: convert it with `openssl pkcs8 -topk8`";
+        return Err(unusable(WHAT, path, reason));
+    }
+    PrivateKeyDer::from_pem_slice(&pem)
+        .map_err(|error| unusable(WHAT, path, &format!("holds no usable private key: {error}")))
+}
+
+/// The DER of an `ENCRYPTED PRIVATE KEY` section, which the PEM reader of rustls passes over.
+fn encrypted_section(pem: &[u8]) -> Option<Vec<u8>> {
+    let _: Option<SectionKind> = None;
+    let text = std::str::from_utf8(pem).ok()?;
+    let begin = text.find("-----BEGIN ENCRYPTED PRIVATE KEY-----")?;
+    let end_mark = "-----END ENCRYPTED PRIVATE KEY-----";
+    let end = begin + text[begin..].find(end_mark)? + end_mark.len();
+    let (_, document) = pkcs8::Document::from_pem(text[begin..end].trim()).ok()?;
+    Some(document.as_bytes().to_vec())
+}
+
+fn read(what: &'static str, path: &Text) -> Result<Vec<u8>, Error> {
+    let place = Path::new(path.value());
+    let metadata =
+        fs::metadata(place).map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))?;
+    if !metadata.is_file() {
+        return Err(unusable(what, path, "is not a file"));
+    }
+    if metadata.len() > MAX_PEM_BYTES {
+        return Err(unusable(what, path, "is too large to be a certificate or key"));
+    }
+    fs::read(place).map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))
+}
+
+fn unusable(what: &'static str, path: &Text, reason: &str) -> Error {
+    Error::File { what, path: path.shown().into(), reason: reason.to_owned() }
+}
+
+/// Believes any certificate; signatures are still checked.
+#[derive(Debug)]
+struct Anyone {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
