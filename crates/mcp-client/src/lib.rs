@@ -5,3 +5,10 @@
 //! browser: it is handed what it needs, and asks through the traits of [`host`].
 
 pub mod config;
+pub mod content;
+pub mod filter;
+pub mod name;
+pub mod redact;
+pub mod registry;
+pub mod schema;
+pub mod tool;

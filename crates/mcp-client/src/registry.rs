@@ -1,0 +1,1 @@
+//! What all servers offer, under the names a model sees.

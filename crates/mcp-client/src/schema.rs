@@ -1,0 +1,1 @@
+//! Input schemas made fit for strict model APIs.
