@@ -1,0 +1,186 @@
+//! Results as servers really give them.
+
+use super::*;
+use crate::tool::any_json;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn outcome(result: &Value) -> ToolOutcome {
+    tool_outcome(&result.to_string()).unwrap()
+}
+
+fn only(block: &Value) -> Block {
+    let mut blocks = outcome(&json!({"content": [block]})).blocks;
+    assert_eq!(blocks.len(), 1);
+    blocks.remove(0)
+}
+
+#[test]
+fn odd_results_are_still_results() {
+    assert_eq!(outcome(&json!({})), ToolOutcome::default());
+    assert_eq!(outcome(&json!({"structuredContent": [1]})).structured, Some(json!([1])));
+    assert_eq!(outcome(&json!({"structuredContent": null})).structured, Some(Value::Null));
+    let with_strange_keys =
+        json!({"content": [{"type": "text", "text": "x"}], "tools": [], "messages": 3});
+    assert_eq!(outcome(&with_strange_keys).blocks, [Block::Text("x".into())]);
+    assert_eq!(outcome(&json!({"content": "x"})).blocks, [Block::Text("x".into())]);
+    assert_eq!(
+        outcome(&json!({"content": {"type": "text", "text": "x"}})).blocks,
+        [Block::Text("x".into())]
+    );
+    assert!(outcome(&json!({"isError": true})).is_error);
+    assert!(outcome(&json!({"isError": "True"})).is_error);
+    assert!(!outcome(&json!({"isError": 1})).is_error);
+}
+
+#[test]
+fn a_result_that_is_no_answer_is_an_error() {
+    for (result, expected) in [
+        (r#"{"resultType":"input_required"}"#, "not a complete answer"),
+        ("[]", "a list, not an object"),
+        ("null", "null, not an object"),
+    ] {
+        let error = tool_outcome(result).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(tool_outcome(r#"{"resultType":"complete"}"#).is_ok());
+}
+
+#[test]
+fn each_kind_of_block_is_read() {
+    let png = "iVBORw0KGgo=";
+    for (given, expected) in [
+        (json!({"type": "text", "text": "a", "annotations": 7}), Block::Text("a".into())),
+        (json!({"text": "a"}), Block::Text("a".into())),
+        (json!("a"), Block::Text("a".into())),
+        (
+            json!({"type": "image", "data": png}),
+            Block::Image { mime: "image/png".into(), base64: png.into() },
+        ),
+        (
+            json!({"type": "image", "data": format!("data:image/gif;base64,{png}")}),
+            Block::Image { mime: "image/gif".into(), base64: png.into() },
+        ),
+        (
+            json!({"type": "audio", "data": "AA==", "mimeType": ""}),
+            Block::Audio { mime: "application/octet-stream".into(), base64: "AA==".into() },
+        ),
+        (
+            json!({"type": "resource", "resource": {"uri": "u", "text": "t", "mimeType": "m"}}),
+            Block::EmbeddedText { uri: "u".into(), mime: Some("m".into()), text: "t".into() },
+        ),
+        (
+            json!({"type": "resource", "resource": {"uri": "u", "blob": "AA=="}}),
+            Block::EmbeddedBlob { uri: "u".into(), mime: None, base64: "AA==".into() },
+        ),
+        (
+            json!({"type": "resource_link", "uri": "u"}),
+            Block::Link { uri: "u".into(), name: "u".into(), description: None, mime: None },
+        ),
+    ] {
+        assert_eq!(only(&given), expected, "{given}");
+    }
+}
+
+#[test]
+fn a_broken_block_becomes_a_note_and_its_neighbours_live() {
+    for (bad, part) in [
+        (json!({"type": "text"}), "`text`"),
+        (json!({"type": "text", "text": 3}), "`text`"),
+        (json!({"type": "image"}), "`data`"),
+        (json!({"type": "resource"}), "`resource`"),
+        (json!({"type": "resource", "resource": {"uri": "u"}}), "without text or blob"),
+        (json!({"type": "resource_link"}), "`uri`"),
+        (json!({"type": "hologram", "depth": 1}), "unknown type `hologram`, with `depth`"),
+        (json!({}), "without a type, with nothing"),
+        (json!(7), "a number"),
+        (Value::Null, "null"),
+    ] {
+        let good = json!({"type": "text", "text": "good"});
+        let blocks = outcome(&json!({"content": [good, bad, good]})).blocks;
+        assert_eq!(
+            (&blocks[0], &blocks[2]),
+            (&Block::Text("good".into()), &Block::Text("good".into()))
+        );
+        let Block::Note(note) = &blocks[1] else { panic!("{bad}: {:?}", blocks[1]) };
+        assert!(note.contains(part), "{bad}: {note}");
+    }
+}
+
+#[test]
+fn a_text_cut_inside_an_emoji_is_kept() {
+    let blocks =
+        tool_outcome(r#"{"content":[{"type":"text","text":"cut \ud83d"}]}"#).unwrap().blocks;
+    assert_eq!(blocks, [Block::Text("cut \u{fffd}".into())]);
+}
+
+#[test]
+fn structured_content_too_deep_to_read_leaves_a_note() {
+    let nested = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let outcome = tool_outcome(&format!(r#"{{"structuredContent":{nested}}}"#)).unwrap();
+    assert_eq!(outcome.structured, None);
+    assert!(matches!(&outcome.blocks[..], [Block::Note(note)] if note.contains("structured")));
+}
+
+#[test]
+fn more_blocks_than_the_limit_are_counted() {
+    let list = vec![json!("x"); MAX_LIST_ITEMS + 3];
+    let blocks = outcome(&json!({"content": list})).blocks;
+    assert_eq!(blocks.len(), MAX_LIST_ITEMS + 1);
+    assert!(matches!(blocks.last(), Some(Block::Note(note)) if note.starts_with("3 more")));
+}
+
+#[test]
+fn reserved_meta_keys_are_dropped() {
+    let meta = json!({
+        "io.modelcontextprotocol/serverInfo": 1, "modelcontextprotocol.io/x": 1, "mcp.dev/x": 1,
+        "tools.mcp.com/x": 1, "dev.mcp/x": 1, "com.example/x": 2, "plain": 3, "mcp/x": 4,
+    });
+    let kept = outcome(&json!({"_meta": meta})).meta;
+    assert_eq!(kept, Some(json!({"com.example/x": 2, "plain": 3, "mcp/x": 4})));
+    assert_eq!(outcome(&json!({"_meta": {"dev.mcp/x": 1}})).meta, None);
+    assert_eq!(outcome(&json!({"_meta": 3})).meta, None);
+}
+
+#[test]
+fn prompts_and_resources_are_read() {
+    let prompt = prompt_outcome(
+        &json!({"description": "d", "messages": [
+            {"role": "assistant", "content": {"type": "text", "text": "a"}},
+            {"content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]},
+            {"role": "user"}, 7,
+        ]})
+        .to_string(),
+    )
+    .unwrap();
+    assert_eq!(prompt.messages.len(), 4);
+    assert_eq!(prompt.messages[0].role, "assistant");
+    assert_eq!(prompt.messages[1].blocks.len(), 2);
+    assert!(matches!(prompt.messages[3].blocks[..], [Block::Note(_)]));
+    let rendered = render(&prompt.into());
+    assert!(rendered.text.starts_with("d\nassistant:\na\nuser:\nb\nc\n"), "{}", rendered.text);
+
+    let contents = resource_outcome(
+        &json!({"contents": [{"uri": "u", "text": "t"}, {"uri": "v", "blob": "AA=="}, {}, 3], "ttlMs": 5})
+            .to_string(),
+    )
+    .unwrap();
+    assert_eq!((contents.blocks.len(), contents.ttl_ms), (4, Some(5)));
+    assert!(matches!(contents.blocks[3], Block::Note(_)));
+    assert!(prompt_outcome("{}").is_err() && resource_outcome("{}").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_result_makes_a_decoder_or_the_renderer_panic(value in any_json(), text in ".{0,40}") {
+        for result in [value.to_string(), text, json!({"content": [value.clone()], "structuredContent": value.clone()}).to_string(),
+            json!({"messages": [value.clone()]}).to_string(), json!({"contents": [value]}).to_string()]
+        {
+            if let Ok(outcome) = tool_outcome(&result) {
+                drop(render(&outcome));
+            }
+            drop(prompt_outcome(&result));
+            drop(resource_outcome(&result));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The rules for one schema whose inner schemas are mended already.
+
+use serde_json::{Map, Value, json};
+
+use super::walk::{Holds, holds};
+use super::{Work, union};
+
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+pub(super) fn node(node: &mut Map<String, Value>, work: &mut Work) {
+    misplaced(node, work);
+    definitions(node, work);
+    kind(node, work);
+    values(node, work);
+    union::collapse(node, "anyOf", work);
+    union::collapse(node, "oneOf", work);
+    object(node, work);
+    array(node, work);
+}
+
+/// Puts schemas where other things stand, or takes those away.
+fn misplaced(node: &mut Map<String, Value>, work: &mut Work) {
+    node.retain(|keyword, value| match holds(keyword) {
+        Holds::Data => true,
+        Holds::Schema => match value {
+            Value::Object(_) => true,
+            Value::Array(_) => keyword == "items",
+            Value::Bool(flag) if matches!(keyword.as_str(), "items" | "contains") => {
+                *value = spelled_out(*flag);
+                work.did("`true` and `false` are spelled out as schemas");
+                true
+            }
+            Value::Bool(_) => true,
+            _ => {
+                work.did(format!("`{keyword}` is no schema and is left out"));
+                false
+            }
+        },
+        Holds::Named => {
+            let Value::Object(named) = value else {
+                work.did(format!("`{keyword}` is not an object and is left out"));
+                return false;
+            };
+            for inner in named.values_mut() {
+                if !inner.is_object() && !(keyword == "dependencies" && inner.is_array()) {
+                    work.did(format!(
+                        "what is no schema in `{keyword}` is taken to allow anything"
+                    ));
+                    *inner = spelled_out(*inner != Value::Bool(false));
+                }
+            }
+            true
+        }
+        Holds::Listed => {
+            let Value::Array(list) = value else {
+                work.did(format!("`{keyword}` is not a list and is left out"));
+                return false;
+            };
+            for inner in list.iter_mut().filter(|inner| !inner.is_object()) {
+                work.did(format!("what is no schema in `{keyword}` is taken to allow anything"));
+                *inner = spelled_out(*inner != Value::Bool(false));
+            }
+            if list.is_empty() {
+                work.did(format!("`{keyword}` is empty and is left out"));
+            }
+            !list.is_empty()
+        }
+    });
+}
+
+/// The schema that a boolean stands for.
+fn spelled_out(flag: bool) -> Value {
+    if flag { json!({}) } else { json!({"not": {}}) }
+}
+
+/// `definitions` is the old name of `$defs`. Definitions that differ under one name stay apart.
+fn definitions(node: &mut Map<String, Value>, work: &mut Work) {
+    let Some(Value::Object(old)) = node.get_mut("definitions") else { return };
+    let mut old = std::mem::take(old);
+    let mut new = match node.remove("$defs") {
+        Some(Value::Object(new)) => new,
+        _ => Map::new(),
+    };
+    let before = old.len();
+    let names: Vec<String> = old.keys().cloned().collect();
+    for name in names {
+        let free = new.get(&name).is_none_or(|other| old.get(&name) == Some(other));
+        if free && let Some(schema) = old.remove(&name) {
+            new.insert(name, schema);
+        }
+    }
+    if old.len() < before || before == 0 {
+        work.did("`definitions` is renamed to `$defs`");
+    }
+    if old.is_empty() {
+        node.remove("definitions");
+    } else {
+        node.insert("definitions".to_owned(), Value::Object(old));
+    }
+    node.insert("$defs".to_owned(), Value::Object(new));
+}
+
+/// `type` is one known word, or a list of several without `null`.
+fn kind(node: &mut Map<String, Value>, work: &mut Work) {
+    let Some(written) = node.get("type") else { return };
+    let mut unknown = false;
+    let mut nullable = false;
+    let mut kinds: Vec<&'static str> = Vec::new();
+    let words = match written {
+        Value::Array(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    for word in words {
+        let known = word.as_str().map(str::to_ascii_lowercase);
+        match known.and_then(|word| TYPES.into_iter().find(|known| **known == word)) {
+            Some("null") if words.len() > 1 => nullable = true,
+            Some(known) if !kinds.contains(&known) => kinds.push(known),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    if kinds.is_empty() && nullable {
+        (kinds, nullable) = (vec!["null"], false);
+    }
+    let mended = match kinds.as_slice() {
+        [] => None,
+        [one] => Some(Value::from(*one)),
+        several => Some(Value::from(several.to_vec())),
+    };
+    if mended.as_ref() == Some(written) {
+        return;
+    }
+    match mended {
+        Some(mended) => drop(node.insert("type".to_owned(), mended)),
+        None => drop(node.remove("type")),
+    }
+    if unknown {
+        work.did("a `type` that JSON Schema does not know is left out");
+    }
+    if nullable {
+        nullable_hint(node);
+        work.did("`null` in a `type` became a hint");
+    } else {
+        work.did("a `type` is written in the usual way");
+    }
+}
+
+/// Says that null is allowed, in the one way that strict APIs take.
+pub(super) fn nullable_hint(node: &mut Map<String, Value>) {
+    node.insert("nullable".to_owned(), Value::Bool(true));
+    if let Some(Value::Array(values)) = node.get_mut("enum")
+        && values.iter().any(|value| !value.is_null())
+    {
+        values.retain(|value| !value.is_null());
+    }
+}
+
+/// `enum` is a list with something in it; a reference is a string.
+fn values(node: &mut Map<String, Value>, work: &mut Work) {
+    if node.get("enum").is_some_and(|list| list.as_array().is_none_or(Vec::is_empty)) {
+        node.remove("enum");
+        work.did("an `enum` without values is left out");
+    }
+    for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+        let Some(target) = node.get(keyword) else { continue };
+        if !target.as_str().is_some_and(|target| target.starts_with('#')) {
+            node.remove(keyword);
+            work.did(
+                "a reference to something outside of the schema is never fetched and is left out",
+            );
+        }
+    }
+}
+
+/// An object has `type` and `properties`, and requires only what it has.
+fn object(node: &mut Map<String, Value>, work: &mut Work) {
+    if node.contains_key("properties") && !node.contains_key("type") {
+        node.insert("type".to_owned(), "object".into());
+        work.did("an object got its `type`");
+    }
+    let is_object = node.get("type").is_some_and(|kind| kind == "object");
+    if is_object && !node.contains_key("properties") {
+        node.insert("properties".to_owned(), json!({}));
+        work.did("an object got its `properties`");
+    }
+    required(node, work);
+}
+
+/// Prunes `required` to strings, and to known properties where no other schema may add some.
+pub(super) fn required(node: &mut Map<String, Value>, work: &mut Work) {
+    let Some(written) = node.get("required") else { return };
+    let Value::Array(names) = written else {
+        node.remove("required");
+        work.did("a `required` that is not a list is left out");
+        return;
+    };
+    let elsewhere = ["$ref", "allOf", "anyOf", "oneOf", "if", "$dynamicRef", "$recursiveRef"]
+        .iter()
+        .any(|keyword| node.contains_key(*keyword));
+    let properties = match node.get("properties") {
+        Some(Value::Object(properties)) if !elsewhere => Some(properties),
+        _ => None,
+    };
+    let mut kept: Vec<Value> = Vec::with_capacity(names.len());
+    for name in names {
+        let Value::String(text) = name else { continue };
+        let known = properties.is_none_or(|properties| properties.contains_key(text));
+        if known && !kept.contains(name) {
+            kept.push(name.clone());
+        }
+    }
+    if kept.len() == names.len() {
+        return;
+    }
+    work.did("`required` is pruned to known properties");
+    if kept.is_empty() {
+        node.remove("required");
+    } else {
+        node.insert("required".to_owned(), Value::Array(kept));
+    }
+}
+
+/// An array says what its items are; a list of schemas is the old spelling of `prefixItems`.
+fn array(node: &mut Map<String, Value>, work: &mut Work) {
+    if let Some(items @ Value::Array(_)) = node.get_mut("items") {
+        let old = std::mem::replace(items, json!({}));
+        if let Some(rest @ Value::Object(_)) = node.remove("additionalItems") {
+            node.insert("items".to_owned(), rest);
+        }
+        node.entry("prefixItems").or_insert(old);
+        work.did("a list of `items` became `prefixItems`");
+    }
+    if node.get("type").is_some_and(|kind| kind == "array") && !node.contains_key("items") {
+        node.insert("items".to_owned(), json!({}));
+        work.did("an array got its `items`");
+    }
+}

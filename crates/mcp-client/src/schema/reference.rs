@@ -1,0 +1,139 @@
+//! References inside a schema, after what they point to may have moved.
+
+use serde_json::{Map, Value};
+
+use super::walk::{self, Holds, holds};
+use super::{Work, walk::each};
+
+const KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// Follows every reference to where its target stands now, and drops those that lead nowhere.
+pub(super) fn settle(schema: &mut Map<String, Value>, work: &mut Work) {
+    let mut wanted: Vec<String> = Vec::new();
+    let mut anchors: Vec<String> = Vec::new();
+    each(schema, &mut |node| {
+        for keyword in KEYWORDS {
+            if let Some(Value::String(target)) = node.get(keyword)
+                && target != "#"
+            {
+                wanted.push(target.clone());
+            }
+        }
+        for keyword in ["$anchor", "$dynamicAnchor"] {
+            if let Some(Value::String(name)) = node.get(keyword) {
+                anchors.push(format!("#{name}"));
+            }
+        }
+    });
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted.retain(|target| !stands(schema, target) && !anchors.contains(target));
+    if wanted.is_empty() {
+        return;
+    }
+    let moved: Vec<Option<String>> = wanted
+        .iter()
+        .map(|target| Some(renamed(target)).filter(|renamed| stands(schema, renamed)))
+        .collect();
+    walk::each(schema, &mut |node| {
+        for keyword in KEYWORDS {
+            let Some(Value::String(target)) = node.get_mut(keyword) else { continue };
+            let Ok(at) = wanted.binary_search(target) else { continue };
+            if let Some(renamed) = &moved[at] {
+                target.clone_from(renamed);
+                work.did("`definitions` is renamed to `$defs`");
+            } else {
+                node.remove(keyword);
+                work.did("a reference that leads nowhere is left out");
+            }
+        }
+    });
+}
+
+/// The schema that a local pointer leads to.
+pub(super) fn target<'a>(schema: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
+    let mut tokens = pointer.strip_prefix("#/")?.split('/').map(unescaped);
+    let first = schema.get(&tokens.next()?)?;
+    tokens.try_fold(first, |at, token| match at {
+        Value::Object(object) => object.get(&token),
+        Value::Array(list) => list.get(token.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+fn stands(schema: &Map<String, Value>, pointer: &str) -> bool {
+    target(schema, pointer).is_some_and(|found| found.is_object() || found.is_boolean())
+}
+
+/// A token of a pointer: percent signs first, then tildes.
+fn unescaped(token: &str) -> String {
+    let mut bytes = Vec::with_capacity(token.len());
+    let mut rest = token.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match hex.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            Some(decoded) if byte == b'%' => {
+                bytes.push(decoded);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).replace("~1", "/").replace("~0", "~")
+}
+
+/// The pointer with `$defs` for `definitions`, where that is a keyword and not a name.
+fn renamed(pointer: &str) -> String {
+    let mut inside = Holds::Schema;
+    let tokens: Vec<&str> = pointer
+        .split('/')
+        .enumerate()
+        .map(|(at, token)| {
+            if at == 0 || inside != Holds::Schema {
+                inside = Holds::Schema;
+                return token;
+            }
+            inside = match holds(token) {
+                Holds::Schema => Holds::Schema,
+                other => other,
+            };
+            if token == "definitions" { "$defs" } else { token }
+        })
+        .collect();
+    tokens.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_the_keyword_is_renamed() {
+        for (pointer, expected) in [
+            ("#/definitions/X", "#/$defs/X"),
+            ("#/definitions/definitions", "#/$defs/definitions"),
+            ("#/properties/definitions", "#/properties/definitions"),
+            ("#/properties/definitions/definitions/X", "#/properties/definitions/$defs/X"),
+            ("#/items/definitions/X", "#/items/$defs/X"),
+            ("#/anyOf/0/definitions/X", "#/anyOf/0/$defs/X"),
+        ] {
+            assert_eq!(renamed(pointer), expected);
+        }
+    }
+
+    #[test]
+    fn pointers_are_followed_through_escapes() {
+        let schema = json!({"$defs": {"a/b": {"x": 1}, "c d": {}, "l": [{}]}});
+        let schema = schema.as_object().unwrap();
+        for pointer in ["#/$defs/a~1b", "#/$defs/c%20d", "#/$defs/l/0", "#/%24defs/l/0"] {
+            assert!(stands(schema, pointer), "{pointer}");
+        }
+        for pointer in ["#/$defs/l/1", "#/$defs/a~1b/x", "#/nothing", "#anchor", ""] {
+            assert!(!stands(schema, pointer), "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Alternatives that are really one schema: "this or null", and lists of constants.
+
+use serde_json::{Map, Value};
+
+use super::Work;
+use super::mend::nullable_hint;
+
+/// Says nothing about which values are valid.
+pub(super) fn annotation(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "title"
+            | "description"
+            | "default"
+            | "examples"
+            | "example"
+            | "deprecated"
+            | "readOnly"
+            | "writeOnly"
+            | "$comment"
+            | "nullable"
+    )
+}
+
+/// Collapses the alternatives under `keyword` where they say no more than one schema would.
+pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, work: &mut Work) {
+    let Some(Value::Array(branches)) = node.get_mut(keyword) else { return };
+    let before = branches.len();
+    if branches.iter().any(|branch| !only_null(branch)) {
+        branches.retain(|branch| !only_null(branch));
+    }
+    let nullable = branches.len() < before;
+    let branches = std::mem::take(branches);
+    if nullable {
+        nullable_hint(node);
+        work.did("a union with `null` became a hint");
+    }
+    if let Some(constants) = constants(&branches)
+        && !["enum", "const"].iter().any(|other| node.contains_key(*other))
+        && node.get("type").is_none_or(|kind| *kind == constants.kind)
+    {
+        node.remove(keyword);
+        constants.write(node);
+        work.did("a union of constants became an `enum`");
+    } else if let [Value::Object(only)] = branches.as_slice()
+        && fits(node, only)
+    {
+        node.remove(keyword);
+        for (inner, value) in only {
+            if !node.contains_key(inner) {
+                node.insert(inner.clone(), value.clone());
+            }
+        }
+        work.did("a union of one schema became that schema");
+    } else {
+        node.insert(keyword.to_owned(), Value::Array(branches));
+    }
+}
+
+/// Whether a branch allows null and nothing else.
+fn only_null(branch: &Value) -> bool {
+    let Value::Object(branch) = branch else { return false };
+    let null = match (branch.get("type"), branch.get("const"), branch.get("enum")) {
+        (Some(kind), None, None) => kind == "null",
+        (kind, Some(Value::Null), None) => kind.is_none_or(|kind| kind == "null"),
+        (kind, None, Some(Value::Array(values))) => {
+            kind.is_none_or(|kind| kind == "null") && values.iter().all(Value::is_null)
+        }
+        _ => false,
+    };
+    null && branch
+        .keys()
+        .all(|key| matches!(key.as_str(), "type" | "const" | "enum") || annotation(key))
+}
+
+/// Whether everything the branch demands can be said beside what the node says itself.
+fn fits(node: &Map<String, Value>, branch: &Map<String, Value>) -> bool {
+    branch.iter().all(|(keyword, value)| {
+        annotation(keyword) || node.get(keyword).is_none_or(|other| other == value)
+    })
+}
+
+/// A union of constants of one type.
+struct Constants {
+    kind: &'static str,
+    values: Vec<Value>,
+    /// What the server says about single values.
+    meanings: Vec<String>,
+}
+
+impl Constants {
+    fn write(self, node: &mut Map<String, Value>) {
+        node.insert("type".to_owned(), self.kind.into());
+        node.insert("enum".to_owned(), Value::Array(self.values));
+        if self.meanings.is_empty() {
+            return;
+        }
+        let meanings = self.meanings.join("; ");
+        let description = match node.get("description").and_then(Value::as_str) {
+            Some(before) => format!("{before} ({meanings})"),
+            None => meanings,
+        };
+        node.insert("description".to_owned(), description.into());
+    }
+}
+
+fn constants(branches: &[Value]) -> Option<Constants> {
+    let mut kind = None;
+    let mut values: Vec<Value> = Vec::with_capacity(branches.len());
+    let mut meanings = Vec::new();
+    for branch in branches {
+        let branch = branch.as_object()?;
+        let value = branch.get("const")?;
+        let own = type_of(value)?;
+        let stated = branch.get("type").is_none_or(|stated| stated == own);
+        let bare = branch
+            .keys()
+            .all(|key| matches!(key.as_str(), "const" | "type" | "title" | "description"));
+        if !stated || !bare || *kind.get_or_insert(own) != own {
+            return None;
+        }
+        if let Some(meaning) =
+            ["description", "title"].iter().find_map(|key| branch.get(*key)?.as_str())
+        {
+            meanings.push(match value {
+                Value::String(text) => format!("{text}: {meaning}"),
+                other => format!("{other}: {meaning}"),
+            });
+        }
+        if !values.contains(value) {
+            values.push(value.clone());
+        }
+    }
+    Some(Constants { kind: kind?, values, meanings })
+}
+
+fn type_of(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("boolean"),
+        Value::Number(number) if number.is_f64() => Some("number"),
+        Value::Number(_) => Some("integer"),
+        _ => None,
+    }
+}

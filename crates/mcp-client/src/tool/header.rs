@@ -1,0 +1,247 @@
+//! Parameters that a server wants mirrored into `Mcp-Param-*` headers.
+//!
+//! An `x-mcp-header` annotation counts only on a primitive property that is reached from the root
+//! by `properties` alone; one anywhere else makes the tool invalid for Streamable HTTP.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::envelope::clip;
+
+const ANNOTATION: &str = "x-mcp-header";
+
+/// A parameter that is mirrored into a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderParam {
+    /// The header's name without `Mcp-Param-`.
+    pub header: String,
+    /// The names that lead to the value in the arguments.
+    pub path: Vec<String>,
+}
+
+impl HeaderParam {
+    /// The header and its encoded value; none where the arguments hold no value at the path.
+    pub(super) fn header(&self, arguments: &Value) -> Option<(String, String)> {
+        let value = self.path.iter().try_fold(arguments, |at, name| at.get(name))?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Number(number) => match number.as_f64() {
+                // `42.0` is the integer 42.
+                Some(float) if number.is_f64() && float.fract() == 0.0 => format!("{float:.0}"),
+                _ => number.to_string(),
+            },
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        Some((format!("Mcp-Param-{}", self.header), header_value(&text)))
+    }
+}
+
+/// A value as it may stand in a header: itself where that is safe, else `=?base64?...?=`.
+pub fn header_value(value: &str) -> String {
+    let printable = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    let padded = value.starts_with([' ', '\t']) || value.ends_with([' ', '\t']);
+    let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
+    if printable && !padded && !looks_encoded {
+        value.to_owned()
+    } else {
+        format!("=?base64?{}?=", STANDARD.encode(value))
+    }
+}
+
+/// All header parameters of an input schema, or why its annotations are invalid.
+pub(super) fn header_params(schema: &Value) -> Result<Vec<HeaderParam>, String> {
+    let mut found = Vec::new();
+    if let Value::Object(root) = schema {
+        if root.contains_key(ANNOTATION) {
+            return Err(format!("`{ANNOTATION}` stands on the schema itself, not on a property"));
+        }
+        walk(root, &mut Vec::new(), &mut found)?;
+    }
+    for (at, one) in found.iter().enumerate() {
+        if found[..at].iter().any(|other| other.header.eq_ignore_ascii_case(&one.header)) {
+            return Err(format!("`{ANNOTATION}` names `{}` twice", clip(&one.header)));
+        }
+    }
+    Ok(found)
+}
+
+/// Looks through a schema that `properties` alone lead to.
+fn walk(
+    schema: &Map<String, Value>,
+    path: &mut Vec<String>,
+    found: &mut Vec<HeaderParam>,
+) -> Result<(), String> {
+    for (keyword, value) in schema {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                for (name, property) in properties {
+                    let Value::Object(property) = property else { continue };
+                    path.push(name.clone());
+                    if let Some(annotation) = property.get(ANNOTATION) {
+                        let header = judged(annotation, property)
+                            .map_err(|reason| format!("property `{}`: {reason}", clip(name)))?;
+                        found.push(HeaderParam { header, path: path.clone() });
+                    }
+                    walk(property, path, found)?;
+                    path.pop();
+                }
+            }
+            (ANNOTATION, _) => {}
+            (keyword, value) => unreachable_annotation(keyword, value)?,
+        }
+    }
+    Ok(())
+}
+
+/// The header that an annotation names, if it may stand on this property.
+fn judged(annotation: &Value, property: &Map<String, Value>) -> Result<String, String> {
+    let Value::String(header) = annotation else {
+        return Err(format!("`{ANNOTATION}` is not a string"));
+    };
+    if header.is_empty() {
+        return Err(format!("`{ANNOTATION}` is empty"));
+    }
+    if !header.bytes().all(token_character) {
+        return Err(format!("`{ANNOTATION}` is no header name: `{}`", clip(header)));
+    }
+    let primitive = |kind: &Value| matches!(kind.as_str(), Some("string" | "integer" | "boolean"));
+    let permitted = match property.get("type") {
+        Some(Value::Array(kinds)) => {
+            let mut others = kinds.iter().filter(|kind| kind.as_str() != Some("null"));
+            others.next().is_some_and(primitive) && others.next().is_none()
+        }
+        Some(kind) => primitive(kind),
+        None => false,
+    };
+    if permitted {
+        Ok(header.clone())
+    } else {
+        Err(format!("`{ANNOTATION}` stands on what is no string, integer or boolean"))
+    }
+}
+
+/// Refuses an annotation below a keyword other than `properties`.
+fn unreachable_annotation(keyword: &str, value: &Value) -> Result<(), String> {
+    match (keyword, value) {
+        // Data, not schemas.
+        ("default" | "const" | "enum" | "examples" | "example", _) => Ok(()),
+        (
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+            | "dependencies",
+            Value::Object(schemas),
+        ) => schemas.values().try_for_each(|schema| unreachable_annotation("", schema)),
+        (_, Value::Object(schema)) => {
+            if schema.contains_key(ANNOTATION) {
+                return Err(format!(
+                    "`{ANNOTATION}` stands where `properties` alone do not lead, below `{}`",
+                    clip(keyword)
+                ));
+            }
+            schema.iter().try_for_each(|(keyword, value)| unreachable_annotation(keyword, value))
+        }
+        (keyword, Value::Array(schemas)) => {
+            schemas.iter().try_for_each(|schema| unreachable_annotation(keyword, schema))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `tchar` of RFC 9110.
+fn token_character(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_encoded_as_the_specification_shows() {
+        for (value, expected) in [
+            ("us-west1", "us-west1"),
+            ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+            ("", ""),
+            ("a\tb", "a\tb"),
+            ("=?base64?x", "=?base64?x"),
+        ] {
+            assert_eq!(header_value(value), expected);
+        }
+    }
+
+    #[test]
+    fn annotations_are_found_along_properties_only() {
+        let schema = json!({"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "x-mcp-header": {"type": "string"},
+            "deep": {"type": "object", "properties": {
+                "level": {"type": ["integer", "null"], "x-mcp-header": "Level"}}},
+            "data": {"default": {"x-mcp-header": "no"}, "enum": [{"x-mcp-header": "no"}]},
+        }});
+        let mut found = header_params(&schema).unwrap();
+        found.sort_by(|a, b| a.header.cmp(&b.header));
+        let path = |names: &[&str]| names.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            found,
+            [
+                HeaderParam { header: "Level".into(), path: path(&["deep", "level"]) },
+                HeaderParam { header: "Region".into(), path: path(&["region"]) },
+            ]
+        );
+    }
+
+    #[test]
+    fn each_misuse_is_refused_with_its_reason() {
+        let on = |property: Value| json!({"properties": {"a": property}});
+        for (schema, reason) in [
+            (on(json!({"type": "string", "x-mcp-header": ""})), "empty"),
+            (on(json!({"type": "string", "x-mcp-header": "a b"})), "no header name"),
+            (on(json!({"type": "string", "x-mcp-header": "a\r\nb"})), "no header name"),
+            (on(json!({"type": "string", "x-mcp-header": "é"})), "no header name"),
+            (on(json!({"type": "string", "x-mcp-header": 3})), "not a string"),
+            (on(json!({"type": "number", "x-mcp-header": "A"})), "no string, integer"),
+            (on(json!({"type": "object", "x-mcp-header": "A"})), "no string, integer"),
+            (on(json!({"x-mcp-header": "A"})), "no string, integer"),
+            (on(json!({"items": {"type": "string", "x-mcp-header": "A"}})), "below `items`"),
+            (on(json!({"anyOf": [{"type": "string", "x-mcp-header": "A"}]})), "below `anyOf`"),
+            (json!({"$defs": {"X": {"type": "string", "x-mcp-header": "A"}}}), "alone do not lead"),
+            (json!({"if": {"properties": {"b": {"x-mcp-header": "A"}}}}), "alone do not lead"),
+            (json!({"x-mcp-header": "A"}), "on the schema itself"),
+            (
+                json!({"properties": {
+                    "a": {"type": "string", "x-mcp-header": "Same"},
+                    "b": {"type": "string", "x-mcp-header": "sAME"},
+                }}),
+                "twice",
+            ),
+        ] {
+            let refused = header_params(&schema).unwrap_err();
+            assert!(refused.contains(reason), "{schema}: {refused}");
+        }
+    }
+
+    #[test]
+    fn headers_follow_the_arguments() {
+        let one = HeaderParam { header: "X".into(), path: vec!["a".into(), "b".into()] };
+        for (arguments, expected) in [
+            (json!({"a": {"b": "v"}}), Some("v")),
+            (json!({"a": {"b": -7}}), Some("-7")),
+            (json!({"a": {"b": 42.0}}), Some("42")),
+            (json!({"a": {"b": false}}), Some("false")),
+            (json!({"a": {"b": null}}), None),
+            (json!({"a": {}}), None),
+            (json!({"b": "v"}), None),
+            (json!({"a": {"b": []}}), None),
+            (Value::Null, None),
+        ] {
+            let header = one.header(&arguments);
+            let expected = expected.map(|value| ("Mcp-Param-X".to_owned(), value.to_owned()));
+            assert_eq!(header, expected, "{arguments}");
+        }
+    }
+}
