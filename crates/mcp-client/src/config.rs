@@ -4,6 +4,9 @@
 //! resolved. Strings that may hold references are [`Text`]: what is shown is what was written,
 //! what is used is what it resolved to.
 
+pub mod danger;
+pub mod env_file;
+pub mod foreign;
 pub mod keys;
 mod node;
 mod problem;

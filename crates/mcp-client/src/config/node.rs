@@ -111,6 +111,23 @@ impl Node {
         Some(Self { place: Place::default(), value })
     }
 
+    /// The same as JSON; of a key that stands twice the last one counts.
+    pub(super) fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value, _) => Json::Bool(*value),
+            Value::Number(value, written) => serde_json::from_str(written)
+                .ok()
+                .filter(Json::is_number)
+                .unwrap_or_else(|| Json::from(*value)),
+            Value::String(text) => Json::String(text.clone()),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Map(entries) => {
+                entries.iter().map(|(key, value)| (key.text.clone(), value.to_json())).collect()
+            }
+        }
+    }
+
     fn from_raw(raw: Spanned<Raw>, text: &str) -> Self {
         let place = place(raw.referenced);
         let written = |plain: String| source(&raw.defined, text).unwrap_or(plain);
