@@ -4,22 +4,41 @@
 //! resolved. Strings that may hold references are [`Text`]: what is shown is what was written,
 //! what is used is what it resolved to.
 
+pub mod danger;
+pub mod env_file;
+pub mod foreign;
+pub mod keys;
+mod node;
+mod problem;
+mod read;
+mod reference;
+mod secret;
 mod text;
 
+use std::fmt;
 use std::time::Duration;
 
+pub use node::MAX_CONFIG_BYTES;
+pub use problem::{MAX_PROBLEMS, Problem, Severity};
+pub use read::{
+    Configured, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SECONDS, MAX_SERVERS, Parsed,
+    fault_of_client_document, parse, parse_entry, valid_name,
+};
+pub use reference::Scope;
+pub use secret::{KnownSecret, MAX_SECRETS};
 pub use text::Text;
 
 /// How long a tool call may be silent, unless the entry says otherwise.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long the first connection may take, unless the entry says otherwise.
-pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often a quiet server is asked whether it lives.
-pub const DEFAULT_KEEPALIVE: Duration = Duration::from_secs(180);
+pub const DEFAULT_KEEPALIVE: Duration = Duration::from_mins(3);
 /// The shortest keepalive period; smaller ones are raised to it.
 pub const MIN_KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// One server of `mcp_servers`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the configuration")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerEntry {
     /// The key it stands under.
@@ -178,7 +197,7 @@ pub enum Protocol {
 }
 
 /// What of a server is registered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ToolPolicy {
     /// Only these native tools, by exact name or glob.
     pub include: Option<Vec<String>>,
@@ -188,6 +207,18 @@ pub struct ToolPolicy {
     pub resources: bool,
     /// Whether `list_prompts` and `get_prompt` are wanted.
     pub prompts: bool,
+}
+
+// Patterns and models may come from variables: how many there are is all that is shown.
+impl fmt::Debug for ToolPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolPolicy")
+            .field("include", &self.include.as_ref().map(Vec::len))
+            .field("exclude", &self.exclude.len())
+            .field("resources", &self.resources)
+            .field("prompts", &self.prompts)
+            .finish()
+    }
 }
 
 impl Default for ToolPolicy {
@@ -206,7 +237,7 @@ pub enum Trust {
 }
 
 /// What a server may ask of a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct SamplingPolicy {
     /// Whether it may ask at all.
     pub enabled: bool,
@@ -222,6 +253,20 @@ pub struct SamplingPolicy {
     pub max_tool_rounds: u32,
     /// The models it may use; empty means any.
     pub allowed_models: Vec<String>,
+}
+
+impl fmt::Debug for SamplingPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SamplingPolicy")
+            .field("enabled", &self.enabled)
+            .field("model", &self.model.is_some())
+            .field("max_tokens_cap", &self.max_tokens_cap)
+            .field("timeout", &self.timeout)
+            .field("max_rpm", &self.max_rpm)
+            .field("max_tool_rounds", &self.max_tool_rounds)
+            .field("allowed_models", &self.allowed_models.len())
+            .finish()
+    }
 }
 
 impl Default for SamplingPolicy {
@@ -249,7 +294,7 @@ pub struct ElicitationPolicy {
 
 impl Default for ElicitationPolicy {
     fn default() -> Self {
-        Self { enabled: true, timeout: Duration::from_secs(300) }
+        Self { enabled: true, timeout: Duration::from_mins(5) }
     }
 }
 

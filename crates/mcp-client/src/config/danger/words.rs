@@ -1,0 +1,221 @@
+//! The words by which shells and what they would do are known.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+const SHELLS: &[&str] = &[
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "ash",
+    "ksh",
+    "mksh",
+    "fish",
+    "csh",
+    "tcsh",
+    "busybox",
+    "cmd",
+    "powershell",
+    "pwsh",
+    "wscript",
+    "cscript",
+    "mshta",
+];
+
+/// Programs that run another program, named in one of their arguments.
+const WRAPPERS: &[&str] = &[
+    "env",
+    "sudo",
+    "doas",
+    "nohup",
+    "nice",
+    "ionice",
+    "setsid",
+    "stdbuf",
+    "timeout",
+    "time",
+    "exec",
+    "xargs",
+    "script",
+    "unbuffer",
+    "command",
+    "start",
+    "wsl",
+    "flatpak-spawn",
+    "caffeinate",
+];
+
+/// How many words of a command line are looked at for a wrapped shell.
+const MAX_WORDS: usize = 64;
+
+/// Programs that talk to the network; they count as whole words.
+const NETWORK_PROGRAMS: &[&str] = &[
+    "curl",
+    "wget",
+    "nc",
+    "ncat",
+    "netcat",
+    "socat",
+    "telnet",
+    "ftp",
+    "tftp",
+    "sftp",
+    "scp",
+    "aria2c",
+    "lynx",
+    "iwr",
+    "irm",
+    "bitsadmin",
+    "certutil",
+    "openssl s_client",
+];
+
+/// Ways to the network that count wherever they stand.
+const NETWORK_SIGNS: &[&str] = &[
+    "/dev/tcp/",
+    "/dev/udp/",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "net.webclient",
+    "downloadstring",
+    "downloadfile",
+    "net.sockets",
+    "start-bitstransfer",
+    "net.httpclient",
+    "zmodload zsh/net/tcp",
+    "msxml2.xmlhttp",
+];
+
+/// Places that start programs at login, on a schedule or with the system, or that grant access.
+const PERSISTENCE_SIGNS: &[&str] = &[
+    ".ssh/",
+    "authorized_keys",
+    "/etc/ssh",
+    "/etc/pam",
+    "pam.d",
+    "sudoers",
+    "crontab",
+    "/etc/cron",
+    "/var/spool/cron",
+    "systemctl enable",
+    "/systemd/",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    "config.fish",
+    "fish/conf.d",
+    "/etc/profile",
+    "/etc/bash",
+    "/etc/zsh",
+    "/etc/environment",
+    "/etc/rc",
+    "/etc/init",
+    "/etc/passwd",
+    "/etc/shadow",
+    "/etc/ld.so.preload",
+    "ld_preload=",
+    ".config/autostart",
+    "/etc/xdg/autostart",
+    "launchagents",
+    "launchdaemons",
+    "launchctl load",
+    "launchctl bootstrap",
+    ".xinitrc",
+    ".xprofile",
+    ".pam_environment",
+    "currentversion/run",
+    "currentversionrun",
+    "currentversion\\run",
+    "start menu/programs/startup",
+    "start menu\\programs\\startup",
+    "start menuprogramsstartup",
+    "schtasks",
+    "register-scheduledtask",
+    ".git/hooks",
+];
+
+/// The same, for short ones: what follows must not make another word of them.
+const PERSISTENCE_WORDS: &[&str] = &[".profile", "$profile", "sc create", "new-service"];
+
+/// The shell that a command line would run, also behind wrappers.
+pub(super) fn shell_of(line: &[&str]) -> Option<String> {
+    let first = program(line.first()?);
+    if SHELLS.contains(&first.as_str()) {
+        return Some(first);
+    }
+    if !WRAPPERS.contains(&first.as_str()) {
+        return None;
+    }
+    // A wrapper takes options, numbers and variables first; any shell behind it counts, also one
+    // inside a single argument as in `env -S "bash -c ..."`.
+    line.iter()
+        .skip(1)
+        .take(MAX_WORDS)
+        .flat_map(|word| word.split_whitespace())
+        .map(program)
+        .find(|word| SHELLS.contains(&word.as_str()))
+}
+
+/// The plain name of a program: no folders, no quotes, no `.exe`, in small letters.
+fn program(word: &str) -> String {
+    let word = word.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
+    let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = [".exe", ".cmd", ".bat", ".com"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(name);
+    name.to_owned()
+}
+
+/// The first sign of network access in a text of small letters.
+pub(super) fn network_sign(text: &str) -> Option<&'static str> {
+    let program = NETWORK_PROGRAMS.iter().find(|program| holds_word(text, program));
+    program.or_else(|| NETWORK_SIGNS.iter().find(|sign| text.contains(**sign))).copied()
+}
+
+/// The first sign of a place that starts programs or grants access, in a text of small letters.
+pub(super) fn persistence_sign(text: &str) -> Option<&'static str> {
+    let sign = PERSISTENCE_SIGNS.iter().find(|sign| text.contains(**sign));
+    sign.or_else(|| PERSISTENCE_WORDS.iter().find(|word| ends_a_word(text, word))).copied()
+}
+
+/// Whether a text holds this with no letter, digit, underscore or hyphen right behind it.
+fn ends_a_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let after = text[at + word.len()..].chars().next();
+        !after.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    })
+}
+
+/// Whether a word stands in a text by itself: `nc` in `| nc host`, not in `sync` or `nc.js`.
+fn holds_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after =
+            text[at + word.len()..].strip_prefix(".exe").unwrap_or(&text[at + word.len()..]);
+        let is_part = |c: char| c.is_alphanumeric() || "_-.@".contains(c);
+        !before.is_some_and(is_part)
+            && !after.chars().next().is_some_and(|c| is_part(c) || c == '/')
+    })
+}
+
+/// What a PowerShell `-EncodedCommand` holds.
+pub(super) fn decoded_command(line: &[&str]) -> Option<String> {
+    let flag = line.iter().position(|word| {
+        let word = word.to_ascii_lowercase();
+        word.starts_with("-e") && "-encodedcommand".starts_with(&word) || word == "-ec"
+    })?;
+    let bytes = STANDARD.decode(line.get(flag + 1)?).ok()?;
+    let units: Vec<u16> =
+        bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    Some(String::from_utf16_lossy(&units))
+}

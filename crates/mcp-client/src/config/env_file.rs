@@ -1,0 +1,248 @@
+//! The profile's `.env`: names and values, one a line.
+//!
+//! `NAME=value`, with or without `export`. Single quotes keep everything as it is, double quotes
+//! understand `\n`, `\r`, `\t`, `\"`, `\\` and `\$`, and both may go over several lines. Without
+//! quotes a `#` after white space begins a comment. Nothing is substituted in values.
+
+use std::collections::BTreeMap;
+
+use super::problem::{self, Place, Problem};
+
+/// The largest file that is read, in bytes.
+pub const MAX_ENV_FILE_BYTES: usize = 1024 * 1024;
+/// The most variables of one file.
+pub const MAX_VARIABLES: usize = 4096;
+
+/// Reads the text of a `.env` file. A line that is not understood is left out with a warning that
+/// never shows what stands in it; a name that is given again takes the later value.
+pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
+    let (mut variables, mut problems) = (BTreeMap::new(), Vec::new());
+    if text.len() > MAX_ENV_FILE_BYTES {
+        let message = format!("the file is larger than {MAX_ENV_FILE_BYTES} bytes and is not read");
+        return (variables, vec![Problem::error(Place { line: 1, column: 1 }, message)]);
+    }
+    let mut lines = Lines { rest: text.strip_prefix('\u{feff}').unwrap_or(text), number: 0 };
+    while let Some(line) = lines.next() {
+        let place = Place { line: lines.number, column: 1 };
+        let line = line.trim_start();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match variable(line, &mut lines) {
+            Err(message) => problems.push(Problem::warning(place, message)),
+            Ok((name, _)) if variables.len() == MAX_VARIABLES && !variables.contains_key(&name) => {
+                let message = format!("there are more than {MAX_VARIABLES} variables");
+                problems.push(Problem::warning(place, message));
+                break;
+            }
+            Ok((name, value)) => {
+                if let Some(_earlier) = variables.insert(name.clone(), value) {
+                    let message = format!("`{name}` is given again; this value is used");
+                    problems.push(Problem::warning(place, message));
+                }
+            }
+        }
+    }
+    (variables, problem::in_order(problems))
+}
+
+/// Lines and their numbers; a carriage return before the end of a line belongs to the end.
+struct Lines<'t> {
+    rest: &'t str,
+    number: usize,
+}
+
+impl<'t> Lines<'t> {
+    fn next(&mut self) -> Option<&'t str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.number += 1;
+        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+        self.rest = rest;
+        Some(line.strip_suffix('\r').unwrap_or(line))
+    }
+}
+
+fn variable(line: &str, lines: &mut Lines<'_>) -> Result<(String, String), &'static str> {
+    let line = match line.strip_prefix("export") {
+        Some(rest) if rest.starts_with(char::is_whitespace) => rest.trim_start(),
+        _ => line,
+    };
+    let (name, value) = line.split_once('=').ok_or("must be `NAME=value`; the line is ignored")?;
+    let name = name.trim_end();
+    if !is_name(name) {
+        return Err(
+            "a name must be letters, digits, underscores, dots and hyphens, and not begin with a \
+             digit; the line is ignored",
+        );
+    }
+    let value = value.trim_start();
+    let value = match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => quoted(&value[1..], quote, lines)?,
+        _ => unquoted(value).to_owned(),
+    };
+    if value.contains('\0') {
+        return Err("the value holds a NUL character; the line is ignored");
+    }
+    Ok((name.to_owned(), value))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+}
+
+/// A value up to a comment, without the white space around it.
+fn unquoted(value: &str) -> &str {
+    if value.starts_with('#') {
+        return "";
+    }
+    let comment = value
+        .match_indices('#')
+        .map(|(at, _)| at)
+        .find(|&at| value[..at].ends_with(char::is_whitespace));
+    value[..comment.unwrap_or(value.len())].trim_end()
+}
+
+/// A value up to its closing quote, which may stand on a later line. If there is none, only the
+/// line that opened it is lost.
+fn quoted(first: &str, quote: char, lines: &mut Lines<'_>) -> Result<String, &'static str> {
+    let (rest, number) = (lines.rest, lines.number);
+    let (mut value, mut line) = (String::new(), first);
+    loop {
+        if let Some(after) = until_quote(line, quote, &mut value) {
+            let after = after.trim();
+            if after.is_empty() || after.starts_with('#') {
+                return Ok(value);
+            }
+            (lines.rest, lines.number) = (rest, number);
+            return Err("something follows the closing quote; the line is ignored");
+        }
+        let Some(next) = lines.next() else {
+            (lines.rest, lines.number) = (rest, number);
+            return Err("the quote is not closed; the line is ignored");
+        };
+        value.push('\n');
+        line = next;
+    }
+}
+
+/// Appends a line up to the closing quote, and gives what follows it; nothing if it is not there.
+fn until_quote<'t>(line: &'t str, quote: char, value: &mut String) -> Option<&'t str> {
+    let mut chars = line.char_indices();
+    while let Some((at, c)) = chars.next() {
+        if c == quote {
+            return Some(&line[at + 1..]);
+        }
+        if c != '\\' || quote == '\'' {
+            value.push(c);
+            continue;
+        }
+        match chars.next().map(|(_, escaped)| escaped) {
+            Some('n') => value.push('\n'),
+            Some('r') => value.push('\r'),
+            Some('t') => value.push('\t'),
+            Some(c @ ('"' | '\\' | '$' | '`')) => value.push(c),
+            Some(other) => value.extend(['\\', other]),
+            None => value.push('\\'),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_form_of_a_line_is_read() {
+        for (line, value) in [
+            ("A=b", "b"),
+            ("  A = b  ", "b"),
+            ("export A=b", "b"),
+            ("export\tA=b", "b"),
+            ("A=", ""),
+            ("A=   # nothing", ""),
+            ("A=#no", ""),
+            ("A=b # comment", "b"),
+            ("A=b#c", "b#c"),
+            ("A=b=c==", "b=c=="),
+            ("A='b # c'", "b # c"),
+            ("A=\"b # c\" # d", "b # c"),
+            ("A=\"a\\nb\\t\\\"c\\\" \\\\ \\$x \\q\"", "a\nb\t\"c\" \\ $x \\q"),
+            ("A='a\\nb \"c\"'", "a\\nb \"c\""),
+            ("A=\"\"", ""),
+            ("A=\"one\ntwo\"", "one\ntwo"),
+            ("A='one\r\ntwo'\r", "one\ntwo"),
+            ("A=' one \n two ' ", " one \n two "),
+            ("A=it's", "it's"),
+            ("A=${B} $C", "${B} $C"),
+            ("\u{feff}A=b\r\n", "b"),
+            ("A=ä\u{a0}ö", "ä\u{a0}ö"),
+        ] {
+            let (variables, problems) = parse(line);
+            assert_eq!(problems, [], "{line}");
+            assert_eq!(variables, [("A".to_owned(), value.to_owned())].into(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_name_may_be_called_export() {
+        assert_eq!(parse("export=1\nexports=2").0.len(), 2);
+    }
+
+    #[test]
+    fn a_bad_line_warns_with_its_number_and_without_its_value() {
+        for line in [
+            "s3cret",
+            "1A=s3cret",
+            "A B=s3cret",
+            "=s3cret",
+            "A=\"s3cret",
+            "A='s3cret' x",
+            "ä=s3cret",
+            "A=s3\0cret",
+        ] {
+            let (variables, problems) = parse(&format!("# first\n\n{line}\nB=c\n"));
+            assert_eq!(variables.into_keys().collect::<Vec<_>>(), ["B"], "{line}");
+            assert_eq!(problems.len(), 1, "{line}");
+            assert_eq!(problems[0].line, 3);
+            assert!(!problems[0].to_string().contains("cret"), "{}", problems[0]);
+        }
+    }
+
+    #[test]
+    fn the_later_of_two_values_counts() {
+        let (variables, problems) = parse("A=1\nB=\"x\ny\"\nA=2\n");
+        assert_eq!(variables["A"], "2");
+        assert_eq!((problems.len(), problems[0].line), (1, 4));
+    }
+
+    #[test]
+    fn limits_are_reached_and_told() {
+        let many: Vec<_> = (0..=MAX_VARIABLES).map(|n| format!("A{n}=x\n")).collect();
+        let (variables, problems) = parse(&many.concat());
+        assert_eq!((variables.len(), problems.len()), (MAX_VARIABLES, 1));
+        let (variables, problems) = parse(&"#".repeat(MAX_ENV_FILE_BYTES + 1));
+        assert!(variables.is_empty() && problems[0].is_error());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_panic(text in "([A-C]=|'|\"|\\\\|\n|\r\n|#|export |\\PC){0,40}") {
+            let (variables, _) = parse(&text);
+            prop_assert!(variables.keys().all(|name| is_name(name)));
+        }
+
+        #[test]
+        fn a_single_quoted_value_is_kept(value in "[^'\r\0]{0,40}") {
+            let (variables, problems) = parse(&format!("A='{value}'\nB=1"));
+            prop_assert_eq!(problems, []);
+            prop_assert_eq!(&variables["A"], &value);
+        }
+    }
+}

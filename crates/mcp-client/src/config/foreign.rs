@@ -1,0 +1,217 @@
+//! Servers in the files of other clients, in our keys.
+//!
+//! Everything here is pure: text goes in, entries come out. What has no counterpart is named in
+//! the notes of the entry. Entries may hold secrets, so only their keys are shown.
+
+mod lenient;
+mod translate;
+
+use std::fmt;
+
+use serde_json::{Map, Value as Json};
+
+use self::translate::{Source, translate};
+use super::node::Node;
+
+/// The largest file that is read, in bytes. Some clients keep their whole history beside servers.
+pub const MAX_FOREIGN_BYTES: usize = 64 * 1024 * 1024;
+/// The most servers that are taken out of one file.
+pub const MAX_FOUND: usize = 1024;
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `claude_desktop_config.json`.
+    ClaudeDesktop,
+    /// `~/.claude.json` with its projects, or `.mcp.json` of a project.
+    ClaudeCode,
+    /// `~/.cursor/mcp.json` or `.cursor/mcp.json` of a project.
+    Cursor,
+    /// `mcp.json` of an editor or `.vscode/mcp.json`; also the `mcp` part of its settings.
+    VsCode,
+    /// `~/.codex/config.toml`.
+    Codex,
+    /// A piece of documentation: any of the above, one entry, or our own form.
+    Pasted,
+}
+
+/// A server that was found.
+#[derive(Clone, PartialEq)]
+pub struct Found {
+    /// The name it has there; empty if a pasted entry has none.
+    pub name: String,
+    /// What it is limited to, such as the project of Claude Code.
+    pub scope: Option<String>,
+    /// The entry in our keys.
+    pub entry: Json,
+    /// What could not be carried over, and what is left to do.
+    pub notes: Vec<String>,
+}
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys: Vec<_> = self.entry.as_object().into_iter().flat_map(Map::keys).collect();
+        f.debug_struct("Found")
+            .field("name", &self.name)
+            .field("scope", &self.scope)
+            .field("keys", &keys)
+            .field("notes", &self.notes)
+            .finish()
+    }
+}
+
+/// Why a file of another client cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ForeignError {
+    /// It is larger than the limit.
+    #[error("the text is larger than {MAX_FOREIGN_BYTES} bytes")]
+    TooLarge,
+    /// It is not JSON, even with comments and trailing commas.
+    #[error("the text is not JSON: it breaks in line {line}, column {column}")]
+    NotJson {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
+    /// It is not TOML.
+    #[error("the text is not TOML: it breaks in line {line}")]
+    NotToml {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It is none of the forms that documentation uses.
+    #[error("the text is neither JSON nor YAML nor TOML")]
+    NotUnderstood,
+    /// It can be read, but no servers stand where they are expected.
+    #[error("there are no servers under {expected}")]
+    NoServers {
+        /// Where they were looked for.
+        expected: &'static str,
+    },
+    /// There are more than the limit.
+    #[error("there are more than {MAX_FOUND} servers")]
+    TooMany,
+}
+
+/// Finds the servers in a file of another client.
+pub fn read(kind: Kind, text: &str) -> Result<Vec<Found>, ForeignError> {
+    if text.len() > MAX_FOREIGN_BYTES {
+        return Err(ForeignError::TooLarge);
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let found = match kind {
+        Kind::ClaudeDesktop => claude(&lenient::parse(text)?, Source::Claude),
+        Kind::Cursor => claude(&lenient::parse(text)?, Source::Cursor),
+        Kind::ClaudeCode => claude_code(&lenient::parse(text)?, Source::ClaudeCode),
+        Kind::VsCode => vs_code(&lenient::parse(text)?, Source::VsCode),
+        Kind::Codex => codex(&toml(text)?),
+        Kind::Pasted => pasted(text),
+    }?;
+    if found.len() > MAX_FOUND { Err(ForeignError::TooMany) } else { Ok(found) }
+}
+
+fn claude(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
+    let servers = object(root, "mcpServers");
+    let servers = servers.ok_or(ForeignError::NoServers { expected: "`mcpServers`" })?;
+    Ok(all(servers, None, source))
+}
+
+fn claude_code(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
+    let own = object(root, "mcpServers");
+    let projects = object(root, "projects");
+    if own.is_none() && projects.is_none() {
+        return Err(ForeignError::NoServers { expected: "`mcpServers` or `projects`" });
+    }
+    let mut found = own.map(|own| all(own, None, source)).unwrap_or_default();
+    for (path, project) in projects.into_iter().flatten() {
+        let Some(servers) = object(project, "mcpServers") else { continue };
+        let off = project.get("disabledMcpServers").and_then(Json::as_array);
+        let is_off = |name: &str| off.is_some_and(|off| off.iter().any(|item| item == name));
+        for mut server in all(servers, Some(path), source) {
+            if is_off(&server.name)
+                && let Some(entry) = server.entry.as_object_mut()
+            {
+                entry.insert("enabled".into(), false.into());
+            }
+            found.push(server);
+        }
+    }
+    Ok(found)
+}
+
+fn vs_code(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
+    let settings = root.get("mcp").filter(|mcp| object(mcp, "servers").is_some());
+    let settings = settings.unwrap_or(root);
+    let servers = object(settings, "servers");
+    let servers = servers.ok_or(ForeignError::NoServers { expected: "`servers`" })?;
+    let mut found = all(servers, None, source);
+    translate::name_inputs(&mut found, settings.get("inputs"));
+    Ok(found)
+}
+
+fn codex(root: &Json) -> Result<Vec<Found>, ForeignError> {
+    let servers = object(root, "mcp_servers");
+    let servers = servers.ok_or(ForeignError::NoServers { expected: "`mcp_servers`" })?;
+    Ok(all(servers, None, Source::Codex))
+}
+
+/// Any form: the wrapper of some client, a bare mapping of servers, or one entry; in JSON, also
+/// without its outer braces, in YAML or in TOML.
+fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
+    let trimmed = text.trim().trim_end_matches(',');
+    let json = lenient::parse(trimmed)
+        .or_else(|_| lenient::parse(&format!("{{{trimmed}}}")))
+        .ok()
+        .filter(Json::is_object);
+    let root = json
+        .or_else(|| toml(text).ok().filter(|root| root.get("mcp_servers").is_some()))
+        .or_else(|| Node::from_yaml(text).ok().map(|node| node.to_json()))
+        .filter(Json::is_object)
+        .ok_or(ForeignError::NotUnderstood)?;
+    for reader in [claude_code, vs_code] {
+        if let Ok(found) = reader(&root, Source::Pasted) {
+            return Ok(found);
+        }
+    }
+    let servers = object(&root, "mcp_servers").or(root.as_object());
+    let servers = servers.ok_or(ForeignError::NotUnderstood)?;
+    if is_entry(&root) {
+        return Ok(vec![translate("", servers, None, Source::Pasted)]);
+    }
+    let found = all(servers, None, Source::Pasted);
+    if found.is_empty() {
+        let expected = "`mcpServers`, `servers` or `mcp_servers`, and it is no entry either";
+        return Err(ForeignError::NoServers { expected });
+    }
+    Ok(found)
+}
+
+/// Whether an object is an entry rather than something that holds entries.
+fn is_entry(value: &Json) -> bool {
+    ["command", "url", "serverUrl", "httpUrl"]
+        .iter()
+        .any(|key| value.get(key).is_some_and(Json::is_string))
+}
+
+fn all(servers: &Map<String, Json>, scope: Option<&String>, source: Source) -> Vec<Found> {
+    servers
+        .iter()
+        .filter_map(|(name, entry)| Some(translate(name, entry.as_object()?, scope, source)))
+        .collect()
+}
+
+fn object<'v>(value: &'v Json, key: &str) -> Option<&'v Map<String, Json>> {
+    value.get(key)?.as_object()
+}
+
+fn toml(text: &str) -> Result<Json, ForeignError> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let before = text.get(..at).unwrap_or_default();
+        ForeignError::NotToml { line: before.matches('\n').count() + 1 }
+    })
+}
+
+#[cfg(test)]
+mod tests;

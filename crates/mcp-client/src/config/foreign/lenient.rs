@@ -1,0 +1,125 @@
+//! JSON as people write it into settings: with comments and trailing commas.
+
+use serde_json::Value as Json;
+
+use super::ForeignError;
+
+/// Reads JSON with `//` and `/* */` comments and with commas before a closing bracket. Places in
+/// errors are those of the text.
+pub(super) fn parse(text: &str) -> Result<Json, ForeignError> {
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&strict(text))).map_err(|error| {
+        // Its own words could quote the text.
+        ForeignError::NotJson { line: error.line(), column: error.column() }
+    })
+}
+
+/// The same text with comments and trailing commas blanked out, so that places stay the same.
+fn strict(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    // Where the last comma stands, as long as nothing but white space followed it.
+    let mut comma: Option<usize> = None;
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('"', _) => {
+                comma = None;
+                plain.push('"');
+                copy_string(&mut chars, &mut plain);
+                continue;
+            }
+            ('/', Some('/')) => {
+                plain.push(' ');
+                while let Some(c) = chars.next_if(|c| *c != '\n') {
+                    blank(c, &mut plain);
+                }
+                continue;
+            }
+            ('/', Some('*')) => {
+                chars.next();
+                plain.push_str("  ");
+                let mut last = ' ';
+                for c in chars.by_ref() {
+                    blank(c, &mut plain);
+                    if last == '*' && c == '/' {
+                        break;
+                    }
+                    last = c;
+                }
+                continue;
+            }
+            (']' | '}', _) => {
+                if let Some(at) = comma.take() {
+                    plain.replace_range(at..=at, " ");
+                }
+            }
+            (',', _) => comma = Some(plain.len()),
+            (c, _) if c.is_whitespace() => {}
+            _ => comma = None,
+        }
+        plain.push(c);
+    }
+    plain
+}
+
+fn copy_string(chars: &mut impl Iterator<Item = char>, plain: &mut String) {
+    while let Some(c) = chars.next() {
+        plain.push(c);
+        match c {
+            '"' => return,
+            '\\' => plain.extend(chars.next()),
+            _ => {}
+        }
+    }
+}
+
+/// A blank of the same width in bytes; line breaks stay.
+fn blank(c: char, plain: &mut String) {
+    if c == '\n' {
+        plain.push(c);
+    } else {
+        plain.extend(std::iter::repeat_n(' ', c.len_utf8()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_trailing_commas_are_allowed() {
+        for (text, expected) in [
+            ("{\"a\": 1, }", json!({"a": 1})),
+            ("{// c\n\"a\": [1, 2, /* x, */ ], // end }\n}", json!({"a": [1, 2]})),
+            ("/**/{\"a\": \"// no /* comment */ ,]\"}", json!({"a": "// no /* comment */ ,]"})),
+            ("{\"a\": \"q\\\"//\", /* ** / */}", json!({"a": "q\"//"})),
+            ("[1,/*ä*/2]", json!([1, 2])),
+            ("[/*/ 1, */ 2 /***/]", json!([2])),
+        ] {
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_still_wrong_is_told_by_its_place_only() {
+        let error = parse("{ // x\n \"a\": s3cret }").unwrap_err();
+        assert_eq!(error, ForeignError::NotJson { line: 2, column: 7 });
+        assert!(parse("[1,,2]").is_err() && parse("{,}").is_ok_and(|v| v == json!({})));
+        assert!(parse("/* open").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn stripping_keeps_lengths_and_never_panics(text in "(//|/\\*|\\*/|\"|\\\\|,|\\]|\\}|\n|\\PC){0,30}") {
+            prop_assert_eq!(strict(&text).len(), text.len());
+        }
+
+        #[test]
+        fn strict_json_stays_what_it_is(text in "\\PC{0,20}") {
+            let value = json!({"a": [text, 1], "b": {}});
+            prop_assert_eq!(parse(&strict(&value.to_string())), Ok(value));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! One file of each client, and what becomes of it.
+
+use serde_json::json;
+
+use super::super::{Scope, parse_entry};
+use super::*;
+
+fn one(kind: Kind, text: &str) -> Found {
+    let mut found = read(kind, text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(found.len(), 1, "{text}");
+    found.remove(0)
+}
+
+fn at(kind: Kind, key: &str, entry: &str) -> Found {
+    one(kind, &format!("{{\"{key}\": {{\"s\": {entry}}}}}"))
+}
+
+#[test]
+fn the_common_form_is_taken_as_it_is() {
+    let entry = r#"{"command": "npx", "args": ["-y", "p"], "env": {"A": "b"}}"#;
+    let expected = json!({"command": "npx", "args": ["-y", "p"], "env": {"A": "b"}});
+    for kind in [Kind::ClaudeDesktop, Kind::ClaudeCode, Kind::Cursor, Kind::Pasted] {
+        let found = at(kind, "mcpServers", entry);
+        assert_eq!((found.name.as_str(), &found.scope, &found.entry), ("s", &None, &expected));
+        assert_eq!(found.notes, [] as [String; 0]);
+    }
+    assert_eq!(at(Kind::VsCode, "servers", entry).entry, expected);
+}
+
+#[test]
+fn types_switches_and_times_are_translated() {
+    let entry = r#"{"type": "sse", "url": "https://h", "disabled": true, "timeout": 5000, "alwaysAllow": ["x"]}"#;
+    let found = at(Kind::ClaudeCode, "mcpServers", entry);
+    assert_eq!(
+        found.entry,
+        json!({"transport": "sse", "url": "https://h", "enabled": false, "timeout": 5.0})
+    );
+    assert_eq!(
+        found.notes,
+        ["`alwaysAllow` was not carried over", "`timeout` was taken for milliseconds"]
+    );
+    let found = at(
+        Kind::Pasted,
+        "mcpServers",
+        r#"{"type": "http", "serverUrl": "https://h", "timeout": 60}"#,
+    );
+    assert_eq!(found.entry, json!({"url": "https://h", "timeout": 60}));
+    assert_eq!(at(Kind::Cursor, "mcpServers", r#"{"type": "ws", "url": "ws://h"}"#).notes.len(), 1);
+}
+
+#[test]
+fn claude_code_has_projects() {
+    let text = r#"{"mcpServers": {"a": {"command": "x"}}, "numStartups": 5, "projects": {
+        "/p": {"mcpServers": {"b": {"type": "http", "url": "https://h",
+               "oauth": {"clientId": "c", "callbackPort": 8080, "scopes": "r w"}},
+               "c": {"command": "${X:-s3cret}"}}, "disabledMcpServers": ["c"]},
+        "/q": {}}}"#;
+    let found = read(Kind::ClaudeCode, text).unwrap();
+    let places: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.scope.as_deref())).collect();
+    assert_eq!(places, [("a", None), ("b", Some("/p")), ("c", Some("/p"))]);
+    assert_eq!(
+        found[1].entry,
+        json!({"url": "https://h", "auth": "oauth",
+               "oauth": {"client_id": "c", "redirect_port": 8080, "scope": "r w"}})
+    );
+    assert_eq!(found[2].entry, json!({"command": "${X}", "enabled": false}));
+    assert_eq!(found[2].notes, ["the default value of `${X}` was not carried over"]);
+}
+
+#[test]
+fn cursor_signs_in_with_a_registered_client() {
+    let entry = r#"{"url": "https://h", "auth": {"CLIENT_ID": "a", "CLIENT_SECRET": "${env:B}", "scopes": ["r", "w"]}, "envFile": ".env"}"#;
+    let found = at(Kind::Cursor, "mcpServers", entry);
+    assert_eq!(
+        found.entry["oauth"],
+        json!({"client_id": "a", "client_secret": "${env:B}", "scope": "r w"})
+    );
+    assert_eq!(found.notes, ["`envFile` was not carried over"]);
+}
+
+#[test]
+fn inputs_of_the_editor_become_variables() {
+    let text = r#"{ // mine
+        "inputs": [{"id": "api-key", "type": "promptString", "description": "Key of X", "password": true},],
+        "servers": {"s": {"type": "stdio", "command": "x", "env": {"K": "${input:api-key}"},
+                    "cwd": "${workspaceFolder}/a", "args": ["${config:a.b}"]}},
+    }"#;
+    for text in [text.to_owned(), format!("{{\"mcp\": {text}}}")] {
+        let found = one(Kind::VsCode, &text);
+        assert_eq!(found.entry["env"]["K"], "${API_KEY}");
+        assert_eq!(found.entry["cwd"], "${workspaceFolder}/a");
+        assert_eq!(
+            found.notes,
+            [
+                "`${config:a.b}` has no counterpart",
+                "set the variable `API_KEY`; it was asked for before each start (Key of X)",
+            ]
+        );
+    }
+}
+
+#[test]
+fn codex_keeps_servers_in_toml() {
+    let text = r#"
+model = "x"
+[mcp_servers.a]
+command = "npx"
+args = ["-y", "p"]
+env = { A = "b" }
+env_vars = ["TOKEN", { name = "OTHER", source = "local" }]
+startup_timeout_sec = 20
+tool_timeout_sec = 45.5
+enabled_tools = ["x"]
+disabled_tools = ["y"]
+required = true
+[mcp_servers.b]
+url = "https://h"
+bearer_token_env_var = "B"
+http_headers = { X = "y" }
+env_http_headers = { Z = "ZVAR" }
+startup_timeout_ms = 1500
+scopes = ["r", "w"]
+enabled = false
+oauth_resource = "x"
+"#;
+    let found = read(Kind::Codex, text).unwrap();
+    assert_eq!(
+        found[0].entry,
+        json!({"command": "npx", "args": ["-y", "p"], "required": true,
+               "env": {"A": "b", "TOKEN": "${TOKEN}", "OTHER": "${OTHER}"},
+               "connect_timeout": 20, "timeout": 45.5, "tools": {"include": ["x"], "exclude": ["y"]}})
+    );
+    assert_eq!(
+        found[1].entry,
+        json!({"url": "https://h", "enabled": false, "connect_timeout": 1.5, "auth": "oauth",
+               "oauth": {"scope": "r w"},
+               "headers": {"Authorization": "Bearer ${B}", "X": "y", "Z": "${ZVAR}"}})
+    );
+    assert_eq!(found[1].notes, ["`oauth_resource` was not carried over"]);
+    assert_eq!(read(Kind::Pasted, text).unwrap().len(), 2);
+}
+
+#[test]
+fn pasted_text_may_have_any_form() {
+    for (text, name) in [
+        (r#"{"command": "x"}"#, ""),
+        (r#""s": {"command": "x"}"#, "s"),
+        (r#""s": {"command": "x"},"#, "s"),
+        (r#"{"s": {"command": "x"}}"#, "s"),
+        (r#"{"mcpServers": {"s": {"command": "x"}}}"#, "s"),
+        (r#""mcpServers": {"s": {"command": "x"}}"#, "s"),
+        (r#"{"servers": {"s": {"command": "x"}}}"#, "s"),
+        (r#"{"mcp": {"servers": {"s": {"command": "x"}}}}"#, "s"),
+        ("mcp_servers:\n  s:\n    command: x\n", "s"),
+        ("s:\n  command: x\n", "s"),
+        ("command: x\n", ""),
+        ("[mcp_servers.s]\ncommand = \"x\"\n", "s"),
+    ] {
+        let found = one(Kind::Pasted, text);
+        assert_eq!((found.name.as_str(), found.entry), (name, json!({"command": "x"})), "{text}");
+    }
+}
+
+#[test]
+fn our_own_keys_survive_pasting() {
+    let text = "mcp_servers:\n  s:\n    url: https://h\n    tools: {include: [a]}\n    trust: untrusted\n    ssl_verify: false\n";
+    let found = one(Kind::Pasted, text);
+    assert_eq!(
+        found.entry,
+        json!({"url": "https://h", "tools": {"include": ["a"]}, "trust": "untrusted", "ssl_verify": false})
+    );
+}
+
+#[test]
+fn what_is_found_can_be_read_as_an_entry() {
+    let found = at(
+        Kind::ClaudeDesktop,
+        "mcpServers",
+        r#"{"command": "x", "args": ["a"], "type": "stdio"}"#,
+    );
+    let (_, problems) = parse_entry(&found.name, &found.entry, &Scope::default()).unwrap();
+    assert_eq!(problems, []);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_without_quoting_it() {
+    for (kind, text, expected) in [
+        (Kind::Cursor, "{\n s3cret", ForeignError::NotJson { line: 2, column: 2 }),
+        (Kind::Cursor, "{}", ForeignError::NoServers { expected: "`mcpServers`" }),
+        (Kind::Codex, "a = 1\nb = s3cret", ForeignError::NotToml { line: 2 }),
+        (Kind::Codex, "a = 1", ForeignError::NoServers { expected: "`mcp_servers`" }),
+        (Kind::Pasted, "npx -y s3cret", ForeignError::NotUnderstood),
+        (
+            Kind::Pasted,
+            "",
+            ForeignError::NoServers {
+                expected: "`mcpServers`, `servers` or `mcp_servers`, and it is no entry either",
+            },
+        ),
+    ] {
+        let error = read(kind, text).unwrap_err();
+        assert!(!error.to_string().contains("s3cret"));
+        assert_eq!(error, expected, "{text}");
+    }
+}
+
+#[test]
+fn limits_are_reached_and_told() {
+    let large = " ".repeat(MAX_FOREIGN_BYTES + 1);
+    assert_eq!(read(Kind::Cursor, &large), Err(ForeignError::TooLarge));
+    let many: Vec<_> =
+        (0..=MAX_FOUND).map(|n| format!("\"s{n}\": {{\"command\": \"x\"}}")).collect();
+    let text = format!("{{\"mcpServers\": {{{}}}}}", many.join(","));
+    assert_eq!(read(Kind::Cursor, &text), Err(ForeignError::TooMany));
+}
+
+#[test]
+fn what_was_found_shows_only_its_keys() {
+    let found =
+        at(Kind::ClaudeDesktop, "mcpServers", r#"{"command": "x", "env": {"K": "s3cret"}}"#);
+    let shown = format!("{found:?}");
+    assert!(shown.contains("env") && !shown.contains("s3cret"), "{shown}");
+}

@@ -1,0 +1,250 @@
+//! One entry of another client, key by key, in ours.
+
+use serde_json::{Map, Value as Json};
+
+use super::super::keys;
+use super::Found;
+
+/// The smallest number that cannot be a timeout in seconds, in a text of unknown origin.
+const MILLISECONDS_FROM: f64 = 1000.0;
+
+/// Which client an entry comes from, as far as it matters for its keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Claude,
+    ClaudeCode,
+    Cursor,
+    VsCode,
+    Codex,
+    Pasted,
+}
+
+/// An entry being put together.
+struct Translation {
+    source: Source,
+    entry: Map<String, Json>,
+    notes: Vec<String>,
+}
+
+/// Puts an entry into our keys.
+pub(super) fn translate(
+    name: &str,
+    theirs: &Map<String, Json>,
+    scope: Option<&String>,
+    source: Source,
+) -> Found {
+    let mut translation = Translation { source, entry: Map::new(), notes: Vec::new() };
+    for (key, value) in theirs {
+        if !value.is_null() {
+            translation.key(key, value);
+        }
+    }
+    let Translation { mut entry, mut notes, .. } = translation;
+    for value in entry.values_mut() {
+        rewrite(value, &mut notes);
+    }
+    notes.sort();
+    notes.dedup();
+    Found { name: name.to_owned(), scope: scope.cloned(), entry: Json::Object(entry), notes }
+}
+
+impl Translation {
+    fn key(&mut self, key: &str, value: &Json) {
+        match key {
+            "command" | "args" | "env" | "cwd" | "url" | "headers" | "enabled" => {
+                self.set(key, value);
+            }
+            "serverUrl" | "httpUrl" => self.set("url", value),
+            "http_headers" => self.merge("headers", value),
+            "type" | "transport" => self.transport(value),
+            "disabled" => match value.as_bool() {
+                Some(disabled) => self.set("enabled", &Json::Bool(!disabled)),
+                None => self.left_out(key),
+            },
+            "timeout" => self.timeout(value),
+            "oauth" | "auth" if is_foreign_oauth(value) => self.oauth(value),
+            _ if self.source == Source::Codex && self.codex(key, value) => {}
+            // Elsewhere the same name may mean something else.
+            _ if self.source == Source::Pasted && keys::find("", key).is_some() => {
+                self.set(key, value);
+            }
+            _ => self.left_out(key),
+        }
+    }
+
+    fn transport(&mut self, value: &Json) {
+        match value.as_str().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "sse" => self.set("transport", &"sse".into()),
+            "stdio" | "local" | "http" | "https" | "streamable-http" | "streamable_http"
+            | "streamablehttp" | "remote" => {}
+            _ => self.notes.push("its transport is not known here and was left out".to_owned()),
+        }
+    }
+
+    fn timeout(&mut self, value: &Json) {
+        let Some(number) = value.as_f64() else { return self.left_out("timeout") };
+        let is_milliseconds = match self.source {
+            Source::Claude | Source::ClaudeCode | Source::Cursor => true,
+            _ => number >= MILLISECONDS_FROM,
+        };
+        if is_milliseconds {
+            self.set("timeout", &Json::from(number / 1000.0));
+            self.notes.push("`timeout` was taken for milliseconds".to_owned());
+        } else {
+            self.set("timeout", value);
+        }
+    }
+
+    fn oauth(&mut self, value: &Json) {
+        let Some(theirs) = value.as_object() else { return self.left_out("oauth") };
+        self.set("auth", &"oauth".into());
+        for (key, value) in theirs {
+            let ours = match key.as_str() {
+                "clientId" | "CLIENT_ID" => "client_id",
+                "clientSecret" | "CLIENT_SECRET" => "client_secret",
+                "callbackPort" => "redirect_port",
+                "scopes" | "scope" => "scope",
+                _ => {
+                    self.left_out(&format!("oauth.{key}"));
+                    continue;
+                }
+            };
+            let value = if ours == "scope" { spaced(value) } else { value.clone() };
+            self.within("oauth", ours, value);
+        }
+    }
+
+    /// Keys of Codex; whether it was one.
+    fn codex(&mut self, key: &str, value: &Json) -> bool {
+        match key {
+            "env_vars" => {
+                for item in value.as_array().into_iter().flatten() {
+                    if let Some(name) = item.as_str().or_else(|| item.get("name")?.as_str()) {
+                        self.within("env", name, format!("${{{name}}}").into());
+                    }
+                }
+            }
+            "bearer_token_env_var" => {
+                let name = value.as_str().unwrap_or_default();
+                self.within("headers", "Authorization", format!("Bearer ${{{name}}}").into());
+            }
+            "env_http_headers" => {
+                for (header, name) in value.as_object().into_iter().flatten() {
+                    let name = name.as_str().unwrap_or_default();
+                    self.within("headers", header, format!("${{{name}}}").into());
+                }
+            }
+            "enabled_tools" => self.within("tools", "include", value.clone()),
+            "disabled_tools" => self.within("tools", "exclude", value.clone()),
+            "tool_timeout_sec" => self.set("timeout", value),
+            "startup_timeout_sec" => self.set("connect_timeout", value),
+            "startup_timeout_ms" => {
+                let seconds = value.as_f64().unwrap_or_default() / 1000.0;
+                self.entry.entry("connect_timeout").or_insert_with(|| seconds.into());
+            }
+            "scopes" => {
+                self.set("auth", &"oauth".into());
+                self.within("oauth", "scope", spaced(value));
+            }
+            "required" | "supports_parallel_tool_calls" => self.set(key, value),
+            _ => return false,
+        }
+        true
+    }
+
+    fn set(&mut self, key: &str, value: &Json) {
+        self.entry.insert(key.to_owned(), value.clone());
+    }
+
+    fn within(&mut self, section: &str, key: &str, value: Json) {
+        let inner = self.entry.entry(section).or_insert_with(|| Json::Object(Map::new()));
+        if let Some(inner) = inner.as_object_mut() {
+            inner.insert(key.to_owned(), value);
+        }
+    }
+
+    fn merge(&mut self, section: &str, value: &Json) {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            self.within(section, key, value.clone());
+        }
+    }
+
+    fn left_out(&mut self, key: &str) {
+        self.notes.push(format!("`{key}` was not carried over"));
+    }
+}
+
+/// Whether a mapping describes a sign-in in the words of another client.
+fn is_foreign_oauth(value: &Json) -> bool {
+    ["clientId", "clientSecret", "callbackPort", "CLIENT_ID", "CLIENT_SECRET", "scopes"]
+        .iter()
+        .any(|key| value.get(key).is_some())
+}
+
+/// Scopes as one string.
+fn spaced(value: &Json) -> Json {
+    match value.as_array() {
+        Some(scopes) => {
+            let scopes: Vec<_> = scopes.iter().filter_map(Json::as_str).collect();
+            scopes.join(" ").into()
+        }
+        None => value.clone(),
+    }
+}
+
+/// Rewrites references that other clients know and we do not.
+fn rewrite(value: &mut Json, notes: &mut Vec<String>) {
+    match value {
+        Json::String(text) if text.contains("${") => *text = rewritten(text, notes),
+        Json::Array(items) => items.iter_mut().for_each(|item| rewrite(item, notes)),
+        Json::Object(entries) => entries.values_mut().for_each(|value| rewrite(value, notes)),
+        _ => {}
+    }
+}
+
+fn rewritten(text: &str, notes: &mut Vec<String>) -> String {
+    let (mut result, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else { break };
+        let (name, whole) = (&rest[start + 2..start + length], &rest[start..=start + length]);
+        result.push_str(&rest[..start]);
+        if let Some((name, _)) = name.split_once(":-") {
+            notes.push(format!("the default value of `${{{name}}}` was not carried over"));
+            result.push_str(&format!("${{{name}}}"));
+        } else if let Some(id) = name.strip_prefix("input:") {
+            let variable = variable_of_input(id);
+            notes
+                .push(format!("set the variable `{variable}`; it was asked for before each start"));
+            result.push_str(&format!("${{{variable}}}"));
+        } else {
+            if name.starts_with("config:") || name.starts_with("command:") {
+                notes.push(format!("`{whole}` has no counterpart"));
+            }
+            result.push_str(whole);
+        }
+        rest = &rest[start + length + 1..];
+    }
+    result.push_str(rest);
+    result
+}
+
+/// The name of the variable that stands for an input of an editor.
+fn variable_of_input(id: &str) -> String {
+    id.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+        .collect()
+}
+
+/// Adds what the editor says about its inputs to the notes that ask for them.
+pub(super) fn name_inputs(found: &mut [Found], inputs: Option<&Json>) {
+    for input in inputs.and_then(Json::as_array).into_iter().flatten() {
+        let text = |key: &str| input.get(key).and_then(Json::as_str);
+        let (Some(id), Some(description)) = (text("id"), text("description")) else { continue };
+        let start = format!("set the variable `{}`;", variable_of_input(id));
+        for note in found.iter_mut().flat_map(|server| &mut server.notes) {
+            if note.starts_with(&start) {
+                note.push_str(&format!(" ({description})"));
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What is wrong with a configuration: where, what was found, what is allowed.
+
+use std::fmt;
+
+/// The most problems of one file that are kept; the rest is only counted.
+pub const MAX_PROBLEMS: usize = 500;
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The server, or the whole file, cannot be used.
+    Error,
+    /// The value is ignored, replaced by the default, or probably not what was meant.
+    Warning,
+}
+
+/// One thing that is wrong with a configuration. It never holds a secret value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The line, from 1; 0 if the entry did not come from a file.
+    pub line: usize,
+    /// The column, from 1; 0 if the entry did not come from a file.
+    pub column: usize,
+    /// The server it is about.
+    pub server: Option<String>,
+    /// The key it is about, dotted, such as `tools.include[2]`.
+    pub key: Option<String>,
+    /// What was found and what is allowed.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// A place in a file; 0:0 where there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl Problem {
+    pub(super) fn error(place: Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            line: place.line,
+            column: place.column,
+            server: None,
+            key: None,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn warning(place: Place, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(place, message) }
+    }
+
+    #[must_use]
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    #[must_use]
+    pub(super) fn of(self, server: &str, key: &str) -> Self {
+        let key = (!key.is_empty()).then(|| key.to_owned());
+        Self { server: Some(server.to_owned()), key, ..self }
+    }
+
+    /// Whether the server, or the file, cannot be used.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "{}:{}: ", self.line, self.column)?;
+        }
+        match (&self.server, &self.key) {
+            (Some(server), Some(key)) => write!(f, "{server}: {key}: ")?,
+            (Some(server), None) => write!(f, "{server}: ")?,
+            _ => {}
+        }
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Puts problems in the order of the file and keeps at most [`MAX_PROBLEMS`], errors first when
+/// some must go.
+pub(super) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    if problems.len() > MAX_PROBLEMS {
+        let left_out = problems.len() - MAX_PROBLEMS + 1;
+        problems.sort_by_key(|problem| (problem.severity, problem.line, problem.column));
+        problems.truncate(MAX_PROBLEMS - 1);
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        let last = problems
+            .last()
+            .map_or_else(Place::default, |last| Place { line: last.line, column: last.column });
+        problems.push(Problem::warning(last, format!("{left_out} more problems are not shown")));
+        return problems;
+    }
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_stand_in_the_order_of_the_file() {
+        let at = |line| Problem::warning(Place { line, column: 1 }, "x");
+        let lines: Vec<_> = in_order(vec![at(3), at(1), at(2)]).iter().map(|p| p.line).collect();
+        assert_eq!(lines, [1, 2, 3]);
+    }
+
+    #[test]
+    fn beyond_the_limit_errors_stay_and_the_rest_is_counted() {
+        let mut many: Vec<_> = (0..MAX_PROBLEMS + 9)
+            .map(|line| Problem::warning(Place { line, column: 1 }, "x"))
+            .collect();
+        many.push(Problem::error(Place { line: 9000, column: 1 }, "bad"));
+        let kept = in_order(many);
+        assert_eq!(kept.len(), MAX_PROBLEMS);
+        assert!(kept.iter().any(|problem| problem.message == "bad"));
+        assert_eq!(kept[MAX_PROBLEMS - 1].message, "11 more problems are not shown");
+    }
+
+    #[test]
+    fn a_problem_reads_as_one_line() {
+        let problem = Problem::error(Place { line: 3, column: 9 }, "found a list")
+            .of("github", "tools.include[2]")
+            .hint("write a name");
+        assert_eq!(
+            problem.to_string(),
+            "3:9: github: tools.include[2]: found a list (write a name)"
+        );
+        assert_eq!(Problem::error(Place::default(), "bad").to_string(), "bad");
+    }
+}

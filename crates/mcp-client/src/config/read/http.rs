@@ -1,0 +1,325 @@
+//! The keys of a remote server.
+
+use ::http::uri::Scheme;
+use ::http::{HeaderName, HeaderValue, Uri};
+
+use super::super::node::{Node, Value};
+use super::super::problem::Problem;
+use super::super::text::Text;
+use super::super::{Auth, ClientCert, HttpEndpoint, HttpTransport, OauthOptions, Verify};
+use super::section::{Field, Section};
+use super::values::{Reader, Seconds, Zero, quoted};
+
+/// The most headers of one server.
+pub const MAX_HEADERS: usize = 128;
+/// How long a login waits unless told; only named in messages here.
+const DEFAULT_LOGIN_SECONDS: u64 = 300;
+
+const TRANSPORTS: &[(&str, HttpTransport)] = &[
+    ("sse", HttpTransport::Sse),
+    ("http", HttpTransport::Streamable),
+    ("streamable-http", HttpTransport::Streamable),
+    ("streamable_http", HttpTransport::Streamable),
+    ("streamable", HttpTransport::Streamable),
+];
+
+impl Reader<'_> {
+    pub(super) fn http(
+        &mut self,
+        url: &Field<'_>,
+        section: &mut Section<'_>,
+    ) -> Option<HttpEndpoint> {
+        let address = self.url(url);
+        let headers = section.take("headers").map(|field| self.headers(&field)).unwrap_or_default();
+        let transport = section.take("transport").map_or(HttpTransport::Streamable, |field| {
+            let otherwise = ("Streamable HTTP is used", HttpTransport::Streamable);
+            self.word(&field, TRANSPORTS, otherwise)
+        });
+        let skip_preflight = self.flag(section.take("skip_preflight"), false);
+        let verify = section.take("ssl_verify").map(|field| self.verify(&field));
+        let (cert, key) = (section.take("client_cert"), section.take("client_key"));
+        let client_cert = self.client_cert(cert, key);
+        let auth = self.auth(section);
+        Some(HttpEndpoint {
+            url: address?,
+            headers,
+            transport,
+            skip_preflight,
+            verify: verify.unwrap_or(Verify::System),
+            client_cert,
+            auth,
+        })
+    }
+
+    fn url(&mut self, field: &Field<'_>) -> Option<Text> {
+        let text = self.string(field, "an http or https address")?;
+        let value = text.value().trim().to_owned();
+        let text = self.secrets.embedded(text.with_value(value));
+        // What is not used may wait for its variables.
+        if !self.enabled && text.value().contains("${") {
+            return Some(text);
+        }
+        match fault_of_address(text.value()) {
+            None => Some(text),
+            Some(why) => {
+                let mut problem = Problem::error(
+                    field.place,
+                    format!("must be an http or https address with a host: {why}"),
+                );
+                if text.value().contains("${") {
+                    problem.hint = Some("a variable in it is not set".to_owned());
+                }
+                self.report(&field.key, problem);
+                None
+            }
+        }
+    }
+
+    fn headers(&mut self, field: &Field<'_>) -> Vec<(String, Text)> {
+        let Value::Map(entries) = &field.node.value else {
+            let kind = field.node.kind();
+            self.refuse(field, format!("must be a mapping from names to values, found {kind}"));
+            return Vec::new();
+        };
+        self.report_duplicates(&field.key, entries);
+        if entries.len() > MAX_HEADERS {
+            self.refuse(field, format!("must be at most {MAX_HEADERS} headers"));
+            return Vec::new();
+        }
+        let mut headers = Vec::with_capacity(entries.len());
+        for (key, node) in entries {
+            let name = &key.text;
+            let field = Field { key: format!("headers.{name}"), place: node.place, node };
+            if HeaderName::from_bytes(name.as_bytes()).is_err() {
+                self.refuse(&field, "this name cannot be the name of a header");
+                continue;
+            }
+            if node.is_null() {
+                let problem = Problem::warning(key.place, "has no value and is left out");
+                self.report(&field.key, problem.hint("write \"\" for an empty value"));
+                continue;
+            }
+            let Some(text) = self.scalar(&field.key, node.place, node) else {
+                self.refuse(&field, format!("must be a string, found {}", node.kind()));
+                continue;
+            };
+            if HeaderValue::from_str(text.value()).is_err() {
+                let message = "the value holds a character that a header cannot carry, such as \
+                               a line break";
+                self.refuse(&field, message);
+                continue;
+            }
+            headers.push((name.clone(), self.secrets.named(name, text)));
+        }
+        headers
+    }
+
+    fn verify(&mut self, field: &Field<'_>) -> Verify {
+        match &field.node.value {
+            Value::Bool(..) | Value::Number(..) => match self.bool_like(field) {
+                Some(true) => Verify::System,
+                Some(false) => Verify::Off,
+                None => {
+                    self.refuse(field, "must be true, false or the path of a PEM file");
+                    Verify::System
+                }
+            },
+            Value::String(word) if word.trim().eq_ignore_ascii_case("true") => Verify::System,
+            Value::String(word) if word.trim().eq_ignore_ascii_case("false") => Verify::Off,
+            _ => match self.path(field, "true, false or the path of a PEM file") {
+                // A variable may hold the switch as well.
+                Some(path) if path.value().eq_ignore_ascii_case("true") => Verify::System,
+                Some(path) if path.value().eq_ignore_ascii_case("false") => Verify::Off,
+                Some(path) => Verify::Bundle(path),
+                None => Verify::System,
+            },
+        }
+    }
+
+    fn client_cert(
+        &mut self,
+        cert: Option<Field<'_>>,
+        key: Option<Field<'_>>,
+    ) -> Option<ClientCert> {
+        let Some(cert) = cert else {
+            if let Some(key) = key {
+                self.refuse(&key, "is given without `client_cert`");
+            }
+            return None;
+        };
+        let Value::List(items) = &cert.node.value else {
+            let path = self.path(&cert, "the path of a PEM file or a list of two or three strings");
+            let key = key.map(|key| self.path(&key, "the path of a PEM file"));
+            let key = match key {
+                Some(None) => return None,
+                Some(key) => key,
+                None => None,
+            };
+            return path.map(|cert| ClientCert { cert, key, password: None });
+        };
+        if let Some(key) = key {
+            self.refuse(&key, "must not stand beside a list in `client_cert`, which names the key");
+            return None;
+        }
+        let (cert_item, key_item, password) = match items.as_slice() {
+            [cert, key] => (cert, key, None),
+            [cert, key, password] => (cert, key, Some(password)),
+            _ => {
+                let found = items.len();
+                let message = format!(
+                    "must be [certificate, key] or [certificate, key, password], found a list of \
+                     {found}"
+                );
+                self.refuse(&cert, message);
+                return None;
+            }
+        };
+        let mut path = |index: usize, node: &Node| {
+            let key = format!("{}[{index}]", cert.key);
+            self.path(&Field { key, place: node.place, node }, "the path of a PEM file")
+        };
+        let (certificate, key) = (path(0, cert_item), path(1, key_item));
+        let password = match password {
+            Some(password) => Some(self.password(&cert, password)?),
+            None => None,
+        };
+        Some(ClientCert { cert: certificate?, key: Some(key?), password })
+    }
+
+    fn password(&mut self, cert: &Field<'_>, node: &Node) -> Option<Text> {
+        let field = Field { key: format!("{}[2]", cert.key), place: node.place, node };
+        let Value::String(_) = &node.value else {
+            self.refuse(&field, format!("the password must be a string, found {}", node.kind()));
+            return None;
+        };
+        let text = self.scalar(&field.key, field.place, node)?;
+        Some(self.secrets.whole("password of client_cert", text))
+    }
+
+    fn auth(&mut self, section: &mut Section<'_>) -> Auth {
+        let (auth, oauth) = (section.take("auth"), section.take("oauth"));
+        let Some(auth) = auth else {
+            if let Some(oauth) = oauth {
+                let problem = Problem::warning(oauth.place, "has no effect without `auth: oauth`");
+                self.report(&oauth.key, problem);
+            }
+            return Auth::Static;
+        };
+        let text = self.scalar(&auth.key, auth.place, auth.node);
+        let found = match &text {
+            Some(text) if text.value().trim().eq_ignore_ascii_case("oauth") => {
+                return Auth::OAuth(Box::new(self.oauth(oauth)));
+            }
+            Some(text) => quoted(text.shown()),
+            None => auth.node.kind().to_owned(),
+        };
+        let problem = Problem::error(auth.place, format!("found {found}, allowed is `oauth`"))
+            .hint("leave it out to sign in with `headers` or a certificate");
+        self.report(&auth.key, problem);
+        Auth::Static
+    }
+
+    fn oauth(&mut self, field: Option<Field<'_>>) -> OauthOptions {
+        let Some(field) = field else { return OauthOptions::default() };
+        let Value::Map(entries) = &field.node.value else {
+            self.refuse(&field, format!("must be a mapping, found {}", field.node.kind()));
+            return OauthOptions::default();
+        };
+        let mut section = Section::open(self, "oauth", entries);
+        let options = OauthOptions {
+            client_metadata_url: self.client_metadata_url(section.take("client_metadata_url")),
+            cimd: section.take("cimd").map(|cimd| self.flag(Some(cimd), true)),
+            user_agent: self.header_text(section.take("user_agent")),
+            client_id: self.optional(section.take("client_id")),
+            client_secret: self.client_secret(section.take("client_secret")),
+            client_name: self.optional(section.take("client_name")),
+            token_endpoint_auth_method: self.optional(section.take("token_endpoint_auth_method")),
+            redirect_uri: self.optional(section.take("redirect_uri")),
+            redirect_port: self.port(section.take("redirect_port")),
+            redirect_host: self.optional(section.take("redirect_host")),
+            scope: self.optional(section.take("scope")),
+            timeout: section.take("timeout").map(|timeout| {
+                let default = std::time::Duration::from_secs(DEFAULT_LOGIN_SECONDS);
+                self.seconds(Some(timeout), &Seconds { default, zero: Zero::Refused })
+            }),
+        };
+        section.close(self);
+        options
+    }
+
+    fn client_secret(&mut self, field: Option<Field<'_>>) -> Option<Text> {
+        let text = self.optional(field)?;
+        Some(self.secrets.whole("oauth.client_secret", text))
+    }
+
+    fn port(&mut self, field: Option<Field<'_>>) -> Option<u16> {
+        let port = self.whole(field, 0..=u32::from(u16::MAX), 0);
+        u16::try_from(port).ok().filter(|port| *port != 0)
+    }
+
+    /// A text that is sent in a header.
+    fn header_text(&mut self, field: Option<Field<'_>>) -> Option<Text> {
+        let (key, place) = field.as_ref().map(|field| (field.key.clone(), field.place))?;
+        let text = self.optional(field)?;
+        if HeaderValue::from_str(text.value()).is_err() {
+            let message = "holds a character that a header cannot carry and is ignored";
+            self.report(&key, Problem::warning(place, message));
+            return None;
+        }
+        Some(text)
+    }
+
+    fn client_metadata_url(&mut self, field: Option<Field<'_>>) -> Option<Text> {
+        let (key, place) = field.as_ref().map(|field| (field.key.clone(), field.place))?;
+        let text = self.optional(field)?;
+        let text = self.secrets.embedded(text);
+        if let Some(why) = fault_of_client_document(text.value()) {
+            let message = format!("cannot be the address of a client document: {why}");
+            self.report(&key, Problem::error(place, message));
+            return None;
+        }
+        Some(text)
+    }
+}
+
+/// What is wrong with the address of a server, if anything.
+fn fault_of_address(address: &str) -> Option<&'static str> {
+    let Ok(uri) = address.parse::<Uri>() else { return Some("it is not a valid address") };
+    match uri.scheme() {
+        None => return Some("it does not begin with `http://` or `https://`"),
+        Some(scheme) if *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS => {
+            return Some("its scheme is another one");
+        }
+        Some(_) => {}
+    }
+    match uri.authority() {
+        Some(authority) if !authority.host().is_empty() => None,
+        _ => Some("it has no host"),
+    }
+}
+
+/// What is wrong with the address of a self-hosted client document, if anything: it must be https
+/// with a path, and without fragment, user information and dot segments.
+pub fn fault_of_client_document(address: &str) -> Option<&'static str> {
+    if address.contains('#') {
+        return Some("it has a fragment");
+    }
+    if let Some(fault) = fault_of_address(address) {
+        return Some(fault);
+    }
+    let uri = address.parse::<Uri>().ok()?;
+    if uri.scheme() != Some(&Scheme::HTTPS) {
+        return Some("it is not https");
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Some("it has user information");
+    }
+    let is_dot = |segment: &str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        plain == "." || plain == ".."
+    };
+    if uri.path().split('/').any(is_dot) {
+        return Some("it has a `.` or `..` segment");
+    }
+    (uri.path().is_empty() || uri.path() == "/").then_some("it has no path")
+}

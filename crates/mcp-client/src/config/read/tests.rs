@@ -1,0 +1,371 @@
+//! Every key and rule of an entry, table by table.
+
+mod laws;
+mod remote;
+mod whole;
+
+use std::time::Duration;
+
+use super::super::reference::tests::scope;
+use super::super::{Endpoint, Protocol, SamplingPolicy, StdioEndpoint, Text, Trust, keys};
+use super::*;
+
+/// The lines of one entry called `s`, under a command.
+fn local(lines: &str) -> String {
+    entry(&format!("command: run\n{lines}"))
+}
+
+/// The lines of one entry called `s`, under an address.
+fn remote(lines: &str) -> String {
+    entry(&format!("url: https://a.b/mcp\n{lines}"))
+}
+
+fn entry(lines: &str) -> String {
+    let indented: Vec<_> = lines.lines().map(|line| format!("    {line}\n")).collect();
+    format!("mcp_servers:\n  s:\n{}", indented.concat())
+}
+
+/// The entry of a text that has nothing wrong with it.
+#[track_caller]
+fn clean(text: &str) -> ServerEntry {
+    let parsed = parse(text, &scope());
+    assert_eq!(parsed.problems, [], "{text}");
+    parsed.servers.into_iter().next().expect("an entry").entry
+}
+
+/// The entry of a text with exactly one warning, and the warning.
+#[track_caller]
+fn warned(text: &str) -> (ServerEntry, Problem) {
+    let mut parsed = parse(text, &scope());
+    assert_eq!(parsed.problems.len(), 1, "{text}\n{:#?}", parsed.problems);
+    assert!(!parsed.problems[0].is_error(), "{text}\n{}", parsed.problems[0]);
+    (parsed.servers.remove(0).entry, parsed.problems.remove(0))
+}
+
+/// The one error of a text that gives no entry.
+#[track_caller]
+fn refused(text: &str) -> Problem {
+    let mut parsed = parse(text, &scope());
+    assert_eq!(parsed.servers, [], "{text}");
+    assert_eq!(parsed.problems.len(), 1, "{text}\n{:#?}", parsed.problems);
+    assert!(parsed.problems[0].is_error(), "{text}\n{}", parsed.problems[0]);
+    parsed.problems.remove(0)
+}
+
+fn stdio(entry: &ServerEntry) -> &StdioEndpoint {
+    match &entry.endpoint {
+        Endpoint::Stdio(endpoint) => endpoint,
+        Endpoint::Http(_) => panic!("a remote server"),
+    }
+}
+
+#[test]
+fn an_entry_with_only_a_command_has_every_default() {
+    let expected = ServerEntry::new("s", Endpoint::Stdio(StdioEndpoint::new("run")));
+    assert_eq!(clean(&local("")), expected);
+}
+
+#[test]
+fn every_key_of_the_table_is_read() {
+    for section in keys::SECTIONS {
+        for key in section.keys {
+            let line = match section.name {
+                "" => format!("{}: {{a: {{b: [c]}}}}", key.name),
+                name => format!("{name}: {{{}: {{a: {{b: [c]}}}}}}", key.name),
+            };
+            let text = match key.applies {
+                _ if ["url", "command"].contains(&key.name) => entry(&line),
+                keys::Applies::Http => remote(&format!("auth: oauth\n{line}")),
+                _ => local(&line),
+            };
+            let text = if key.name == "auth" { remote(&line) } else { text };
+            let parsed = parse(&text, &scope());
+            // A value that no key takes is always complained about, but never as unknown.
+            assert!(!parsed.problems.is_empty(), "{text}");
+            let unknown = |problem: &Problem| {
+                problem.message.contains("not a known key")
+                    && problem.key.as_deref().is_some_and(|found| found.ends_with(key.name))
+            };
+            assert!(!parsed.problems.iter().any(unknown), "{text}\n{:#?}", parsed.problems);
+        }
+    }
+}
+
+#[test]
+fn switches_take_booleans_and_words_for_them() {
+    for (value, expected) in [
+        ("true", true),
+        ("yes", true),
+        ("On", true),
+        ("1", true),
+        ("\"TRUE\"", true),
+        ("' on '", true),
+        ("false", false),
+        ("no", false),
+        ("OFF", false),
+        ("0", false),
+        ("\"0\"", false),
+        ("'No'", false),
+    ] {
+        let parsed = parse(&local(&format!("lazy: {value}")), &scope());
+        assert_eq!(parsed.servers[0].entry.lazy, expected, "{value}");
+    }
+    for (value, found) in
+        [("maybe", "`maybe`"), ("2", "`2`"), ("[true]", "a list"), ("{}", "a mapping")]
+    {
+        let (entry, problem) = warned(&local(&format!("enabled: {value}")));
+        assert!(entry.enabled);
+        assert_eq!(
+            problem.message,
+            format!(
+                "found {found}, allowed are true, 1, yes, on and false, 0, no, off; true is used"
+            )
+        );
+        assert_eq!((problem.line, problem.key.as_deref()), (4, Some("enabled")));
+    }
+}
+
+#[test]
+fn every_switch_has_its_default_and_can_be_turned() {
+    let read = |line: &str| clean(&local(line));
+    assert!(read("enabled: null").enabled && !read("enabled: false").enabled);
+    assert!(read("required: true").required && !read("required: ~").required);
+    assert!(read("lazy: true").lazy && !read("").lazy);
+    assert!(read("supports_parallel_tool_calls: yes").parallel_calls && !read("").parallel_calls);
+    assert!(!read("tools: {resources: off}").tools.resources && read("tools: {}").tools.resources);
+    assert!(!read("tools: {prompts: 0}").tools.prompts && read("tools: {}").tools.prompts);
+}
+
+#[test]
+fn times_are_seconds_and_also_read_from_strings_and_variables() {
+    for (value, expected) in [
+        ("2.5", 2500),
+        ("\"45\"", 45_000),
+        ("' 7 '", 7000),
+        ("\"${SECONDS}\"", 45_000),
+        ("1e2", 100_000),
+        ("0.001", 1),
+    ] {
+        let parsed = parse(&local(&format!("timeout: {value}")), &scope());
+        assert_eq!(parsed.servers[0].entry.timeout, Duration::from_millis(expected), "{value}");
+    }
+    for value in
+        ["-1", ".inf", ".nan", "-.inf", "1e999", "soon", "\"\"", "[]", "true", "0", "\"NaN\""]
+    {
+        let (entry, problem) = warned(&local(&format!("timeout: {value}")));
+        assert_eq!(entry.timeout, Duration::from_mins(5), "{value}");
+        assert!(problem.message.ends_with("300 is used"), "{problem}");
+    }
+    let (entry, _) = warned(&local("timeout: 1e12"));
+    assert_eq!(entry.timeout, Duration::from_secs_f64(MAX_SECONDS));
+    let (entry, problem) = warned(&local("connect_timeout: no idea"));
+    assert_eq!(entry.connect_timeout, Duration::from_mins(1));
+    assert_eq!(problem.message, "must be a number, found `no idea`; 60 is used");
+    assert_eq!(clean(&local("connect_timeout: 5")).connect_timeout, Duration::from_secs(5));
+}
+
+#[test]
+fn a_short_keepalive_is_raised_with_a_warning() {
+    for value in ["4.9", "0", "\"1\""] {
+        let (entry, problem) = warned(&local(&format!("keepalive_interval: {value}")));
+        assert_eq!(entry.keepalive, Duration::from_secs(5));
+        assert_eq!(problem.message, "is less than 5 seconds; 5 is used");
+    }
+    assert_eq!(clean(&local("keepalive_interval: 5")).keepalive, Duration::from_secs(5));
+    assert_eq!(warned(&local("keepalive_interval: -3")).0.keepalive, Duration::from_mins(3));
+}
+
+#[test]
+fn recycling_stands_at_the_top_or_under_lifecycle() {
+    let read = |entry: ServerEntry| (stdio(&entry).idle_timeout, stdio(&entry).max_lifetime);
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    let lines = "idle_timeout_seconds: 60\nmax_lifetime_seconds: 3600";
+    assert_eq!(read(clean(&local(lines))), (seconds(60), seconds(3600)));
+    let lines = "lifecycle: {idle_timeout_seconds: 60, max_lifetime_seconds: 0}";
+    assert_eq!(read(clean(&local(lines))), (seconds(60), None));
+    let lines = "idle_timeout_seconds: 0\nlifecycle: {idle_timeout_seconds: 60}";
+    let (entry, problem) = warned(&local(lines));
+    assert_eq!(read(entry), (None, None));
+    assert_eq!(problem.key.as_deref(), Some("lifecycle.idle_timeout_seconds"));
+    assert_eq!(read(warned(&local("max_lifetime_seconds: -1")).0), (None, None));
+    assert_eq!(read(warned(&local("lifecycle: 5")).0), (None, None));
+}
+
+#[test]
+fn protocols_have_aliases_and_unknown_ones_are_auto() {
+    for (word, expected) in [
+        ("auto", Protocol::Auto),
+        ("stateless", Protocol::Stateless),
+        ("legacy", Protocol::Legacy),
+        ("Modern", Protocol::Stateless),
+        ("2026-07-28", Protocol::Stateless),
+        ("HANDSHAKE", Protocol::Legacy),
+    ] {
+        assert_eq!(clean(&local(&format!("protocol: {word}"))).protocol, expected);
+    }
+    let (entry, problem) = warned(&local("protocol: http2"));
+    assert_eq!(entry.protocol, Protocol::Auto);
+    assert_eq!(
+        problem.message,
+        "found `http2`, allowed are `auto`, `stateless`, `legacy`, `modern`, `2026-07-28`, \
+         `handshake`; `auto` is used"
+    );
+}
+
+#[test]
+fn unknown_trust_is_no_trust() {
+    assert_eq!(clean(&local("trust: FULL")).trust, Trust::Full);
+    assert_eq!(clean(&local("trust: null")).trust, Trust::Full);
+    assert_eq!(clean(&local("trust: untrusted")).trust, Trust::Untrusted);
+    for value in ["fully", "true", "[full]", "\"\""] {
+        assert_eq!(warned(&local(&format!("trust: {value}"))).0.trust, Trust::Untrusted);
+    }
+}
+
+#[test]
+fn arguments_come_as_a_list_or_as_a_line() {
+    for (value, expected) in [
+        ("[]", &[][..]),
+        ("null", &[]),
+        ("[-p, 8080, 1.10, yes, \"\"]", &["-p", "8080", "1.10", "yes", ""]),
+        ("-y 'my pkg' \"a b\"", &["-y", "my pkg", "a b"]),
+        ("'[\"-y\", \"pkg\", 3]'", &["-y", "pkg", "3"]),
+        ("8080", &["8080"]),
+        ("[\"~/x\", \"${userHome}/y\"]", &["~/x", "/home/ada/y"]),
+        ("\"--at ${workspaceFolder}\"", &["--at", "/work/project"]),
+    ] {
+        let entry = clean(&local(&format!("args: {value}")));
+        let args: Vec<_> = stdio(&entry).args.iter().map(Text::value).collect();
+        assert_eq!(args, expected, "{value}");
+    }
+    for (value, key, message) in [
+        ("'[\"-y\", '", "args", "a string that begins with `[` must be a JSON list of strings"),
+        ("'[[1]]'", "args", "cannot be split: the JSON list must hold only strings"),
+        ("\"a 'b\"", "args", "cannot be split: a quote is not closed"),
+        ("{a: b}", "args", "must be a list of strings, found a mapping"),
+        ("[a, [b]]", "args[1]", "must be a string, found a list"),
+        ("[a, null]", "args[1]", "must be a string, found nothing"),
+        ("[\"a\\0b\"]", "args[0]", "must not hold a NUL character"),
+    ] {
+        let problem = refused(&local(&format!("args: {value}")));
+        assert_eq!((problem.key.as_deref(), problem.message.as_str()), (Some(key), message));
+    }
+}
+
+#[test]
+fn a_variable_never_becomes_several_arguments() {
+    let mut scope = scope();
+    scope.process.insert("TWO".into(), "a b".into());
+    let parsed = parse(&local("args: --x ${TWO}"), &scope);
+    let args: Vec<_> = stdio(&parsed.servers[0].entry).args.iter().map(Text::value).collect();
+    assert_eq!(args, ["--x", "a b"]);
+}
+
+#[test]
+fn variables_of_a_process_keep_their_order_and_their_spelling() {
+    let entry = clean(&local("env: {B: 1.10, A: yes, C: \"${env:ONLY_PROCESS}\", D: \"\"}"));
+    let env: Vec<_> =
+        stdio(&entry).env.iter().map(|(name, text)| (name.as_str(), text.value())).collect();
+    assert_eq!(env, [("B", "1.10"), ("A", "yes"), ("C", "process-value"), ("D", "")]);
+    let (entry, problem) = warned(&local("env: {A: , B: x}"));
+    assert_eq!(stdio(&entry).env.len(), 1);
+    assert_eq!(problem.key.as_deref(), Some("env.A"));
+    for (value, key) in [
+        ("[A=1]", "env"),
+        ("{A: [x]}", "env.A"),
+        ("{\"A=B\": x}", "env.A=B"),
+        ("{\"\": x}", "env."),
+        ("{A: \"x\\0\"}", "env.A"),
+    ] {
+        assert_eq!(refused(&local(&format!("env: {value}"))).key.as_deref(), Some(key));
+    }
+}
+
+#[test]
+fn commands_and_directories_are_paths() {
+    let entry = clean(&entry("command: ~/bin/run\ncwd: ${workspaceFolder}/sub"));
+    assert_eq!(stdio(&entry).command.value(), "/home/ada/bin/run");
+    assert_eq!(stdio(&entry).command.shown(), "~/bin/run");
+    assert_eq!(stdio(&entry).cwd.as_ref().map(Text::value), Some("/work/project/sub"));
+    for value in ["5", "[run]", "\" \"", "true"] {
+        let problem = refused(&super::tests::entry(&format!("command: {value}")));
+        assert!(problem.message.starts_with("must be the name or path"), "{problem}");
+    }
+    assert_eq!(refused(&local("cwd: [a]")).key.as_deref(), Some("cwd"));
+    let homeless = Scope { home: None, ..scope() };
+    let parsed = parse(&super::tests::entry("command: ~/run"), &homeless);
+    assert!(parsed.problems[0].message.contains("home directory is not known"));
+}
+
+#[test]
+fn tools_have_a_mapping_and_two_short_forms() {
+    let include = |text: &str| clean(&local(text)).tools.include;
+    let names =
+        |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+    assert_eq!(include("tools: {}"), None);
+    assert_eq!(include("tools: null"), None);
+    assert_eq!(include("tools: {include: null}"), None);
+    assert_eq!(include("tools: {include: []}"), names(&[]));
+    assert_eq!(include("tools: []"), names(&[]));
+    assert_eq!(include("tools: [a, 'b*']"), names(&["a", "b*"]));
+    assert_eq!(include("tools: a, b  c"), names(&["a", "b", "c"]));
+    assert_eq!(include("tools: |\n  a\n  b"), names(&["a", "b"]));
+    assert_eq!(include("tools: {include: 'read_*'}"), names(&["read_*"]));
+    assert_eq!(include("tools: {include: [list-items.v2, 7]}"), names(&["list-items.v2", "7"]));
+    assert_eq!(clean(&local("tools: {exclude: [a, b]}")).tools.exclude, ["a", "b"]);
+    let (entry, problem) = warned(&local("tools: {include: a, exclude: b}"));
+    assert_eq!(entry.tools.include, names(&["a"]));
+    assert_eq!(problem.key.as_deref(), Some("tools.exclude"));
+    assert_eq!(warned(&local("tools: {include: 'a,b'}")).0.tools.include, names(&["a,b"]));
+}
+
+#[test]
+fn a_filter_that_is_not_understood_refuses_the_server() {
+    for (value, key) in [
+        ("5", "tools"),
+        ("{include: {a: true}}", "tools.include"),
+        ("{exclude: {}}", "tools.exclude"),
+        ("{include: [a, b, [c]]}", "tools.include[2]"),
+        ("{include: [null]}", "tools.include[0]"),
+    ] {
+        assert_eq!(
+            refused(&local(&format!("tools: {value}"))).key.as_deref(),
+            Some(key),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn sampling_has_its_numbers_and_a_short_form() {
+    let lines = "sampling: {enabled: no, model: m, max_tokens_cap: 1, timeout: 2, max_rpm: '3', \
+                 max_tool_rounds: 0, allowed_models: [m, n]}";
+    let expected = SamplingPolicy {
+        enabled: false,
+        model: Some("m".into()),
+        max_tokens_cap: 1,
+        timeout: Duration::from_secs(2),
+        max_rpm: 3,
+        max_tool_rounds: 0,
+        allowed_models: vec!["m".into(), "n".into()],
+    };
+    assert!(clean(&local(lines)).sampling == expected);
+    assert!(clean(&local("sampling: {}")).sampling == SamplingPolicy::default());
+    assert!(!clean(&local("sampling: off")).sampling.enabled);
+    assert_eq!(refused(&local("sampling: [x]")).key.as_deref(), Some("sampling"));
+    for key in
+        ["max_tokens_cap: 0", "max_rpm: 0", "max_rpm: 1.5", "max_tool_rounds: -1", "max_rpm: 1e12"]
+    {
+        let (entry, _) = warned(&local(&format!("sampling: {{{key}}}")));
+        assert!(entry.sampling == SamplingPolicy::default(), "{key}");
+    }
+}
+
+#[test]
+fn elicitation_has_a_switch_and_a_time() {
+    let entry = clean(&local("elicitation: {enabled: false, timeout: 20}"));
+    assert!(!entry.elicitation.enabled);
+    assert_eq!(entry.elicitation.timeout, Duration::from_secs(20));
+    assert!(!clean(&local("elicitation: false")).elicitation.enabled);
+    assert_eq!(refused(&local("elicitation: perhaps")).key.as_deref(), Some("elicitation"));
+}

@@ -1,0 +1,253 @@
+//! The keys of remote servers.
+
+use std::time::Duration;
+
+use super::super::super::{Auth, HttpEndpoint, HttpTransport, OauthOptions, Text, Verify};
+use super::*;
+
+fn http(entry: &ServerEntry) -> &HttpEndpoint {
+    match &entry.endpoint {
+        Endpoint::Http(endpoint) => endpoint,
+        Endpoint::Stdio(_) => panic!("a local server"),
+    }
+}
+
+fn text(text: Option<&Text>) -> Option<&str> {
+    text.map(Text::value)
+}
+
+#[test]
+fn an_entry_with_only_an_address_has_every_default() {
+    let endpoint = Box::new(HttpEndpoint::new("https://a.b/mcp"));
+    assert_eq!(clean(&remote("")), ServerEntry::new("s", Endpoint::Http(endpoint)));
+}
+
+#[test]
+fn addresses_are_http_or_https_with_a_host() {
+    for (value, expected) in [
+        ("http://localhost:3000", "http://localhost:3000"),
+        ("HTTPS://A.B/x?y=1", "HTTPS://A.B/x?y=1"),
+        ("http://[::1]:8080/mcp", "http://[::1]:8080/mcp"),
+        ("https://${HOST}/mcp", "https://mcp.example.com/mcp"),
+        ("https://a.b/${/}x", "https://a.b//x"),
+    ] {
+        assert_eq!(http(&clean(&entry(&format!("url: {value}")))).url.value(), expected);
+    }
+    let (trimmed, _) = warned(&entry("url: ' https://a.b/ '"));
+    assert_eq!(http(&trimmed).url.value(), "https://a.b/");
+    for value in [
+        "ftp://a.b/",
+        "a.b/mcp",
+        "https://",
+        "http://:80/",
+        "https:///x",
+        "file:///etc/passwd",
+        "\"https://a b/\"",
+        "5",
+        "[https://a.b]",
+        "''",
+        "stdio",
+        "http://\u{fc}.b/",
+    ] {
+        let problem = refused(&entry(&format!("url: {value}")));
+        assert!(problem.message.starts_with("must be an http or https address"), "{problem}");
+        assert_eq!(problem.key.as_deref(), Some("url"));
+    }
+}
+
+#[test]
+fn an_address_whose_host_is_not_set_is_refused_unless_it_is_not_used() {
+    let parsed = parse(&entry("url: https://${NOPE}/x"), &scope());
+    assert_eq!(parsed.servers, []);
+    assert_eq!(parsed.problems.len(), 2);
+    assert!(parsed.problems.iter().any(|problem| problem.message.contains("`NOPE` is not set")));
+    let entry = clean(&entry("url: https://${NOPE}/x\nenabled: false"));
+    assert_eq!(http(&entry).url.value(), "https://${NOPE}/x");
+}
+
+#[test]
+fn headers_are_checked_without_being_shown() {
+    let entry = clean(&remote("headers: {Authorization: 'Bearer ${TOKEN}', X-N: 1.10}"));
+    let headers: Vec<_> =
+        http(&entry).headers.iter().map(|(n, v)| (n.as_str(), v.value())).collect();
+    assert_eq!(headers, [("Authorization", "Bearer from-profile"), ("X-N", "1.10")]);
+    for (value, key) in [
+        ("[a]", "headers"),
+        ("{'A B': s3cret}", "headers.A B"),
+        ("{A: [s3cret]}", "headers.A"),
+        ("{A: \"s3cret\\nX: y\"}", "headers.A"),
+        ("{A: \"s3cret\\x7f\"}", "headers.A"),
+    ] {
+        let problem = refused(&remote(&format!("headers: {value}")));
+        assert_eq!(problem.key.as_deref(), Some(key));
+        assert!(!problem.to_string().contains("s3cr"), "{problem}");
+    }
+    assert_eq!(http(&warned(&remote("headers: {A: null}")).0).headers, []);
+}
+
+#[test]
+fn the_transport_is_a_word() {
+    for (word, expected) in [
+        ("sse", HttpTransport::Sse),
+        ("SSE", HttpTransport::Sse),
+        ("http", HttpTransport::Streamable),
+        ("streamable-http", HttpTransport::Streamable),
+    ] {
+        assert_eq!(http(&clean(&remote(&format!("transport: {word}")))).transport, expected);
+    }
+    let (entry, _) = warned(&remote("transport: websocket"));
+    assert_eq!(http(&entry).transport, HttpTransport::Streamable);
+    clean(&local("transport: stdio"));
+    assert!(http(&clean(&remote("skip_preflight: 'yes'"))).skip_preflight);
+}
+
+#[test]
+fn certificates_are_judged_by_a_switch_or_a_path() {
+    let verify =
+        |value: &str| http(&clean(&remote(&format!("ssl_verify: {value}")))).verify.clone();
+    assert_eq!(verify("true"), Verify::System);
+    assert_eq!(verify("'True'"), Verify::System);
+    assert_eq!(verify("false"), Verify::Off);
+    assert_eq!(verify("0"), Verify::Off);
+    let Verify::Bundle(path) = verify("~/ca.pem") else { panic!() };
+    assert_eq!((path.shown(), path.value()), ("~/ca.pem", "/home/ada/ca.pem"));
+    for value in ["[a]", "''", "7", "{}"] {
+        assert_eq!(
+            refused(&remote(&format!("ssl_verify: {value}"))).key.as_deref(),
+            Some("ssl_verify")
+        );
+    }
+}
+
+#[test]
+fn a_client_certificate_has_three_forms() {
+    let cert = |lines: &str| http(&clean(&remote(lines))).client_cert.clone().unwrap();
+    let one = cert("client_cert: ~/c.pem");
+    assert_eq!((one.cert.value(), text(one.key.as_ref())), ("/home/ada/c.pem", None));
+    let two = cert("client_cert: c.pem\nclient_key: ~/k.pem");
+    assert_eq!((two.cert.value(), text(two.key.as_ref())), ("c.pem", Some("/home/ada/k.pem")));
+    let list = cert("client_cert: [c.pem, ~/k.pem]");
+    assert_eq!(
+        (text(list.key.as_ref()), text(list.password.as_ref())),
+        (Some("/home/ada/k.pem"), None)
+    );
+    let three = cert("client_cert: [c.pem, k.pem, s3cret]");
+    assert_eq!(text(three.password.as_ref()), Some("s3cret"));
+    assert!(!format!("{three:?}").contains("s3cret"));
+}
+
+#[test]
+fn other_forms_of_a_client_certificate_are_refused() {
+    for (lines, key) in [
+        ("client_key: k.pem", "client_key"),
+        ("client_cert: [c, k]\nclient_key: k", "client_key"),
+        ("client_cert: [c]", "client_cert"),
+        ("client_cert: []", "client_cert"),
+        ("client_cert: [c, k, p, x]", "client_cert"),
+        ("client_cert: [c, k, 1234]", "client_cert[2]"),
+        ("client_cert: [c, '']", "client_cert[1]"),
+        ("client_cert: [c, null]", "client_cert[1]"),
+        ("client_cert: 5", "client_cert"),
+        ("client_cert: ''", "client_cert"),
+        ("client_cert: c\nclient_key: []", "client_key"),
+    ] {
+        let problem = refused(&remote(lines));
+        assert_eq!(problem.key.as_deref(), Some(key), "{lines}");
+        assert!(!problem.message.contains("1234"), "{problem}");
+    }
+}
+
+#[test]
+fn sign_in_is_oauth_or_nothing() {
+    assert_eq!(http(&clean(&remote("auth: null"))).auth, Auth::Static);
+    let entry = clean(&remote("auth: OAuth"));
+    let Auth::OAuth(options) = &http(&entry).auth else { panic!() };
+    assert_eq!(**options, OauthOptions::default());
+    for value in ["header", "true", "[oauth]", "''"] {
+        let problem = refused(&remote(&format!("auth: {value}")));
+        assert!(problem.message.ends_with("allowed is `oauth`"), "{problem}");
+    }
+    let (entry, problem) = warned(&remote("oauth: {client_id: x}"));
+    assert_eq!(http(&entry).auth, Auth::Static);
+    assert_eq!(problem.message, "has no effect without `auth: oauth`");
+    let (_, problem) = warned(&local("auth: oauth"));
+    assert_eq!(problem.message, "applies to remote servers (`url`) only and is ignored");
+}
+
+#[test]
+fn every_option_of_the_sign_in_is_read() {
+    let lines = "auth: oauth\noauth:\n  client_metadata_url: https://a.b/c.json\n  cimd: no\n  \
+                 user_agent: agent/1\n  client_id: 5\n  client_secret: s3cret\n  client_name: n\n  \
+                 token_endpoint_auth_method: none\n  redirect_uri: https://p/cb\n  \
+                 redirect_port: 8123\n  redirect_host: localhost\n  scope: a b\n  timeout: 9";
+    let parsed = parse(&remote(lines), &scope());
+    assert_eq!(parsed.problems, []);
+    let Auth::OAuth(o) = &http(&parsed.servers[0].entry).auth else { panic!() };
+    let texts = [
+        &o.client_metadata_url,
+        &o.user_agent,
+        &o.client_id,
+        &o.client_secret,
+        &o.client_name,
+        &o.token_endpoint_auth_method,
+        &o.redirect_uri,
+        &o.redirect_host,
+        &o.scope,
+    ];
+    let expected = [
+        "https://a.b/c.json",
+        "agent/1",
+        "5",
+        "s3cret",
+        "n",
+        "none",
+        "https://p/cb",
+        "localhost",
+        "a b",
+    ];
+    assert_eq!(texts.map(|text| text.as_ref().unwrap().value()), expected);
+    assert_eq!(
+        (o.cimd, o.redirect_port, o.timeout),
+        (Some(false), Some(8123), Some(Duration::from_secs(9)))
+    );
+    assert!(!format!("{parsed:?}").contains("s3cret"));
+    assert_eq!(parsed.servers[0].secrets[0].label, "oauth.client_secret");
+}
+
+#[test]
+fn empty_options_of_the_sign_in_are_not_set() {
+    let lines = "auth: oauth\noauth: {user_agent: '', scope: , client_id: '', redirect_port: 0}";
+    let entry = clean(&remote(lines));
+    let Auth::OAuth(options) = &http(&entry).auth else { panic!() };
+    assert_eq!(**options, OauthOptions::default());
+}
+
+#[test]
+fn wrong_options_of_the_sign_in_are_told() {
+    let oauth = |option: &str| remote(&format!("auth: oauth\noauth: {option}"));
+    for option in [
+        "{redirect_port: 65536}",
+        "{redirect_port: x}",
+        "{timeout: 0}",
+        "{cimd: x}",
+        "{user_agent: \"a\\nb\"}",
+    ] {
+        warned(&oauth(option));
+    }
+    for option in ["5", "{client_id: [x]}", "{client_secret: {}}"] {
+        refused(&oauth(option));
+    }
+    for (address, why) in [
+        ("http://a.b/c", "it is not https"),
+        ("https://a.b", "it has no path"),
+        ("https://a.b/", "it has no path"),
+        ("https://a.b/c#d", "it has a fragment"),
+        ("https://u:p@a.b/c", "it has user information"),
+        ("https://a.b/x/../c", "it has a `.` or `..` segment"),
+        ("https://a.b/%2E/c", "it has a `.` or `..` segment"),
+        ("c.json", "it does not begin with `http://` or `https://`"),
+    ] {
+        let problem = refused(&oauth(&format!("{{client_metadata_url: '{address}'}}")));
+        assert!(problem.message.ends_with(why), "{problem}");
+    }
+}

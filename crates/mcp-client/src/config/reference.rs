@@ -1,0 +1,217 @@
+//! Variable references: the one place where `${...}` becomes a value.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
+
+/// What references resolve to. Handed in; nothing is read here.
+#[derive(Clone, Default)]
+pub struct Scope {
+    /// The variables of the profile's `.env`; they come first.
+    pub secrets: BTreeMap<String, String>,
+    /// The environment of the process.
+    pub process: BTreeMap<String, String>,
+    /// The home directory of the current user.
+    pub home: Option<PathBuf>,
+    /// The root of the session's workspace.
+    pub workspace: PathBuf,
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("secrets", &self.secrets.len())
+            .field("process", &self.process.len())
+            .field("home", &self.home)
+            .field("workspace", &self.workspace)
+            .finish()
+    }
+}
+
+/// Where the value of a reference came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The profile's secrets.
+    Secrets,
+    /// The environment of the process.
+    Process,
+    /// The context: home, workspace, separator.
+    Context,
+    /// Nowhere; the placeholder stays.
+    Unset,
+}
+
+/// One reference of a string.
+#[derive(PartialEq, Eq)]
+pub(super) struct Reference {
+    /// Its name, trimmed and without `env:`.
+    pub(super) name: String,
+    pub(super) origin: Origin,
+    /// What it became; empty if it is unset.
+    pub(super) value: String,
+}
+
+impl Scope {
+    /// Resolves every reference of a string in one pass: what a reference becomes is not looked
+    /// at again. Gives the result, and the references in the order they stand.
+    pub(super) fn resolve(&self, written: &str) -> (String, Vec<Reference>) {
+        let (mut resolved, mut references) = (String::with_capacity(written.len()), Vec::new());
+        let mut rest = written;
+        while let Some(start) = rest.find("${") {
+            let Some(length) = rest[start + 2..].find('}') else { break };
+            let end = start + 2 + length;
+            let reference = self.look_up(rest[start + 2..end].trim());
+            resolved.push_str(&rest[..start]);
+            match reference.origin {
+                Origin::Unset => resolved.push_str(&rest[start..=end]),
+                _ => resolved.push_str(&reference.value),
+            }
+            references.push(reference);
+            rest = &rest[end + 1..];
+        }
+        resolved.push_str(rest);
+        (resolved, references)
+    }
+
+    fn look_up(&self, name: &str) -> Reference {
+        if name == "userHome" && self.home.is_none() {
+            return Reference::unset(name);
+        }
+        if let Some(value) = self.context(name) {
+            return Reference { name: name.into(), origin: Origin::Context, value };
+        }
+        let name = name.strip_prefix("env:").map_or(name, str::trim);
+        for (origin, variables) in
+            [(Origin::Secrets, &self.secrets), (Origin::Process, &self.process)]
+        {
+            if let Some(value) = variables.get(name) {
+                return Reference { name: name.into(), origin, value: value.clone() };
+            }
+        }
+        Reference::unset(name)
+    }
+
+    /// The value of a context name; nothing for any other name.
+    fn context(&self, name: &str) -> Option<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        match name {
+            "userHome" => self.home.as_deref().map(text),
+            "workspaceFolder" => Some(text(&self.workspace)),
+            "workspaceFolderBasename" => {
+                let name = self.workspace.file_name().map(Path::new);
+                Some(text(name.unwrap_or(&self.workspace)))
+            }
+            "pathSeparator" | "/" => Some(MAIN_SEPARATOR_STR.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// A path with a leading `~` expanded; nothing if it has one and there is no home.
+    pub(super) fn expand_home(&self, path: &str) -> Option<String> {
+        let Some(rest) = path.strip_prefix('~') else { return Some(path.to_owned()) };
+        if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(MAIN_SEPARATOR_STR) {
+            return Some(path.to_owned());
+        }
+        Some(format!("{}{rest}", self.home.as_deref()?.display()))
+    }
+}
+
+impl Reference {
+    fn unset(name: &str) -> Self {
+        Self { name: name.into(), origin: Origin::Unset, value: String::new() }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn scope() -> Scope {
+        let map = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|&(name, value)| (name.into(), value.into())).collect()
+        };
+        Scope {
+            secrets: map(&[("TOKEN", "from-profile"), ("BLANK", ""), ("A.B-C", "dotted")]),
+            process: map(&[
+                ("TOKEN", "from-process"),
+                ("BLANK", "hidden by the profile"),
+                ("ONLY_PROCESS", "process-value"),
+                ("NESTED", "${TOKEN}"),
+                ("HOST", "mcp.example.com"),
+                ("userHome", "not a context name here"),
+                ("USERHOME", "upper"),
+                ("SECONDS", "45"),
+            ]),
+            home: Some("/home/ada".into()),
+            workspace: "/work/project".into(),
+        }
+    }
+
+    #[test]
+    fn every_form_resolves_as_the_table_says() {
+        for (written, expected) in [
+            ("plain", "plain"),
+            ("${TOKEN}", "from-profile"),
+            ("${env:TOKEN}", "from-profile"),
+            ("${ env:TOKEN }", "from-profile"),
+            ("${env: TOKEN}", "from-profile"),
+            ("Bearer ${TOKEN}!", "Bearer from-profile!"),
+            ("${ONLY_PROCESS}", "process-value"),
+            ("${A.B-C}", "dotted"),
+            ("${userHome}/x", "/home/ada/x"),
+            ("${USERHOME}", "upper"),
+            ("${env:userHome}", "not a context name here"),
+            ("${workspaceFolder}", "/work/project"),
+            ("${workspaceFolderBasename}", "project"),
+            ("a${/}b${pathSeparator}c", &format!("a{MAIN_SEPARATOR_STR}b{MAIN_SEPARATOR_STR}c")),
+            ("${NESTED}", "${TOKEN}"),
+            ("${BLANK}", ""),
+            ("${UNSET} ${TOKEN}", "${UNSET} from-profile"),
+            ("${ UNSET }", "${ UNSET }"),
+            ("${token}", "${token}"),
+            ("$TOKEN $(TOKEN) {TOKEN}", "$TOKEN $(TOKEN) {TOKEN}"),
+            ("${TOKEN", "${TOKEN"),
+            ("${}", "${}"),
+            ("${TOKEN:-x}", "${TOKEN:-x}"),
+            ("$${TOKEN}", "$from-profile"),
+            ("${a${TOKEN}", "${a${TOKEN}"),
+            ("ä${TOKEN}ö", "äfrom-profileö"),
+        ] {
+            assert_eq!(scope().resolve(written).0, expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn references_tell_where_they_came_from() {
+        let (_, references) = scope().resolve("${TOKEN}${HOST}${userHome}${nope}${BLANK}");
+        let origins: Vec<_> = references.iter().map(|reference| reference.origin).collect();
+        let expected =
+            [Origin::Secrets, Origin::Process, Origin::Context, Origin::Unset, Origin::Secrets];
+        assert_eq!(origins, expected);
+    }
+
+    #[test]
+    fn the_basename_of_a_root_is_the_root_and_no_home_is_unset() {
+        let scope = Scope { workspace: "/".into(), home: None, ..scope() };
+        assert_eq!(scope.resolve("${workspaceFolderBasename}").0, "/");
+        let (resolved, references) = scope.resolve("${userHome}");
+        assert_eq!(resolved, "${userHome}");
+        assert!(references[0].origin == Origin::Unset);
+    }
+
+    #[test]
+    fn only_a_whole_tilde_is_the_home() {
+        for (path, expected) in
+            [("~", "/home/ada"), ("~/x", "/home/ada/x"), ("~bob/x", "~bob/x"), ("a/~", "a/~")]
+        {
+            assert_eq!(scope().expand_home(path).as_deref(), Some(expected));
+        }
+        assert_eq!(Scope::default().expand_home("~/x"), None);
+    }
+
+    #[test]
+    fn a_scope_never_shows_its_values() {
+        let shown = format!("{:?}", scope());
+        assert!(!shown.contains("from-pro") && !shown.contains("process-value"), "{shown}");
+    }
+}

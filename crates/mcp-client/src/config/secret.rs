@@ -1,0 +1,264 @@
+//! Values of an entry that must never be displayed, and where they hide.
+
+use std::fmt;
+
+use super::reference::{Origin, Reference};
+use super::text::Text;
+
+/// The most secrets of one entry that are kept.
+pub const MAX_SECRETS: usize = 256;
+/// The shortest value that counts: shorter ones stand in too many harmless texts.
+const MIN_LENGTH: usize = 4;
+/// The shortest value from the process environment that counts.
+const MIN_PROCESS_LENGTH: usize = 8;
+/// What is shown instead of a literal secret.
+const HIDDEN: &str = "[hidden]";
+
+/// Variables of the process whose values everyone may see.
+const HARMLESS: &[&str] = &[
+    "HOME", "PATH", "USER", "LOGNAME", "USERNAME", "LANG", "SHELL", "TERM", "PWD", "OLDPWD",
+    "TMPDIR", "TEMP", "TMP", "TZ", "HOSTNAME", "EDITOR", "DISPLAY",
+];
+const HARMLESS_PREFIXES: &[&str] = &["XDG_", "LC_"];
+
+/// Parts of a name that make its value a secret.
+const SECRET_WORDS: &[&str] =
+    &["token", "secret", "password", "passwd", "key", "auth", "credential", "cookie", "session"];
+/// Values under such names that are no secrets.
+const PLAIN_WORDS: &[&str] =
+    &["true", "false", "none", "null", "basic", "bearer", "oauth", "oauth2", "disabled", "enabled"];
+/// What precedes the credential in an `Authorization` header.
+const SCHEMES: &[&str] = &["bearer ", "basic ", "token ", "apikey "];
+
+/// A value that must never be displayed, and the name that is shown instead.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KnownSecret {
+    /// The name of its variable or key.
+    pub label: String,
+    value: String,
+}
+
+impl KnownSecret {
+    /// A value to hide, and the name to show instead.
+    pub fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { label: label.into(), value: value.into() }
+    }
+
+    /// The value, for finding it in what is about to be shown.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+impl fmt::Debug for KnownSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownSecret").field("label", &self.label).finish_non_exhaustive()
+    }
+}
+
+/// Whether a value under this name is taken for a secret.
+pub(super) fn looks_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// The secrets of one entry, as they are found.
+#[derive(Default)]
+pub(super) struct Secrets {
+    found: Vec<KnownSecret>,
+}
+
+impl Secrets {
+    /// What was found, each value once, the longest first, so that a secret within another
+    /// leaves nothing of it.
+    pub(super) fn into_known(mut self) -> Vec<KnownSecret> {
+        self.found
+            .sort_by(|a, b| b.value.len().cmp(&a.value.len()).then_with(|| a.value.cmp(&b.value)));
+        self.found.dedup_by(|later, earlier| later.value == earlier.value);
+        self.found.truncate(MAX_SECRETS);
+        self.found
+    }
+
+    /// Remembers what references became, as far as it may be secret.
+    pub(super) fn note_references(&mut self, references: &[Reference]) {
+        for Reference { name, origin, value } in references {
+            let least = match origin {
+                Origin::Secrets => MIN_LENGTH,
+                Origin::Process if !is_harmless(name) => MIN_PROCESS_LENGTH,
+                Origin::Process | Origin::Context | Origin::Unset => continue,
+            };
+            if value.chars().count() >= least {
+                self.found.push(KnownSecret::new(name.clone(), value.clone()));
+            }
+        }
+    }
+
+    /// A value that stands under a name: hidden if the name says so.
+    pub(super) fn named(&mut self, name: &str, text: Text) -> Text {
+        if !looks_secret(name) {
+            return self.embedded(text);
+        }
+        let credential = after_scheme(text.value()).to_owned();
+        self.add(name, &credential);
+        self.whole(name, text)
+    }
+
+    /// A value that is secret as a whole.
+    pub(super) fn whole(&mut self, label: &str, text: Text) -> Text {
+        let value = text.value().to_owned();
+        self.add(label, &value);
+        if is_placeholder(text.written()) || is_plain(text.written()) {
+            return text;
+        }
+        let shown = match text.written().strip_suffix(after_scheme(text.written())) {
+            Some(scheme) if is_placeholder(after_scheme(text.written())) => {
+                format!("{scheme}{}", after_scheme(text.written()))
+            }
+            Some(scheme) => format!("{scheme}{HIDDEN}"),
+            None => HIDDEN.to_owned(),
+        };
+        text.masked(shown)
+    }
+
+    /// A value in which secrets may stand: in an address, after a flag, behind a name.
+    pub(super) fn embedded(&mut self, text: Text) -> Text {
+        let used = embedded_secrets(text.value());
+        for (label, value) in &used {
+            self.add(label, value);
+            if let Some(decoded) = percent_decoded(value) {
+                self.add(label, &decoded);
+            }
+        }
+        let mut written = embedded_secrets(text.written());
+        written.retain(|(_, value)| !is_placeholder(value) && !is_plain(value));
+        written.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        if written.is_empty() {
+            return text;
+        }
+        let shown = written.iter().fold(text.written().to_owned(), |shown, (_, value)| {
+            shown.replace(value.as_str(), HIDDEN)
+        });
+        text.masked(shown)
+    }
+
+    /// Arguments: also what follows a flag with a secret-looking name.
+    pub(super) fn args(&mut self, args: Vec<Text>) -> Vec<Text> {
+        let mut flag: Option<String> = None;
+        args.into_iter()
+            .map(|arg| {
+                let announced = flag.take();
+                if let Some(name) = announced
+                    && !arg.written().starts_with('-')
+                {
+                    return self.named(&name, arg);
+                }
+                let written = arg.written();
+                if written.starts_with('-') && !written.contains('=') && looks_secret(written) {
+                    flag = Some(written.trim_start_matches('-').to_owned());
+                }
+                self.embedded(arg)
+            })
+            .collect()
+    }
+
+    fn add(&mut self, label: &str, value: &str) {
+        if value.chars().count() >= MIN_LENGTH && !is_plain(value) && !is_placeholder(value) {
+            self.found.push(KnownSecret::new(label, value));
+        }
+    }
+}
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn is_plain(value: &str) -> bool {
+    value.is_empty() || PLAIN_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// Whether a string is nothing but one reference.
+fn is_placeholder(text: &str) -> bool {
+    text.strip_prefix("${").and_then(|rest| rest.find('}').map(|end| end + 1 == rest.len()))
+        == Some(true)
+}
+
+/// The credential of an `Authorization` header, or the whole value.
+fn after_scheme(value: &str) -> &str {
+    SCHEMES
+        .iter()
+        .find_map(|scheme| {
+            let head = value.get(..scheme.len())?;
+            head.eq_ignore_ascii_case(scheme).then(|| value[scheme.len()..].trim_start())
+        })
+        .unwrap_or(value)
+}
+
+/// Label and value of each secret that stands inside a string.
+fn embedded_secrets(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    if let Some((_, rest)) = text.split_once("://") {
+        in_address(rest, &mut found);
+    }
+    // `--token=x`, `API_KEY=x`, `Authorization: x`: the first separator decides.
+    if let Some(at) = text.find(['=', ':']) {
+        let (name, value) = (text[..at].trim(), text[at + 1..].trim());
+        let is_name = !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        if is_name && looks_secret(name) && !value.is_empty() {
+            found.push((name.trim_start_matches('-').to_owned(), after_scheme(value).to_owned()));
+        }
+    }
+    found
+}
+
+/// User information and secret-looking query values of an address, given what follows `://`.
+fn in_address(rest: &str, found: &mut Vec<(String, String)>) {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if let Some((user_information, _)) = authority.rsplit_once('@') {
+        match user_information.split_once(':') {
+            Some((_, password)) if !password.is_empty() => {
+                found.push(("password of the address".to_owned(), password.to_owned()));
+            }
+            _ if !user_information.is_empty() => {
+                found.push(("user of the address".to_owned(), user_information.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    let Some((_, query)) = rest.split_once('?') else { return };
+    let query = query.split('#').next().unwrap_or_default();
+    for pair in query.split(['&', ';']) {
+        if let Some((name, value)) = pair.split_once('=')
+            && looks_secret(name)
+            && !value.is_empty()
+        {
+            found.push((name.to_owned(), value.to_owned()));
+        }
+    }
+}
+
+/// The value behind percent signs, if there are any and they make text.
+fn percent_decoded(value: &str) -> Option<String> {
+    if !value.contains('%') {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) if first == b'%' => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|decoded| decoded != value)
+}
+
+#[cfg(test)]
+mod tests;
