@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod mcp;
 mod metrics;
 mod up;
 
@@ -13,6 +14,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
+    Mcp(mcp::Args),
     Metrics(metrics::Args),
     Completions(completions::Args),
 }
@@ -21,6 +23,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Command::Up(args) => up::run(&args),
+        Command::Mcp(args) => mcp::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
         Command::Completions(args) => completions::run(&args, session),
     }

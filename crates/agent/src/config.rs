@@ -131,7 +131,8 @@ fn appended(text: &str, mode: Mode) -> String {
     format!("{text}{gap}metrics:\n  mode: {}\n", mode.text())
 }
 
-fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
+/// The text of the configuration; nothing if there is no file.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
     let cannot = |error: &io::Error| {
         Diagnostic::configuration(format!("cannot read {}", path.display())).because(error)
     };

@@ -17,8 +17,14 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The configuration makes no sense.
     Configuration = 3,
+    /// Somebody must sign in first.
+    SignIn = 4,
+    /// A peer failed: a server, a service.
+    Peer = 5,
     /// Our bug.
     Bug = 70,
+    /// Somebody pressed Ctrl-C.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -34,7 +40,10 @@ impl Exit {
             Exit::Failed => "failed",
             Exit::Usage => "usage",
             Exit::Configuration => "configuration",
+            Exit::SignIn => "sign-in",
+            Exit::Peer => "peer",
             Exit::Bug => "bug",
+            Exit::Interrupted => "interrupted",
         }
     }
 }
@@ -71,6 +80,21 @@ impl Diagnostic {
     /// The configuration makes no sense.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::Configuration, message)
+    }
+
+    /// A peer failed.
+    pub(crate) fn peer(message: impl Into<String>) -> Self {
+        Diagnostic::new(Exit::Peer, message)
+    }
+
+    /// Somebody must sign in first.
+    pub(crate) fn sign_in(message: impl Into<String>) -> Self {
+        Diagnostic::new(Exit::SignIn, message)
+    }
+
+    /// Somebody pressed Ctrl-C.
+    pub(crate) fn interrupted() -> Self {
+        Diagnostic::new(Exit::Interrupted, "interrupted")
     }
 
     /// The work failed and the output has said how.

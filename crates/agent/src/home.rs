@@ -44,6 +44,21 @@ impl Home {
         self.root.join("config.yaml")
     }
 
+    /// The profile's secrets.
+    pub(crate) fn env_file(&self) -> PathBuf {
+        self.root.join(".env")
+    }
+
+    /// What the servers write to standard error.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    /// What can be found out again.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.root.join("cache")
+    }
+
     /// The metrics.
     pub(crate) fn metrics(&self) -> PathBuf {
         self.root.join("metrics")

@@ -9,6 +9,7 @@ mod config;
 mod diagnostic;
 mod documents;
 mod home;
+mod mcp;
 mod output;
 mod resource;
 mod session;

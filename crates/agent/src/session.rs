@@ -1,5 +1,6 @@
 //! What a command is handed: its output, the way to its home, the environment and the clock.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub(crate) struct Environment {
     pub(crate) ci: Option<String>,
     /// `AGENT_INSTALL_METHOD`: how a packager says the program was installed.
     pub(crate) install_method: Option<String>,
+    /// Every variable: references in the configuration look them up, local servers get a safe list.
+    pub(crate) all: BTreeMap<String, String>,
 }
 
 impl Environment {
@@ -37,6 +40,11 @@ impl Environment {
             do_not_track: variable("DO_NOT_TRACK"),
             ci: variable("CI"),
             install_method: variable("AGENT_INSTALL_METHOD"),
+            all: std::env::vars_os()
+                .map(|(name, value)| {
+                    (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+                })
+                .collect(),
         }
     }
 }

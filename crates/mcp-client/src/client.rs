@@ -152,8 +152,9 @@ impl Client {
             Action::Tool(tool) => {
                 let effect = if tool.read_only() { Effect::None } else { Effect::Some };
                 let (arguments, options) = (&arguments, &options);
-                let call =
-                    |session: Session| async move { session.call_tool(tool, arguments, options).await };
+                let call = |session: Session| async move {
+                    session.call_tool(tool, arguments, options).await
+                };
                 handle.run(name, effect, call).await
             }
             utility => utility::run(&handle, name, utility, &arguments, &options).await,

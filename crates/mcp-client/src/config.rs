@@ -320,6 +320,22 @@ impl ServerEntry {
     }
 }
 
+impl ServerEntry {
+    /// Whether a change from `self` to `other` leaves the connection as it is: only what is
+    /// registered, trusted or waited for differs.
+    pub(crate) fn same_connection(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.enabled == other.enabled
+            && self.lazy == other.lazy
+            && self.endpoint == other.endpoint
+            && self.protocol == other.protocol
+            && self.parallel_calls == other.parallel_calls
+            && self.sampling == other.sampling
+            && self.elicitation == other.elicitation
+            && self.timeout == other.timeout
+    }
+}
+
 impl StdioEndpoint {
     /// A process with no arguments and no variables of its own.
     pub fn new(command: impl Into<String>) -> Self {

@@ -4,6 +4,7 @@
 //! it is lost. [`render`] turns an outcome into what a model sees.
 
 mod blob;
+mod cleaned;
 mod invisible;
 mod render;
 mod suspicion;

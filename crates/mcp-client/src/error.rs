@@ -45,7 +45,9 @@ pub enum Error {
     Unreachable { url: String, reason: String },
     #[error("TLS with {url} failed: {reason}")]
     Tls { url: String, reason: String },
-    #[error("{url} answered {content_type} where MCP answers application/json or text/event-stream")]
+    #[error(
+        "{url} answered {content_type} where MCP answers application/json or text/event-stream"
+    )]
     NotMcp { url: String, content_type: String },
     #[error("HTTP status {status}{}", Quoted(body))]
     Http { status: u16, body: String },

@@ -30,6 +30,8 @@ pub struct Catalogue {
     pub resources: bool,
     /// Whether it has prompts.
     pub prompts: bool,
+    /// What a person should know about the lists as a whole.
+    pub notes: Vec<String>,
 }
 
 impl Catalogue {
@@ -37,6 +39,7 @@ impl Catalogue {
     pub fn absorb(&mut self, page: Page<Tool>) {
         self.tools.extend(page.items.into_iter().map(Arc::new));
         self.quarantined.extend(page.quarantined);
+        self.notes.extend(page.notes);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
@@ -139,12 +139,7 @@ impl Router {
     }
 
     /// Makes a place for the answer to `id`. A closed session answers at once.
-    pub(crate) fn register(
-        &self,
-        id: u64,
-        progress: Option<ProgressSink>,
-        lasts: Lasts,
-    ) -> Ticket {
+    pub(crate) fn register(&self, id: u64, progress: Option<ProgressSink>, lasts: Lasts) -> Ticket {
         let (sender, answer) = oneshot::channel();
         let activity = Arc::new(Activity(AtomicU64::new(self.now())));
         let waiting = Waiting { answer: sender, activity: Arc::clone(&activity), progress, lasts };
@@ -297,11 +292,6 @@ impl Router {
             }
             over.await;
         }
-    }
-
-    /// How many requests wait for an answer that is due.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.lock().values().filter(|waiting| waiting.lasts == Lasts::UntilAnswered).count()
     }
 
     /// The moment of a call's last sign of life.

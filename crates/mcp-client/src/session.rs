@@ -250,7 +250,8 @@ impl Inner {
             standing: self.standing.get().map_or("", String::as_str),
             progress: matches!(method, "tools/call" | "resources/read" | "prompts/get"),
         };
-        let outgoing = Outgoing { id, method, body: message::request(id, method, &params, meta), headers };
+        let outgoing =
+            Outgoing { id, method, body: message::request(id, method, &params, meta), headers };
         let mut giving_up = GivingUp { inner: self, id, tell: method != "initialize" };
         let activity = Arc::clone(&ticket.activity);
         let answer = self.link.request(&outgoing, &mut ticket);

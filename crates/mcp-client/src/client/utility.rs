@@ -29,7 +29,8 @@ pub(super) async fn run(
             Action::ListPrompts => list_prompts(&session).await,
             Action::GetPrompt => {
                 let prompt = wanted(arguments, "name")?;
-                let filled = session.get_prompt(prompt, &words(&arguments["arguments"]), options).await?;
+                let filled =
+                    session.get_prompt(prompt, &words(&arguments["arguments"]), options).await?;
                 Ok(outcome(prompt_blocks(filled)))
             }
             Action::Tool(_) => Err(Error::UnknownTool { name: name.to_owned() }),
@@ -96,7 +97,7 @@ fn prompt_blocks(filled: crate::content::PromptMessages) -> Vec<Block> {
     }
     for message in filled.messages {
         blocks.push(Block::Text(format!("{}:", message.role)));
-        blocks.push(message.content);
+        blocks.extend(message.blocks);
     }
     blocks
 }

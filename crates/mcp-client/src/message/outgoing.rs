@@ -49,7 +49,8 @@ pub(crate) struct Meta<'a> {
 
 /// A request. Lines end with a line feed, which is white space to every other transport.
 pub(crate) fn request(id: u64, method: &str, params: &Params, meta: Meta<'_>) -> Bytes {
-    let mut text = String::with_capacity(96 + method.len() + params.fields.len() + meta.standing.len());
+    let mut text =
+        String::with_capacity(96 + method.len() + params.fields.len() + meta.standing.len());
     text.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
     text.push_str(&id.to_string());
     text.push_str(",\"method\":");

@@ -69,7 +69,10 @@ fn bytes_that_are_not_utf8_are_replaced_not_lost() {
 
 #[test]
 fn a_batch_is_taken_apart() {
-    assert_eq!(all(br#"[{"id":1,"result":1},{"id":2,"result":2}]"#), [answer(1, "1"), answer(2, "2")]);
+    assert_eq!(
+        all(br#"[{"id":1,"result":1},{"id":2,"result":2}]"#),
+        [answer(1, "1"), answer(2, "2")]
+    );
     assert_eq!(all(b"[]"), []);
 }
 

@@ -36,7 +36,8 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<PeerEvent>) {
             running.retain(|_, task| !task.is_finished());
             match event {
                 PeerEvent::Request { id, method, params } => {
-                    let answering = answer(weak.clone(), id.clone(), method, params, Arc::clone(&places));
+                    let answering =
+                        answer(weak.clone(), id.clone(), method, params, Arc::clone(&places));
                     let task = inner.tasks.spawn(answering);
                     running.insert(id.text().to_owned(), task.abort_handle());
                 }
@@ -53,8 +54,12 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<PeerEvent>) {
             }
             let dropped = inner.router.take_dropped();
             if dropped > 0 {
-                let text = format!("{dropped} of its messages came faster than they could be looked at");
-                inner.host.observer.event(Event::Warning { server: inner.entry.name.clone(), text });
+                let text =
+                    format!("{dropped} of its messages came faster than they could be looked at");
+                inner
+                    .host
+                    .observer
+                    .event(Event::Warning { server: inner.entry.name.clone(), text });
             }
         }
         for (_, task) in running {
@@ -105,8 +110,7 @@ pub(super) async fn fulfil(inner: &Inner, method: &str, params: Value) -> Result
             return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
         }
     };
-    let request =
-        ServerRequest { server: Arc::clone(entry), method: method.to_owned(), params };
+    let request = ServerRequest { server: Arc::clone(entry), method: method.to_owned(), params };
     match tokio::time::timeout(within, inner.host.requests.answer(request)).await {
         Ok(answer) => answer,
         Err(_) if method == "elicitation/create" => Ok(json!({ "action": "cancel" })),

@@ -77,7 +77,9 @@ mod tests {
         assert!(cache.find("a").is_some());
         tokio::time::advance(Duration::from_millis(200)).await;
         assert!(cache.find("a").is_none());
-        for none in [json!({}), json!({ "ttlMs": -5 }), json!({ "ttlMs": 0 }), json!({ "ttlMs": "9" })] {
+        for none in
+            [json!({}), json!({ "ttlMs": -5 }), json!({ "ttlMs": 0 }), json!({ "ttlMs": "9" })]
+        {
             cache.keep("b".to_owned(), &Payload::of(&none));
             assert_eq!(cache.find("b"), None, "{none}");
         }

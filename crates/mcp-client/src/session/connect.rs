@@ -123,7 +123,11 @@ impl Dialer<'_> {
         let client = HttpClient::new(endpoint, self.host)?;
         // The probe needs a body only, so it is made of a session that is never used.
         let (router, _) = Router::new();
-        let link = Link::Http(HttpLink::new(HttpClient::new(endpoint, self.host)?, Arc::clone(&router), self.tasks.clone()));
+        let link = Link::Http(HttpLink::new(
+            HttpClient::new(endpoint, self.host)?,
+            Arc::clone(&router),
+            self.tasks.clone(),
+        ));
         let unused = self.inner(link, router);
         let body = message::request(0, "initialize", &initialize_params(&unused), Meta::default());
         let looked = preflight::look(&client, body).await;
@@ -189,13 +193,18 @@ impl Dialer<'_> {
             Attempt::Initialize => ("initialize", initialize(inner, within).await),
             Attempt::Discover => ("server/discover", discover(inner, within).await),
         };
-        let outcome = agreed.as_ref().map(|agreed| format!("{} era, version {}", agreed.era, agreed.version));
+        let outcome =
+            agreed.as_ref().map(|agreed| format!("{} era, version {}", agreed.era, agreed.version));
         self.tell(name, outcome.map_err(ToString::to_string), began);
         agreed
     }
 
     /// The link for a second attempt: the same process where it still lives, else a new one.
-    async fn again(&self, inner: Arc<Inner>, transport: HttpTransport) -> Result<Arc<Inner>, Error> {
+    async fn again(
+        &self,
+        inner: Arc<Inner>,
+        transport: HttpTransport,
+    ) -> Result<Arc<Inner>, Error> {
         if let Link::Stdio(link) = &inner.link {
             // A server that ends itself over an unknown method does so right away.
             let _ = tokio::time::timeout(Duration::from_millis(50), inner.router.closed()).await;

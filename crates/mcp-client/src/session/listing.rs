@@ -10,9 +10,9 @@ use crate::tool::{
 };
 
 /// The most pages of one list that are followed.
-pub const MAX_PAGES: usize = 50;
+pub(crate) const MAX_PAGES: usize = 50;
 /// The most items of one list that are taken.
-pub const MAX_ITEMS: usize = 20_000;
+pub(crate) const MAX_ITEMS: usize = 20_000;
 
 /// A list, followed to its end or to a limit.
 #[derive(Debug)]

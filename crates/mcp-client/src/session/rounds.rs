@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::message::{Params, Payload, head};
 
 /// How often one request may come back for more input.
-pub const MAX_ROUNDS: u32 = 10;
+pub(crate) const MAX_ROUNDS: u32 = 10;
 /// How many inputs one round may ask for.
 const MAX_INPUTS: usize = 16;
 
@@ -88,7 +88,8 @@ impl Session {
         requests: BTreeMap<String, &RawValue>,
     ) -> Result<Map<String, Value>, Error> {
         if requests.len() > MAX_INPUTS {
-            let reason = format!("it wants {} inputs at once, the most is {MAX_INPUTS}", requests.len());
+            let reason =
+                format!("it wants {} inputs at once, the most is {MAX_INPUTS}", requests.len());
             return Err(Error::Malformed { reason });
         }
         let mut responses = Map::new();

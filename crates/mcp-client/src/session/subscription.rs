@@ -53,7 +53,8 @@ async fn listen(inner: Weak<Inner>, params: Params, router: Arc<Router>) {
         // The session must be able to end while we listen, so only the link is kept for a moment.
         let Some(strong) = inner.upgrade() else { return };
         let id = strong.next_id.fetch_add(1, Ordering::Relaxed);
-        let meta = Meta { standing: strong.standing.get().map_or("", String::as_str), progress: false };
+        let meta =
+            Meta { standing: strong.standing.get().map_or("", String::as_str), progress: false };
         let method = "subscriptions/listen";
         let body = message::request(id, method, &params, meta);
         let mut ticket = router.register(id, None, Lasts::AsTheSession);

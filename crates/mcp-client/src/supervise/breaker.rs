@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How many failures in a row open it.
-pub const FAILURES: u32 = 3;
+pub(crate) const FAILURES: u32 = 3;
 /// How long it stays open.
-pub const OPEN: Duration = Duration::from_secs(60);
+pub(crate) const OPEN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(super) struct Breaker(Mutex<Count>);

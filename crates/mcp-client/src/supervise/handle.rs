@@ -15,9 +15,9 @@ use crate::error::Error;
 use crate::session::Session;
 
 /// How many calls of one server run at once where it allows that.
-pub const MAX_PARALLEL_CALLS: usize = 64;
+pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
 /// How long a call waits for a server that is on its way back.
-pub const RECONNECT_WAIT: Duration = Duration::from_secs(15);
+pub(crate) const RECONNECT_WAIT: Duration = Duration::from_secs(15);
 
 /// What a keeper is told.
 #[derive(Debug)]
@@ -183,7 +183,10 @@ impl Handle {
                 }
                 // Parked, disabled, waiting for a sign-in: nothing will come of waiting.
                 let state = status.borrow_and_update().state.clone();
-                if matches!(state, State::Parked { .. } | State::NeedsSignIn { .. } | State::Disabled) {
+                if matches!(
+                    state,
+                    State::Parked { .. } | State::NeedsSignIn { .. } | State::Disabled
+                ) {
                     return Err(self.not_ready(&state));
                 }
                 tokio::select! {

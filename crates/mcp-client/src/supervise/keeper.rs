@@ -243,13 +243,14 @@ impl Keeper {
 
     /// Registers what the server offers, and tells what is different from before.
     fn offer(&mut self, catalogue: Catalogue) {
-        let part = ServerPart::build(&self.entry.name, &self.entry.tools, self.entry.trust, &catalogue);
+        let part =
+            ServerPart::build(&self.entry.name, &self.entry.tools, self.entry.trust, &catalogue);
         self.status.send_modify(|status| {
             status.tools = part.len();
             status.tokens = part.tokens();
             status.quarantined = part.quarantined().to_vec();
             status.skipped = part.skipped().to_vec();
-            status.notes = part.notes().to_vec();
+            status.notes = part.notes().iter().chain(&catalogue.notes).cloned().collect();
         });
         // A server without a single tool gets no place in the registry.
         (self.publish)((!part.is_empty()).then(|| Arc::new(part)));

@@ -26,7 +26,8 @@ pub(super) fn load(host: &Host, entry: &ServerEntry) -> Option<Catalogue> {
     if kept["server"] != fingerprint(entry) {
         return None;
     }
-    let page = tools_page(&json!({ "tools": kept["tools"] }).to_string(), HeaderRule::Ignore).ok()?;
+    let page =
+        tools_page(&json!({ "tools": kept["tools"] }).to_string(), HeaderRule::Ignore).ok()?;
     Some(Catalogue {
         tools: page.items.into_iter().map(Arc::new).collect(),
         quarantined: page.quarantined,

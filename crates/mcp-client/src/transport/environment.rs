@@ -8,9 +8,28 @@ use crate::error::Error;
 
 /// Variables every local server gets, by name. Nothing else passes unless the entry says so.
 pub const PASSED: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "SHELL", "TMPDIR", "TZ", "HTTP_PROXY",
-    "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "TERM",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
 ];
 
 /// Variables every local server gets, by the beginning of the name.
@@ -18,11 +37,33 @@ pub const PASSED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// What Windows programs cannot do without, in any case.
 pub const PASSED_WINDOWS: &[&str] = &[
-    "ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)",
-    "COMMONPROGRAMW6432", "COMPUTERNAME", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA",
-    "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
-    "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT",
-    "TEMP", "TMP", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR",
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "COMMONPROGRAMFILES",
+    "COMMONPROGRAMFILES(X86)",
+    "COMMONPROGRAMW6432",
+    "COMPUTERNAME",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "PROGRAMW6432",
+    "PUBLIC",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERDOMAIN",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
 ];
 
 /// Where tools are also looked for: programs started by a desktop often lack the shell's PATH.
@@ -73,11 +114,13 @@ pub(crate) fn locate(
         return executable(&whole, child).ok_or_else(|| missing("that very place".to_owned()));
     }
     let usual = USUAL_DIRS.iter().map(PathBuf::from);
-    let at_home = home.into_iter().flat_map(|home| USUAL_HOME_DIRS.iter().map(|dir| home.join(dir)));
+    let at_home =
+        home.into_iter().flat_map(|home| USUAL_HOME_DIRS.iter().map(|dir| home.join(dir)));
     let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(usual).chain(at_home).collect();
     let found = folders.iter().find_map(|folder| executable(&folder.join(command), child));
     let Some(found) = found else {
-        let shown = if path.is_empty() { "an empty PATH".to_owned() } else { format!("PATH {path}") };
+        let shown =
+            if path.is_empty() { "an empty PATH".to_owned() } else { format!("PATH {path}") };
         return Err(missing(format!("{shown} and the usual folders")));
     };
     if let Some(folder) = found.parent().map(Path::to_path_buf) {

@@ -82,10 +82,6 @@ impl HttpLink {
         Self { shared: Arc::new(shared), tasks }
     }
 
-    pub(crate) fn client(&self) -> &HttpClient {
-        &self.shared.client
-    }
-
     /// From now on every request says this version, and is shaped by this era.
     pub(crate) fn settle(&self, era: Era, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
@@ -120,7 +116,8 @@ impl HttpLink {
         match media_type(response.headers()).as_str() {
             "text/event-stream" => self.follow(response, outgoing.id, ticket).await,
             _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {
-                let reason = format!("HTTP status {} to a request that wants an answer", status.as_u16());
+                let reason =
+                    format!("HTTP status {} to a request that wants an answer", status.as_u16());
                 Err(Error::Malformed { reason })
             }
             kind => shared.whole(response, kind.to_owned(), outgoing.id).await,
@@ -220,7 +217,8 @@ impl HttpLink {
         if shared.session.get().is_some() {
             self.tasks.spawn(async move {
                 let url = shared.client.url();
-                let sent = shared.client.send(Method::DELETE, url, shared.headers(None), Bytes::new());
+                let sent =
+                    shared.client.send(Method::DELETE, url, shared.headers(None), Bytes::new());
                 let _ = tokio::time::timeout(GOODBYE, sent).await;
             });
         }
@@ -256,7 +254,12 @@ impl Shared {
     }
 
     /// A body that came whole.
-    async fn whole(&self, response: Response<Body>, kind: String, id: u64) -> Result<Payload, Error> {
+    async fn whole(
+        &self,
+        response: Response<Body>,
+        kind: String,
+        id: u64,
+    ) -> Result<Payload, Error> {
         let body = read_body(response, MAX_BODY_BYTES).await?;
         if let Some(outcome) = self.take(&body, id) {
             return outcome;
@@ -382,7 +385,15 @@ impl Shared {
 fn tells_of_lost_session(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("session")
-        && ["not found", "unknown", "invalid", "expired", "terminated", "no valid", "does not exist"]
-            .iter()
-            .any(|sign| words.contains(sign))
+        && [
+            "not found",
+            "unknown",
+            "invalid",
+            "expired",
+            "terminated",
+            "no valid",
+            "does not exist",
+        ]
+        .iter()
+        .any(|sign| words.contains(sign))
 }

@@ -4,7 +4,9 @@
 use std::error::Error as StdError;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{AUTHORIZATION, CONTENT_ENCODING, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE};
+use http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE,
+};
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
@@ -20,9 +22,9 @@ use crate::host::Host;
 use crate::message::head;
 
 /// How many redirects one request follows.
-pub const MAX_REDIRECTS: usize = 5;
+pub(crate) const MAX_REDIRECTS: usize = 5;
 /// The largest body that is read whole.
-pub const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How much of the body of a refusal is quoted.
 const MAX_QUOTED_BYTES: usize = 300;
 /// How much of the body of a refusal is looked at for a JSON-RPC error.
@@ -32,8 +34,17 @@ const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Headers the protocol itself sets: an entry's own are left out.
 const RESERVED: &[&str] = &[
-    "accept", "content-type", "content-length", "transfer-encoding", "connection", "host",
-    "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id",
+    "accept",
+    "content-type",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "host",
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+    "last-event-id",
 ];
 
 /// What sends requests to one server.
@@ -140,19 +151,33 @@ impl HttpClient {
     }
 
     fn failure(&self, target: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
-        let url = if same_origin(target, &self.url) { self.shown.clone() } else { shown_address(target) };
+        let url =
+            if same_origin(target, &self.url) { self.shown.clone() } else { shown_address(target) };
         let reason = innermost(error);
         if chain(error).any(|cause| cause.is::<rustls::Error>())
-            || chain(error).filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(wraps_tls)
+            || chain(error)
+                .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+                .any(wraps_tls)
         {
             return Error::Tls { url, reason };
         }
-        if error.is_connect() { Error::Unreachable { url, reason } } else { Error::Broken { reason } }
+        if error.is_connect() {
+            Error::Unreachable { url, reason }
+        } else {
+            Error::Broken { reason }
+        }
     }
 }
 
-fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    })
 }
 
 fn wraps_tls(error: &std::io::Error) -> bool {

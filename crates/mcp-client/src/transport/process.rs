@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 pub(crate) const MARKER: &str = "AGENT_MCP_OWNER";
 
 /// How long processes have to end by themselves once asked.
-pub const TERM_GRACE: Duration = Duration::from_secs(2);
+pub(crate) const TERM_GRACE: Duration = Duration::from_secs(2);
 /// How long the rest of a group may outlive its killing before it is given up.
 const KILL_GRACE: Duration = Duration::from_millis(500);
 /// How often it is looked whether they have ended.
@@ -108,9 +108,10 @@ pub(crate) fn marked(_: &str) -> Vec<Pid> {
 pub(crate) fn end_blocking(groups: &[i32], owner: &str) {
     let groups: Vec<Pid> = groups.iter().copied().filter_map(Pid::from_raw).collect();
     let lives = || {
-        groups.iter().any(|leader| {
-            test_kill_process_group(*leader).is_ok() && has_living_member(*leader)
-        }) || !marked(owner).is_empty()
+        groups
+            .iter()
+            .any(|leader| test_kill_process_group(*leader).is_ok() && has_living_member(*leader))
+            || !marked(owner).is_empty()
     };
     for (signal, grace) in [(Signal::TERM, TERM_GRACE), (Signal::KILL, KILL_GRACE)] {
         if !lives() {

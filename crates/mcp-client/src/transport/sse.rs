@@ -93,7 +93,9 @@ impl Drop for SseLink {
 async fn endpoint(client: &HttpClient, events: &mut Events) -> Result<Uri, Error> {
     for _ in 0..MAX_EVENTS_BEFORE_ENDPOINT {
         let Step::Event(event) = events.next().await? else {
-            return Err(Error::Broken { reason: "the stream ended before it named an address".to_owned() });
+            return Err(Error::Broken {
+                reason: "the stream ended before it named an address".to_owned(),
+            });
         };
         if event.kind != "endpoint" {
             continue;

@@ -81,7 +81,11 @@ impl StdioLink {
             let path = Path::new(folder.value());
             if !path.is_dir() {
                 let reason = "is not a folder".to_owned();
-                return Err(Error::File { what: "the working directory", path: path.into(), reason });
+                return Err(Error::File {
+                    what: "the working directory",
+                    path: path.into(),
+                    reason,
+                });
             }
             command.current_dir(path);
         }

@@ -104,9 +104,11 @@ fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'st
         return match opened {
             Ok(key) => PrivateKeyDer::try_from(key.as_bytes().to_vec())
                 .map_err(|reason| unusable(WHAT, path, reason)),
-            Err(error) => {
-                Err(unusable(WHAT, path, &format!("cannot be decrypted with that password: {error}")))
-            }
+            Err(error) => Err(unusable(
+                WHAT,
+                path,
+                &format!("cannot be decrypted with that password: {error}"),
+            )),
         };
     }
     if memchr::memmem::find(&pem, b"Proc-Type: 4,ENCRYPTED").is_some() {
@@ -130,8 +132,8 @@ fn encrypted_section(pem: &[u8]) -> Option<Vec<u8>> {
 
 fn read(what: &'static str, path: &Text) -> Result<Vec<u8>, Error> {
     let place = Path::new(path.value());
-    let metadata =
-        fs::metadata(place).map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))?;
+    let metadata = fs::metadata(place)
+        .map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))?;
     if !metadata.is_file() {
         return Err(unusable(what, path, "is not a file"));
     }

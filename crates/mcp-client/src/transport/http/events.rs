@@ -33,7 +33,9 @@ impl Events {
     /// The next event. A body that breaks off has ended: whoever waits decides what that means.
     pub(crate) async fn next(&mut self) -> Result<Step, Error> {
         loop {
-            if let Some(event) = self.stream.next_event().map_err(|error| Error::TooLarge { limit: error.limit })? {
+            if let Some(event) =
+                self.stream.next_event().map_err(|error| Error::TooLarge { limit: error.limit })?
+            {
                 return Ok(Step::Event(event));
             }
             match self.body.frame().await {

@@ -66,7 +66,10 @@ impl Log {
         self.left = self.left.saturating_sub(clean.len());
         if self.left == 0 {
             self.cut = true;
-            let _ = writeln!(file, "--- more than {MAX_RUN_BYTES} bytes: the rest of this run is not kept");
+            let _ = writeln!(
+                file,
+                "--- more than {MAX_RUN_BYTES} bytes: the rest of this run is not kept"
+            );
         }
     }
 

@@ -1,0 +1,72 @@
+//! `agent mcp`: MCP servers, how they are configured and how they are.
+
+mod add;
+mod call;
+mod disable;
+mod doctor;
+mod enable;
+mod guard;
+mod import;
+mod list;
+mod reference;
+mod remove;
+mod test;
+mod tools;
+
+use clap::Subcommand;
+
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Connect MCP servers, look at them, call their tools
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Servers are configured under `mcp_servers` in config.yaml; every key is explained \
+                  by `agent mcp reference`.\n\n\
+                  Examples:\n  agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  \
+                  agent mcp add docs --url https://example.com/mcp\n  agent mcp list\n  \
+                  agent mcp test files\n  agent mcp call mcp__files__list_directory '{\"path\": \".\"}'"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Mcp,
+}
+
+/// What can be done with servers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mcp {
+    List(list::Args),
+    Add(add::Args),
+    Import(import::Args),
+    Remove(remove::Args),
+    Enable(enable::Args),
+    Disable(disable::Args),
+    Test(test::Args),
+    Tools(tools::Args),
+    Call(call::Args),
+    Doctor(doctor::Args),
+    Reference(reference::Args),
+    Guard(guard::Args),
+}
+
+/// Does it.
+pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
+    match command {
+        Mcp::List(args) => list::run(&args, session),
+        Mcp::Add(args) => add::run(&args, session),
+        Mcp::Import(args) => import::run(&args, session),
+        Mcp::Remove(args) => remove::run(&args, session),
+        Mcp::Enable(args) => enable::run(&args, session),
+        Mcp::Disable(args) => disable::run(&args, session),
+        Mcp::Test(args) => test::run(&args, session),
+        Mcp::Tools(args) => tools::run(&args, session),
+        Mcp::Call(args) => call::run(&args, session),
+        Mcp::Doctor(args) => doctor::run(&args, session),
+        Mcp::Reference(args) => reference::run(&args, session),
+        Mcp::Guard(args) => {
+            guard::run(&args);
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! `agent mcp add`.
+
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// add
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
+    Err(Diagnostic::failed("not built"))
+}

@@ -1,0 +1,13 @@
+//! `agent mcp reference`: every key of a server's entry.
+
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Print every key of a server's entry, with its type, default and meaning, as Markdown
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  agent mcp reference")]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
+    session.output.text(mcp_client::config::keys::page())
+}

@@ -1,0 +1,43 @@
+//! Results without the secrets we configured.
+
+use serde_json::Value;
+
+use super::{Block, ToolOutcome};
+use crate::redact::Redactor;
+
+impl ToolOutcome {
+    /// The same result without any known secret. Only known values are taken out: a result is
+    /// data, and a pattern that merely looks like a secret may be what was asked for.
+    #[must_use]
+    pub(crate) fn cleaned(mut self, redactor: &Redactor) -> Self {
+        for block in &mut self.blocks {
+            match block {
+                Block::Text(text) | Block::Note(text) | Block::EmbeddedText { text, .. } => {
+                    clean(text, redactor);
+                }
+                _ => {}
+            }
+        }
+        for value in [&mut self.structured, &mut self.meta].into_iter().flatten() {
+            clean_value(value, redactor);
+        }
+        self
+    }
+}
+
+fn clean(text: &mut String, redactor: &Redactor) {
+    if let std::borrow::Cow::Owned(clean) = redactor.clean_known(text) {
+        *text = clean;
+    }
+}
+
+fn clean_value(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => clean(text, redactor),
+        Value::Array(items) => items.iter_mut().for_each(|item| clean_value(item, redactor)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|value| clean_value(value, redactor));
+        }
+        _ => {}
+    }
+}
