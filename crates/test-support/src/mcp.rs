@@ -3,6 +3,7 @@
 //! The official ones are installed by `cargo xtask test` into `target/peers` of the workspace, in
 //! pinned versions. [`hostile`] is the logic of the example program `hostile` of the client.
 
+pub mod hostile;
 mod installed;
 mod over_http;
 
