@@ -42,12 +42,11 @@ pub fn repair(schema: &Value) -> Repaired {
         return Repaired { schema: schema.clone(), notes: Vec::new() };
     }
     let mut work = Work::default();
-    let mut schema = match schema {
-        Value::Object(object) => object.clone(),
-        _ => {
-            work.did("the schema is not an object; an empty one is used");
-            Map::new()
-        }
+    let mut schema = if let Value::Object(object) = schema {
+        object.clone()
+    } else {
+        work.did("the schema is not an object; an empty one is used");
+        Map::new()
     };
     for round in 1..=MAX_ROUNDS {
         work.changed = false;

@@ -139,24 +139,21 @@ impl ServerPart {
             HashMap::with_capacity_and_hasher(tools.len(), foldhash::fast::RandomState::default());
         let mut admitted = Vec::with_capacity(tools.len());
         for tool in tools {
-            match seen.get(tool.name.as_str()) {
-                // Pages of one list may repeat a tool.
-                Some(first) => {
-                    if !first.same_as(tool) {
-                        self.quarantined.push(Quarantined {
-                            name: clip(&tool.name),
-                            reason: "listed before with another definition".to_owned(),
-                        });
-                    }
+            // Pages of one list may repeat a tool.
+            if let Some(first) = seen.get(tool.name.as_str()) {
+                if !first.same_as(tool) {
+                    self.quarantined.push(Quarantined {
+                        name: clip(&tool.name),
+                        reason: "listed before with another definition".to_owned(),
+                    });
                 }
-                None => {
-                    seen.insert(&tool.name, tool);
-                    if policy.admits(&tool.name) {
-                        admitted.push((registered(&self.server, &tool.name).into(), tool));
-                    } else {
-                        self.filtered += 1;
-                    }
-                }
+                continue;
+            }
+            seen.insert(&tool.name, tool);
+            if policy.admits(&tool.name) {
+                admitted.push((registered(&self.server, &tool.name).into(), tool));
+            } else {
+                self.filtered += 1;
             }
         }
         admitted
