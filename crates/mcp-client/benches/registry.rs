@@ -40,6 +40,8 @@ fn main() {
         let work = format!("build and assemble {} tools, {name} schemas", SERVERS * TOOLS);
         row(&work, time, ms(50), ms(15));
     }
+    reading(Schemas::Ordinary, "ordinary");
+    reading(Schemas::Nullable, "nullable");
     let parts = parts(&ordinary, &policy);
     let time = best(1, || {
         black_box(Registry::assemble(&parts));
@@ -68,6 +70,27 @@ fn main() {
     row("look one up, in random order", time, Duration::from_micros(1), Duration::from_nanos(200));
 }
 
+/// Reading lists has no limit of its own; it is held against mere parsing.
+fn reading(schemas: Schemas, name: &str) {
+    let result = page(schemas);
+    let ours = best(10, || {
+        black_box(tools_page(&result, HeaderRule::Mirror).expect("a page"));
+    });
+    let parsing = best(10, || {
+        black_box(serde_json::from_str::<Value>(&result).expect("a value"));
+    });
+    println!(
+        "| read a page of {TOOLS} tools, {name} schemas | {ours:.1?} | parsed as JSON {parsing:.1?} \
+         | {:.1} times | | |",
+        ours.as_secs_f64() / parsing.as_secs_f64()
+    );
+}
+
+fn page(schemas: Schemas) -> String {
+    let tools: Vec<Value> = (0..TOOLS).map(|tool| definition(tool, schemas)).collect();
+    json!({"tools": tools}).to_string()
+}
+
 fn parts(servers: &[(String, Catalogue)], policy: &ToolPolicy) -> Vec<Arc<ServerPart>> {
     servers
         .iter()
@@ -80,9 +103,7 @@ fn parts(servers: &[(String, Catalogue)], policy: &ToolPolicy) -> Vec<Arc<Server
 fn listed(schemas: Schemas) -> Vec<(String, Catalogue)> {
     (0..SERVERS)
         .map(|server| {
-            let tools: Vec<Value> = (0..TOOLS).map(|tool| definition(tool, schemas)).collect();
-            let result = json!({"tools": tools}).to_string();
-            let page = tools_page(&result, HeaderRule::Ignore).expect("a page");
+            let page = tools_page(&page(schemas), HeaderRule::Ignore).expect("a page");
             let mut catalogue = Catalogue::default();
             catalogue.absorb(page);
             (format!("server-{server}"), catalogue)

@@ -103,6 +103,9 @@ fn definitions(node: &mut Map<String, Value>, work: &mut Work) {
 /// `type` is one known word, or a list of several without `null`.
 fn kind(node: &mut Map<String, Value>, work: &mut Work) {
     let Some(written) = node.get("type") else { return };
+    if written.as_str().is_some_and(|word| TYPES.contains(&word)) {
+        return;
+    }
     let mut unknown = false;
     let mut nullable = false;
     let mut kinds: Vec<&'static str> = Vec::new();

@@ -223,9 +223,9 @@ fn an_ordinary_schema_is_shared() {
         "additionalProperties": false,
         "$defs": {"Filter": {"type": "object", "properties": {}}},
     }));
-    let (shared, notes) = repair_shared(&schema);
-    assert!(Arc::ptr_eq(&schema, &shared));
-    assert!(notes.is_empty());
+    let offer = Offer::of(&schema);
+    assert!(Arc::ptr_eq(&schema, &offer.schema));
+    assert!(offer.notes.is_empty());
 }
 
 #[test]
