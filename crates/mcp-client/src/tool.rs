@@ -15,6 +15,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::schema::Offer;
+
 pub use envelope::{DecodeError, MAX_LIST_ITEMS};
 pub(crate) use envelope::{Envelope, Items, clip, kind_of, list, read};
 pub use header::{HeaderParam, header_value};
@@ -83,6 +85,8 @@ pub struct Tool {
     pub header_params: Vec<HeaderParam>,
     /// The whole definition.
     pub raw: Box<RawValue>,
+    /// What models are offered of the input schema.
+    pub(crate) offer: Offer,
 }
 
 /// A server's hints about a tool. Only a real JSON `true` or `false` counts.
@@ -279,10 +283,12 @@ fn decode(raw: &RawValue, rule: HeaderRule, notes: &mut Vec<String>) -> Result<T
         HeaderRule::Mirror => header::header_params(&input_schema).map_err(refuse)?,
         HeaderRule::Ignore => Vec::new(),
     };
+    let input_schema = Arc::new(input_schema);
     Ok(Tool {
+        offer: Offer::of(&input_schema),
         title: string(&mut object, "title"),
         description: string(&mut object, "description"),
-        input_schema: Arc::new(input_schema),
+        input_schema,
         output_schema,
         annotations: annotations(object.remove("annotations")),
         header_params,

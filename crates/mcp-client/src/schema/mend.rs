@@ -23,14 +23,13 @@ fn misplaced(node: &mut Map<String, Value>, work: &mut Work) {
     node.retain(|keyword, value| match holds(keyword) {
         Holds::Data => true,
         Holds::Schema => match value {
-            Value::Object(_) => true,
             Value::Array(_) => keyword == "items",
             Value::Bool(flag) if matches!(keyword.as_str(), "items" | "contains") => {
                 *value = spelled_out(*flag);
                 work.did("`true` and `false` are spelled out as schemas");
                 true
             }
-            Value::Bool(_) => true,
+            Value::Object(_) | Value::Bool(_) => true,
             _ => {
                 work.did(format!("`{keyword}` is no schema and is left out"));
                 false
@@ -42,7 +41,8 @@ fn misplaced(node: &mut Map<String, Value>, work: &mut Work) {
                 return false;
             };
             for inner in named.values_mut() {
-                if !inner.is_object() && !(keyword == "dependencies" && inner.is_array()) {
+                let list_of_names = keyword == "dependencies" && inner.is_array();
+                if !inner.is_object() && !list_of_names {
                     work.did(format!(
                         "what is no schema in `{keyword}` is taken to allow anything"
                     ));
@@ -103,6 +103,9 @@ fn definitions(node: &mut Map<String, Value>, work: &mut Work) {
 /// `type` is one known word, or a list of several without `null`.
 fn kind(node: &mut Map<String, Value>, work: &mut Work) {
     let Some(written) = node.get("type") else { return };
+    if written.as_str().is_some_and(|word| TYPES.contains(&word)) {
+        return;
+    }
     let mut unknown = false;
     let mut nullable = false;
     let mut kinds: Vec<&'static str> = Vec::new();

@@ -10,7 +10,11 @@ const MAX_DEPTH: usize = 32;
 /// Whether a schema certainly needs no repair. It knows ordinary shapes only: what it does not
 /// know takes the long way, which may find that nothing is to be done.
 pub(super) fn sound(schema: &Value) -> bool {
-    let Value::Object(root) = schema else { return false };
+    schema.as_object().is_some_and(sound_root)
+}
+
+/// The same for the root's keywords.
+pub(super) fn sound_root(root: &Map<String, Value>) -> bool {
     root.get("type").is_some_and(|kind| kind == "object")
         && !["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "not"]
             .iter()
