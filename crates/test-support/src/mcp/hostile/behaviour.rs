@@ -218,6 +218,10 @@ behaviours! {
         RedirectSame "redirect-same" "everything is redirected (308) to another path, which works";
         RedirectLoop "redirect-loop" "everything is redirected to itself";
         Redirect303 "redirect-303" "everything gets 303 to a page";
+        Discover400Page "discover-400-page" "server/discover gets 400 and a web page, initialize works";
+        Discover404 "discover-404" "server/discover gets 404 and a text, initialize works";
+        Discover500 "discover-500" "server/discover gets 500, initialize works";
+        Discover202 "discover-202" "server/discover gets 202, initialize works";
         Get405 "get-405" "GET gets 405, the rest works";
         GetDies "get-dies" "the GET stream ends at once each time";
         DeleteSilent "delete-silent" "DELETE is never answered";
