@@ -92,6 +92,10 @@ impl Site {
                 Reply::json(200, bytes(&correct::answer(self.server.era(), message)))
                     .header("Mcp-Session-Id", session)
             }
+            Behaviour::PreflightSilent if matches!(method, "GET" | "HEAD") => {
+                hold(stream);
+                return Ok(Some(Next::Close));
+            }
             Behaviour::DeleteSilent if method == "DELETE" => {
                 hold(stream);
                 return Ok(Some(Next::Close));
@@ -118,7 +122,7 @@ impl Site {
             self.sessions().remove(session);
         };
         Some(match self.server.behaviour {
-            Behaviour::Session404Once if turn == 0 => {
+            Behaviour::Session404Once | Behaviour::Session404NewTools if turn == 0 => {
                 forget();
                 Reply::json(404, lost)
             }
