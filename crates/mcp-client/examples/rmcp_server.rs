@@ -382,6 +382,7 @@ fn integer(arguments: &JsonObject, name: &str) -> Result<u64, ErrorData> {
     value.ok_or_else(|| invalid(format!("`{name}` must be a number of at least 0")))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err asks for")]
 fn invalid(error: impl ToString) -> ErrorData {
     ErrorData::invalid_params(error.to_string(), None)
 }

@@ -54,3 +54,6 @@ fn refuse(what: &str) -> u8 {
     let _ = writeln!(std::io::stderr(), "hostile: not understood: {what}");
     2
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct HttpPeer {
     /// The address a client connects to.
     pub url: String,
-    process: Child,
+    pub(super) process: Child,
 }
 
 /// [`everything_stdio`](super::everything_stdio) over Streamable HTTP: sessions, event streams that

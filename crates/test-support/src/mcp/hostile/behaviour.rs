@@ -105,6 +105,10 @@ behaviours! {
         StructuredArray "structured-array" "structured content that is an array";
         ContentText "content-text" "content that is a text instead of a list";
         UnknownBlocks "unknown-blocks" "content with unknown and half blocks around a good one";
+        StructuredDuplicate "structured-duplicate" "structured content, and the same JSON as text";
+        Text3Mb "text-3mb" "a text of 3,000,000 characters with a mark at each end";
+        ManyImages "many-images" "a call result with twenty images";
+        TagCharacters "tag-characters" "a text with invisible tag characters";
         BadBase64 "bad-base64" "an image whose data is not base64";
         IsErrorText "is-error-text" "isError is the text true";
 
@@ -117,6 +121,8 @@ behaviours! {
         NullCursor "null-cursor" "nextCursor is null on the last page";
         NumberCursor "number-cursor" "nextCursor is a number, and the second page exists";
         ChangingTools "changing-tools" "the tool list is another one each time";
+        RugPull "rug-pull" "from the second list on, good has another description and schema";
+        ToolsLater "tools-later" "the first list is empty, then `list_changed`, then both tools";
         ListError "list-error" "tools/list gets an error, calls work";
         FloatTtl "float-ttl" "stateless: ttlMs is 1500.0";
         NegativeTtl "negative-ttl" "stateless: ttlMs is -1 and cacheScope is unknown";
@@ -127,6 +133,7 @@ behaviours! {
         CallSilent "call-silent" "a call is never answered";
         PingSilent "ping-silent" "ping is never answered, calls work";
         PingUnknown "ping-unknown" "ping gets -32601, calls work";
+        PingDisturbs "ping-disturbs" "a call takes two seconds and fails when a ping comes meanwhile";
         NotificationFlood "notification-flood" "100,000 log notifications after the handshake";
         ListChangedFlood "list-changed-flood" "5,000 times `list_changed` after the handshake";
         AskRoots "ask-roots" "a call asks roots/list and waits for the answer, which it quotes";
@@ -162,6 +169,8 @@ behaviours! {
         Pretty "pretty" "the answer to a call is spread over several lines";
         ContentLengthFrames "content-length-frames" "every answer has a Content-Length header in front";
         SlowDrip "slow-drip" "the answer to a call comes byte by byte, 20 ms each";
+        DieAfterCall "die-after-call" "the process ends with 0 after every call it answered";
+        Report "report" "a call answers with environment, arguments and working folder as JSON";
         HalfLineThenExit "half-line-then-exit" "half an answer, then the process ends with 0";
         NoFinalNewline "no-final-newline" "a whole answer without a newline, then the process ends with 0";
         EndlessLine "endless-line" "a call gets a line that never ends";
@@ -174,6 +183,7 @@ behaviours! {
     Http {
         Session404Once "session-404-once" "the first call gets 404 for the session, a new session works";
         Session404Always "session-404-always" "every call gets 404 for the session";
+        Session404NewTools "session-404-new-tools" "as session-404-once, and the new session has a tool more";
         Session400Once "session-400-once" "the first call gets 400 with `session not found`";
         Session200Once "session-200-once" "the first call gets 200 with the error `session not found`";
         BadSessionId "bad-session-id" "the session id has spaces and high bytes";
@@ -218,6 +228,11 @@ behaviours! {
         RedirectSame "redirect-same" "everything is redirected (308) to another path, which works";
         RedirectLoop "redirect-loop" "everything is redirected to itself";
         Redirect303 "redirect-303" "everything gets 303 to a page";
+        Discover400Page "discover-400-page" "server/discover gets 400 and a web page, initialize works";
+        Discover404 "discover-404" "server/discover gets 404 and a text, initialize works";
+        Discover500 "discover-500" "server/discover gets 500, initialize works";
+        Discover202 "discover-202" "server/discover gets 202, initialize works";
+        PreflightSilent "preflight-silent" "HEAD and GET are never answered, POST works";
         Get405 "get-405" "GET gets 405, the rest works";
         GetDies "get-dies" "the GET stream ends at once each time";
         DeleteSilent "delete-silent" "DELETE is never answered";

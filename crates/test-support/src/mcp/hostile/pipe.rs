@@ -59,13 +59,15 @@ fn receive(server: &Arc<Server>, opened: &Arc<AtomicBool>, message: Value) {
     let struck = strikes(&message);
     let is_notification = message.get("id").is_none();
     let (server, opened) = (Arc::clone(server), Arc::clone(opened));
+    // Where the order is the point, it is kept.
+    let beside = (struck && server.behaviour != Behaviour::Reversed) || is_notification;
     let work = move || {
         let mut out = Lines { behaviour: server.behaviour, struck, opened, gone: false };
         if let Fate::Exit(code) = server.receive(&message, &mut out) {
             std::process::exit(i32::from(code));
         }
     };
-    if struck || is_notification {
+    if beside {
         thread::spawn(work);
     } else {
         work();

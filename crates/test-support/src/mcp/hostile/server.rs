@@ -13,6 +13,8 @@ use super::correct::{self, Era};
 use super::shapes::{self, bytes};
 
 const LATE: Duration = Duration::from_secs(2);
+const TOOLS_COME: Duration = Duration::from_millis(500);
+const DISTURBABLE: Duration = Duration::from_secs(2);
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 const PROGRESS_STEPS: u32 = 10;
 const NOTIFICATION_FLOOD: usize = 100_000;
@@ -113,6 +115,12 @@ impl Server {
                 let note = json!({"level": "info", "data": "a line of the flood ".repeat(5)});
                 (NOTIFICATION_FLOOD, correct::notification("notifications/message", &note))
             }
+            Behaviour::ToolsLater => {
+                out.settle();
+                thread::sleep(TOOLS_COME);
+                let method = "notifications/tools/list_changed";
+                (1, correct::notification(method, &json!({})))
+            }
             Behaviour::ListChangedFlood => {
                 let method = "notifications/tools/list_changed";
                 (LIST_CHANGED_FLOOD, correct::notification(method, &json!({})))
@@ -184,6 +192,20 @@ impl Server {
         }
         match self.behaviour {
             Behaviour::CallSilent => Fate::Silent,
+            Behaviour::PingDisturbs => {
+                out.settle();
+                let before = self.pings();
+                thread::sleep(DISTURBABLE);
+                if self.pings() == before {
+                    return say(out, &right);
+                }
+                say(out, &correct::error(request, -32000, "the call was disturbed by a ping"))
+            }
+            Behaviour::Report => say(out, &correct::call_with_text(era, request, report())),
+            Behaviour::DieAfterCall => {
+                say(out, &right);
+                Fate::Exit(0)
+            }
             Behaviour::DieMidCall => {
                 complain("fatal: the disk is on fire");
                 Fate::Exit(3)
@@ -357,6 +379,11 @@ impl Server {
         *turn - 1
     }
 
+    fn pings(&self) -> usize {
+        let ping = format!("ping {}", Value::Null);
+        self.memory().turns.get(&ping).copied().unwrap_or_default()
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -365,6 +392,18 @@ impl Server {
 fn say(out: &mut dyn Out, message: &Value) -> Fate {
     out.message(&bytes(message));
     Fate::Said
+}
+
+/// What the process was given.
+fn report() -> String {
+    let variables: HashMap<String, String> = std::env::vars_os()
+        .map(|(name, value)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        })
+        .collect();
+    let arguments: Vec<String> = std::env::args().collect();
+    let folder = std::env::current_dir().unwrap_or_default();
+    json!({"environment": variables, "arguments": arguments, "folder": folder}).to_string()
 }
 
 fn ask_flood(out: &mut dyn Out) {

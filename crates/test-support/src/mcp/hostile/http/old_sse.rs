@@ -61,11 +61,11 @@ impl Site {
         if strikes(&message) && self.server.behaviour == Behaviour::SseRefusesPost {
             return Reply::text(500, "out of order").write(stream);
         }
-        Reply::text(202, "Accepted").write(stream)?;
         if strikes(&message) && self.server.behaviour == Behaviour::SseDrops {
             self.old_streams().remove(session);
-            return Ok(());
+            return Reply::text(202, "Accepted").write(stream);
         }
+        Reply::text(202, "Accepted").write(stream)?;
         match self.server.receive(&message, &mut StreamOut { sender, gone: false }) {
             Fate::Exit(code) => std::process::exit(i32::from(code)),
             Fate::Said | Fate::Silent => Ok(()),

@@ -17,11 +17,13 @@ pub(super) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
+    /// An answer to HEAD says how long its body would be, and does not send it.
+    head_only: bool,
 }
 
 impl Reply {
     pub(super) fn empty(status: u16) -> Self {
-        Reply { status, headers: Vec::new(), body: Vec::new() }
+        Reply { status, headers: Vec::new(), body: Vec::new(), head_only: false }
     }
 
     pub(super) fn text(status: u16, body: impl Into<Vec<u8>>) -> Self {
@@ -47,6 +49,11 @@ impl Reply {
         self
     }
 
+    pub(super) fn for_method(mut self, method: &str) -> Self {
+        self.head_only = method == "HEAD";
+        self
+    }
+
     pub(super) fn write(&self, stream: &mut TcpStream) -> std::io::Result<()> {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
@@ -57,7 +64,9 @@ impl Reply {
         }
         head += "\r\n";
         let mut bytes = head.into_bytes();
-        bytes.extend(&self.body);
+        if !self.head_only {
+            bytes.extend(&self.body);
+        }
         stream.write_all(&bytes)
     }
 }
@@ -172,15 +181,12 @@ impl Out for ResponseOut<'_> {
     }
 }
 
-/// The stateless revision says some errors in the status too.
+/// The stateless revision says some errors in the status too, and some codes are its own.
 fn status_of(era: Era, message: &[u8]) -> u16 {
-    if era == Era::Legacy {
-        return 200;
-    }
     let message: Value = serde_json::from_slice(message).unwrap_or_default();
-    match message["error"]["code"].as_i64() {
-        Some(-32601) => 404,
-        Some(-32602 | -32020 | -32021 | -32022) => 400,
+    match (message["error"]["code"].as_i64(), era) {
+        (Some(-32601), Era::Stateless) => 404,
+        (Some(-32602), Era::Stateless) | (Some(-32022..=-32020), _) => 400,
         _ => 200,
     }
 }

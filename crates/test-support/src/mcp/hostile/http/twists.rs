@@ -69,7 +69,7 @@ impl Site {
             Behaviour::HtmlPage | Behaviour::Redirect303 => Reply::page(200),
             _ => return Ok(None),
         };
-        reply.write(stream)?;
+        reply.for_method(&request.method).write(stream)?;
         Ok(Some(Next::KeepOpen))
     }
 
@@ -77,15 +77,24 @@ impl Site {
     fn twist_others(&self, request: &Request, message: &Value, stream: &mut TcpStream) -> Twisted {
         let method = request.method.as_str();
         let initialized = message["method"] == "notifications/initialized";
+        let discover = message["method"] == "server/discover";
         let reply = match self.server.behaviour {
             Behaviour::HtmlGet if matches!(method, "GET" | "HEAD") => Reply::page(200),
             Behaviour::Get405 if method == "GET" => Reply::empty(405).header("Allow", "POST"),
+            Behaviour::Discover400Page if discover => Reply::page(400),
+            Behaviour::Discover404 if discover => Reply::text(404, "not here"),
+            Behaviour::Discover500 if discover => Reply::text(500, "out of order"),
+            Behaviour::Discover202 if discover => Reply::empty(202),
             Behaviour::InitializedFails if initialized => Reply::text(500, "out of order"),
             Behaviour::BadSessionId if message["method"] == "initialize" => {
                 let session = "a session – with «odd» letters";
                 self.sessions().insert(session.to_owned());
                 Reply::json(200, bytes(&correct::answer(self.server.era(), message)))
                     .header("Mcp-Session-Id", session)
+            }
+            Behaviour::PreflightSilent if matches!(method, "GET" | "HEAD") => {
+                hold(stream);
+                return Ok(Some(Next::Close));
             }
             Behaviour::DeleteSilent if method == "DELETE" => {
                 hold(stream);
@@ -100,7 +109,7 @@ impl Site {
             }
             _ => return Ok(None),
         };
-        reply.write(stream)?;
+        reply.for_method(&request.method).write(stream)?;
         Ok(Some(Next::KeepOpen))
     }
 
@@ -113,7 +122,7 @@ impl Site {
             self.sessions().remove(session);
         };
         Some(match self.server.behaviour {
-            Behaviour::Session404Once if turn == 0 => {
+            Behaviour::Session404Once | Behaviour::Session404NewTools if turn == 0 => {
                 forget();
                 Reply::json(404, lost)
             }
