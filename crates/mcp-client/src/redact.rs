@@ -10,25 +10,31 @@ use std::borrow::Cow;
 use std::fmt;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use arc_swap::ArcSwap;
 
 /// Values with fewer bytes are not looked for: they would tear ordinary words apart.
 pub const MIN_SECRET_BYTES: usize = 4;
 
-/// Takes secrets out of text.
-#[derive(Clone, Default)]
+/// Takes secrets out of text. What it knows only grows, and whoever shares it sees that at once: a
+/// changed configuration brings new secrets while the old ones may still be on their way.
+#[derive(Default)]
 pub struct Redactor {
-    known: Vec<Known>,
+    known: ArcSwap<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    secrets: Vec<Secret>,
     /// Every form of every value; none while nothing is known.
     finder: Option<Finder>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct Secret {
     label: String,
     value: String,
 }
 
-#[derive(Clone)]
 struct Finder {
     forms: AhoCorasick,
     /// Which value each form belongs to.
@@ -38,43 +44,87 @@ struct Finder {
 impl Redactor {
     /// Knows the given values, each by a label that may be shown.
     pub fn new(known: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut redactor = Self {
-            known: known.into_iter().map(|(label, value)| Known { label, value }).collect(),
-            finder: None,
-        };
-        redactor.prepare();
+        let redactor = Self::default();
+        redactor.learn(known);
         redactor
     }
 
-    /// Learns one more value.
-    pub fn add(&mut self, label: impl Into<String>, value: impl Into<String>) {
-        let (label, value) = (label.into(), value.into());
-        if self.known.iter().any(|known| known.value == value) {
-            return;
-        }
-        self.known.push(Known { label, value });
-        self.prepare();
+    /// Learns more values.
+    pub fn learn(&self, more: impl IntoIterator<Item = (String, String)>) {
+        let more: Vec<(String, String)> = more.into_iter().collect();
+        self.known.rcu(|before| {
+            let mut secrets = before.secrets.clone();
+            for (label, value) in &more {
+                if !secrets.iter().any(|secret| secret.value == *value) {
+                    secrets.push(Secret { label: label.clone(), value: value.clone() });
+                }
+            }
+            Known::of(secrets)
+        });
     }
 
     /// The text with `[redacted:LABEL]` for known values and `[redacted]` for what looks like a
     /// secret.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.cleaned(text.as_bytes()) {
-            // Every cut lies between characters.
-            Some(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
-            None => Cow::Borrowed(text),
-        }
+        text_of(text, self.known.load().cleaned(text.as_bytes(), Shapes::Too))
+    }
+
+    /// The text without known values; what merely looks like a secret stays.
+    pub fn clean_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text_of(text, self.known.load().cleaned(text.as_bytes(), Shapes::Not))
     }
 
     /// As [`Redactor::clean`], for bytes that may be no text.
     pub fn clean_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        self.cleaned(bytes).unwrap_or_else(|| bytes.to_vec())
+        self.known.load().cleaned(bytes, Shapes::Too).unwrap_or_else(|| bytes.to_vec())
+    }
+}
+
+fn text_of(text: &str, cleaned: Option<Vec<u8>>) -> Cow<'_, str> {
+    match cleaned {
+        // Every cut lies between characters.
+        Some(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Whether what looks like a secret goes as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shapes {
+    Too,
+    Not,
+}
+
+impl Known {
+    fn of(secrets: Vec<Secret>) -> Self {
+        let mut forms = Vec::new();
+        let mut owners = Vec::new();
+        for (owner, secret) in secrets.iter().enumerate() {
+            if secret.value.len() >= MIN_SECRET_BYTES {
+                for form in forms::of(&secret.value) {
+                    forms.push(form);
+                    owners.push(owner);
+                }
+            }
+        }
+        // Of several matches at one place the longest counts. Building fails only beyond the
+        // limits of its state numbers, at gigabytes of secrets.
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&forms)
+            .ok()
+            .filter(|_| !forms.is_empty())
+            .map(|forms| Finder { forms, owners });
+        Self { secrets, finder }
     }
 
     /// What is left of the bytes; none if they hold no secret.
-    fn cleaned(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn cleaned(&self, bytes: &[u8], by_shape: Shapes) -> Option<Vec<u8>> {
         let by_value = self.without_known(bytes);
-        let by_shape = shapes::without(by_value.as_deref().unwrap_or(bytes));
+        let by_shape = match by_shape {
+            Shapes::Too => shapes::without(by_value.as_deref().unwrap_or(bytes)),
+            Shapes::Not => None,
+        };
         let mut cleaned = by_shape.or(by_value)?;
         // A mark and what stands beside it may spell a value again. Then it goes without a mark;
         // the text only shrinks, so this ends.
@@ -90,30 +140,9 @@ impl Redactor {
         let finder = self.finder.as_ref()?;
         finder.forms.is_match(bytes).then(|| {
             finder.replaced(bytes, |owner| {
-                Cow::Owned(format!("[redacted:{}]", self.known[owner].label))
+                Cow::Owned(format!("[redacted:{}]", self.secrets[owner].label))
             })
         })
-    }
-
-    fn prepare(&mut self) {
-        let mut forms = Vec::new();
-        let mut owners = Vec::new();
-        for (owner, known) in self.known.iter().enumerate() {
-            if known.value.len() >= MIN_SECRET_BYTES {
-                for form in forms::of(&known.value) {
-                    forms.push(form);
-                    owners.push(owner);
-                }
-            }
-        }
-        // Of several matches at one place the longest counts. Building fails only beyond the
-        // limits of its state numbers, at gigabytes of secrets.
-        self.finder = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(&forms)
-            .ok()
-            .filter(|_| !forms.is_empty())
-            .map(|forms| Finder { forms, owners });
     }
 }
 
@@ -133,7 +162,7 @@ impl Finder {
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor").field("known", &self.known.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor").field("known", &self.known.load().secrets.len()).finish_non_exhaustive()
     }
 }
 

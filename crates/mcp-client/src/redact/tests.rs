@@ -114,9 +114,9 @@ fn a_label_is_not_redacted_again() {
 
 #[test]
 fn bytes_that_are_no_text_are_cleaned_too() {
-    let mut redactor = Redactor::default();
-    redactor.add("A", "abcdefgh");
-    redactor.add("B", "abcdefgh");
+    let redactor = Redactor::default();
+    redactor.learn([("A".to_owned(), "abcdefgh".to_owned())]);
+    redactor.learn([("B".to_owned(), "abcdefgh".to_owned())]);
     assert_eq!(redactor.clean_bytes(b"\xFFabcdefgh\xFE"), b"\xFF[redacted:A]\xFE");
     assert_eq!(redactor.clean_bytes(b"\xFF"), b"\xFF");
 }

@@ -17,7 +17,7 @@ use mcp_client::supervise::State;
 use serde_json::Value;
 
 /// An example program of this crate; nextest builds them with the tests.
-pub fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap().parent().unwrap();
     let path = folder.join("examples").join(name);
@@ -25,12 +25,12 @@ pub fn example(name: &str) -> PathBuf {
     path
 }
 
-pub fn launch(name: &str, args: &[&str]) -> Launch {
+pub(crate) fn launch(name: &str, args: &[&str]) -> Launch {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
     Launch { command: example(name), args, env: Vec::new() }
 }
 
-pub fn stdio(name: &str, launch: &Launch) -> ServerEntry {
+pub(crate) fn stdio(name: &str, launch: &Launch) -> ServerEntry {
     let mut endpoint = StdioEndpoint::new(launch.command.display().to_string());
     endpoint.args = launch.args.iter().map(Text::literal).collect();
     endpoint.env =
@@ -38,11 +38,11 @@ pub fn stdio(name: &str, launch: &Launch) -> ServerEntry {
     ServerEntry::new(name, Endpoint::Stdio(endpoint))
 }
 
-pub fn http(name: &str, url: &str) -> ServerEntry {
+pub(crate) fn http(name: &str, url: &str) -> ServerEntry {
     ServerEntry::new(name, Endpoint::Http(Box::new(HttpEndpoint::new(url))))
 }
 
-pub fn sse(name: &str, url: &str) -> ServerEntry {
+pub(crate) fn sse(name: &str, url: &str) -> ServerEntry {
     let mut endpoint = HttpEndpoint::new(url);
     endpoint.transport = HttpTransport::Sse;
     ServerEntry::new(name, Endpoint::Http(Box::new(endpoint)))
@@ -50,10 +50,10 @@ pub fn sse(name: &str, url: &str) -> ServerEntry {
 
 /// Remembers every event.
 #[derive(Debug, Default)]
-pub struct Notebook(Mutex<Vec<Event>>);
+pub(crate) struct Notebook(Mutex<Vec<Event>>);
 
 impl Notebook {
-    pub fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -64,7 +64,7 @@ impl Observer for Notebook {
     }
 }
 
-pub fn host() -> (Host, Arc<Notebook>) {
+pub(crate) fn host() -> (Host, Arc<Notebook>) {
     let environment: BTreeMap<String, String> = std::env::vars().collect();
     let notebook = Arc::new(Notebook::default());
     let observer = Arc::clone(&notebook);
@@ -72,7 +72,7 @@ pub fn host() -> (Host, Arc<Notebook>) {
 }
 
 /// A client whose one server is ready.
-pub async fn ready(entry: ServerEntry) -> Client {
+pub(crate) async fn ready(entry: ServerEntry) -> Client {
     let (host, _) = host();
     let name = entry.name.clone();
     let client = Client::start([entry], host);
@@ -82,13 +82,13 @@ pub async fn ready(entry: ServerEntry) -> Client {
 }
 
 /// Calls a tool that must work, and gives back what a model would see.
-pub async fn call(client: &Client, tool: &str, arguments: Value) -> Rendered {
+pub(crate) async fn call(client: &Client, tool: &str, arguments: Value) -> Rendered {
     let outcome = client.call(tool, arguments, CallOptions::default()).await;
     let outcome = outcome.unwrap_or_else(|error| panic!("{tool}: {error}"));
     assert!(!outcome.is_error, "{tool}: {outcome:?}");
     render(&outcome)
 }
 
-pub fn names(client: &Client) -> Vec<String> {
+pub(crate) fn names(client: &Client) -> Vec<String> {
     client.registry().entries().map(|entry| entry.name.to_string()).collect()
 }
