@@ -37,10 +37,12 @@ const BEGINNINGS: &[(&str, Shape)] = &[
     ("password=", Shape::Assigned),
     ("passwd=", Shape::Assigned),
     ("secret=", Shape::Assigned),
-    ("token\":", Shape::Field),
+    ("access_token\":", Shape::Field),
+    ("refresh_token\":", Shape::Field),
+    ("id_token\":", Shape::Field),
     ("api_key\":", Shape::Field),
     ("password\":", Shape::Field),
-    ("secret\":", Shape::Field),
+    ("client_secret\":", Shape::Field),
 ];
 
 static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {

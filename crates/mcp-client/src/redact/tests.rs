@@ -95,7 +95,8 @@ fn ordinary_text_comes_through_untouched() {
         "monkey=banana",
         "token= and secret=",
         "ghp_short",
-        "{\"token\": 5}",
+        "{\"access_token\": 5}",
+        "{\"nextPageToken\": \"abc\"}",
     ] {
         assert!(
             matches!(redactor.clean(text), Cow::Borrowed(_)),

@@ -1,5 +1,8 @@
 //! The rules for one schema whose inner schemas are mended already.
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use serde_json::{Map, Value, json};
 
 use super::walk::{Holds, holds};
@@ -204,11 +207,12 @@ pub(super) fn required(node: &mut Map<String, Value>, work: &mut Work) {
         Some(Value::Object(properties)) if !elsewhere => Some(properties),
         _ => None,
     };
+    let mut seen: HashSet<&str, RandomState> = HashSet::default();
     let mut kept: Vec<Value> = Vec::with_capacity(names.len());
     for name in names {
         let Value::String(text) = name else { continue };
         let known = properties.is_none_or(|properties| properties.contains_key(text));
-        if known && !kept.contains(name) {
+        if known && seen.insert(text) {
             kept.push(name.clone());
         }
     }
