@@ -162,7 +162,9 @@ impl Finder {
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor").field("known", &self.known.load().secrets.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor")
+            .field("known", &self.known.load().secrets.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The others.
     pub quarantined: Vec<Quarantined>,
-    /// Where the next page begins, if there is one.
+    /// Where the next page begins, if there is one: JSON text, to be given back as it came.
     pub next_cursor: Option<String>,
     /// How long the page may be kept.
     pub ttl_ms: Option<u64>,
@@ -177,10 +177,12 @@ impl<T> Page<T> {
             notes.push(format!("`{key}` has over {MAX_LIST_ITEMS} items; {left_out} are left out"));
         }
         let next_cursor = match envelope.value("nextCursor") {
-            Some(Value::String(cursor)) => Some(cursor),
-            Some(_) => {
-                notes.push("`nextCursor` is not a string; the list is taken to end".to_owned());
-                None
+            // An empty cursor would lead to the first page again.
+            Some(Value::String(cursor)) if cursor.is_empty() => None,
+            Some(cursor @ Value::String(_)) => Some(cursor.to_string()),
+            Some(cursor) => {
+                notes.push("`nextCursor` is not a string; it is given back as it came".to_owned());
+                Some(cursor.to_string())
             }
             None => None,
         };

@@ -96,7 +96,8 @@ async fn a_reload_touches_only_what_changed() {
     for tool in ["mcp__a__good", "mcp__b__good", "mcp__c__good", "mcp__e__good"] {
         assert_eq!(call(&client, tool, json!({ "text": "x" })).await.text, "good: x");
     }
-    let since: Vec<String> = notebook.events()[before..].iter().map(|event| format!("{event:?}")).collect();
+    let since: Vec<String> =
+        notebook.events()[before..].iter().map(|event| format!("{event:?}")).collect();
     assert!(!since.iter().any(|event| event.contains("server: \"a\"")), "{since:?}");
     client.close().await;
 }

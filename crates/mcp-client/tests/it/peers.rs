@@ -33,7 +33,10 @@ async fn everything(entry: ServerEntry) {
     for tool in ["echo", "get_sum", "get_tiny_image", "get_structured_content", "list_resources"] {
         assert!(all.contains(&format!("mcp__e__{tool}")), "{tool} of {all:?}");
     }
-    assert_eq!(call(&client, "mcp__e__echo", json!({ "message": "héllo" })).await.text, "Echo: héllo");
+    assert_eq!(
+        call(&client, "mcp__e__echo", json!({ "message": "héllo" })).await.text,
+        "Echo: héllo"
+    );
     let sum = call(&client, "mcp__e__get_sum", json!({ "a": 2, "b": 40 })).await;
     assert!(sum.text.contains("42"), "{}", sum.text);
     let image = call(&client, "mcp__e__get_tiny_image", json!({})).await;
@@ -41,7 +44,8 @@ async fn everything(entry: ServerEntry) {
     assert_eq!(image.attachments[0].mime, "image/png");
     assert!(image.attachments[0].bytes.starts_with(b"\x89PNG"));
     let weather = json!({ "location": "New York" });
-    let outcome = client.call("mcp__e__get_structured_content", weather, CallOptions::default()).await;
+    let outcome =
+        client.call("mcp__e__get_structured_content", weather, CallOptions::default()).await;
     assert!(outcome.unwrap().structured.unwrap()["temperature"].is_number());
     let links = call(&client, "mcp__e__get_resource_links", json!({ "count": 2 })).await;
     assert!(links.text.contains("demo://"), "{}", links.text);
@@ -100,9 +104,11 @@ async fn files_are_written_read_and_kept_inside_their_folder() {
     let file = json!({ "path": path, "content": "first\nsecond\n" });
     call(&client, "mcp__files__write_file", file).await;
     assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
-    let read = call(&client, "mcp__files__read_text_file", json!({ "path": path, "head": 1 })).await;
+    let read =
+        call(&client, "mcp__files__read_text_file", json!({ "path": path, "head": 1 })).await;
     assert!(read.text.starts_with("first"), "{}", read.text);
-    let listed = call(&client, "mcp__files__list_directory", json!({ "path": folder.path() })).await;
+    let listed =
+        call(&client, "mcp__files__list_directory", json!({ "path": folder.path() })).await;
     assert!(listed.text.contains("a.txt"));
     let outside = json!({ "path": "/etc/passwd" });
     let refused = client.call("mcp__files__read_text_file", outside, CallOptions::default()).await;

@@ -19,7 +19,10 @@ fn pids(file: &Path, count: usize) -> Vec<i32> {
     let mut found = Vec::new();
     eventually("the ids are written", || {
         let text = fs::read_to_string(file).unwrap_or_default();
-        found = text.split_whitespace().filter_map(|word| word.rsplit('=').next()?.parse().ok()).collect();
+        found = text
+            .split_whitespace()
+            .filter_map(|word| word.rsplit('=').next()?.parse().ok())
+            .collect();
         found.len() >= count
     });
     found
@@ -112,7 +115,8 @@ async fn a_server_that_dies_is_brought_back_and_only_one_runs() {
     let client = Client::start([entry], host);
     client.settled(Duration::from_secs(20)).await;
     for _ in 0..3 {
-        let lost = client.call("mcp__h__good", json!({}), CallOptions::default()).await.unwrap_err();
+        let lost =
+            client.call("mcp__h__good", json!({}), CallOptions::default()).await.unwrap_err();
         let text = lost.to_string();
         assert!(text.contains("may or may not have run"), "{text}");
         assert!(text.contains("exited with status 3"), "{text}");

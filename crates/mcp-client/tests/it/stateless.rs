@@ -97,9 +97,7 @@ async fn all_tools(entry: ServerEntry, era: Era) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rust_sdk_over_stdio_in_both_eras() {
-    for (protocol, era) in
-        [(Protocol::Auto, Era::Legacy), (Protocol::Stateless, Era::Stateless)]
-    {
+    for (protocol, era) in [(Protocol::Auto, Era::Legacy), (Protocol::Stateless, Era::Stateless)] {
         all_tools(with(stdio("r", &launch("rmcp_server", &["stdio"])), protocol), era).await;
     }
 }

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use agent_test_support::mcp::Launch;
 use mcp_client::Client;
-use mcp_client::config::{
-    Endpoint, HttpEndpoint, HttpTransport, ServerEntry, StdioEndpoint, Text,
-};
+use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, StdioEndpoint, Text};
 use mcp_client::content::{Rendered, render};
 use mcp_client::host::{Event, Host, Observer};
 use mcp_client::session::CallOptions;
