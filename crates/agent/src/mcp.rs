@@ -1,18 +1,37 @@
 //! The configured MCP servers, as the commands use them: read, resolved, and connected.
 
+pub(crate) mod advice;
+pub(crate) mod approve;
+pub(crate) mod observe;
+pub(crate) mod shown;
+pub(crate) mod table;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_client::Client;
-use mcp_client::config::{Parsed, Scope, ServerEntry, env_file, parse};
-use mcp_client::host::{Approver, Decline, Host, Identity, Observer};
+use mcp_client::config::{
+    Configured, Endpoint, HttpTransport, Parsed, Problem, Scope, ServerEntry, env_file, parse,
+};
+use mcp_client::host::{Approver, Decline, Host, Identity, Observer, Refuse};
 use mcp_client::redact::Redactor;
+use mcp_client::supervise::{State, Status};
+use serde_json::{Value, json};
 
+use self::observe::{Place, Reporter};
+use self::shown::Shown;
 use crate::config;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Exit};
 use crate::home::Home;
+use crate::output::{ERROR, WARNING, printable};
 use crate::session::Session;
+
+/// How alike a name must be to be suggested, from 0 to 1.
+const ALIKE: f64 = 0.6;
+/// How long a server may take beyond its own time before a command stops waiting for it.
+const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
 
 /// What the configuration says about servers.
 #[derive(Debug)]
@@ -41,6 +60,36 @@ impl Servers {
         self.parsed.servers.iter().map(|configured| &configured.entry)
     }
 
+    /// The entries that take part.
+    pub(crate) fn enabled(&self) -> impl Iterator<Item = &ServerEntry> {
+        self.entries().filter(|entry| entry.enabled)
+    }
+
+    /// The server of a name. One that has errors is none, and its problems are told.
+    pub(crate) fn find(&self, name: &str) -> Result<&Configured, Diagnostic> {
+        if let Some(found) = self.parsed.servers.iter().find(|found| found.entry.name == name) {
+            return Ok(found);
+        }
+        let path = self.path.display();
+        let named = |problem: &&Problem| problem.server.as_deref() == Some(name);
+        let problems: Vec<&Problem> = self.parsed.problems.iter().filter(named).collect();
+        if !problems.is_empty() {
+            let message = format!("server `{}` cannot be used as configured", printable(name));
+            let mut diagnostic = Diagnostic::configuration(message);
+            diagnostic.causes.extend(problems.iter().map(|problem| format!("{path}:{problem}")));
+            return Err(diagnostic);
+        }
+        let message = format!("there is no server `{}` in {path}", printable(name));
+        let known = self.entries().map(|entry| entry.name.as_str());
+        Err(Diagnostic::configuration(message).hint(match nearest(name, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if self.parsed.servers.is_empty() => {
+                "`agent mcp add` adds the first server".to_owned()
+            }
+            None => "`agent mcp list --no-connect` shows the servers there are".to_owned(),
+        }))
+    }
+
     /// What knows every secret of the configuration.
     pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new(self.parsed.servers.iter().flat_map(|configured| {
@@ -50,6 +99,193 @@ impl Servers {
                 .map(|secret| (secret.label.clone(), secret.value().to_owned()))
         }))
     }
+
+    /// Says on standard error what is wrong with the configuration.
+    pub(crate) fn tell_problems(&self, session: &Session) {
+        for problem in &self.parsed.problems {
+            let (style, word) =
+                if problem.is_error() { (ERROR, "error") } else { (WARNING, "warning") };
+            session
+                .output
+                .note(format!("{style}{word}:{style:#} {}", problem_line(&self.path, problem)));
+        }
+    }
+
+    /// Whether some of it cannot be used.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.parsed.problems.iter().any(Problem::is_error)
+    }
+
+    /// What is wrong, for programs.
+    pub(crate) fn problems_json(&self) -> Value {
+        let problems = self.parsed.problems.iter().map(|problem| {
+            json!({
+                "severity": if problem.is_error() { "error" } else { "warning" },
+                "line": problem.line,
+                "column": problem.column,
+                "server": problem.server,
+                "key": problem.key,
+                "message": problem.message,
+                "hint": problem.hint,
+            })
+        });
+        problems.collect()
+    }
+}
+
+/// A problem of a file, on one line that editors can jump to.
+pub(crate) fn problem_line(path: &std::path::Path, problem: &Problem) -> String {
+    let gap = if problem.line > 0 { ":" } else { ": " };
+    printable_long(&format!("{}{gap}{problem}", path.display()))
+}
+
+/// On one line, however long a path is.
+fn printable_long(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+/// The name that was probably meant.
+pub(crate) fn nearest<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase());
+    known
+        .into_iter()
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness > ALIKE)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, name)| name)
+}
+
+/// `stdio`, `http` or `sse`.
+pub(crate) fn transport(entry: &ServerEntry) -> &'static str {
+    match &entry.endpoint {
+        Endpoint::Stdio(_) => "stdio",
+        Endpoint::Http(http) if http.transport == HttpTransport::Sse => "sse",
+        Endpoint::Http(_) => "http",
+    }
+}
+
+/// The servers of a command, with everything that is told about them.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    /// What was configured.
+    pub(crate) servers: Servers,
+    /// Makes their words fit to be shown.
+    pub(crate) shown: Shown,
+    /// Tells what happens.
+    pub(crate) reporter: Arc<Reporter>,
+    /// What the client is handed.
+    pub(crate) host: Host,
+}
+
+impl Fleet {
+    /// The configured servers; nothing is connected yet, and nobody is there to approve calls.
+    pub(crate) fn load(session: &Session, place: Place) -> Result<Self, Diagnostic> {
+        let servers = Servers::load(session)?;
+        let redactor = Arc::new(servers.redactor());
+        let shown = Shown::new(Arc::clone(&redactor));
+        let reporter = Reporter::new(session.output.clone(), shown.clone(), place);
+        let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
+        let host = host(session, redactor, Arc::new(Refuse), observer)?;
+        Ok(Self { servers, shown, reporter, host })
+    }
+
+    /// Takes a configuration that was read again. What was secret before stays so.
+    pub(crate) fn adopt(&mut self, servers: Servers) {
+        self.shown.learn(Arc::new(servers.redactor()));
+        self.servers = servers;
+    }
+
+    /// Lets somebody approve calls.
+    pub(crate) fn approved_by(&mut self, approver: Arc<dyn Approver>) {
+        self.host.approver = approver;
+    }
+
+    /// Connects `entries` and works with them.
+    pub(crate) fn run<T>(
+        &self,
+        entries: Vec<ServerEntry>,
+        work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        let done = block_on(|| Client::start(entries, self.host.clone()), work);
+        self.reporter.done_waiting();
+        done
+    }
+
+    /// An error of a server, as it is shown.
+    pub(crate) fn trouble(&self, entry: &ServerEntry, error: &mcp_client::Error) -> Diagnostic {
+        let (summary, tail) = told(&self.shown, error);
+        let message = format!("server `{}`: {summary}", entry.name);
+        let mut diagnostic = match error.kind() {
+            mcp_client::Kind::Configuration => Diagnostic::configuration(message),
+            mcp_client::Kind::SignIn => Diagnostic::sign_in(message),
+            mcp_client::Kind::Transient => Diagnostic::peer(message),
+            mcp_client::Kind::Call => Diagnostic::failed(message),
+        };
+        diagnostic.causes.extend(tail);
+        diagnostic.hints.extend(advice::advice(error, entry));
+        diagnostic
+    }
+
+    /// Why a server that is settled cannot be used; nothing if it can.
+    pub(crate) fn unusable(&self, entry: &ServerEntry, status: &Status) -> Option<Diagnostic> {
+        match &status.state {
+            State::Ready | State::Degraded { .. } | State::Recycled => None,
+            State::Disabled => Some(
+                Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
+                    .hint(format!("`agent mcp enable {}` enables it", entry.name)),
+            ),
+            State::Connecting | State::Parked { .. } | State::NeedsSignIn { .. } => {
+                Some(match &status.failure {
+                    Some(failure) => self.trouble(entry, failure),
+                    None => {
+                        Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state))
+                    }
+                })
+            }
+        }
+    }
+}
+
+/// The longest any of these servers may take to be settled.
+pub(crate) fn patience<'a>(entries: impl IntoIterator<Item = &'a ServerEntry>) -> Duration {
+    let longest = entries.into_iter().map(|entry| entry.connect_timeout).max();
+    longest.unwrap_or_default().saturating_add(MAX_EXTRA_WAIT)
+}
+
+/// The end of a command that has said already what went wrong.
+pub(crate) fn already_told(exit: Exit) -> Diagnostic {
+    Diagnostic { exit, ..Diagnostic::already_told() }
+}
+
+/// An error in one line, and beside it what its process said, line by line.
+pub(crate) fn told(shown: &Shown, error: &mcp_client::Error) -> (String, Vec<String>) {
+    use mcp_client::Error;
+    let (summary, stderr, noise) = match error {
+        Error::Exited { exit, stderr, noise } => {
+            (format!("the server {exit}"), stderr.as_str(), noise.as_deref())
+        }
+        Error::OutputClosed { stderr, noise } => {
+            ("the server closed its output but still runs".to_owned(), &**stderr, noise.as_deref())
+        }
+        Error::ConnectTimeout { method, after, stderr, noise } => {
+            let summary = format!("no answer to `{method}` within {} s", after.as_secs_f32());
+            (summary, stderr.as_str(), noise.as_deref())
+        }
+        Error::OutcomeUnknown { tool, cause } => {
+            let (cause, lines) = told(shown, cause);
+            return (format!("`{tool}` may or may not have run: {cause}"), lines);
+        }
+        other => return (shown.lines(&other.to_string(), "  "), Vec::new()),
+    };
+    let mut lines: Vec<String> =
+        shown.tail(stderr).into_iter().map(|line| format!("standard error: {line}")).collect();
+    lines.extend(noise.map(|noise| {
+        format!("standard output held text that is no message: {}", shown.line(noise))
+    }));
+    (summary, lines)
 }
 
 /// What references resolve to: the profile's secrets, then the environment.
@@ -89,36 +325,62 @@ pub(crate) fn host(
     })
 }
 
-/// Runs `work` with its own runtime. Ctrl-C ends it with everything the client started.
+/// Runs `work` with its own runtime. Ctrl-C ends it with everything the client started; a second
+/// one does not wait for that.
 pub(crate) fn block_on<T>(
     client: impl FnOnce() -> Client,
     work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
 ) -> Result<T, Diagnostic> {
-    runtime()?.block_on(async {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
+    let done = runtime.block_on(async {
         let client = client();
         let done = tokio::select! {
             done = work(&client) => done,
             _ = tokio::signal::ctrl_c() => Err(Diagnostic::interrupted()),
         };
-        client.close().await;
+        tokio::select! {
+            () = client.close() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
         done
-    })
+    });
+    // Somebody may still be asked on the terminal; nobody waits for the answer.
+    runtime.shutdown_background();
+    done
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Diagnostic> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// An error of a server, as it is shown.
-pub(crate) fn trouble(server: &str, error: &mcp_client::Error) -> Diagnostic {
-    let message = format!("server `{server}`: {error}");
-    match error.kind() {
-        mcp_client::Kind::Configuration => Diagnostic::configuration(message),
-        mcp_client::Kind::SignIn => Diagnostic::sign_in(message),
-        mcp_client::Kind::Transient => Diagnostic::peer(message),
-        mcp_client::Kind::Call => Diagnostic::failed(message),
+    #[test]
+    fn the_nearest_name_is_suggested_unless_none_is_near() {
+        let known = ["github", "files", "docs"];
+        assert_eq!(nearest("gihtub", known), Some("github"));
+        assert_eq!(nearest("Files", known), Some("files"));
+        assert_eq!(nearest("zzz", known), None);
+    }
+
+    #[test]
+    fn the_words_of_a_process_stand_beside_the_error() {
+        let shown = Shown::new(Arc::new(Redactor::default()));
+        let error = mcp_client::Error::Exited {
+            exit: mcp_client::error::Exit::Status(3),
+            stderr: "one\ntwo\n".to_owned(),
+            noise: Some("hello".to_owned()),
+        };
+        let (summary, lines) = told(&shown, &error);
+        assert_eq!(summary, "the server exited with status 3");
+        assert_eq!(
+            lines,
+            [
+                "standard error: one",
+                "standard error: two",
+                "standard output held text that is no message: hello"
+            ]
+        );
     }
 }

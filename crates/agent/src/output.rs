@@ -46,7 +46,7 @@ pub(crate) enum Color {
 }
 
 /// Where a command writes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Output {
     style: Style,
     volume: Volume,
@@ -122,6 +122,19 @@ impl Output {
         }
         bar.enable_steady_tick(Duration::from_millis(100));
         bar
+    }
+
+    /// A line that says what is waited for: drawn on a terminal once it has a message, silent
+    /// elsewhere.
+    pub(crate) fn spinner(&self) -> ProgressBar {
+        let visible = self.volume >= Volume::Normal && io::stderr().is_terminal();
+        let target =
+            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let spinner = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+            spinner.set_style(style);
+        }
+        spinner
     }
 
     /// Tells how a command ended and turns it into the end of the program.

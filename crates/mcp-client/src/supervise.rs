@@ -7,12 +7,14 @@ mod keeper;
 mod remembered;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 pub(crate) use self::handle::{Command, Effect, Handle};
 pub(crate) use self::keeper::{Keeper, Publish};
+use crate::error::Error;
 use crate::registry::Skipped;
 use crate::session::Era;
 use crate::tool::Quarantined;
@@ -125,4 +127,6 @@ pub struct Status {
     pub skipped: Vec<Skipped>,
     /// What else a person should know.
     pub notes: Vec<String>,
+    /// Why the last try to connect failed; nothing once the server is ready.
+    pub failure: Option<Arc<Error>>,
 }

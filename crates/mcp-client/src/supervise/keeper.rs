@@ -93,6 +93,7 @@ impl Keeper {
             quarantined: Vec::new(),
             skipped: Vec::new(),
             notes: Vec::new(),
+            failure: None,
         });
         let (session, session_seen) = watch::channel(None);
         let (commands, received) = mpsc::channel(MAX_COMMANDS);
@@ -183,12 +184,12 @@ impl Keeper {
     }
 
     /// Tries until the server is listed, its failures are permanent, or the tries are used up.
-    async fn connect(&mut self) -> Result<Session, Error> {
+    async fn connect(&mut self) -> Result<Session, Arc<Error>> {
         loop {
             self.set(State::Connecting);
             let error = match self.connect_once().await {
                 Ok(session) => return Ok(session),
-                Err(error) => error,
+                Err(error) => self.failed(error),
             };
             self.failures += 1;
             let tries = if self.ever_ready { LATER_TRIES } else { FIRST_TRIES };
@@ -200,6 +201,13 @@ impl Keeper {
                 () = woken(&mut self.commands) => {}
             }
         }
+    }
+
+    /// Keeps why a try failed: until the next one, that is all there is to say.
+    fn failed(&self, error: Error) -> Arc<Error> {
+        let error = Arc::new(error);
+        self.status.send_modify(|status| status.failure = Some(Arc::clone(&error)));
+        error
     }
 
     async fn connect_once(&mut self) -> Result<Session, Error> {
@@ -242,6 +250,7 @@ impl Keeper {
             status.era = Some(agreed.era);
             status.version = Some(agreed.version.clone());
             status.server_info = described(&agreed.server_info);
+            status.failure = None;
         });
         self.offer(catalogue);
         self.ever_ready = true;
@@ -299,7 +308,7 @@ impl Keeper {
             }
             let (idle_at, old_at) = (self.idle_deadline(&session), self.age_deadline(&session));
             tokio::select! {
-                error = session.over() => return self.ended(&session, &error).await,
+                error = session.over() => return self.ended(&session, error).await,
                 changed = session.changed() => {
                     if changed.tools() {
                         self.relist(&session).await;
@@ -335,7 +344,7 @@ impl Keeper {
         }
     }
 
-    async fn ended(&mut self, session: &Session, error: &Error) -> Next {
+    async fn ended(&mut self, session: &Session, error: Error) -> Next {
         self.session.send_replace(None);
         session.close().await;
         // A session that never answered a call or a ping proves nothing: its end is a failure.
@@ -343,7 +352,8 @@ impl Keeper {
             self.failures += 1;
         }
         if self.failures >= LATER_TRIES {
-            self.park(error).await;
+            let error = self.failed(error);
+            self.park(&error).await;
         } else if self.failures > 1 {
             self.set(State::Connecting);
             tokio::select! {

@@ -92,6 +92,15 @@ fn passes(name: &str) -> bool {
         || PASSED_WINDOWS.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
+/// Where the executable of a local server is, looked for as starting it would.
+pub fn find(
+    endpoint: &StdioEndpoint,
+    ours: &BTreeMap<String, String>,
+    home: Option<&Path>,
+) -> Result<PathBuf, Error> {
+    locate(endpoint, &mut of_child(ours, endpoint), home)
+}
+
 /// Finds the executable in the child's own PATH and puts its folder in front of that PATH, so that
 /// a script finds the interpreter it was installed with.
 pub(crate) fn locate(
@@ -194,6 +203,16 @@ mod tests {
         std::fs::copy("/bin/true", home.path().join(".local/bin/other")).unwrap();
         let found = locate(&StdioEndpoint::new("other"), &mut child, Some(home.path())).unwrap();
         assert!(child["PATH"].starts_with(&*found.parent().unwrap().to_string_lossy()));
+    }
+
+    #[test]
+    fn a_command_is_found_as_starting_it_would() {
+        let found = find(&StdioEndpoint::new("sh"), &ours(), None).unwrap();
+        assert!(found.ends_with("sh") && found.is_file(), "{}", found.display());
+        let mut elsewhere = StdioEndpoint::new("true");
+        elsewhere.env.push(("PATH".to_owned(), Text::literal("/no-such-folder")));
+        assert!(find(&elsewhere, &ours(), None).unwrap().ends_with("true"));
+        assert!(find(&StdioEndpoint::new("no-such-tool"), &ours(), None).is_err());
     }
 
     #[test]

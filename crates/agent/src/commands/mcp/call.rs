@@ -1,12 +1,179 @@
-//! `agent mcp call`.
+//! `agent mcp call`: one call of one tool.
 
-use crate::diagnostic::Diagnostic;
+mod arguments;
+mod result;
+mod target;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_client::config::ServerEntry;
+use mcp_client::registry::Entry;
+use mcp_client::session::CallOptions;
+use mcp_client::{Client, Error, Progress};
+use serde_json::Value;
+
+use self::target::Target;
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::approve::{OnCommandLine, OnTerminal};
+use crate::mcp::observe::{Place, Reporter};
+use crate::mcp::shown::Shown;
+use crate::mcp::{Fleet, nearest, patience};
+use crate::output::printable;
 use crate::session::Session;
 
-/// call
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+/// The longest timeout, in seconds.
+const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Call a tool and print what it gives back
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Only the server of the tool is connected. Ctrl-C cancels the call.\n\n\
+                        Examples:\n  agent mcp call mcp__files__read_text_file '{\"path\": \"notes.txt\"}'\n  \
+                        agent mcp call files/read_text_file --arg path=notes.txt\n  \
+                        echo '{\"path\": \"notes.txt\"}' | agent mcp call files/read_text_file -")]
+pub(crate) struct Args {
+    /// Its registered name, or the server and the tool's own name with a slash between them
+    tool: String,
+    /// The arguments as a JSON object; `-` reads them from standard input
+    #[arg(value_name = "JSON", conflicts_with = "arg")]
+    json: Option<String>,
+    /// One argument; a value that is JSON is taken as such, any other as a string
+    #[arg(long, value_name = "KEY=VALUE")]
+    arg: Vec<String>,
+    /// Approve this one call of a tool that needs approval
+    #[arg(long)]
+    approve: bool,
+    /// Seconds the call may be silent, instead of the server's `timeout`
+    #[arg(long, value_name = "SECONDS",
+          value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
+    timeout: Option<u64>,
+    /// Folder for images, sounds and other files of the result [default: a new temporary folder]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// Connects, asks where it must, calls, prints.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let arguments = arguments::read(args.json.as_deref(), &args.arg)?;
+    let mut fleet = Fleet::load(session, Place::Notes)?;
+    let target = Target::find(&args.tool, &fleet.servers)?;
+    let asking = OnTerminal::new(fleet.shown.clone(), Arc::clone(&fleet.reporter));
+    if args.approve {
+        fleet.approved_by(Arc::new(OnCommandLine));
+    } else {
+        fleet.approved_by(Arc::clone(&asking) as Arc<_>);
+    }
+    let call = Call { fleet: &fleet, target: &target, args, asking: &asking };
+    let entries = target.servers.clone();
+    let (tool, outcome) = fleet.run(entries, async |client| call.make(client, arguments).await)?;
+    result::show(&tool, &outcome, args.output.as_deref(), &fleet.shown, session)
+}
+
+struct Call<'a> {
+    fleet: &'a Fleet,
+    target: &'a Target,
+    args: &'a Args,
+    asking: &'a OnTerminal,
+}
+
+impl Call<'_> {
+    async fn make(
+        &self,
+        client: &Client,
+        arguments: Value,
+    ) -> Result<(Entry, mcp_client::content::ToolOutcome), Diagnostic> {
+        let reporter = &self.fleet.reporter;
+        let names: Vec<&str> = self.target.servers.iter().map(|entry| &*entry.name).collect();
+        reporter.waiting_for(format!("connecting {}", names.join(", ")));
+        client.settled(patience(&self.target.servers)).await;
+        let registry = client.registry();
+        let Some(entry) = self.target.lookup(&registry) else {
+            return Err(self.not_there(client));
+        };
+        arguments::check(entry, &arguments)?;
+        reporter.waiting_for(format!("calling {}", entry.name));
+        let options = CallOptions {
+            progress: Some(progress(Arc::clone(reporter), self.fleet.shown.clone())),
+            timeout: self.args.timeout.map(Duration::from_secs),
+        };
+        let called = client.call(&entry.name, arguments, options).await;
+        reporter.done_waiting();
+        match called {
+            Ok(outcome) => Ok((entry.clone(), outcome)),
+            Err(error) => Err(self.failed(entry, &error)),
+        }
+    }
+
+    /// Why the tool is not there: its server is not, or it does not have it.
+    fn not_there(&self, client: &Client) -> Diagnostic {
+        let statuses = client.status();
+        for entry in &self.target.servers {
+            let status = statuses.iter().find(|status| status.server == entry.name);
+            if let Some(why) = status.and_then(|status| self.fleet.unusable(entry, status)) {
+                return why;
+            }
+        }
+        let registry = client.registry();
+        let left_out = |native: &str, reason: &str| {
+            let reason = self.fleet.shown.line(reason);
+            Diagnostic::failed(format!("`{}` cannot be used: {reason}", printable(native)))
+        };
+        for status in &statuses {
+            if let Some(tool) = status.quarantined.iter().find(|tool| self.target.is(&tool.name)) {
+                return left_out(&tool.name, &tool.reason);
+            }
+        }
+        if let Some(tool) = registry.skipped().iter().find(|tool| self.target.is(&tool.native)) {
+            return left_out(&tool.native, &tool.reason);
+        }
+        let names: Vec<&str> = match self.target.native {
+            Some(_) => registry.entries().map(Entry::native).collect(),
+            None => registry.entries().map(|entry| &*entry.name).collect(),
+        };
+        let wanted = self.target.native.as_deref().unwrap_or(&self.args.tool);
+        let message = format!("there is no tool `{}`", printable(&self.args.tool));
+        Diagnostic::failed(message).hint(match nearest(wanted, names) {
+            Some(near) => format!("did you mean `{}`?", printable(near)),
+            None => "`agent mcp tools` lists the tools there are; `tools.include` and \
+                     `tools.exclude` may leave it out"
+                .to_owned(),
+        })
+    }
+
+    fn failed(&self, tool: &Entry, error: &Error) -> Diagnostic {
+        let server = self.target.servers.iter().find(|entry| *entry.name == *tool.server);
+        if let Error::NotApproved { .. } = error {
+            let diagnostic = Diagnostic::failed(error.to_string());
+            return if self.asking.asked() {
+                diagnostic
+            } else {
+                diagnostic
+                    .hint("there is no terminal to ask on; --approve approves this one call")
+                    .hint(format!("`trust: full` for {} approves all of them", tool.server))
+            };
+        }
+        let Some(server) = server else { return Diagnostic::failed(error.to_string()) };
+        self.told(server, error)
+    }
+
+    fn told(&self, server: &ServerEntry, error: &Error) -> Diagnostic {
+        let mut diagnostic = self.fleet.trouble(server, error);
+        if let Error::CallTimeout { .. } | Error::CallTooLong { .. } = error {
+            diagnostic.exit = Exit::Peer;
+        }
+        diagnostic
+    }
+}
+
+/// Shows on a terminal how far the call is.
+fn progress(reporter: Arc<Reporter>, shown: Shown) -> mcp_client::ProgressSink {
+    Arc::new(move |progress: Progress| {
+        let far = match progress.total {
+            Some(total) => format!("{} of {total}", progress.done),
+            None => progress.done.to_string(),
+        };
+        let message = progress.message.map(|text| format!(" {}", shown.line(&text)));
+        reporter.waiting_for(format!("{far}{}", message.unwrap_or_default()));
+    })
 }

@@ -1,12 +1,65 @@
-//! `agent mcp doctor`.
+//! `agent mcp doctor`: everything that could be wrong, each with what to do about it.
 
-use crate::diagnostic::Diagnostic;
+mod finding;
+mod offline;
+mod online;
+
+use mcp_client::config::Configured;
+
+use self::finding::{Finding, Findings};
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::observe::Place;
+use crate::mcp::{Fleet, already_told};
 use crate::session::Session;
 
-/// doctor
+/// Look for everything that could be wrong with servers, and say how to fix it
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "Exit codes: 0 nothing is worse than advice, 1 something is.\n\n\
+                        Examples:\n  agent mcp doctor\n  agent mcp doctor files\n  \
+                        agent mcp doctor --offline --json")]
+pub(crate) struct Args {
+    /// Only this server
+    server: Option<String>,
+    /// Connect nothing
+    #[arg(long)]
+    offline: bool,
+}
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Looks, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let fleet = Fleet::load(session, Place::Kept)?;
+    let chosen: Vec<&Configured> = match &args.server {
+        // One that has errors is not among the servers; its problems are findings.
+        Some(name) if has_errors(&fleet, name) => Vec::new(),
+        Some(name) => vec![fleet.servers.find(name)?],
+        None => fleet.servers.parsed.servers.iter().collect(),
+    };
+    let mut findings = Findings::default();
+    offline::configuration(&fleet.servers, args.server.as_deref(), &mut findings);
+    offline::files(session, &mut findings)?;
+    for configured in &chosen {
+        offline::server(configured, &fleet, &mut findings);
+    }
+    offline::names(&fleet.servers, &mut findings);
+    let enabled: Vec<_> =
+        chosen.iter().filter(|found| found.entry.enabled).map(|found| &found.entry).collect();
+    if !args.offline && !enabled.is_empty() {
+        online::servers(&fleet, &enabled, session, &mut findings)?;
+    }
+    if chosen.is_empty() && args.server.is_none() && findings.worst().is_none() {
+        findings.add(Finding::advice("no servers are configured").fix("`agent mcp add` adds one"));
+    }
+    if session.output.is_json() {
+        session.output.json(&fleet.shown.json(findings.json()))?;
+    } else {
+        session.output.text(findings.text(&fleet.shown))?;
+    }
+    if findings.is_bad() { Err(already_told(Exit::Failed)) } else { Ok(()) }
+}
+
+fn has_errors(fleet: &Fleet, name: &str) -> bool {
+    let problems = fleet.servers.parsed.problems.iter();
+    problems
+        .filter(|problem| problem.is_error())
+        .any(|problem| problem.server.as_deref() == Some(name))
 }

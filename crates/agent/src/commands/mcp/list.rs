@@ -1,12 +1,120 @@
-//! `agent mcp list`.
+//! `agent mcp list`: every configured server and how it is.
 
-use crate::diagnostic::Diagnostic;
+mod report;
+mod watch;
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use mcp_client::Client;
+use serde_json::json;
+
+use self::report::{configured_json, configured_text, reasons, server_json, table};
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::observe::Place;
+use crate::mcp::{Fleet, already_told, patience};
 use crate::session::Session;
 
-/// list
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+/// The longest that may be waited for, in seconds.
+const MAX_WAIT_SECONDS: u64 = 24 * 60 * 60;
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Connect the servers and say how each is
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Every enabled server is connected in the background; servers that fail are \
+                        shown with the reason.\n\nExamples:\n  agent mcp list\n  \
+                        agent mcp list --no-connect\n  agent mcp list --watch"
+)]
+pub(crate) struct Args {
+    /// Keep running, show every change, and follow the configuration
+    #[arg(long)]
+    watch: bool,
+    /// Seconds to wait for servers that are being connected [default: the longest `connect_timeout`]
+    #[arg(long, value_name = "SECONDS", conflicts_with = "watch",
+          value_parser = clap::value_parser!(u64).range(..=MAX_WAIT_SECONDS))]
+    wait: Option<u64>,
+    /// Show the configuration and connect nothing
+    #[arg(long, conflicts_with_all = ["watch", "wait"])]
+    no_connect: bool,
+}
+
+/// Connects, waits, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let drawn = args.watch && !session.output.is_json() && io::stdout().is_terminal();
+    let fleet = Fleet::load(session, if drawn { Place::Kept } else { Place::Notes })?;
+    fleet.servers.tell_problems(session);
+    if args.watch {
+        return watch::run(fleet, session, drawn);
+    }
+    if args.no_connect {
+        show_configuration(&fleet, session)?;
+    } else {
+        let most = args.wait.map(Duration::from_secs);
+        let most = most.unwrap_or_else(|| patience(fleet.servers.enabled()));
+        let entries = fleet.servers.entries().cloned().collect();
+        fleet.run(entries, async |client| {
+            wait(client, &fleet, most).await;
+            show(client, &fleet, session)
+        })?;
+    }
+    if fleet.servers.has_errors() {
+        return Err(already_told(Exit::Configuration));
+    }
+    Ok(())
+}
+
+/// Waits until every server is settled, and says meanwhile which ones are not.
+async fn wait(client: &Client, fleet: &Fleet, most: Duration) {
+    let settled = client.settled(most);
+    tokio::pin!(settled);
+    loop {
+        let waiting: Vec<String> = client
+            .status()
+            .into_iter()
+            .filter(|status| !status.state.is_settled())
+            .map(|status| status.server)
+            .collect();
+        fleet.reporter.waiting_for(format!("connecting {}", waiting.join(", ")));
+        tokio::select! {
+            () = &mut settled => break,
+            () = fleet.reporter.happened() => {}
+        }
+    }
+    fleet.reporter.done_waiting();
+}
+
+fn show(client: &Client, fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+    let all = client.status();
+    if session.output.is_json() {
+        let servers: Vec<_> = all.iter().map(|status| server_json(status, fleet)).collect();
+        return session.output.json(&fleet.shown.json(json!({
+            "config": fleet.servers.path,
+            "servers": servers,
+            "problems": fleet.servers.problems_json(),
+        })));
+    }
+    if all.is_empty() {
+        return nothing(fleet, session);
+    }
+    session.output.text(table(&all))?;
+    session.output.text(reasons(&all, fleet))
+}
+
+fn show_configuration(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        return session.output.json(&fleet.shown.json(configured_json(&fleet.servers)));
+    }
+    if fleet.servers.parsed.servers.is_empty() {
+        return nothing(fleet, session);
+    }
+    session.output.text(configured_text(&fleet.servers, &fleet.shown))
+}
+
+fn nothing(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+    let path = fleet.servers.path.display();
+    session.output.text(format!("No servers are configured in {path}.\n"))?;
+    session
+        .output
+        .note("`agent mcp add` adds one; `agent mcp import` takes those of other clients.");
+    Ok(())
 }

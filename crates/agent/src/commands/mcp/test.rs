@@ -1,12 +1,224 @@
-//! `agent mcp test`.
+//! `agent mcp test`: one server, step by step.
 
-use crate::diagnostic::Diagnostic;
+mod ground;
+mod steps;
+
+use std::time::{Duration, Instant};
+
+use mcp_client::config::{Configured, Endpoint};
+use mcp_client::content::warnings;
+use mcp_client::registry::ServerPart;
+use mcp_client::session::{Agreed, Session as Conversation, Stage};
+use mcp_client::{Client, Error};
+
+pub(super) use self::ground::named_files;
+use self::steps::{Mark, Steps};
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::observe::Place;
+use crate::mcp::table::{counted, grouped};
+use crate::mcp::{Fleet, problem_line};
 use crate::session::Session;
 
-/// test
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+/// How long a ping may take.
+const PING: Duration = Duration::from_secs(10);
+/// The most tools that are named in one line.
+const MAX_NAMED: usize = 20;
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Connect one server and show every step
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 it works, 3 the configuration is wrong, 4 it wants a sign-in, \
+                        5 it failed.\n\nExamples:\n  agent mcp test files\n  \
+                        agent mcp test files --json"
+)]
+pub(crate) struct Args {
+    /// Its name in the configuration
+    server: String,
+}
+
+/// Goes through the steps until one fails.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let fleet = Fleet::load(session, Place::Notes)?;
+    let configured = fleet.servers.find(&args.server)?;
+    let steps = Steps::new(session.output.clone(), fleet.shown.clone());
+    let test = Test { fleet: &fleet, session, configured, steps: &steps };
+    let done = fleet.run(Vec::new(), async |client| test.whole(client).await);
+    let done = steps.outcome(done);
+    if session.output.is_json() {
+        session.output.json(&steps.json(&args.server, done.as_ref().err()))?;
+    } else if done.is_ok() {
+        session.output.text(format!("{} works.\n", args.server))?;
+    }
+    done
+}
+
+struct Test<'a> {
+    fleet: &'a Fleet,
+    session: &'a Session,
+    configured: &'a Configured,
+    steps: &'a Steps,
+}
+
+impl Test<'_> {
+    async fn whole(&self, client: &Client) -> Result<(), Diagnostic> {
+        let entry = &self.configured.entry;
+        self.configuration()?;
+        self.ground().await?;
+        let trace = |stage: Stage| self.steps.stage(&stage);
+        let dialled = client.dial(entry, &trace).await;
+        let conversation = dialled.map_err(|error| self.failure(&error, "connect"))?;
+        let outcome = self.talk(&conversation).await;
+        conversation.close().await;
+        outcome
+    }
+
+    /// What the file says about it, and which variables lead nowhere.
+    fn configuration(&self) -> Result<(), Diagnostic> {
+        let entry = &self.configured.entry;
+        let path = &self.fleet.servers.path;
+        let place = format!("{}:{}", path.display(), self.configured.line);
+        self.steps.tell(Mark::Ok, "configuration", &place, None);
+        if !entry.enabled {
+            let detail = "it is disabled; it is tested all the same";
+            self.steps.tell(Mark::Note, "configuration", detail, None);
+        }
+        let problems = self.fleet.servers.parsed.problems.iter();
+        for problem in problems.filter(|problem| problem.server.as_ref() == Some(&entry.name)) {
+            self.steps.tell(Mark::Warning, "configuration", &problem_line(path, problem), None);
+            if problem.message.contains("is not set") {
+                let file = self.session.home()?.env_file();
+                self.steps.hint(format!("set the variable in {}, or export it", file.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// What must be there before anything is connected.
+    async fn ground(&self) -> Result<(), Diagnostic> {
+        let entry = &self.configured.entry;
+        match &entry.endpoint {
+            Endpoint::Stdio(stdio) => {
+                let began = Instant::now();
+                let environment = &self.session.environment;
+                let home = environment.home.as_deref();
+                match mcp_client::transport::environment::find(stdio, &environment.all, home) {
+                    Ok(path) => {
+                        let path = path.display().to_string();
+                        self.steps.tell(Mark::Ok, "executable", &path, Some(began.elapsed()));
+                        Ok(())
+                    }
+                    Err(error) => Err(self.failure(&error, "executable")),
+                }
+            }
+            Endpoint::Http(http) => {
+                ground::files(http, self.steps).map_err(|error| self.failure(&error, "connect"))?;
+                let reached = ground::reach(http, entry.connect_timeout, self.session, self.steps);
+                reached.await.map_err(|error| self.failure(&error, "connect"))
+            }
+        }
+    }
+
+    /// Everything a session can be asked without calling a tool.
+    async fn talk(&self, conversation: &Conversation) -> Result<(), Diagnostic> {
+        self.introduced(conversation.agreed());
+        self.tools(conversation).await?;
+        let agreed = conversation.agreed();
+        if agreed.offers("resources") {
+            let began = Instant::now();
+            let listed = conversation.list_resources().await.map(|listed| listed.items.len());
+            self.counted("resources", "resource", listed, began);
+        }
+        if agreed.offers("prompts") {
+            let began = Instant::now();
+            let listed = conversation.list_prompts().await.map(|listed| listed.items.len());
+            self.counted("prompts", "prompt", listed, began);
+        }
+        let began = Instant::now();
+        match conversation.ping(PING).await {
+            Ok(()) => self.steps.tell(Mark::Ok, "ping", "answered", Some(began.elapsed())),
+            Err(Error::Rpc(error)) => {
+                let detail = format!("refused, which is an answer: {error}");
+                self.steps.tell(Mark::Ok, "ping", &detail, Some(began.elapsed()));
+            }
+            Err(error) => return Err(self.failure(&error, "ping")),
+        }
+        Ok(())
+    }
+
+    fn introduced(&self, agreed: &Agreed) {
+        let word = |key: &str| agreed.server_info.get(key).and_then(|value| value.as_str());
+        let who = match (word("name"), word("version")) {
+            (Some(name), Some(version)) => format!("it says it is {name} {version}"),
+            (Some(name), None) => format!("it says it is {name}"),
+            _ => "it does not say who it is".to_owned(),
+        };
+        self.steps.tell(Mark::Ok, "identity", &who, None);
+        let offered: Vec<&str> = agreed
+            .capabilities
+            .as_object()
+            .map(|all| all.keys().map(String::as_str).collect())
+            .unwrap_or_default();
+        let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
+        self.steps.tell(Mark::Ok, "capabilities", &offered, None);
+    }
+
+    async fn tools(&self, conversation: &Conversation) -> Result<(), Diagnostic> {
+        let entry = &self.configured.entry;
+        let began = Instant::now();
+        let listed = conversation.list_tools().await;
+        let catalogue = listed.map_err(|error| self.failure(&error, "tools"))?;
+        let part = ServerPart::build(&entry.name, &entry.tools, entry.trust, &catalogue);
+        let mut detail = format!(
+            "{} registered, about {} tokens in every request",
+            part.len(),
+            grouped(part.tokens())
+        );
+        if part.filtered() > 0 {
+            detail.push_str(&format!("; {} left out by `tools`", part.filtered()));
+        }
+        self.steps.tell(Mark::Ok, "tools", &detail, Some(began.elapsed()));
+        for tool in part.quarantined() {
+            let detail = format!("`{}` cannot be used: {}", tool.name, tool.reason);
+            self.steps.tell(Mark::Warning, "tools", &detail, None);
+        }
+        for tool in part.skipped() {
+            let detail = format!("`{}` is skipped: {}", tool.native, tool.reason);
+            self.steps.tell(Mark::Warning, "tools", &detail, None);
+        }
+        for tool in part.entries() {
+            for warning in warnings(&tool.description) {
+                let detail = format!("look at the description of `{}`: {warning}", tool.native());
+                self.steps.tell(Mark::Warning, "tools", &detail, None);
+            }
+        }
+        let notes = part.notes().iter().chain(&catalogue.notes);
+        for note in notes.take(MAX_NAMED) {
+            self.steps.tell(Mark::Note, "tools", note, None);
+        }
+        Ok(())
+    }
+
+    fn counted(&self, step: &'static str, noun: &str, found: Result<usize, Error>, began: Instant) {
+        let took = Some(began.elapsed());
+        match found {
+            Ok(count) => self.steps.tell(Mark::Ok, step, &counted(count, noun), took),
+            Err(error) => {
+                let detail = format!("offered, but cannot be listed: {error}");
+                self.steps.tell(Mark::Warning, step, &detail, took);
+            }
+        }
+    }
+
+    /// The end of the test. `step` is told as failed unless the last one was.
+    fn failure(&self, error: &Error, step: &'static str) -> Diagnostic {
+        let mut diagnostic = self.fleet.trouble(&self.configured.entry, error);
+        if diagnostic.exit == Exit::Failed {
+            // What fails here is the server, not a call.
+            diagnostic.exit = Exit::Peer;
+        }
+        if !self.steps.ended_in_failure() {
+            self.steps.tell(Mark::Failed, step, &error.to_string(), None);
+        }
+        diagnostic
+    }
 }

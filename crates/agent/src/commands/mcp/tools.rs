@@ -1,12 +1,206 @@
-//! `agent mcp tools`.
+//! `agent mcp tools`: what can be called, under which name, at which cost.
 
-use crate::diagnostic::Diagnostic;
+use mcp_client::Client;
+use mcp_client::config::ServerEntry;
+use mcp_client::registry::{Action, Entry};
+use serde_json::{Value, json};
+
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::observe::Place;
+use crate::mcp::table::{Lean, Table, counted, grouped};
+use crate::mcp::{Fleet, already_told, patience};
+use crate::output::{DIM, WARNING};
 use crate::session::Session;
 
-/// tools
+/// List the tools of all servers, or of one
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "Tools that cannot be used, and servers that are not ready, are named on \
+                        standard error.\n\nExamples:\n  agent mcp tools\n  agent mcp tools files\n  \
+                        agent mcp tools files --schema --json")]
+pub(crate) struct Args {
+    /// Only the tools of this server
+    server: Option<String>,
+    /// Print what each tool takes, as it is offered to a model
+    #[arg(long)]
+    schema: bool,
+}
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// A server without tools to show.
+struct Failed {
+    server: String,
+    why: Diagnostic,
+}
+
+/// Connects, lists, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let fleet = Fleet::load(session, Place::Notes)?;
+    let entries: Vec<ServerEntry> = if let Some(name) = &args.server {
+        vec![fleet.servers.find(name)?.entry.clone()]
+    } else {
+        fleet.servers.tell_problems(session);
+        fleet.servers.enabled().cloned().collect()
+    };
+    fleet.run(entries.clone(), async |client| {
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        fleet.reporter.waiting_for(format!("connecting {}", names.join(", ")));
+        client.settled(patience(&entries)).await;
+        fleet.reporter.done_waiting();
+        let failed = failed(client, &fleet, &entries);
+        tell_unusable(client, &fleet, &failed, session);
+        show(client, &fleet, args, &failed, session)?;
+        if client.registry().is_empty() && !failed.is_empty() && failed.len() == entries.len() {
+            let exit = match (args.server.is_some(), failed.first()) {
+                (true, Some(only)) => only.why.exit,
+                _ => Exit::Peer,
+            };
+            return Err(already_told(exit));
+        }
+        Ok(())
+    })
+}
+
+fn failed(client: &Client, fleet: &Fleet, entries: &[ServerEntry]) -> Vec<Failed> {
+    let statuses = client.status();
+    let of = |entry: &ServerEntry| {
+        let status = statuses.iter().find(|status| status.server == entry.name)?;
+        let why = fleet.unusable(entry, status)?;
+        Some(Failed { server: entry.name.clone(), why })
+    };
+    entries.iter().filter_map(of).collect()
+}
+
+/// Names on standard error whatever is not among the tools.
+fn tell_unusable(client: &Client, fleet: &Fleet, failed: &[Failed], session: &Session) {
+    let (output, shown) = (&session.output, &fleet.shown);
+    for status in client.status() {
+        let server = &status.server;
+        for tool in &status.quarantined {
+            let (name, why) = (shown.line(&tool.name), shown.line(&tool.reason));
+            output.note(format!("{WARNING}unusable:{WARNING:#} `{name}` of {server}: {why}"));
+        }
+    }
+    for tool in client.registry().skipped() {
+        let (name, why) = (shown.line(&tool.native), shown.line(&tool.reason));
+        output.note(format!("{WARNING}skipped:{WARNING:#} `{name}` of {}: {why}", tool.server));
+    }
+    for Failed { why, .. } in failed {
+        let message = why.message.as_deref().unwrap_or_default();
+        output.note(format!("{WARNING}not ready:{WARNING:#} {message}"));
+        for line in &why.causes {
+            output.note(format!("  {line}"));
+        }
+        for hint in &why.hints {
+            output.note(format!("  hint: {hint}"));
+        }
+    }
+}
+
+fn show(
+    client: &Client,
+    fleet: &Fleet,
+    args: &Args,
+    failed: &[Failed],
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let registry = client.registry();
+    let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
+    if session.output.is_json() {
+        let tools: Vec<Value> =
+            registry.entries().map(|entry| tool_json(entry, args.schema)).collect();
+        let quarantined = client.status().into_iter().flat_map(|status| {
+            let server = status.server;
+            status.quarantined.into_iter().map(
+                move |tool| json!({ "server": server, "name": tool.name, "reason": tool.reason }),
+            )
+        });
+        let skipped = registry.skipped().iter().map(
+            |tool| json!({ "server": &*tool.server, "name": tool.native, "reason": tool.reason }),
+        );
+        let not_ready = failed.iter().map(
+            |failed| json!({ "server": failed.server, "error": failed.why.to_json()["error"] }),
+        );
+        return session.output.json(&fleet.shown.json(json!({
+            "tools": tools,
+            "tokens": tokens,
+            "quarantined": quarantined.collect::<Vec<_>>(),
+            "skipped": skipped.collect::<Vec<_>>(),
+            "not_ready": not_ready.collect::<Vec<_>>(),
+        })));
+    }
+    if args.schema {
+        for entry in registry.entries() {
+            session.output.text(with_schema(entry, fleet))?;
+        }
+    } else if !registry.is_empty() {
+        session.output.text(table(&registry.entries().collect::<Vec<_>>(), fleet))?;
+    }
+    let (tools, tokens) = (counted(registry.len(), "tool"), grouped(tokens));
+    session.output.note(format!("{tools}, about {tokens} tokens in every request"));
+    Ok(())
+}
+
+fn table(entries: &[&Entry], fleet: &Fleet) -> String {
+    let mut table = Table::new([
+        ("tool", Lean::Left),
+        ("native name", Lean::Left),
+        ("access", Lean::Left),
+        ("tokens", Lean::Right),
+        ("description", Lean::Left),
+    ]);
+    for entry in entries {
+        table.row([
+            entry.name.to_string(),
+            native(entry).map(|name| fleet.shown.line(name)).unwrap_or_default(),
+            access(entry).to_owned(),
+            grouped(entry.tokens),
+            fleet.shown.first_line(&entry.description),
+        ]);
+    }
+    table.text()
+}
+
+fn with_schema(entry: &Entry, fleet: &Fleet) -> String {
+    let schema = fleet.shown.json((*entry.schema).clone());
+    let schema = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    let native = native(entry).map(|name| format!(", natively {}", fleet.shown.line(name)));
+    format!(
+        "{} ({}, {} tokens{})\n  {}\n{DIM}{}{DIM:#}\n\n",
+        entry.name,
+        access(entry),
+        grouped(entry.tokens),
+        native.unwrap_or_default(),
+        fleet.shown.lines(&entry.description, "  "),
+        fleet.shown.lines(&schema, ""),
+    )
+}
+
+/// The server's own name of a tool, where it cannot be seen in the registered one.
+fn native(entry: &Entry) -> Option<&str> {
+    let native = entry.native();
+    (!entry.name.ends_with(&format!("__{native}"))).then_some(native)
+}
+
+/// What a call may do, and whether a person must say yes to it.
+fn access(entry: &Entry) -> &'static str {
+    match &entry.action {
+        _ if entry.needs_approval => "needs approval",
+        Action::Tool(tool) if !tool.read_only() => "may change",
+        _ => "reads only",
+    }
+}
+
+fn tool_json(entry: &Entry, schema: bool) -> Value {
+    let mut tool = json!({
+        "name": &*entry.name,
+        "server": &*entry.server,
+        "native_name": entry.native(),
+        "read_only": access(entry) == "reads only",
+        "needs_approval": entry.needs_approval,
+        "tokens": entry.tokens,
+        "description": &*entry.description,
+    });
+    if schema {
+        tool["schema"] = (*entry.schema).clone();
+    }
+    tool
 }

@@ -1,0 +1,114 @@
+//! The arguments of a call, from the command line or standard input.
+
+use std::io::{self, Read};
+
+use mcp_client::registry::Entry;
+use serde_json::{Map, Value};
+
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+
+/// The largest arguments that are read, in bytes.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Reads them; none at all are an empty object.
+pub(super) fn read(json: Option<&str>, pairs: &[String]) -> Result<Value, Diagnostic> {
+    match json {
+        None => from_pairs(pairs),
+        Some("-") => {
+            let mut text = String::new();
+            let read = io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
+            read.map_err(|error| {
+                Diagnostic::failed("cannot read the arguments from standard input").because(&error)
+            })?;
+            if text.len() as u64 > MAX_BYTES {
+                return Err(Diagnostic::usage(format!(
+                    "the arguments are larger than {MAX_BYTES} bytes"
+                )));
+            }
+            parse(&text)
+        }
+        Some(text) => parse(text),
+    }
+}
+
+fn parse(text: &str) -> Result<Value, Diagnostic> {
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        Diagnostic::usage("the arguments are not valid JSON").because(&error).hint(
+            "write an object such as '{\"path\": \"notes.txt\"}', or use --arg path=notes.txt",
+        )
+    })?;
+    let kind = match &value {
+        Value::Object(_) => return Ok(value),
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+    };
+    Err(Diagnostic::usage(format!("the arguments must be a JSON object, found {kind}")))
+}
+
+fn from_pairs(pairs: &[String]) -> Result<Value, Diagnostic> {
+    let mut object = Map::new();
+    for pair in pairs {
+        let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            return Err(Diagnostic::usage(format!("`{}` is no KEY=VALUE", printable(pair))));
+        };
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        if object.insert(key.to_owned(), value).is_some() {
+            let key = printable(key);
+            return Err(Diagnostic::usage(format!("the argument `{key}` is given twice")));
+        }
+    }
+    Ok(Value::Object(object))
+}
+
+/// Whether everything is there that the tool says it needs.
+pub(super) fn check(tool: &Entry, arguments: &Value) -> Result<(), Diagnostic> {
+    let required = tool.schema.get("required").and_then(Value::as_array);
+    let missing: Vec<String> = required
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|name| arguments.get(name).is_none())
+        .map(|name| format!("`{}`", printable(name)))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (plural, them) = if missing.len() == 1 { ("", "it") } else { ("s", "them") };
+    let message = format!("{} needs the argument{plural} {}", tool.name, missing.join(", "));
+    Err(Diagnostic::usage(message).hint(format!(
+        "give {them} as JSON or with --arg; `agent mcp tools {} --schema` shows what it takes",
+        tool.server
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pairs(pairs: &[&str]) -> Result<Value, Diagnostic> {
+        from_pairs(&pairs.iter().map(|&pair| pair.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn values_are_json_where_they_can_be() {
+        let found = pairs(&["a=1", "b=x", "c=[true]", "d=", "e=a=b", "f=\"1\""]).unwrap();
+        let expected = json!({"a": 1, "b": "x", "c": [true], "d": "", "e": "a=b", "f": "1"});
+        assert_eq!(found, expected);
+        for wrong in [&["a"][..], &["=1"], &["a=1", "a=2"]] {
+            assert!(pairs(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn only_objects_are_arguments() {
+        assert_eq!(parse("{}").unwrap(), json!({}));
+        for wrong in ["", "null", "[]", "\"x\"", "1", "{\"a\":}"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What a call gave back: text on standard output, everything else in files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mcp_client::content::{Attachment, Block, Rendered, ToolOutcome, render};
+use mcp_client::registry::Entry;
+use serde_json::{Value, json};
+
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::already_told;
+use crate::mcp::shown::Shown;
+use crate::session::Session;
+
+/// Prints the outcome; one that says it is an error ends the program with a failure.
+pub(super) fn show(
+    tool: &Entry,
+    outcome: &ToolOutcome,
+    folder: Option<&Path>,
+    shown: &Shown,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        session.output.json(&shown.json(as_json(tool, outcome)))?;
+        return if outcome.is_error { Err(already_told(Exit::Failed)) } else { Ok(()) };
+    }
+    let Rendered { text, attachments, whole } = render(outcome);
+    let mut files = Files { folder: folder.map(Path::to_owned), session };
+    for (at, attachment) in attachments.iter().enumerate() {
+        let name = format!("{}-{}.{}", tool.name, at + 1, extension(attachment));
+        files.write(&name, &attachment.bytes, &format!("attachment {}", at + 1))?;
+    }
+    if let Some(whole) = whole {
+        let whole = shown.whole(&whole);
+        files.write(&format!("{}.txt", tool.name), whole.as_bytes(), "the whole text")?;
+        session.output.note("the text is cut; the middle is missing");
+    }
+    let mut text = shown.whole(&text);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if outcome.is_error {
+        let message = format!("{} says that it failed", tool.name);
+        let mut diagnostic = Diagnostic::failed(message);
+        diagnostic.causes.extend(text.lines().map(str::to_owned));
+        return Err(diagnostic);
+    }
+    session.output.bytes(text.as_bytes())
+}
+
+/// Where the files of a result go.
+struct Files<'a> {
+    folder: Option<PathBuf>,
+    session: &'a Session,
+}
+
+impl Files<'_> {
+    /// Writes a file under a name that is free, and says where it is.
+    fn write(&mut self, name: &str, bytes: &[u8], what: &str) -> Result<(), Diagnostic> {
+        let folder = self.folder()?;
+        let cannot = |path: &Path, error: &std::io::Error| {
+            Diagnostic::failed(format!("cannot write {}", path.display())).because(error)
+        };
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "bin"));
+        let mut path = folder.join(name);
+        // What is there already is never overwritten.
+        for copy in 2..=MAX_COPIES {
+            match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut open) => {
+                    std::io::Write::write_all(&mut open, bytes)
+                        .map_err(|error| cannot(&path, &error))?;
+                    self.session.output.note(format!("{what}: {}", path.display()));
+                    return Ok(());
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    path = folder.join(format!("{stem}-{copy}.{extension}"));
+                }
+                Err(error) => return Err(cannot(&path, &error)),
+            }
+        }
+        Err(Diagnostic::failed(format!("{} is full of results", folder.display())))
+    }
+
+    fn folder(&mut self) -> Result<PathBuf, Diagnostic> {
+        if let Some(folder) = &self.folder {
+            fs::create_dir_all(folder).map_err(|error| {
+                Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
+            })?;
+            return Ok(folder.clone());
+        }
+        let made = tempfile::Builder::new().prefix("agent-call-").tempdir();
+        let made = made.map_err(|error| {
+            Diagnostic::failed("cannot make a temporary folder").because(&error)
+        })?;
+        // It stays: the person is told where it is.
+        let path = made.keep();
+        self.folder = Some(path.clone());
+        Ok(path)
+    }
+}
+
+/// How many results may stand beside each other under one name.
+const MAX_COPIES: u32 = 10_000;
+
+/// The usual ending of a file of this type.
+fn extension(attachment: &Attachment) -> &'static str {
+    let mime = attachment.mime.split(';').next().unwrap_or_default().trim();
+    match mime.to_ascii_lowercase().as_str() {
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "image/svg+xml" => "svg",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/mpeg" | "audio/mp3" => "mp3",
+        "audio/ogg" => "ogg",
+        "application/pdf" => "pdf",
+        "application/json" => "json",
+        "application/zip" => "zip",
+        "application/gzip" => "gz",
+        "text/plain" => "txt",
+        "text/html" => "html",
+        _ => "bin",
+    }
+}
+
+/// The whole outcome.
+fn as_json(tool: &Entry, outcome: &ToolOutcome) -> Value {
+    json!({
+        "tool": &*tool.name,
+        "server": &*tool.server,
+        "native_name": tool.native(),
+        "is_error": outcome.is_error,
+        "content": outcome.blocks.iter().map(block_json).collect::<Vec<_>>(),
+        "structured": outcome.structured,
+        "meta": outcome.meta,
+    })
+}
+
+fn block_json(block: &Block) -> Value {
+    match block {
+        Block::Text(text) => json!({ "type": "text", "text": text }),
+        Block::Image { mime, base64 } => json!({ "type": "image", "mime": mime, "data": base64 }),
+        Block::Audio { mime, base64 } => json!({ "type": "audio", "mime": mime, "data": base64 }),
+        Block::EmbeddedText { uri, mime, text } => {
+            json!({ "type": "resource", "uri": uri, "mime": mime, "text": text })
+        }
+        Block::EmbeddedBlob { uri, mime, base64 } => {
+            json!({ "type": "resource", "uri": uri, "mime": mime, "blob": base64 })
+        }
+        Block::Link { uri, name, description, mime } => json!({
+            "type": "resource_link",
+            "uri": uri,
+            "name": name,
+            "description": description,
+            "mime": mime,
+        }),
+        Block::Note(text) => json!({ "type": "note", "text": text }),
+    }
+}

@@ -1,0 +1,86 @@
+//! Which tool is meant, and which servers must be connected to find it.
+
+use mcp_client::config::ServerEntry;
+use mcp_client::name::registered;
+use mcp_client::registry::{Entry, Registry};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::{Servers, nearest};
+use crate::output::printable;
+
+/// A tool as it was typed.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The name as it was typed.
+    name: String,
+    /// The tool's own name, when it was typed behind its server.
+    pub(super) native: Option<String>,
+    /// The servers that may have it.
+    pub(super) servers: Vec<ServerEntry>,
+}
+
+impl Target {
+    pub(super) fn find(typed: &str, servers: &Servers) -> Result<Self, Diagnostic> {
+        if let Some((server, native)) = typed.split_once('/') {
+            let entry = servers.find(server)?.entry.clone();
+            let native = Some(native.to_owned());
+            return Self { name: typed.to_owned(), native, servers: vec![entry] }.enabled();
+        }
+        let may_own = |entry: &&ServerEntry| {
+            let prefix = registered(&entry.name, "");
+            // Names over the limit are cut before the tool's own begins.
+            let cut = prefix.len() + 1 + HASH_CHARS > typed.len();
+            typed.starts_with(&prefix) || (cut && typed.len() == mcp_client::name::MAX_NAME_CHARS)
+        };
+        let found: Vec<ServerEntry> = servers.entries().filter(may_own).cloned().collect();
+        if found.is_empty() {
+            return Err(unknown(typed, servers));
+        }
+        Self { name: typed.to_owned(), native: None, servers: found }.enabled()
+    }
+
+    /// Only the servers that take part, unless none does.
+    fn enabled(mut self) -> Result<Self, Diagnostic> {
+        if let [first, ..] = &*self.servers
+            && !self.servers.iter().any(|entry| entry.enabled)
+        {
+            let name = &first.name;
+            return Err(Diagnostic::configuration(format!("server `{name}` is disabled"))
+                .hint(format!("`agent mcp enable {name}` enables it")));
+        }
+        self.servers.retain(|entry| entry.enabled);
+        Ok(self)
+    }
+
+    /// The tool, if it is registered.
+    pub(super) fn lookup<'a>(&self, registry: &'a Registry) -> Option<&'a Entry> {
+        match &self.native {
+            None => registry.lookup(&self.name),
+            Some(native) => registry.entries().find(|entry| entry.native() == native),
+        }
+    }
+
+    /// Whether a server's own name of a tool is the one that was meant.
+    pub(super) fn is(&self, native: &str) -> bool {
+        match &self.native {
+            Some(meant) => meant == native,
+            None => self.servers.iter().any(|entry| registered(&entry.name, native) == self.name),
+        }
+    }
+}
+
+/// The end of a name that was cut: `_` and eight digits.
+const HASH_CHARS: usize = 9;
+
+fn unknown(typed: &str, servers: &Servers) -> Diagnostic {
+    let typed = printable(typed);
+    let prefixes: Vec<String> =
+        servers.enabled().map(|entry| registered(&entry.name, "")).collect();
+    let diagnostic = Diagnostic::configuration(format!("no server has a tool `{typed}`"));
+    match nearest(&typed, prefixes.iter().map(String::as_str)) {
+        Some(near) => diagnostic.hint(format!("did you mean one that begins with `{near}`?")),
+        None => diagnostic.hint(
+            "write `mcp__<server>__<tool>` or `<server>/<tool>`; `agent mcp tools` lists them",
+        ),
+    }
+}

@@ -1,0 +1,190 @@
+//! What can be judged without connecting: the files, the entries, the programs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use mcp_client::config::{
+    Configured, Endpoint, HttpEndpoint, HttpTransport, Trust, Verify, danger, env_file,
+};
+use mcp_client::name::registered;
+use mcp_client::transport::environment;
+
+use super::super::test::named_files;
+use super::finding::{Finding, Findings};
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::advice::advice;
+use crate::mcp::{Fleet, Servers};
+use crate::session::Session;
+
+/// Every problem of the configuration, or those of one server and of the whole file.
+pub(super) fn configuration(servers: &Servers, only: Option<&str>, findings: &mut Findings) {
+    for problem in &servers.parsed.problems {
+        let about = problem.server.as_deref();
+        if about.is_some() && only.is_some() && about != only {
+            continue;
+        }
+        let what = match &problem.key {
+            Some(key) => format!("{key}: {}", problem.message),
+            None => problem.message.clone(),
+        };
+        let mut finding =
+            if problem.is_error() { Finding::error(what) } else { Finding::warning(what) };
+        finding = finding.at(place(&servers.path, problem.line));
+        if let Some(server) = about {
+            finding = finding.of(server);
+        }
+        if let Some(hint) = &problem.hint {
+            finding = finding.fix(hint);
+        }
+        if problem.message.contains("is not set") {
+            let file = servers.path.with_file_name(".env");
+            finding = finding.fix(format!("set it in {}, or export it", file.display()));
+        }
+        findings.add(finding);
+    }
+}
+
+fn place(path: &Path, line: usize) -> String {
+    if line > 0 { format!("{}:{line}", path.display()) } else { path.display().to_string() }
+}
+
+/// The files around the configuration: secrets and logs.
+pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Diagnostic> {
+    let home = session.home()?;
+    let secrets = home.env_file();
+    if let Some(text) = config::read(&secrets)? {
+        for problem in env_file::parse(&text).1 {
+            findings.add(Finding::warning(problem.message).at(place(&secrets, problem.line)));
+        }
+        if let Some(mode) = readable_by_others(&secrets) {
+            findings.add(
+                Finding::warning(format!("others can read your secrets (mode {mode:o})"))
+                    .at(secrets.display().to_string())
+                    .fix(format!("chmod 600 {}", secrets.display())),
+            );
+        }
+    }
+    let logs = home.logs();
+    let standing = logs.ancestors().find(|folder| folder.exists());
+    if let Some(folder) = standing
+        && let Err(error) = tempfile::tempfile_in(folder)
+    {
+        findings.add(
+            Finding::warning(format!("what servers write to standard error is lost: {error}"))
+                .at(logs.display().to_string())
+                .fix("make the folder yours, and check that the disk is not full"),
+        );
+    }
+    Ok(())
+}
+
+/// The mode of a file that not only its owner can read.
+#[cfg(unix)]
+fn readable_by_others(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(mode)
+}
+
+#[cfg(not(unix))]
+fn readable_by_others(_: &Path) -> Option<u32> {
+    None
+}
+
+/// One entry.
+pub(super) fn server(configured: &Configured, fleet: &Fleet, findings: &mut Findings) {
+    let entry = &configured.entry;
+    let at = place(&fleet.servers.path, configured.line);
+    let mut add = |finding: Finding| findings.add(finding.of(&entry.name).at(at.as_str()));
+    if !entry.enabled {
+        add(Finding::advice("it is disabled")
+            .fix(format!("`agent mcp enable {}` enables it", entry.name)));
+    }
+    if entry.trust == Trust::Untrusted {
+        add(Finding::advice(
+            "it is untrusted: every call that may change something asks for a yes, and is refused \
+             where there is no terminal",
+        ));
+    }
+    match &entry.endpoint {
+        Endpoint::Stdio(stdio) => {
+            let scope = &fleet.servers.scope;
+            match environment::find(stdio, &scope.process, scope.home.as_deref()) {
+                Ok(path) => {
+                    let command = stdio.command.shown();
+                    add(Finding::good(format!("`{command}` is {}", path.display())));
+                }
+                Err(error) => {
+                    let hints = advice(&error, entry);
+                    add(hints.into_iter().fold(Finding::error(error.to_string()), Finding::fix));
+                }
+            }
+            if let Some(suspicion) = danger::suspicion(stdio) {
+                add(Finding::error(format!("it is refused: {suspicion}"))
+                    .fix("call the program directly, without a shell"));
+            }
+            if let Some(folder) = stdio.cwd.as_ref().filter(|cwd| !Path::new(cwd.value()).is_dir())
+            {
+                add(Finding::error(format!("`cwd` {} is not a folder", folder.shown()))
+                    .fix("correct the path, or make the folder"));
+            }
+        }
+        Endpoint::Http(http) => remote(http, &mut add),
+    }
+}
+
+fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
+    for (what, path) in named_files(http) {
+        if let Err(error) = fs::read(path.value()) {
+            add(Finding::error(format!("{what} {} cannot be read: {error}", path.shown()))
+                .fix("correct the path, or the rights of the file"));
+        } else if what == "the client key"
+            && let Some(mode) = readable_by_others(Path::new(path.value()))
+        {
+            add(Finding::warning(format!("others can read {what} (mode {mode:o})"))
+                .fix(format!("chmod 600 {}", path.shown())));
+        }
+    }
+    if http.verify == Verify::Off {
+        add(Finding::warning(
+            "`ssl_verify: false`: anyone on the way can read and change what is sent",
+        )
+        .fix("set `ssl_verify` to the PEM file of the authority that signed its certificate"));
+    }
+    if http.transport == HttpTransport::Sse {
+        add(Finding::advice("it uses the older SSE transport")
+            .fix("ask its operator for Streamable HTTP, then remove `transport: sse`"));
+    }
+    let plain = http.url.value().starts_with("http://") && !is_local(http.url.value());
+    if plain && !http.headers.is_empty() {
+        add(Finding::warning("its headers are sent without encryption (http)")
+            .fix("use the https address"));
+    }
+}
+
+fn is_local(url: &str) -> bool {
+    let host = url.trim_start_matches("http://");
+    ["localhost", "127.", "[::1]"].iter().any(|local| host.starts_with(local))
+}
+
+/// Servers whose tools would get the same names.
+pub(super) fn names(servers: &Servers, findings: &mut Findings) {
+    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for entry in servers.enabled() {
+        alike.entry(registered(&entry.name, "")).or_default().push(&entry.name);
+    }
+    for (prefix, names) in alike.into_iter().filter(|(_, names)| names.len() > 1) {
+        let what = format!(
+            "the servers {} both register tools as `{prefix}…`; where the names are the same, only \
+             the first server's is used",
+            names.join(" and ")
+        );
+        findings.add(
+            Finding::warning(what)
+                .at(servers.path.display().to_string())
+                .fix("rename one of them so that they differ in more than `-`, `.` and `_`"),
+        );
+    }
+}

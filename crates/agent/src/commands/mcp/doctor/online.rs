@@ -1,0 +1,83 @@
+//! What only shows when the servers are connected.
+
+use mcp_client::config::ServerEntry;
+use mcp_client::content::warnings;
+
+use super::finding::{Finding, Findings};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{counted, grouped};
+use crate::mcp::{Fleet, patience};
+use crate::session::Session;
+
+/// Tokens of all tools together from which on less would be better.
+const MANY_TOKENS: u32 = 20_000;
+
+/// Connects the servers and looks at what they offer.
+pub(super) fn servers(
+    fleet: &Fleet,
+    enabled: &[&ServerEntry],
+    session: &Session,
+    findings: &mut Findings,
+) -> Result<(), Diagnostic> {
+    let entries: Vec<ServerEntry> = enabled.iter().map(|&entry| entry.clone()).collect();
+    let spinner = session.output.spinner();
+    fleet.run(entries, async |client| {
+        spinner.set_message(format!("connecting {}", counted(enabled.len(), "server")));
+        client.settled(patience(enabled.iter().copied())).await;
+        spinner.finish_and_clear();
+        let registry = client.registry();
+        for status in client.status() {
+            let name = &status.server;
+            let Some(entry) = enabled.iter().find(|entry| entry.name == *name) else { continue };
+            if let Some(why) = fleet.unusable(entry, &status) {
+                let what = why.message.unwrap_or_default();
+                let said = why.causes.iter().map(|cause| format!("\n{cause}"));
+                let what = format!("{what}{}", said.collect::<String>());
+                let finding = why.hints.into_iter().fold(Finding::error(what), Finding::fix);
+                findings.add(
+                    finding.of(name).fix(format!("`agent mcp test {name}` goes step by step")),
+                );
+                continue;
+            }
+            let answered = format!(
+                "it answers, with {} of about {} tokens",
+                counted(status.tools, "tool"),
+                grouped(status.tokens)
+            );
+            findings.add(Finding::good(answered).of(name));
+            for tool in &status.quarantined {
+                let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
+                findings.add(Finding::warning(what).of(name).fix("tell those who make the server"));
+            }
+        }
+        for tool in registry.skipped() {
+            let what = format!("its tool `{}` is skipped: {}", tool.native, tool.reason);
+            let fix = "exclude one of them with `tools.exclude`, or rename the server";
+            findings.add(Finding::warning(what).of(&tool.server).fix(fix));
+        }
+        for tool in registry.entries() {
+            for warning in warnings(&tool.description) {
+                let what = format!("look at the description of `{}`: {warning}", tool.native());
+                let fix = format!(
+                    "`agent mcp tools {} --schema` shows it; `tools.exclude` leaves it out",
+                    tool.server
+                );
+                findings.add(Finding::warning(what).of(&tool.server).fix(fix));
+            }
+        }
+        let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
+        if tokens > MANY_TOKENS {
+            let what = format!(
+                "{} cost about {} tokens in every request",
+                counted(registry.len(), "tool"),
+                grouped(tokens)
+            );
+            findings.add(Finding::advice(what).fix("name the ones you use in `tools.include`"));
+        }
+        Ok(())
+    })?;
+    for (server, text) in fleet.reporter.warnings() {
+        findings.add(Finding::warning(text).of(&server));
+    }
+    Ok(())
+}

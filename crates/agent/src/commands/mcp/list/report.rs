@@ -1,0 +1,177 @@
+//! Servers as rows and as JSON.
+
+use std::time::Duration;
+
+use mcp_client::supervise::{State, Status};
+use serde_json::{Value, json};
+
+use crate::mcp::advice::{advice, command_line};
+use crate::mcp::shown::Shown;
+use crate::mcp::table::{Lean, Table, grouped};
+use crate::mcp::{Fleet, Servers, told, transport};
+use crate::output::DIM;
+
+/// One row for each server.
+pub(super) fn table(all: &[Status]) -> String {
+    let mut table = Table::new([
+        ("server", Lean::Left),
+        ("transport", Lean::Left),
+        ("era", Lean::Left),
+        ("state", Lean::Left),
+        ("tools", Lean::Right),
+        ("tokens", Lean::Right),
+        ("since", Lean::Right),
+    ]);
+    for status in all {
+        let known = |text: String| if status.era.is_some() { text } else { "-".to_owned() };
+        table.row([
+            status.server.clone(),
+            status.transport.to_owned(),
+            status.era.map_or_else(|| "-".to_owned(), |era| era.to_string()),
+            status.state.word().to_owned(),
+            known(status.tools.to_string()),
+            known(grouped(status.tokens)),
+            match status.state {
+                State::Disabled => "-".to_owned(),
+                _ => ago(status.since.elapsed()),
+            },
+        ]);
+    }
+    table.text()
+}
+
+/// Why servers are not as they should be, and what to do.
+pub(super) fn reasons(all: &[Status], fleet: &Fleet) -> String {
+    let mut text = String::new();
+    for status in all {
+        let name = &status.server;
+        let (why, said) = match (&status.failure, status.state.reason()) {
+            (Some(failure), _) => told(&fleet.shown, failure),
+            (None, Some(reason)) => (fleet.shown.lines(reason, "  "), Vec::new()),
+            (None, None) => (String::new(), Vec::new()),
+        };
+        if !why.is_empty() {
+            text.push_str(&format!("\n{name} is {}: {why}\n", status.state.word()));
+            text.extend(said.iter().map(|line| format!("  {line}\n")));
+            text.extend(hints(status, fleet).iter().map(|hint| format!("  hint: {hint}\n")));
+        }
+        let left_out = status.quarantined.len() + status.skipped.len();
+        if left_out > 0 {
+            text.push_str(&format!(
+                "\n{name}: {left_out} of its tools cannot be used; `agent mcp tools {name}` says why\n"
+            ));
+        }
+    }
+    text
+}
+
+fn hints(status: &Status, fleet: &Fleet) -> Vec<String> {
+    let name = &status.server;
+    let entry = fleet.servers.entries().find(|entry| entry.name == *name);
+    let mut hints = match (&status.failure, entry) {
+        (Some(failure), Some(entry)) => advice(failure, entry),
+        _ => Vec::new(),
+    };
+    hints.push(format!("`agent mcp test {name}` goes step by step"));
+    hints
+}
+
+/// All that is known of a server, for programs.
+pub(super) fn server_json(status: &Status, fleet: &Fleet) -> Value {
+    let failure = status.failure.as_ref().map(|failure| told(&fleet.shown, failure));
+    let reason = match (&failure, status.state.reason()) {
+        (Some((summary, _)), _) => Some(summary.clone()),
+        (None, reason) => reason.map(str::to_owned),
+    };
+    let next_try = match &status.state {
+        State::Parked { next_try, .. } => {
+            let wait = next_try.saturating_duration_since(tokio::time::Instant::now());
+            Some(wait.as_secs())
+        }
+        _ => None,
+    };
+    let hints = if reason.is_some() { hints(status, fleet) } else { Vec::new() };
+    json!({
+        "name": status.server,
+        "transport": status.transport,
+        "era": status.era.map(|era| era.to_string()),
+        "version": status.version,
+        "server_info": status.server_info,
+        "state": status.state.word(),
+        "reason": reason,
+        "said": failure.map(|(_, said)| said).unwrap_or_default(),
+        "hints": hints,
+        "next_try_seconds": next_try,
+        "since_seconds": status.since.elapsed().as_secs(),
+        "tools": status.tools,
+        "tokens": status.tokens,
+        "quarantined": status.quarantined.iter()
+            .map(|tool| json!({ "name": tool.name, "reason": tool.reason })).collect::<Vec<_>>(),
+        "skipped": status.skipped.iter()
+            .map(|tool| json!({ "name": tool.native, "reason": tool.reason })).collect::<Vec<_>>(),
+        "notes": status.notes,
+    })
+}
+
+/// The configuration as rows.
+pub(super) fn configured_text(servers: &Servers, shown: &Shown) -> String {
+    let mut table = Table::new([
+        ("server", Lean::Left),
+        ("transport", Lean::Left),
+        ("enabled", Lean::Left),
+        ("line", Lean::Right),
+        ("reached by", Lean::Left),
+    ]);
+    for configured in &servers.parsed.servers {
+        let entry = &configured.entry;
+        table.row([
+            entry.name.clone(),
+            transport(entry).to_owned(),
+            if entry.enabled { "yes" } else { "no" }.to_owned(),
+            configured.line.to_string(),
+            shown.line(&command_line(entry)),
+        ]);
+    }
+    format!("{}{DIM}{}{DIM:#}\n", table.text(), servers.path.display())
+}
+
+/// The configuration for programs.
+pub(super) fn configured_json(servers: &Servers) -> Value {
+    let entries = servers.parsed.servers.iter().map(|configured| {
+        let entry = &configured.entry;
+        json!({
+            "name": entry.name,
+            "transport": transport(entry),
+            "enabled": entry.enabled,
+            "line": configured.line,
+            "reached_by": command_line(entry),
+        })
+    });
+    json!({
+        "config": servers.path,
+        "servers": entries.collect::<Vec<_>>(),
+        "problems": servers.problems_json(),
+    })
+}
+
+/// How long ago, in the largest unit that fits.
+pub(super) fn ago(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7199 => format!("{} min", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{} h", seconds / 3600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_the_largest_unit_that_fits() {
+        let told = [0, 119, 120, 7199, 7200, 172_799, 172_800]
+            .map(|seconds| ago(Duration::from_secs(seconds)));
+        assert_eq!(told, ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 d"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The steps of a test, told one by one as they happen.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_client::session::Stage;
+use serde_json::{Value, json};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::shown::Shown;
+use crate::output::{DIM, ERROR, GOOD, Output, WARNING};
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Ok,
+    Note,
+    Warning,
+    Failed,
+}
+
+impl Mark {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
+
+    const fn style(self) -> anstyle::Style {
+        match self {
+            Self::Ok => GOOD,
+            Self::Note => DIM,
+            Self::Warning => WARNING,
+            Self::Failed => ERROR,
+        }
+    }
+}
+
+/// All steps so far.
+#[derive(Debug)]
+pub(super) struct Steps {
+    output: Output,
+    shown: Shown,
+    told: Mutex<Told>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    steps: Vec<Value>,
+    hints: Vec<String>,
+    /// The output could not be written; nothing more is.
+    broken: Option<Diagnostic>,
+}
+
+impl Steps {
+    pub(super) fn new(output: Output, shown: Shown) -> Self {
+        Self { output, shown, told: Mutex::default() }
+    }
+
+    /// Tells a step of connecting.
+    pub(super) fn stage(&self, stage: &Stage) {
+        match &stage.outcome {
+            Ok(detail) => self.tell(Mark::Ok, stage.name, detail, Some(stage.took)),
+            Err(reason) => self.tell(Mark::Failed, stage.name, reason, Some(stage.took)),
+        }
+    }
+
+    /// Tells one step. What the process said stands in the error that follows.
+    pub(super) fn tell(&self, mark: Mark, name: &str, detail: &str, took: Option<Duration>) {
+        let detail = detail.split("; its standard error ends with:").next().unwrap_or(detail);
+        let detail = self.shown.first_line(detail);
+        let mut told = self.told();
+        if !self.output.is_json() && told.broken.is_none() {
+            let style = mark.style();
+            let time = match took {
+                Some(took) => format!(" {DIM}({} ms){DIM:#}", took.as_millis()),
+                None => String::new(),
+            };
+            let line = format!("{style}{:<7}{style:#} {name:<15} {detail}{time}\n", mark.word());
+            told.broken = self.output.text(line).err();
+        }
+        told.steps.push(json!({
+            "step": name,
+            "status": mark.word(),
+            "detail": detail,
+            "seconds": took.map(|took| took.as_secs_f64()),
+        }));
+    }
+
+    /// Whether the last step failed.
+    pub(super) fn ended_in_failure(&self) -> bool {
+        self.told().steps.last().is_some_and(|step| step["status"] == Mark::Failed.word())
+    }
+
+    /// What to do about a warning; told at the end.
+    pub(super) fn hint(&self, hint: String) {
+        let mut told = self.told();
+        if !told.hints.contains(&hint) {
+            told.hints.push(hint);
+        }
+    }
+
+    /// How the test ended, with every hint; a broken output ends it first.
+    pub(super) fn outcome(&self, done: Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+        let mut told = self.told();
+        if let Some(broken) = told.broken.take() {
+            return Err(broken);
+        }
+        let hints = told.hints.clone();
+        drop(told);
+        if let Err(mut diagnostic) = done {
+            diagnostic.hints.extend(hints);
+            return Err(diagnostic);
+        }
+        for hint in hints {
+            self.output.note(format!("{GOOD}hint:{GOOD:#} {hint}"));
+        }
+        Ok(())
+    }
+
+    /// The whole test, for programs.
+    pub(super) fn json(&self, server: &str, failure: Option<&Diagnostic>) -> Value {
+        let mut document = json!({
+            "server": server,
+            "works": failure.is_none(),
+            "steps": self.told().steps,
+            "error": null,
+        });
+        if let Some(failure) = failure {
+            document["error"] = failure.to_json()["error"].take();
+        }
+        self.shown.json(document)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,173 @@
+//! What to do about an error of a server, by what went wrong.
+
+use mcp_client::Error;
+use mcp_client::config::{Auth, Endpoint, ServerEntry};
+
+/// How the programs that usually start servers are installed.
+const INSTALLED_BY: &[(&[&str], &str)] = &[
+    (&["npx", "npm", "node"], "it comes with Node.js: install `nodejs` and `npm`"),
+    (&["uvx", "uv"], "it comes with uv: `pipx install uv`, or your package manager"),
+    (&["docker", "podman"], "install Docker or Podman, and start its service"),
+    (&["python", "python3", "pipx", "pip"], "install Python 3; some systems only have `python3`"),
+    (&["bunx", "bun"], "it comes with Bun"),
+    (&["deno"], "install Deno"),
+];
+
+/// What to do next. `entry` is the server's, if it is known.
+pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
+    let name = &entry.name;
+    match error {
+        Error::MissingExecutable { command, .. } => missing(command),
+        Error::Spawn { .. } => {
+            vec!["check that the file is a program for this machine and may be run".to_owned()]
+        }
+        Error::Suspicious { .. } => vec![
+            "call the server's program directly instead of through a shell; if a person wrote \
+             this for you, ask why it needs one"
+                .to_owned(),
+        ],
+        Error::File { .. } => vec!["correct the path, or the rights of the file".to_owned()],
+        Error::BadUrl { .. } | Error::BadHeader { .. } => {
+            vec![format!("correct `mcp_servers.{name}` in config.yaml")]
+        }
+        Error::BadProxy { .. } => {
+            vec!["correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in your environment".to_owned()]
+        }
+        Error::Exited { .. } | Error::OutputClosed { .. } => {
+            vec![format!("run its command by itself to see what it says: {}", command_line(entry))]
+        }
+        Error::SignIn { .. } => sign_in(entry),
+        Error::Forbidden { .. } => vec![
+            "the credentials are known but not allowed this: check their scopes and headers"
+                .to_owned(),
+        ],
+        Error::NotMcp { .. } => vec![
+            format!("look at `url` of {name}: MCP endpoints often end in /mcp or /sse"),
+            "if it is right, `skip_preflight: true` leaves this check out".to_owned(),
+        ],
+        Error::Http { status: 404 | 405, .. } => {
+            vec![format!("look at `url` of {name}: nothing speaks MCP at that path")]
+        }
+        Error::Http { status, .. } if *status >= 500 => {
+            vec!["the server itself is in trouble; try again later".to_owned()]
+        }
+        Error::Redirect { .. } => {
+            vec![format!("write the address it leads to as `url` of {name}, if you trust it")]
+        }
+        Error::Tls { reason, .. } => tls(reason),
+        Error::Unreachable { .. } => {
+            vec!["check the address, the network, and the proxy variables".to_owned()]
+        }
+        Error::ConnectTimeout { after, .. } => vec![format!(
+            "if it is only slow, raise `connect_timeout` of {name} (now {} s)",
+            after.as_secs_f32()
+        )],
+        Error::CallTimeout { idle } => {
+            vec![format!("raise `timeout` of {name} (now {} s), or use --timeout", idle.as_secs())]
+        }
+        Error::UnknownVersion { .. } => {
+            vec!["update the server, or this program, to a version both know".to_owned()]
+        }
+        Error::BothFailed { first, .. } => advice(first, entry),
+        Error::OutcomeUnknown { .. } => {
+            vec!["look whether it has happened before you call it again".to_owned()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn missing(command: &str) -> Vec<String> {
+    let plain = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    let known = INSTALLED_BY.iter().find(|(names, _)| names.contains(&plain));
+    let mut hints: Vec<String> = known.map(|(_, how)| (*how).to_owned()).into_iter().collect();
+    hints.push("or write the whole path of the program as `command`".to_owned());
+    hints
+}
+
+fn sign_in(entry: &ServerEntry) -> Vec<String> {
+    let name = &entry.name;
+    match &entry.endpoint {
+        Endpoint::Http(http) if matches!(http.auth, Auth::OAuth(_)) => {
+            vec![format!("`agent mcp login {name}` signs you in")]
+        }
+        _ => vec![
+            format!(
+                "give `headers` of {name} an Authorization from a variable, such as `Bearer ${{TOKEN}}`"
+            ),
+            format!("or set `auth: oauth`, and `agent mcp login {name}` signs you in"),
+        ],
+    }
+}
+
+fn tls(reason: &str) -> Vec<String> {
+    let lower = reason.to_lowercase();
+    if lower.contains("unknownissuer") || lower.contains("unknown issuer") {
+        return vec![
+            "set `ssl_verify` to the PEM file of the authority that signed its certificate"
+                .to_owned(),
+        ];
+    }
+    if lower.contains("expired") {
+        return vec![
+            "its certificate has expired: its operator must renew it; check your clock too"
+                .to_owned(),
+        ];
+    }
+    if lower.contains("notvalidforname") || lower.contains("not valid for name") {
+        return vec!["its certificate is for another name: check the host in `url`".to_owned()];
+    }
+    vec!["check that the address really speaks TLS (https)".to_owned()]
+}
+
+/// How a local server is started, as it may be shown.
+pub(crate) fn command_line(entry: &ServerEntry) -> String {
+    match &entry.endpoint {
+        Endpoint::Stdio(stdio) => std::iter::once(&stdio.command)
+            .chain(&stdio.args)
+            .map(|text| text.shown().to_owned())
+            .collect::<Vec<_>>()
+            .join(" "),
+        Endpoint::Http(http) => http.url.shown().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_client::config::{HttpEndpoint, StdioEndpoint};
+
+    fn local() -> ServerEntry {
+        ServerEntry::new("files", Endpoint::Stdio(StdioEndpoint::new("npx")))
+    }
+
+    #[test]
+    fn a_missing_program_says_where_it_comes_from() {
+        let error = |command: &str| Error::MissingExecutable {
+            command: command.to_owned(),
+            searched: String::new(),
+        };
+        assert!(advice(&error("npx"), &local())[0].contains("Node.js"));
+        assert!(advice(&error("/opt/x/uvx"), &local())[0].contains("uv"));
+        assert_eq!(advice(&error("my-server"), &local()).len(), 1);
+    }
+
+    #[test]
+    fn a_sign_in_names_the_way_that_fits() {
+        let error = Error::SignIn { challenge: None };
+        let mut http = HttpEndpoint::new("https://example.com/mcp");
+        let entry =
+            |http: &HttpEndpoint| ServerEntry::new("docs", Endpoint::Http(Box::new(http.clone())));
+        assert!(advice(&error, &entry(&http))[0].contains("headers"));
+        http.auth = Auth::OAuth(Box::default());
+        assert_eq!(advice(&error, &entry(&http)), ["`agent mcp login docs` signs you in"]);
+    }
+
+    #[test]
+    fn an_unknown_issuer_leads_to_ssl_verify() {
+        let error = Error::Tls {
+            url: "https://x".to_owned(),
+            reason: "invalid peer certificate: UnknownIssuer".to_owned(),
+        };
+        assert!(advice(&error, &local())[0].contains("ssl_verify"));
+    }
+}

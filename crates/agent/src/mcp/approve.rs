@@ -1,0 +1,97 @@
+//! A person's yes to a call, asked for on the terminal.
+
+use std::io::{self, BufRead, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mcp_client::host::{Answer, Approval, Approver, Decision};
+
+use super::observe::Reporter;
+use super::shown::Shown;
+use crate::output::WARNING;
+
+/// Asks on the terminal. Where there is none, nothing is approved.
+#[derive(Debug)]
+pub(crate) struct OnTerminal {
+    shown: Shown,
+    reporter: Arc<Reporter>,
+    asked: AtomicBool,
+}
+
+impl OnTerminal {
+    pub(crate) fn new(shown: Shown, reporter: Arc<Reporter>) -> Arc<Self> {
+        Arc::new(Self { shown, reporter, asked: AtomicBool::new(false) })
+    }
+
+    /// Whether a person was there to be asked.
+    pub(crate) fn asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    fn question(&self, approval: &Approval) -> String {
+        let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+        format!(
+            "{WARNING}This call needs your yes:{WARNING:#} the server is untrusted and the tool \
+             does not say that it only reads.\n  server       {}\n  tool         {} ({})\n  \
+             description  {}\n  arguments    {}",
+            self.shown.line(&approval.server),
+            self.shown.line(&approval.native_name),
+            approval.tool,
+            self.shown.lines(&approval.description, "               "),
+            self.shown.lines(&arguments, "               "),
+        )
+    }
+}
+
+impl Approver for OnTerminal {
+    fn decide(&self, approval: Approval) -> Answer<Decision> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Box::pin(std::future::ready(Decision::Deny));
+        }
+        self.asked.store(true, Ordering::Release);
+        self.reporter.done_waiting();
+        let question = self.question(&approval);
+        Box::pin(async move {
+            let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
+            if answer.is_ok_and(|yes| yes) { Decision::Allow } else { Decision::Deny }
+        })
+    }
+}
+
+/// Approves: a person said so on the command line.
+#[derive(Debug)]
+pub(crate) struct OnCommandLine;
+
+impl Approver for OnCommandLine {
+    fn decide(&self, _: Approval) -> Answer<Decision> {
+        Box::pin(std::future::ready(Decision::Allow))
+    }
+}
+
+/// Asks a question; anything but a plain yes is a no.
+fn ask(question: &str) -> bool {
+    anstream::eprintln!("{question}");
+    anstream::eprint!("Run it this once? [y/N] ");
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.is_ok() && is_yes(&line)
+}
+
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anything_but_yes_is_no() {
+        for yes in ["y\n", "Yes\n", " YES \r\n"] {
+            assert!(is_yes(yes), "{yes:?}");
+        }
+        for no in ["", "\n", "n\n", "yes please\n", "ja\n", "yy\n"] {
+            assert!(!is_yes(no), "{no:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Tells on standard error what happens to servers while a command runs.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use mcp_client::host::{Event, Observer};
+use tokio::sync::Notify;
+
+use super::shown::Shown;
+use crate::output::{Output, WARNING};
+
+/// The most messages that wait to be drawn; older ones go.
+const MAX_KEPT: usize = 8;
+
+/// The most warnings that are remembered.
+const MAX_WARNINGS: usize = 256;
+/// How often what is waited for is drawn.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Where messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// To standard error at once.
+    Notes,
+    /// Into a list that whoever draws the screen takes them from.
+    Kept,
+}
+
+/// Hears of everything and tells what a person should know; details when asked to be verbose.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    output: Output,
+    shown: Shown,
+    place: Place,
+    /// What is drawn on the terminal meanwhile.
+    spinner: ProgressBar,
+    kept: Mutex<VecDeque<String>>,
+    warnings: Mutex<Vec<(String, String)>>,
+    happened: Notify,
+}
+
+impl Reporter {
+    pub(crate) fn new(output: Output, shown: Shown, place: Place) -> Arc<Self> {
+        let spinner = match place {
+            Place::Notes => output.spinner(),
+            Place::Kept => ProgressBar::hidden(),
+        };
+        let (kept, warnings) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { output, shown, place, spinner, kept, warnings, happened: Notify::new() })
+    }
+
+    /// Says on a terminal what is waited for.
+    pub(crate) fn waiting_for(&self, what: impl Into<String>) {
+        self.spinner.set_message(what.into());
+        if !self.spinner.is_hidden() {
+            self.spinner.enable_steady_tick(TICK);
+        }
+    }
+
+    /// Nothing is waited for any more.
+    pub(crate) fn done_waiting(&self) {
+        self.spinner.finish_and_clear();
+    }
+
+    /// Waits until something happens.
+    pub(crate) async fn happened(&self) {
+        self.happened.notified().await;
+    }
+
+    /// What was said and not yet drawn off.
+    pub(crate) fn kept(&self) -> Vec<String> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// What servers were warned of so far, with whose warning it is.
+    pub(crate) fn warnings(&self) -> Vec<(String, String)> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn warned(&self, server: String, text: &str) {
+        let text = self.shown.line(text);
+        self.say(format!("{WARNING}warning:{WARNING:#} {server}: {text}"));
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < MAX_WARNINGS {
+            warnings.push((server, text));
+        }
+    }
+
+    /// Says something that a person should know.
+    pub(crate) fn say(&self, text: String) {
+        if self.place == Place::Notes {
+            self.spinner.suspend(|| self.output.note(text));
+            return;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == MAX_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(text);
+    }
+
+    fn detail(&self, text: &str) {
+        self.spinner.suspend(|| self.output.detail(text));
+    }
+
+    fn log(&self, server: &str, level: &str, text: &str) {
+        let line = format!("{server}: {}: {}", self.shown.line(level), self.shown.line(text));
+        let grave = matches!(level, "warning" | "error" | "critical" | "alert" | "emergency");
+        if grave { self.say(line) } else { self.detail(&line) }
+    }
+}
+
+impl Observer for Reporter {
+    fn event(&self, event: Event) {
+        match event {
+            Event::Warning { server, text } => self.warned(server, &text),
+            Event::Log { server, level, text } => self.log(&server, &level, &text),
+            Event::State { server, state } => {
+                self.detail(&format!("{server}: {}", self.shown.first_line(&state)));
+            }
+            Event::Tools { server, added, removed, changed } => {
+                let told = [("new", added), ("gone", removed), ("changed", changed)]
+                    .into_iter()
+                    .filter(|(_, names)| !names.is_empty())
+                    .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+                    .collect::<Vec<_>>()
+                    .join("; ");
+                self.say(format!("{server}: tools {}", self.shown.line(&told)));
+            }
+        }
+        self.happened.notify_one();
+    }
+}

@@ -1,0 +1,90 @@
+//! Rows under headings, as wide as they need to be.
+
+/// Which side a column leans to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lean {
+    Left,
+    Right,
+}
+
+/// A table; the last column is never padded.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Lean>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new<const N: usize>(columns: [(&str, Lean); N]) -> Self {
+        let headings = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Self { columns: columns.iter().map(|(_, lean)| *lean).collect(), rows: vec![headings] }
+    }
+
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// The rows as lines.
+    pub(crate) fn text(&self) -> String {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let cells =
+                row.iter().zip(&self.columns).zip(&widths).map(
+                    |((cell, lean), width)| match lean {
+                        Lean::Left => format!("{cell:<width$}"),
+                        Lean::Right => format!("{cell:>width$}"),
+                    },
+                );
+            text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: impl Into<u64>) -> String {
+    let digits = number.into().to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count and its noun.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new([("a", Lean::Left), ("n", Lean::Right), ("z", Lean::Left)]);
+        table.row(["long".to_owned(), "1".to_owned(), "x".to_owned()]);
+        table.row(["b".to_owned(), "100".to_owned(), String::new()]);
+        assert_eq!(table.text(), "a       n  z\nlong    1  x\nb     100\n");
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, text) in
+            [(0_u32, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!((counted(1, "tool"), counted(0, "tool")), ("1 tool".into(), "0 tools".into()));
+    }
+}
