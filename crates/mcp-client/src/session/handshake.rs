@@ -39,7 +39,9 @@ pub(super) async fn initialize(inner: &Arc<Inner>, within: Duration) -> Result<A
     }
     let told = message::notification("notifications/initialized", &Params::new());
     match tokio::time::timeout(within, inner.link.tell(told)).await {
-        Ok(told) => told?,
+        // Some servers answer a notification with an error and serve on.
+        Ok(Ok(()) | Err(Error::Http { .. } | Error::Rpc(_))) => {}
+        Ok(Err(error)) => return Err(error),
         Err(_) => {
             let reason = "the server did not take our `initialized`".to_owned();
             return Err(Error::Broken { reason });

@@ -145,7 +145,8 @@ async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
         };
         // The process is on its way out: whether the call still reaches it is a matter of luck,
         // and both outcomes are the truth.
-        let leaving = [Behaviour::DieAfterCall, Behaviour::HalfLineThenExit, Behaviour::NoFinalNewline];
+        let leaving =
+            [Behaviour::DieAfterCall, Behaviour::HalfLineThenExit, Behaviour::NoFinalNewline];
         if tool == "other" && leaving.contains(&behaviour) {
             let honest = said == "ok \"other: hi\"" || said.contains("may or may not have run");
             assert!(honest, "{}: {said}", behaviour.name());
