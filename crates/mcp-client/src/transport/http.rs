@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::events::{Events, Step};
-use super::Outgoing;
 use super::http_client::{HttpClient, MAX_BODY_BYTES, media_type, read_body, refusal};
+use super::{Outgoing, in_background};
 use crate::error::Error;
 use crate::message::{self, Incoming, Payload, RpcError};
 use crate::router::{CloseReason, Router, Ticket};
@@ -38,7 +38,7 @@ const MAX_RESUMES: u32 = 5;
 /// How long to wait before that, unless the server says.
 const RESUME_DELAY: Duration = Duration::from_secs(1);
 /// The longest wait a server can ask for.
-const MAX_RESUME_DELAY: Duration = Duration::from_secs(60);
+const MAX_RESUME_DELAY: Duration = Duration::from_mins(1);
 /// How long the end of an answered stream is awaited, so that its connection serves the next call.
 const STREAM_END: Duration = Duration::from_millis(5);
 /// How long saying goodbye to a session may take.
@@ -144,7 +144,7 @@ impl HttpLink {
     ) -> Result<Payload, Error> {
         let shared = &self.shared;
         let mut events = Events::new(response, None);
-        let mut resumes = 0;
+        let mut tries = 0;
         loop {
             let step = tokio::select! {
                 step = events.next() => step?,
@@ -152,7 +152,7 @@ impl HttpLink {
             };
             match step {
                 Step::Event(event) => {
-                    resumes = 0;
+                    tries = 0;
                     if let Some(outcome) = shared.take(&event.data, id) {
                         self.let_end(events).await;
                         return outcome;
@@ -160,11 +160,11 @@ impl HttpLink {
                 }
                 Step::Ended => {
                     let resumable = events.last_id().is_some() && !shared.stateless();
-                    if !resumable || resumes == MAX_RESUMES {
+                    if !resumable || tries == MAX_RESUMES {
                         let reason = "the stream of the answer ended without it".to_owned();
                         return Err(Error::Broken { reason });
                     }
-                    resumes += 1;
+                    tries += 1;
                     let wait = shared.resume(&events);
                     events = tokio::select! {
                         resumed = wait => resumed?,
@@ -215,7 +215,7 @@ impl HttpLink {
         shared.closing.cancel();
         shared.router.close(CloseReason::Ours);
         if shared.session.get().is_some() {
-            self.tasks.spawn(async move {
+            in_background(&self.tasks, async move {
                 let url = shared.client.url();
                 let sent =
                     shared.client.send(Method::DELETE, url, shared.headers(None), Bytes::new());
