@@ -36,13 +36,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
     /// Transport of a remote server
-    #[arg(long, value_name = "NAME", value_parser = ["http", "sse"], requires = "url")]
+    #[arg(long, value_name = "NAME", value_parser = ["http", "sse"])]
     transport: Option<String>,
     /// Header of every request to a remote server, as `Name: value` or `Name=value`
-    #[arg(long = "header", value_name = "HEADER", requires = "url")]
+    #[arg(long = "header", value_name = "HEADER")]
     headers: Vec<String>,
     /// How to sign in to a remote server
-    #[arg(long, value_name = "METHOD", value_parser = ["oauth"], requires = "url")]
+    #[arg(long, value_name = "METHOD", value_parser = ["oauth"])]
     auth: Option<String>,
     /// Variable of a local server
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
@@ -141,6 +141,12 @@ fn typed(args: &Args) -> Result<Found, Diagnostic> {
                 .hint(format!("a local one: `agent mcp add {name} -- COMMAND ARGS...`"))
                 .hint(format!("a remote one: `agent mcp add {name} --url URL`")));
         }
+    }
+    let is_remote_only =
+        !args.headers.is_empty() || args.transport.is_some() || args.auth.is_some();
+    if args.url.is_none() && is_remote_only {
+        return Err(Diagnostic::usage("--header, --transport and --auth are for remote servers")
+            .hint("a local server gets its secrets with --env"));
     }
     set("env", pairs("env", &args.env, &['='])?);
     set("headers", pairs("header", &args.headers, &[':', '='])?);
