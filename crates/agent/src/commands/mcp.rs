@@ -9,6 +9,7 @@ mod enable;
 mod guard;
 mod import;
 mod list;
+mod literals;
 mod named;
 mod reference;
 mod remove;

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     cwd: Option<String>,
     /// Seconds a tool call may take without a sign of progress
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<serde_json::Number>,
     /// Whether tools that write need approval
     #[arg(long, value_name = "TRUST", value_parser = ["full", "untrusted"])]
@@ -106,9 +106,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let candidates = all(candidates)?;
     let taken = if args.replace { Taken::Replace } else { Taken::Refuse };
     refuse_taken(&ServersFile::load(&home.config())?, &candidates, taken)?;
-    for note in candidates.iter().flat_map(|candidate| &candidate.notes) {
-        session.output.note(format!("{WARNING}note:{WARNING:#} {}", printable(note)));
-    }
+    tell_notes(session, candidates.iter().flat_map(|candidate| &candidate.notes));
     if args.paste.is_some() && !args.yes && !confirmed(session, &candidates)? {
         session.output.note("Nothing was added.");
         return Ok(());
@@ -184,7 +182,9 @@ fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Jso
 }
 
 fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
-    serde_json::from_str(text).map_err(|_| "must be a number of seconds")
+    let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
+    let is_some_time = |number: &serde_json::Number| number.as_f64().is_some_and(|n| n > 0.0);
+    number.filter(is_some_time).ok_or("must be a number of seconds above 0")
 }
 
 /// The servers of a pasted text.
@@ -301,6 +301,7 @@ fn tell(session: &Session, candidates: &[Candidate], saved: &Saved) -> Result<()
             "file": saved.file,
             "env_file": saved.env_file,
             "moved_secrets": saved.moved,
+            "notes": saved.notes,
         }));
     }
     tell_moved(session, saved);
@@ -327,5 +328,15 @@ pub(super) fn tell_moved(session: &Session, saved: &Saved) {
             moved.variable,
             saved.env_file.display()
         ));
+    }
+    tell_notes(session, &saved.notes);
+}
+
+/// What a person should know; programs find it in the document.
+fn tell_notes<'n>(session: &Session, notes: impl IntoIterator<Item = &'n String>) {
+    if !session.output.is_json() {
+        for note in notes {
+            session.output.note(format!("{WARNING}note:{WARNING:#} {}", printable(note)));
+        }
     }
 }

@@ -76,17 +76,17 @@ fn a_broken_file_is_not_edited() {
     }
     insta::assert_snapshot!(told, @r"
     error: cannot understand [home]/config.yaml:2:12
-      cause: illegal placement of ':' indicator at line 2, column 12
+      cause: illegal placement of ':' indicator
       hint: mend it first; nothing was changed
     error: cannot understand [home]/config.yaml:4:3
-      cause: duplicate mapping key: a, set DuplicateKeyPolicy in Options if acceptable at line 4, column 3
+      cause: `a` stands twice
       hint: mend it first; nothing was changed
     error: [home]/config.yaml:1:14: `mcp_servers` must be a mapping from names to servers
       hint: mend it first; nothing was changed
     error: [home]/config.yaml:1:1: `mcp_servers` must be a mapping from names to servers
       hint: mend it first; nothing was changed
     error: cannot understand [home]/config.yaml:3:1
-      cause: multiple YAML documents detected; use from_str_multiple or from_str_multiple_with_options at line 3, column 1
+      cause: there is more than one document
       hint: mend it first; nothing was changed
     ");
 }

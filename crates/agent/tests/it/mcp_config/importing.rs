@@ -67,16 +67,16 @@ fn everything_found_is_listed_and_nothing_is_imported_without_a_yes() {
     of project: https://x/?token=[hidden]
       [work]/user/.claude.json (/p)
       note: `of project` becomes `of-project`
-      note: of-project: url: a secret stands there in clear; put it into `.env` and write `${NAME}`
     bad: not imported: server `bad` cannot be configured like this: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
       [work]/user/.cursor/mcp.json
     files: other
+      another server has this name
       [work]/user/.cursor/mcp.json
     time: uvx time
       [work]/user/.codex/config.toml
     evil: not imported: server `evil` looks like an attack and is not added: it runs the shell `sh` with network access (`curl`)
       [work]/.mcp.json
-    time: is here already, just so
+    time: is the same as above
       [work]/.vscode/mcp.json
     ");
     let dry = import(&bench, &["--dry-run"]);
@@ -107,13 +107,13 @@ fn a_yes_imports_what_can_be_and_a_second_time_nothing() {
         env:
           API_KEY: ${MCP_FILES_API_KEY}
       of-project:
-        url: "https://x/?token=s3cret77"
+        url: "https://x/?token=${MCP_OF_PROJECT_TOKEN}"
       time:
         command: uvx
         args:
           - time
     "#);
-    assert_eq!(env_file(&bench), "MCP_FILES_API_KEY=s3cret99\n");
+    assert_eq!(env_file(&bench), "MCP_FILES_API_KEY=s3cret99\nMCP_OF_PROJECT_TOKEN=s3cret77\n");
     let before = configuration(&bench);
     let run = import(&bench, &["--yes", "--json"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
@@ -132,8 +132,14 @@ fn a_yes_imports_what_can_be_and_a_second_time_nothing() {
         "[work]/.cursor/mcp.json",
         "[work]/.vscode/mcp.json"
       ],
-      "moved_secrets": [],
+      "moved_secrets": null,
+      "notes": null,
       "servers": [
+        {
+          "action": "unreadable",
+          "file": "[work]/.cursor/mcp.json",
+          "reason": "the text is not JSON: it breaks in line 1, column 2"
+        },
         {
           "action": "same",
           "file": "[work]/user/.config/Claude/claude_desktop_config.json",
@@ -184,7 +190,6 @@ fn a_yes_imports_what_can_be_and_a_second_time_nothing() {
       ]
     }
     ----- stderr -----
-    note: cannot read [work]/.cursor/mcp.json: the text is not JSON: it breaks in line 1, column 2
     "#);
     assert_eq!(configuration(&bench), before);
 }
@@ -216,7 +221,6 @@ fn a_person_is_asked_about_each() {
       Import it? [y/N] of project: https://x/?token=[hidden]
       [work]/user/.claude.json (/p)
       note: `of project` becomes `of-project`
-      note: of-project: url: a secret stands there in clear; put it into `.env` and write `${NAME}`
       Import it? [y/N] bad: not imported: server `bad` cannot be configured like this: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
       [work]/user/.cursor/mcp.json
     files: other
@@ -227,7 +231,7 @@ fn a_person_is_asked_about_each() {
       [work]/user/.codex/config.toml
       Import it under another name (empty to leave it out): evil: not imported: server `evil` looks like an attack and is not added: it runs the shell `sh` with network access (`curl`)
       [work]/.mcp.json
-    time: is here already, just so
+    time: is the same as above
       [work]/.vscode/mcp.json
     The secret of files (env.API_KEY) is kept as MCP_FILES_API_KEY in [home]/.env.
     ");
@@ -266,6 +270,10 @@ fn one_client_or_one_file_can_be_named() {
     error: cannot read [work]/.cursor/mcp.json
       cause: the text is not JSON: it breaks in line 1, column 2
     ");
+    let settings = bench.work().join("user/.config/Code/User/settings.json");
+    let run = import(&bench, &["--file", settings.to_str().unwrap(), "--from", "vscode"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("there are no servers in "), "{}", run.stderr);
     let run = import(&bench, &["--file", "missing.json"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r"
     exit code: 1

@@ -26,7 +26,8 @@ fn servers_are_removed_with_their_comments() {
       "file": "[home]/config.yaml",
       "removed": [
         "docs"
-      ]
+      ],
+      "secrets_kept": false
     }
     ----- stderr -----
     "#);

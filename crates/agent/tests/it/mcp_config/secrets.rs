@@ -10,7 +10,9 @@ use crate::command_line::bench;
 fn a_literal_secret_is_kept_in_the_env_file() {
     let bench = bench();
     configure(&bench, "");
-    fs::write(bench.home().join(".env"), "# mine\nOTHER=1 # x").unwrap();
+    let path = bench.home().join(".env");
+    fs::write(&path, "# mine\nOTHER=1 # x").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let run = bench.run([
         "mcp",
         "add",
@@ -81,10 +83,10 @@ fn a_literal_secret_is_kept_in_the_env_file() {
           "server": "my-api",
           "variable": "MCP_MY_API_PAT"
         }
-      ]
+      ],
+      "notes": []
     }
     ----- stderr -----
-    note: my-api: env.KEPT_TOKEN: the variable `KEPT` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
     "#);
     assert!(env_file(&bench).ends_with(
         "MCP_MY_API_AUTHORIZATION_2='two words'\nMCP_MY_API_PAT=ghp_0123456789abcdef\n"
@@ -124,15 +126,73 @@ fn a_literal_can_be_kept() {
 }
 
 #[test]
-fn secrets_in_other_places_are_told() {
+fn secrets_within_arguments_and_addresses_are_moved_too() {
     let bench = bench();
-    let run = bench.run(["mcp", "add", "a", "--url", "https://example.com/mcp?api_key=s3cret99"]);
+    let run =
+        bench.run(["mcp", "add", "a", "--url", "https://example.com/mcp?api_key=s3cret99&b=c"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = bench.run([
+        "mcp",
+        "add",
+        "b",
+        "--",
+        "npx",
+        "mcp-remote",
+        "https://x/",
+        "--header",
+        "Authorization: Bearer s3cret88",
+        "--token=s3cret77",
+        "--password",
+        "s3cret66",
+    ]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    exit code: 0
+    ----- stdout -----
+    Added b: npx mcp-remote https://x/ --header "Authorization: Bearer [hidden]" --token=[hidden] --password [hidden]
+    ----- stderr -----
+    The secret of b (args) is kept as MCP_B_AUTHORIZATION in [home]/.env.
+    The secret of b (args) is kept as MCP_B_TOKEN in [home]/.env.
+    The secret of b (args) is kept as MCP_B_PASSWORD in [home]/.env.
+    Written to [home]/config.yaml; `agent mcp test b` tries it.
+    "#);
+    insta::assert_snapshot!(configuration(&bench), @r#"
+    mcp_servers:
+      a:
+        url: "https://example.com/mcp?api_key=${MCP_A_API_KEY}&b=c"
+      b:
+        command: npx
+        args:
+          - mcp-remote
+          - https://x/
+          - --header
+          - "Authorization: Bearer ${MCP_B_AUTHORIZATION}"
+          - --token=${MCP_B_TOKEN}
+          - --password
+          - ${MCP_B_PASSWORD}
+    "#);
+    insta::assert_snapshot!(env_file(&bench), @r"
+    MCP_A_API_KEY=s3cret99
+    MCP_B_AUTHORIZATION=s3cret88
+    MCP_B_TOKEN=s3cret77
+    MCP_B_PASSWORD=s3cret66
+    ");
+}
+
+#[test]
+fn an_env_file_that_others_can_read_is_told() {
+    let bench = bench();
+    configure(&bench, "");
+    let path = bench.home().join(".env");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let run = bench.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
-    Added a: https://example.com/mcp?api_key=[hidden]
+    Added a: x (with the variables API_KEY)
     ----- stderr -----
-    note: a: url: a secret stands there in clear; put it into `.env` and write `${NAME}`
+    The secret of a (env.API_KEY) is kept as MCP_A_API_KEY in [home]/.env.
+    note: others can read [home]/.env; `chmod 600 [home]/.env` keeps it to yourself
     Written to [home]/config.yaml; `agent mcp test a` tries it.
     ");
 }
