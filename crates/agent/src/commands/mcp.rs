@@ -41,7 +41,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mcp {
     List(list::Args),
-    Add(add::Args),
+    Add(Box<add::Args>),
     Import(import::Args),
     Remove(remove::Args),
     Enable(enable::Args),

@@ -252,12 +252,10 @@ fn decide(
     // The earlier of two new ones may have been declined.
     let is_only_shown = prompt.is_none() && !args.yes;
     let is_conflict = is_conflict && (is_only_shown || taken.contains(&candidate.name));
-    let words = match is_conflict {
-        true => {
-            format!("{}\n  {WARNING}another server has this name{WARNING:#}", candidate.shown())
-        }
-        false => candidate.shown(),
-    };
+    let mut words = candidate.shown();
+    if is_conflict {
+        words.push_str(&format!("\n  {WARNING}another server has this name{WARNING:#}"));
+    }
     say("found", &words);
     for note in &candidate.notes {
         if !session.output.is_json() {
@@ -323,8 +321,8 @@ fn finish(
             "servers": told,
             "looked_at": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
             "file": session.home()?.config(),
-            "moved_secrets": saved.as_ref().map(|saved| &saved.moved),
-            "notes": saved.as_ref().map(|saved| &saved.notes),
+            "moved_secrets": saved.as_ref().map_or(&[][..], |saved| &saved.moved),
+            "notes": saved.as_ref().map_or(&[][..], |saved| &saved.notes),
         }));
     }
     if let Some(saved) = &saved {

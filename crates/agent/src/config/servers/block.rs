@@ -28,7 +28,7 @@ pub(super) fn section(
     root: &Node,
     name: &str,
     server: &dyn Fn(usize) -> Vec<String>,
-) -> Option<String> {
+) -> String {
     let page = Page::new(text);
     let first = root.entries().first();
     let indent = first.map_or(0, |(key, _)| key.place.column);
@@ -36,7 +36,7 @@ pub(super) fn section(
     added.extend(server(indent + STEP));
     let from = first.map_or(0, |(key, _)| key.place.line);
     let at = if first.is_some() { page.document_end(from) } else { page.lines.len() };
-    Some(page.with(at..at, &added))
+    page.with(at..at, &added)
 }
 
 /// Adds the first server to a section of nothing.

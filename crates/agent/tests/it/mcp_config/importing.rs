@@ -86,7 +86,7 @@ fn everything_found_is_listed_and_nothing_is_imported_without_a_yes() {
 }
 
 #[test]
-fn a_yes_imports_what_can_be_and_a_second_time_nothing() {
+fn a_yes_imports_what_can_be() {
     let bench = machine();
     let run = import(&bench, &["--yes", "--quiet"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r"
@@ -114,6 +114,12 @@ fn a_yes_imports_what_can_be_and_a_second_time_nothing() {
           - time
     "#);
     assert_eq!(env_file(&bench), "MCP_FILES_API_KEY=s3cret99\nMCP_OF_PROJECT_TOKEN=s3cret77\n");
+}
+
+#[test]
+fn a_second_import_finds_everything_here_already() {
+    let bench = machine();
+    assert_eq!(import(&bench, &["--yes"]).code, 0);
     let before = configuration(&bench);
     let run = import(&bench, &["--yes", "--json"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
@@ -132,8 +138,8 @@ fn a_yes_imports_what_can_be_and_a_second_time_nothing() {
         "[work]/.cursor/mcp.json",
         "[work]/.vscode/mcp.json"
       ],
-      "moved_secrets": null,
-      "notes": null,
+      "moved_secrets": [],
+      "notes": [],
       "servers": [
         {
           "action": "unreadable",

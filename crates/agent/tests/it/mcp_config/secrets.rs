@@ -41,7 +41,23 @@ fn a_literal_secret_is_kept_in_the_env_file() {
           X-Team: red
     ");
     assert_eq!(env_file(&bench), "# mine\nOTHER=1 # x\nMCP_MY_API_AUTHORIZATION=abcdef123456\n");
-    // The same name with another value does not change what is there.
+    let run = bench.run(["mcp", "remove", "my.api", "--yes"]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    exit code: 0
+    ----- stdout -----
+    Removed my.api.
+    ----- stderr -----
+    Its secrets stay in [home]/.env.
+    ");
+}
+
+#[test]
+fn a_variable_that_has_another_value_is_not_changed() {
+    let bench = bench();
+    configure(&bench, "");
+    let path = bench.home().join(".env");
+    fs::write(&path, "MCP_MY_API_AUTHORIZATION=abcdef123456\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let run = bench.run([
         "mcp",
         "add",
@@ -93,14 +109,6 @@ fn a_literal_secret_is_kept_in_the_env_file() {
     ));
     let told = run.transcript();
     assert!(!told.contains("two words") && !told.contains("ghp_"), "{told}");
-    let run = bench.run(["mcp", "remove", "my.api", "--yes"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
-    exit code: 0
-    ----- stdout -----
-    Removed my.api.
-    ----- stderr -----
-    Its secrets stay in [home]/.env.
-    ");
 }
 
 #[test]

@@ -116,7 +116,8 @@ mod tests {
         let variables =
             variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let files = possible(system, Some(Path::new("/h")), &variables, Path::new("/w"));
-        files.iter().map(|(_, file)| format!("{}\n", file.path.display())).collect()
+        let paths = files.iter().map(|(_, file)| file.path.display().to_string());
+        paths.collect::<Vec<_>>().join("\n")
     }
 
     #[test]
