@@ -99,11 +99,16 @@ fn plain_line(line: &str) -> String {
     escape_controls(&short, |letter| letter == '\t')
 }
 
+/// Whether a character makes a terminal show others in another order than they stand.
+fn reorders(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
 fn escape_controls(text: &str, harmless: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        if letter.is_control() && !harmless(letter) {
-            shown.extend(letter.escape_default());
+        if (letter.is_control() && !harmless(letter)) || reorders(letter) {
+            shown.extend(letter.escape_unicode());
         } else {
             shown.push(letter);
         }
@@ -125,7 +130,8 @@ mod tests {
         let nasty = "a\x1b[31mb\r\nc\td\u{9b}2J\n";
         assert_eq!(shown().line(nasty), "a\\u{1b}[31mb\\r\\nc\\td\\u{9b}2J\\n");
         assert_eq!(shown().first_line(nasty), "a\\u{1b}[31mb");
-        assert_eq!(shown().whole(nasty), "a\\u{1b}[31mb\\r\nc\td\\u{9b}2J\n");
+        assert_eq!(shown().whole(nasty), "a\\u{1b}[31mb\\u{d}\nc\td\\u{9b}2J\n");
+        assert_eq!(shown().whole("rm \u{202e}txt"), "rm \\u{202e}txt");
         assert_eq!(shown().lines(nasty, "  "), "a\\u{1b}[31mb\n  c\td\\u{9b}2J");
     }
 

@@ -5,6 +5,8 @@
 mod command_line;
 // Recording is a person's choice, and everything about it is told.
 mod consent;
+// Commands that talk to MCP servers.
+mod mcp_live;
 // Packages made, shown, merged and exported.
 mod packages;
 // Packages of anybody, judged.

@@ -31,6 +31,7 @@ pub(super) fn servers(
             let Some(entry) = enabled.iter().find(|entry| entry.name == *name) else { continue };
             if let Some(why) = fleet.unusable(entry, &status) {
                 let what = why.message.unwrap_or_default();
+                let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
                 let said = why.causes.iter().map(|cause| format!("\n{cause}"));
                 let what = format!("{what}{}", said.collect::<String>());
                 let finding = why.hints.into_iter().fold(Finding::error(what), Finding::fix);
