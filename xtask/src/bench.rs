@@ -17,7 +17,7 @@ const AREAS: &[Area] =
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let (areas, extra) = choose(arguments)?;
-    setup::run(Occasion::Bench)?;
+    setup::run(workspace, Occasion::Bench)?;
     for (package, target) in areas.iter().flat_map(|area| area.programs) {
         let mut command = workspace.cargo();
         command.args(["bench", "-p", package, "--bench", target]);

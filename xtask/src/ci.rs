@@ -60,7 +60,7 @@ impl Step {
 
     fn run(self, workspace: &Workspace) -> Result<(), Failure> {
         match self {
-            Self::Setup => setup::run(Occasion::Test),
+            Self::Setup => setup::run(workspace, Occasion::Test),
             Self::Fmt => process::run(workspace.cargo().args(["fmt", "--all", "--check"])),
             Self::Tidy => tidy::run(workspace, &[]),
             Self::Clippy => process::run(workspace.cargo().args([

@@ -33,7 +33,7 @@ const LIMITS: &[&str] = &["-rss_limit_mb=2048", "-timeout=10", "-max_len=65536"]
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let seconds = parse_seconds(arguments)?;
-    setup::run(Occasion::Fuzz)?;
+    setup::run(workspace, Occasion::Fuzz)?;
     run_targets(workspace, seconds)
 }
 

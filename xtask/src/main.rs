@@ -11,6 +11,7 @@
 
 mod bench;
 mod ci;
+mod conformance;
 mod docs;
 mod failure;
 mod fuzz;
@@ -37,6 +38,8 @@ Commands:
   test [NEXTEST ARGS]     Install what the tests need, then run all tests and documentation tests
   fuzz [SECONDS]          Run every fuzz target for SECONDS (20 unless told)
   bench [AREA] [ARGS]     Measure one area, or all of them (areas: metrics)
+  conformance [WHAT]      Judge the MCP client with the official suite: all scenarios without
+                          authorization, or `--requirements VERSION`, or `--scenario NAME ...`
   docs [--check]          Write the reference pages made from the code, or compare them
   tidy                    Check the house rules: sources, arrows, documents, commands, text
   help, --help            Print this text
@@ -46,6 +49,7 @@ Examples:
   cargo xtask test -p usage-metrics
   cargo xtask fuzz 300
   cargo xtask bench metrics
+  cargo xtask conformance --scenario tools_call
 
 Exit codes: 0 done, 1 the work failed, 2 the command line was not understood.
 ";
@@ -75,6 +79,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         "test" => test::run,
         "fuzz" => fuzz::run,
         "bench" => bench::run,
+        "conformance" => conformance::run,
         "docs" => docs::run,
         "tidy" => tidy::run,
         unknown => return Err(Failure::usage(format!("there is no command `{unknown}`"))),

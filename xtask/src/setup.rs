@@ -4,20 +4,24 @@
 //! nothing is installed without a line that says what is missing and what is run.
 
 mod needs;
+mod private;
 
 use std::process::Command;
 
 use crate::failure::Failure;
 use crate::process;
+use crate::workspace::Workspace;
 
 pub(crate) use needs::Occasion;
-use needs::{Importance, Manager, NEEDS, Need, PYTHON_VALIDATOR, find_program};
+use needs::{APT, Importance, Line, Manager, NEEDS, Need, PYTHON_VALIDATOR, find_program};
+pub(crate) use private::PrivateFolders;
 
 /// Installs what the occasion needs and the machine lacks.
-pub(crate) fn run(occasion: Occasion) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, occasion: Occasion) -> Result<(), Failure> {
+    let private = PrivateFolders::of(workspace);
     let missing: Vec<&Need> = NEEDS
         .iter()
-        .filter(|need| need.occasions.contains(&occasion) && !need.probe.is_met())
+        .filter(|need| need.occasions.contains(&occasion) && !need.is_met(&private))
         .collect();
     if missing.is_empty() {
         println!("setup: nothing to install");
@@ -28,7 +32,7 @@ pub(crate) fn run(occasion: Occasion) -> Result<(), Failure> {
     }
     let mut apt_lists = AptLists::Stale;
     for need in missing {
-        install(need, &mut apt_lists)?;
+        install(need, &private, &mut apt_lists)?;
     }
     Ok(())
 }
@@ -38,17 +42,31 @@ pub(crate) fn has_python_validator() -> bool {
     PYTHON_VALIDATOR.is_met()
 }
 
-fn install(need: &Need, apt_lists: &mut AptLists) -> Result<(), Failure> {
-    let line = need.install_line();
-    println!("setup: {} is missing ({}): running `{}`", need.name, need.reason, line.join(" "));
+fn install(need: &Need, private: &PrivateFolders, apt_lists: &mut AptLists) -> Result<(), Failure> {
+    println!("setup: {} is missing ({})", need.name, need.reason);
     update_apt_lists(need, apt_lists)
-        .and_then(|()| run_line(&line))
-        .and_then(|()| verify(need))
+        .and_then(|()| first_that_works(&need.recipes(private)))
+        .and_then(|()| verify(need, private))
         .or_else(|failure| forgive(need, failure))
 }
 
-fn verify(need: &Need) -> Result<(), Failure> {
-    if need.probe.is_met() {
+/// Runs one recipe after another until all lines of one succeed; the last failure counts.
+fn first_that_works(recipes: &[Vec<Line>]) -> Result<(), Failure> {
+    let mut outcome = Ok(());
+    for recipe in recipes {
+        if let Err(failure) = &outcome {
+            eprintln!("{failure}\nsetup: trying another way");
+        }
+        outcome = recipe.iter().try_for_each(|line| run_line(line));
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn verify(need: &Need, private: &PrivateFolders) -> Result<(), Failure> {
+    if need.is_met(private) {
         return Ok(());
     }
     Err(Failure::work(format!("{} was installed but is still not found", need.name))
@@ -75,13 +93,13 @@ enum AptLists {
 
 fn update_apt_lists(need: &Need, apt_lists: &mut AptLists) -> Result<(), Failure> {
     if need.manager == Manager::Apt && *apt_lists == AptLists::Stale {
-        run_line(&["apt-get", "update"])?;
+        run_line(&["apt-get".to_owned(), "update".to_owned()])?;
         *apt_lists = AptLists::Fresh;
     }
     Ok(())
 }
 
-fn run_line(line: &[&str]) -> Result<(), Failure> {
+fn run_line(line: &[String]) -> Result<(), Failure> {
     match line {
         [] => Ok(()),
         [program, arguments @ ..] => process::run(
@@ -121,7 +139,7 @@ fn refuse_apt(missing: &[&Need], access: AptAccess) -> Result<(), Failure> {
         AptAccess::Root => Ok(()),
         AptAccess::NotRoot => Err(failure.with_hint(format!(
             "run `sudo apt-get update && sudo {} {}`",
-            Manager::Apt.install_words().join(" "),
+            APT.join(" "),
             packages.join(" ")
         ))),
         AptAccess::Absent => Err(failure.with_hint(format!(
@@ -157,6 +175,23 @@ mod tests {
         let text = refuse_apt(&missing, AptAccess::Absent).unwrap_err().to_string();
         assert!(text.contains("no apt-get here") && text.ends_with("g++"), "{text}");
         assert!(refuse_apt(&missing, AptAccess::Root).is_ok());
+    }
+
+    #[test]
+    fn without_node_the_packages_of_node_are_told() {
+        let missing = [need("node and npm"), need("the MCP servers of the TypeScript SDK")];
+        let text = refuse_apt(&missing, AptAccess::NotRoot).unwrap_err().to_string();
+        assert!(text.starts_with("error: missing on this machine: node and npm\n"), "{text}");
+        assert!(text.ends_with("nodejs npm`"), "{text}");
+    }
+
+    #[test]
+    fn a_second_recipe_is_tried_when_the_first_fails() {
+        let line = |word: &str| vec![vec![word.to_owned()]];
+        assert!(first_that_works(&[line("false"), line("true")]).is_ok());
+        assert!(first_that_works(&[line("true"), line("false")]).is_ok());
+        let failure = first_that_works(&[line("false"), line("no-such-program")]).unwrap_err();
+        assert!(failure.to_string().contains("no-such-program"), "{failure}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::setup::{self, Occasion};
 use crate::workspace::Workspace;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
-    setup::run(Occasion::Test)?;
+    setup::run(workspace, Occasion::Test)?;
     run_suites(workspace, arguments)
 }
 

@@ -1,5 +1,11 @@
 //! `config.yaml`: read with places, edited without losing a comment.
 
+pub(crate) mod lock;
+mod outline;
+pub(crate) mod secrets;
+pub(crate) mod servers;
+mod yaml;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -71,23 +77,28 @@ pub(crate) fn metrics(path: &Path) -> Result<MetricsConfig, Diagnostic> {
 #[derive(Debug)]
 pub(crate) struct Edit {
     path: PathBuf,
-    text: String,
+    mode: Mode,
 }
 
 impl Edit {
-    /// Makes the change.
+    /// Makes the change, on what the file says by now.
     pub(crate) fn write(&self) -> Result<(), Diagnostic> {
-        write(&self.path, &self.text)
+        let _lock = lock::take(&self.path)?;
+        write(&self.path, &edited_metrics_mode(&self.path, self.mode)?)
     }
 }
 
 /// The change that sets `metrics.mode` and keeps everything else as it is.
 pub(crate) fn edit_metrics_mode(path: &Path, mode: Mode) -> Result<Edit, Diagnostic> {
-    let text = with_metrics_mode(&read(path)?.unwrap_or_default(), mode).ok_or_else(|| {
+    edited_metrics_mode(path, mode)?;
+    Ok(Edit { path: path.to_owned(), mode })
+}
+
+fn edited_metrics_mode(path: &Path, mode: Mode) -> Result<String, Diagnostic> {
+    with_metrics_mode(&read(path)?.unwrap_or_default(), mode).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))
             .hint(format!("write `mode: {}` under `metrics:` yourself", mode.text()))
-    })?;
-    Ok(Edit { path: path.to_owned(), text })
+    })
 }
 
 /// Sets `metrics.mode` and keeps everything else as it is.
@@ -152,12 +163,7 @@ fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     let save = || -> io::Result<()> {
         // A link stays a link; what it points to is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&folder)?;
+        let folder = made_folder_of(&path)?;
         let mut file = tempfile::Builder::new().prefix(".config-").tempfile_in(&folder)?;
         file.write_all(text.as_bytes())?;
         if let Ok(before) = fs::metadata(&path) {
@@ -170,6 +176,17 @@ fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     save().map_err(|error| {
         Diagnostic::configuration(format!("cannot write {}", path.display())).because(&error)
     })
+}
+
+/// The folder of a file, made for its owner alone if it is missing.
+fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
+    let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&folder)?;
+    Ok(folder)
 }
 
 fn not_understood(path: &Path, error: &serde_saphyr::Error) -> Diagnostic {

@@ -11,6 +11,7 @@ mod documents;
 mod home;
 mod mcp;
 mod output;
+mod prompt;
 mod resource;
 mod session;
 mod store_trouble;

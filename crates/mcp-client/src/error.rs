@@ -79,10 +79,10 @@ pub enum Error {
     // Time.
     #[error("no answer to `{method}` within {} s{}", after.as_secs_f32(), Tail(stderr, noise.as_ref()))]
     ConnectTimeout { method: String, after: Duration, stderr: String, noise: Option<String> },
-    #[error("no sign of life from the call for {} s", idle.as_secs_f32())]
-    CallTimeout { idle: Duration },
-    #[error("the call was still running after {} s, the most it may take", cap.as_secs_f32())]
-    CallTooLong { cap: Duration },
+    #[error("no sign of life from `{method}` for {} s", idle.as_secs_f32())]
+    CallTimeout { method: String, idle: Duration },
+    #[error("`{method}` was still running after {} s, the most it may take", cap.as_secs_f32())]
+    CallTooLong { method: String, cap: Duration },
     #[error("the server was stopped")]
     Closed,
     #[error("the server was gone before the call was sent")]

@@ -151,7 +151,7 @@ pub(crate) enum Incoming {
 pub(crate) fn read(text: &Bytes, mut each: impl FnMut(Incoming)) {
     let start = text.iter().position(|byte| !byte.is_ascii_whitespace());
     match start.map(|start| text[start]) {
-        Some(b'{') => each(one(text)),
+        Some(b'{') => objects(text, &mut each),
         Some(b'[') => batch(text, &mut each),
         // A byte order mark in front of JSON.
         Some(0xEF) if text.starts_with(b"\xEF\xBB\xBF") => read(&text.slice(3..), each),
@@ -176,8 +176,8 @@ fn batch(text: &Bytes, each: &mut impl FnMut(Incoming)) {
 
 /// `[info] listening` is a log line, `[{"jsonrpc"…` was meant to be a batch.
 fn looks_like_messages(text: &[u8]) -> bool {
-    let mut rest = text.iter().filter(|byte| !byte.is_ascii_whitespace()).skip(1);
-    rest.next() == Some(&b'{')
+    let mut bytes = text.iter().filter(|byte| !byte.is_ascii_whitespace());
+    bytes.next() == Some(&b'[') && bytes.next() == Some(&b'{')
 }
 
 fn one(text: &Bytes) -> Incoming {
@@ -185,6 +185,29 @@ fn one(text: &Bytes) -> Incoming {
         Ok(envelope) => envelope.classify(text),
         Err(_) => repaired(text),
     }
+}
+
+/// An object, or several on one line.
+fn objects(text: &Bytes, each: &mut impl FnMut(Incoming)) {
+    if let Ok(envelope) = envelope::parse(text) {
+        return each(envelope.classify(text));
+    }
+    let parts = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>();
+    match parts.take(MAX_BATCH).collect::<Result<Vec<_>, _>>() {
+        Ok(parts) if parts.len() > 1 => {
+            for part in parts {
+                each(one(&text.slice_ref(part.get().as_bytes())));
+            }
+        }
+        _ => each(repaired(text)),
+    }
+}
+
+/// Whether a text is the beginning of a message that goes on in the next line.
+pub(crate) fn is_beginning(text: &[u8]) -> bool {
+    let start = text.trim_ascii_start();
+    let braces = start.first() == Some(&b'{') || looks_like_messages(start) || start == b"[";
+    braces && serde_json::from_slice::<&RawValue>(text).is_err_and(|error| error.is_eof())
 }
 
 /// Bytes that are not UTF-8 are replaced; what still is no JSON is told with the id it answers.

@@ -19,10 +19,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use size::estimate_tokens;
+pub(crate) use size::tokens_of_bytes;
 
 /// The most different notes about one schema.
 pub const MAX_NOTES: usize = 8;
-/// The most rounds of repair; one mends nearly all, a second sees that nothing is left.
+/// The most rounds of repair; one mends nearly all, another sees what that left.
 const MAX_ROUNDS: usize = 12;
 /// In this round, what leads back to itself is cut.
 const LAST_PATIENT_ROUND: usize = 8;
@@ -42,12 +43,11 @@ pub fn repair(schema: &Value) -> Repaired {
         return Repaired { schema: schema.clone(), notes: Vec::new() };
     }
     let mut work = Work::default();
-    let mut schema = match schema {
-        Value::Object(object) => object.clone(),
-        _ => {
-            work.did("the schema is not an object; an empty one is used");
-            Map::new()
-        }
+    let mut schema = if let Value::Object(object) = schema {
+        object.clone()
+    } else {
+        work.did("the schema is not an object; an empty one is used");
+        Map::new()
     };
     for round in 1..=MAX_ROUNDS {
         work.changed = false;
@@ -55,20 +55,34 @@ pub fn repair(schema: &Value) -> Repaired {
             root::cut_circles(&mut schema);
         }
         mend_once(&mut schema, &mut work);
-        if !work.changed {
+        if !work.changed || sound::sound_root(&schema) {
             break;
         }
     }
     Repaired { schema: Value::Object(schema), notes: work.finish() }
 }
 
-/// As [`repair`], but a schema that needs nothing is shared and not copied.
-pub(crate) fn repair_shared(schema: &Arc<Value>) -> (Arc<Value>, Vec<String>) {
-    if sound::sound(schema) {
-        return (Arc::clone(schema), Vec::new());
+/// A schema as models are offered it, with its size. It is made while a tool is read, when the
+/// schema is warm in the cache: going through ten thousand cold ones costs more than all the
+/// rest of building a registry.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    pub(crate) schema: Arc<Value>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) compact_bytes: usize,
+}
+
+impl Offer {
+    /// Repairs a schema; one that needs nothing is shared and not copied.
+    pub(crate) fn of(schema: &Arc<Value>) -> Self {
+        let (schema, notes) = if sound::sound(schema) {
+            (Arc::clone(schema), Vec::new())
+        } else {
+            let Repaired { schema, notes } = repair(schema);
+            (Arc::new(schema), notes)
+        };
+        Self { compact_bytes: size::compact_bytes(&schema), schema, notes }
     }
-    let Repaired { schema, notes } = repair(schema);
-    (Arc::new(schema), notes)
 }
 
 /// One round: inner schemas first, then what needs the whole.

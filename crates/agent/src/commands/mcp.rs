@@ -2,14 +2,17 @@
 
 mod add;
 mod call;
+mod candidate;
 mod disable;
 mod doctor;
 mod enable;
 mod guard;
 mod import;
 mod list;
+mod named;
 mod reference;
 mod remove;
+mod switch;
 mod test;
 mod tools;
 

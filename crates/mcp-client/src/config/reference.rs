@@ -141,6 +141,7 @@ pub(super) mod tests {
                 ("userHome", "not a context name here"),
                 ("USERHOME", "upper"),
                 ("SECONDS", "45"),
+                ("SWITCH", "False"),
             ]),
             home: Some("/home/ada".into()),
             workspace: "/work/project".into(),

@@ -5,8 +5,8 @@ use std::fmt;
 use super::reference::{Origin, Reference};
 use super::text::Text;
 
-/// The most secrets of one entry that are kept.
-pub const MAX_SECRETS: usize = 256;
+/// The most secrets of one entry that are kept: more than its arguments, variables and headers.
+pub const MAX_SECRETS: usize = 4096;
 /// The shortest value that counts: shorter ones stand in too many harmless texts.
 const MIN_LENGTH: usize = 4;
 /// The shortest value from the process environment that counts.
@@ -107,16 +107,12 @@ impl Secrets {
     pub(super) fn whole(&mut self, label: &str, text: Text) -> Text {
         let value = text.value().to_owned();
         self.add(label, &value);
-        if is_placeholder(text.written()) || is_plain(text.written()) {
+        let credential = after_scheme(text.written());
+        if is_placeholder(credential) || is_plain(credential) {
             return text;
         }
-        let shown = match text.written().strip_suffix(after_scheme(text.written())) {
-            Some(scheme) if is_placeholder(after_scheme(text.written())) => {
-                format!("{scheme}{}", after_scheme(text.written()))
-            }
-            Some(scheme) => format!("{scheme}{HIDDEN}"),
-            None => HIDDEN.to_owned(),
-        };
+        let scheme = &text.written()[..text.written().len() - credential.len()];
+        let shown = format!("{scheme}{HIDDEN}");
         text.masked(shown)
     }
 

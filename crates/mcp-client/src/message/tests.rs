@@ -77,6 +77,23 @@ fn a_batch_is_taken_apart() {
 }
 
 #[test]
+fn several_messages_on_one_line_are_all_taken() {
+    let line = br#"{"method":"n"} {"id":1,"result":1}"#;
+    let Incoming::Notification { method, .. } = &all(line)[0] else { panic!() };
+    assert_eq!((method.as_str(), &all(line)[1]), ("n", &answer(1, "1")));
+}
+
+#[test]
+fn a_message_that_goes_on_in_the_next_line_is_told_from_noise() {
+    for text in ["{", "{\n  \"id\": 1,", "[{\"id\":1", "{\"a\":\"b"] {
+        assert!(is_beginning(text.as_bytes()), "{text}");
+    }
+    for text in ["", "ready", "{}", "{oops", "[info] x", "\"id\": 1,", "}"] {
+        assert!(!is_beginning(text.as_bytes()), "{text}");
+    }
+}
+
+#[test]
 fn broken_answers_still_name_their_request() {
     for text in [
         &br#"{"jsonrpc":"2.0","id":5,"result":{"#[..],

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::utility::{self, Utility};
 use super::{Action, Catalogue, Entry, Skipped};
 use crate::config::{ToolPolicy, Trust};
 use crate::content::visible;
 use crate::name::registered;
-use crate::schema::{estimate_tokens, repair_shared};
+use crate::schema::{estimate_tokens, tokens_of_bytes};
 use crate::tool::{Quarantined, Tool, clip};
-
-type Names<V> = HashMap<Arc<str>, V, foldhash::fast::RandomState>;
 
 /// One server's entries, filtered, named and repaired. It is built once per change of that
 /// server and shared by every snapshot until the next.
@@ -21,7 +21,6 @@ pub struct ServerPart {
     entries: Vec<Arc<Entry>>,
     quarantined: Vec<Quarantined>,
     skipped: Vec<Skipped>,
-    notes: Vec<String>,
     filtered: usize,
     tokens: u32,
 }
@@ -37,28 +36,17 @@ impl ServerPart {
             entries: Vec::with_capacity(catalogue.tools.len() + 4),
             quarantined: catalogue.quarantined.clone(),
             skipped: Vec::new(),
-            notes: Vec::new(),
             filtered: 0,
             tokens: 0,
         };
         let natives = part.admitted(policy, &catalogue.tools);
-        let mut claims: Names<Claim<'_>> = HashMap::with_capacity_and_hasher(
-            natives.len(),
-            foldhash::fast::RandomState::default(),
-        );
-        for (name, tool) in &natives {
-            claims
-                .entry(Arc::clone(name))
-                .and_modify(|claim| claim.rival = Some(tool))
-                .or_insert(Claim { first: tool, rival: None });
-        }
-        for (name, tool) in &natives {
-            match claims.get(name).and_then(|claim| claim.other_than(tool)) {
-                Some(other) => part.skip(
+        for Native { name, tool, rival } in &natives.tools {
+            match rival {
+                Some(rival) => part.skip(
                     &tool.name,
                     format!(
                         "`{name}` would be the name of `{}` too; both are skipped",
-                        clip(other)
+                        clip(&rival.name)
                     ),
                 ),
                 None => part.add_native(name, tool, trust),
@@ -66,12 +54,12 @@ impl ServerPart {
         }
         for utility in utility::wanted(server, policy, catalogue.resources, catalogue.prompts) {
             let name: Arc<str> = registered(server, utility.native).into();
-            match claims.get(&name) {
-                Some(claim) => part.skip(
+            match natives.by_name.get(&name) {
+                Some(&at) => part.skip(
                     utility.native,
                     format!(
                         "`{name}` is the name of the server's own `{}`",
-                        clip(&claim.first.name)
+                        clip(&natives.tools[at].tool.name)
                     ),
                 ),
                 None => part.add_utility(name, utility),
@@ -120,8 +108,14 @@ impl ServerPart {
     }
 
     /// What was repaired, tool by tool.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().flat_map(|entry| {
+            let (name, notes) = match &entry.action {
+                Action::Tool(tool) => (clip(&tool.name), tool.offer.notes.as_slice()),
+                _ => (String::new(), &[][..]),
+            };
+            notes.iter().map(move |note| format!("tool `{name}`: {note}"))
+        })
     }
 
     /// How many native tools the policy left out.
@@ -130,36 +124,37 @@ impl ServerPart {
     }
 
     /// The tools that the policy admits, each under the name it would get.
-    fn admitted<'a>(
-        &mut self,
-        policy: &ToolPolicy,
-        tools: &'a [Arc<Tool>],
-    ) -> Vec<(Arc<str>, &'a Arc<Tool>)> {
-        let mut seen: HashMap<&str, &Tool, foldhash::fast::RandomState> =
-            HashMap::with_capacity_and_hasher(tools.len(), foldhash::fast::RandomState::default());
-        let mut admitted = Vec::with_capacity(tools.len());
+    fn admitted<'a>(&mut self, policy: &ToolPolicy, tools: &'a [Arc<Tool>]) -> Natives<'a> {
+        let mut natives = Natives {
+            tools: Vec::with_capacity(tools.len()),
+            by_name: HashMap::with_capacity_and_hasher(tools.len(), RandomState::default()),
+        };
         for tool in tools {
-            match seen.get(tool.name.as_str()) {
-                // Pages of one list may repeat a tool.
-                Some(first) => {
-                    if !first.same_as(tool) {
-                        self.quarantined.push(Quarantined {
-                            name: clip(&tool.name),
-                            reason: "listed before with another definition".to_owned(),
-                        });
-                    }
-                }
-                None => {
-                    seen.insert(&tool.name, tool);
-                    if policy.admits(&tool.name) {
-                        admitted.push((registered(&self.server, &tool.name).into(), tool));
-                    } else {
-                        self.filtered += 1;
-                    }
-                }
+            if !policy.admits(&tool.name) {
+                self.filtered += 1;
+                continue;
+            }
+            let name: Arc<str> = registered(&self.server, &tool.name).into();
+            let next = natives.tools.len();
+            let first = *natives.by_name.entry(Arc::clone(&name)).or_insert(next);
+            if first == next {
+                natives.tools.push(Native { name, tool, rival: None });
+                continue;
+            }
+            let first = &mut natives.tools[first];
+            let owner = first.tool;
+            if owner.name != tool.name {
+                first.rival.get_or_insert(tool);
+                natives.tools.push(Native { name, tool, rival: Some(owner) });
+            } else if !owner.same_as(tool) {
+                // Pages of one list may repeat a tool, but not contradict themselves.
+                self.quarantined.push(Quarantined {
+                    name: clip(&tool.name),
+                    reason: "listed before with another definition".to_owned(),
+                });
             }
         }
-        admitted
+        natives
     }
 
     fn add_native(&mut self, name: &Arc<str>, tool: &Arc<Tool>, trust: Trust) {
@@ -168,16 +163,14 @@ impl ServerPart {
             Some(text) if !text.trim().is_empty() => Arc::from(&*text),
             _ => format!("Tool `{}` of the MCP server `{}`.", clip(&tool.name), self.server).into(),
         };
-        let (schema, notes) = repair_shared(&tool.input_schema);
-        self.notes
-            .extend(notes.into_iter().map(|note| format!("tool `{}`: {note}", clip(&tool.name))));
+        let offer = &tool.offer;
         self.push(Entry {
             name: Arc::clone(name),
             server: Arc::clone(&self.server),
-            tokens: estimate_tokens(name, &description, &schema),
+            tokens: tokens_of_bytes(name.len() + description.len() + offer.compact_bytes),
             action: Action::Tool(Arc::clone(tool)),
             description,
-            schema,
+            schema: Arc::clone(&offer.schema),
             needs_approval: trust == Trust::Untrusted && !tool.read_only(),
         });
     }
@@ -205,19 +198,19 @@ impl ServerPart {
     }
 }
 
-/// Who wants a name.
-struct Claim<'a> {
-    first: &'a Tool,
-    rival: Option<&'a Tool>,
+/// The native tools of a server that are wanted.
+struct Natives<'a> {
+    tools: Vec<Native<'a>>,
+    /// The first tool that wants each name.
+    by_name: HashMap<Arc<str>, usize, RandomState>,
 }
 
-impl<'a> Claim<'a> {
-    /// The name of another tool that wants the same.
-    fn other_than(&self, tool: &Tool) -> Option<&'a str> {
-        let rival = self.rival?;
-        let other = if self.first.name == tool.name { rival } else { self.first };
-        Some(&other.name)
-    }
+/// One of them.
+struct Native<'a> {
+    name: Arc<str>,
+    tool: &'a Arc<Tool>,
+    /// Another tool that wants the same name.
+    rival: Option<&'a Arc<Tool>>,
 }
 
 impl fmt::Debug for ServerPart {

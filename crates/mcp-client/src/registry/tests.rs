@@ -171,7 +171,8 @@ fn repairs_are_noted_and_the_original_stays() {
     assert_eq!(*entry.schema, json!({"type": "object", "properties": {}}));
     let Action::Tool(tool) = &entry.action else { panic!("{:?}", entry.action) };
     assert_eq!(*tool.input_schema, json!({"type": "object"}));
-    assert_eq!(part.notes(), ["tool `a`: an object got its `properties`"]);
+    let notes: Vec<String> = part.notes().collect();
+    assert_eq!(notes, ["tool `a`: an object got its `properties`"]);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! The rules for one schema whose inner schemas are mended already.
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use serde_json::{Map, Value, json};
 
 use super::walk::{Holds, holds};
@@ -23,14 +26,13 @@ fn misplaced(node: &mut Map<String, Value>, work: &mut Work) {
     node.retain(|keyword, value| match holds(keyword) {
         Holds::Data => true,
         Holds::Schema => match value {
-            Value::Object(_) => true,
             Value::Array(_) => keyword == "items",
             Value::Bool(flag) if matches!(keyword.as_str(), "items" | "contains") => {
                 *value = spelled_out(*flag);
                 work.did("`true` and `false` are spelled out as schemas");
                 true
             }
-            Value::Bool(_) => true,
+            Value::Object(_) | Value::Bool(_) => true,
             _ => {
                 work.did(format!("`{keyword}` is no schema and is left out"));
                 false
@@ -42,7 +44,8 @@ fn misplaced(node: &mut Map<String, Value>, work: &mut Work) {
                 return false;
             };
             for inner in named.values_mut() {
-                if !inner.is_object() && !(keyword == "dependencies" && inner.is_array()) {
+                let list_of_names = keyword == "dependencies" && inner.is_array();
+                if !inner.is_object() && !list_of_names {
                     work.did(format!(
                         "what is no schema in `{keyword}` is taken to allow anything"
                     ));
@@ -103,6 +106,9 @@ fn definitions(node: &mut Map<String, Value>, work: &mut Work) {
 /// `type` is one known word, or a list of several without `null`.
 fn kind(node: &mut Map<String, Value>, work: &mut Work) {
     let Some(written) = node.get("type") else { return };
+    if written.as_str().is_some_and(|word| TYPES.contains(&word)) {
+        return;
+    }
     let mut unknown = false;
     let mut nullable = false;
     let mut kinds: Vec<&'static str> = Vec::new();
@@ -201,11 +207,12 @@ pub(super) fn required(node: &mut Map<String, Value>, work: &mut Work) {
         Some(Value::Object(properties)) if !elsewhere => Some(properties),
         _ => None,
     };
+    let mut seen: HashSet<&str, RandomState> = HashSet::default();
     let mut kept: Vec<Value> = Vec::with_capacity(names.len());
     for name in names {
         let Value::String(text) = name else { continue };
         let known = properties.is_none_or(|properties| properties.contains_key(text));
-        if known && !kept.contains(name) {
+        if known && seen.insert(text) {
             kept.push(name.clone());
         }
     }

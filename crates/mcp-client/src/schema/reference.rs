@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::Work;
 use super::walk::{self, Holds, holds};
-use super::{Work, walk::each};
 
 const KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
@@ -11,7 +11,7 @@ const KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 pub(super) fn settle(schema: &mut Map<String, Value>, work: &mut Work) {
     let mut wanted: Vec<String> = Vec::new();
     let mut anchors: Vec<String> = Vec::new();
-    each(schema, &mut |node| {
+    walk::each(schema, &mut |node| {
         for keyword in KEYWORDS {
             if let Some(Value::String(target)) = node.get(keyword)
                 && target != "#"
@@ -27,7 +27,8 @@ pub(super) fn settle(schema: &mut Map<String, Value>, work: &mut Work) {
     });
     wanted.sort_unstable();
     wanted.dedup();
-    wanted.retain(|target| !stands(schema, target) && !anchors.contains(target));
+    anchors.sort_unstable();
+    wanted.retain(|target| !stands(schema, target) && anchors.binary_search(target).is_err());
     if wanted.is_empty() {
         return;
     }
@@ -96,10 +97,7 @@ fn renamed(pointer: &str) -> String {
                 inside = Holds::Schema;
                 return token;
             }
-            inside = match holds(token) {
-                Holds::Schema => Holds::Schema,
-                other => other,
-            };
+            inside = holds(token);
             if token == "definitions" { "$defs" } else { token }
         })
         .collect();

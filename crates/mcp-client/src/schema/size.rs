@@ -16,13 +16,17 @@ const TOKENS_AROUND_A_TOOL: usize = 12;
 /// tokenizers differ by as much. No tokenizer is asked: the figure must be the same everywhere
 /// and cost nothing.
 pub fn estimate_tokens(name: &str, description: &str, schema: &Value) -> u32 {
-    let bytes = name.len() + description.len() + compact_bytes(schema);
+    tokens_of_bytes(name.len() + description.len() + compact_bytes(schema))
+}
+
+/// The same, when the bytes are known.
+pub(crate) fn tokens_of_bytes(bytes: usize) -> u32 {
     let tokens = bytes.div_ceil(BYTES_PER_TOKEN) + TOKENS_AROUND_A_TOOL;
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
 
 /// The length of a value as compact JSON; escapes in strings count as one byte.
-fn compact_bytes(value: &Value) -> usize {
+pub(super) fn compact_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(true) => 4,
         Value::Bool(false) => 5,

@@ -6,11 +6,17 @@ use super::reference::target;
 
 /// Deeper schemas take the long way.
 const MAX_DEPTH: usize = 32;
+/// So do longer lists of required names, which are compared one with another here.
+const MAX_REQUIRED: usize = 64;
 
 /// Whether a schema certainly needs no repair. It knows ordinary shapes only: what it does not
 /// know takes the long way, which may find that nothing is to be done.
 pub(super) fn sound(schema: &Value) -> bool {
-    let Value::Object(root) = schema else { return false };
+    schema.as_object().is_some_and(sound_root)
+}
+
+/// The same for the root's keywords.
+pub(super) fn sound_root(root: &Map<String, Value>) -> bool {
     root.get("type").is_some_and(|kind| kind == "object")
         && !["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "not"]
             .iter()
@@ -90,8 +96,9 @@ fn required(value: &Value, schema: &Map<String, Value>) -> bool {
     else {
         return false;
     };
-    names.iter().enumerate().all(|(at, name)| {
-        name.as_str().is_some_and(|text| properties.contains_key(text))
-            && !names[..at].contains(name)
-    })
+    names.len() <= MAX_REQUIRED
+        && names.iter().enumerate().all(|(at, name)| {
+            name.as_str().is_some_and(|text| properties.contains_key(text))
+                && !names[..at].contains(name)
+        })
 }

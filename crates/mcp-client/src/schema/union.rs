@@ -1,5 +1,8 @@
 //! Alternatives that are really one schema: "this or null", and lists of constants.
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use serde_json::{Map, Value};
 
 use super::Work;
@@ -106,7 +109,8 @@ impl Constants {
 
 fn constants(branches: &[Value]) -> Option<Constants> {
     let mut kind = None;
-    let mut values: Vec<Value> = Vec::with_capacity(branches.len());
+    let mut seen: HashSet<&Value, RandomState> = HashSet::default();
+    let mut values: Vec<Value> = Vec::new();
     let mut meanings = Vec::new();
     for branch in branches {
         let branch = branch.as_object()?;
@@ -127,7 +131,7 @@ fn constants(branches: &[Value]) -> Option<Constants> {
                 other => format!("{other}: {meaning}"),
             });
         }
-        if !values.contains(value) {
+        if seen.insert(value) {
             values.push(value.clone());
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Agreed, Ask, Era, Inner, LEGACY_VERSIONS, Limit, STATELESS_VERSION};
 use crate::error::Error;
-use crate::message::{self, Params, Payload, bounded};
+use crate::message::{self, Params, Payload, RpcError, bounded};
 use crate::transport::Link;
 
 /// The `params` of our `initialize`.
@@ -39,7 +39,9 @@ pub(super) async fn initialize(inner: &Arc<Inner>, within: Duration) -> Result<A
     }
     let told = message::notification("notifications/initialized", &Params::new());
     match tokio::time::timeout(within, inner.link.tell(told)).await {
-        Ok(told) => told?,
+        // Some servers answer a notification with an error and serve on.
+        Ok(Ok(()) | Err(Error::Http { .. } | Error::Rpc(_))) => {}
+        Ok(Err(error)) => return Err(error),
         Err(_) => {
             let reason = "the server did not take our `initialized`".to_owned();
             return Err(Error::Broken { reason });
@@ -54,9 +56,21 @@ pub(super) async fn discover(inner: &Arc<Inner>, within: Duration) -> Result<Agr
         link.settle(Era::Stateless, STATELESS_VERSION);
     }
     let standing = standing(inner);
-    let probe = Params::new().with_raw("_meta", &format!("{{{standing}}}"));
-    let ask = Ask::new("server/discover", probe, Limit::within(within));
-    let answer = object("server/discover", &inner.ask(ask).await?)?;
+    let probe = || {
+        let params = Params::new().with_raw("_meta", &format!("{{{standing}}}"));
+        inner.ask(Ask::new("server/discover", params, Limit::within(within)))
+    };
+    let answer = match probe().await {
+        // It names the very version we asked with: it wants to be asked again.
+        Err(Error::Rpc(error))
+            if error.code == RpcError::UNSUPPORTED_VERSION
+                && error.supported_versions().iter().any(|known| known == STATELESS_VERSION) =>
+        {
+            probe().await
+        }
+        other => other,
+    }?;
+    let answer = object("server/discover", &answer)?;
     let versions = answer.get("supportedVersions").and_then(Value::as_array);
     let Some(versions) = versions else {
         let reason = "`server/discover` lists no supported versions".to_owned();

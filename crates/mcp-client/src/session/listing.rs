@@ -112,7 +112,7 @@ impl Session {
         }
         let mut params = Params::new();
         if let Some(cursor) = cursor {
-            params = params.with("cursor", cursor);
+            params = params.with_raw("cursor", cursor);
         }
         let limit = Limit::within(self.inner.entry.connect_timeout);
         let answer = self.ask(Ask::new(method, params, limit)).await?;

@@ -222,7 +222,16 @@ impl Keeper {
         let session = dialer.connect().await?;
         match session.list_tools().await {
             Ok(catalogue) => {
-                self.settle(&session, catalogue);
+                self.settle(&session, catalogue, State::Ready);
+                Ok(session)
+            }
+            // The server lives and may have resources or prompts: those are not lost.
+            Err(error) if error.kind() == Kind::Call => {
+                let reason = format!("its tools cannot be listed: {error}");
+                let agreed = session.agreed();
+                let (resources, prompts) = (agreed.offers("resources"), agreed.offers("prompts"));
+                let catalogue = Catalogue { resources, prompts, ..Catalogue::default() };
+                self.settle(&session, catalogue, State::Degraded { reason });
                 Ok(session)
             }
             Err(error) => {
@@ -232,8 +241,8 @@ impl Keeper {
         }
     }
 
-    fn settle(&mut self, session: &Session, catalogue: Catalogue) {
-        if self.entry.lazy {
+    fn settle(&mut self, session: &Session, catalogue: Catalogue, state: State) {
+        if self.entry.lazy && state == State::Ready {
             remembered::save(&self.host, &self.entry, &catalogue);
         }
         let agreed = session.agreed();
@@ -247,7 +256,7 @@ impl Keeper {
         self.ever_ready = true;
         self.usage.touch();
         self.session.send_replace(Some(session.clone()));
-        self.set(State::Ready);
+        self.set(state);
     }
 
     /// Registers what the server offers, and tells what is different from before.
@@ -259,7 +268,7 @@ impl Keeper {
             status.tokens = part.tokens();
             status.quarantined = part.quarantined().to_vec();
             status.skipped = part.skipped().to_vec();
-            status.notes = part.notes().iter().chain(&catalogue.notes).cloned().collect();
+            status.notes = part.notes().chain(catalogue.notes.iter().cloned()).collect();
         });
         // A server without a single tool gets no place in the registry.
         (self.publish)((!part.is_empty()).then(|| Arc::new(part)));

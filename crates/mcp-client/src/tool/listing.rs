@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(page.items[0].arguments, [x]);
         let set_aside: Vec<&str> = page.quarantined.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(set_aside, ["#2", "#3"]);
-        assert_eq!(page.next_cursor.as_deref(), Some("n"));
+        assert_eq!(page.next_cursor.as_deref(), Some("\"n\""));
     }
 
     #[test]

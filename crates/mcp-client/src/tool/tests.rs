@@ -129,7 +129,7 @@ fn duplicates_collapse_and_contradictions_are_set_aside() {
 #[test]
 fn what_surrounds_the_list_is_read_leniently() {
     let page = page(&json!({"tools": [], "content": 3, "ttlMs": 1500.0, "nextCursor": 7}));
-    assert_eq!((page.ttl_ms, page.next_cursor), (Some(1500), None));
+    assert_eq!((page.ttl_ms, page.next_cursor), (Some(1500), Some("7".to_owned())));
     assert!(page.notes[0].contains("nextCursor"));
 }
 

@@ -113,17 +113,11 @@ impl HttpClient {
         *request.method_mut() = method.clone();
         *request.uri_mut() = target.clone();
         let all = request.headers_mut();
-        // What the person configured, and our session, is for this server and nobody else.
+        // What the person configured is for this server and nobody else.
         if same_origin(target, &self.url) {
             all.clone_from(&self.configured);
-            all.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        } else {
-            for name in [http::header::ACCEPT, http::header::CONTENT_TYPE] {
-                if let Some(value) = headers.get(&name) {
-                    all.insert(name, value.clone());
-                }
-            }
         }
+        all.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(credentials) = self.proxies.credentials(target) {
             all.insert(PROXY_AUTHORIZATION, credentials);
         }

@@ -116,6 +116,7 @@ async fn read(events: &mut Events, router: &Router) -> String {
         match events.next().await {
             Ok(Step::Event(event)) => message::read(&event.data, |message| router.deliver(message)),
             Ok(Step::Ended) => return "the server's stream ended".to_owned(),
+            Err(Error::Broken { reason }) => return reason,
             Err(error) => return error.to_string(),
         }
     }

@@ -37,6 +37,8 @@ use crate::router::{CloseReason, Router};
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
 /// How much of a line that is no message is quoted.
 const MAX_NOISE_BYTES: usize = 200;
+/// The longest message that is put together from several lines.
+const MAX_JOINED_BYTES: usize = 256 * 1024;
 /// How long the last output of a process that has ended may take to arrive.
 const DRAIN: Duration = Duration::from_millis(250);
 /// How long a process may outlive its closed output before we act.
@@ -117,6 +119,7 @@ impl StdioLink {
             stdout: Some(stdout),
             stderr: Some(stderr),
             lines: Lines::default(),
+            begun: Vec::new(),
             router: Arc::clone(router),
             words,
             log,
@@ -181,6 +184,8 @@ struct Attendant {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     lines: Lines,
+    /// The beginning of a message that a server spreads over several lines.
+    begun: Vec<u8>,
     router: Arc<Router>,
     words: Arc<Words>,
     log: Option<Log>,
@@ -225,9 +230,7 @@ impl Attendant {
 
     /// The output has ended; the exit usually follows at once.
     async fn after_output(&mut self) -> CloseReason {
-        if let Some(line) = self.lines.finish() {
-            self.take(line);
-        }
+        self.take_rest();
         self.stdout = None;
         let mut errors = Vec::new();
         let status = tokio::time::timeout(EXIT_AFTER_EOF, self.child.wait()).await;
@@ -253,15 +256,24 @@ impl Attendant {
         };
         // Each output gets its chance even if the other stays open.
         let _ = tokio::time::timeout(DRAIN, all).await;
-        if let Some(line) = self.lines.finish() {
-            self.take(line);
-        }
+        self.take_rest();
         let rest = async {
             while read_more(&mut self.stderr, errors).await.is_some() {
                 self.take_errors(errors);
             }
         };
         let _ = tokio::time::timeout(Duration::from_millis(10), rest).await;
+    }
+
+    /// What stands without a line end, or was only the beginning of a message.
+    fn take_rest(&mut self) {
+        if let Some(line) = self.lines.finish() {
+            self.take(line);
+        }
+        let begun = std::mem::take(&mut self.begun);
+        if !begun.is_empty() {
+            self.read(&Bytes::from(begun));
+        }
     }
 
     fn exited(&self, status: Option<ExitStatus>) -> CloseReason {
@@ -275,15 +287,9 @@ impl Attendant {
         }
     }
 
-    fn take(&self, line: Line) {
+    fn take(&mut self, line: Line) {
         match line {
-            Line::Whole(text) => message::read(&text, |message| {
-                if message == Incoming::Noise {
-                    self.words.noise(&text);
-                } else {
-                    self.router.deliver(message);
-                }
-            }),
+            Line::Whole(text) => self.take_text(text),
             Line::TooLong { id: Some(id) } => {
                 self.router.settle(id, Err(Error::TooLarge { limit: MAX_LINE_BYTES }));
             }
@@ -293,6 +299,41 @@ impl Attendant {
                 format!("a line of more than {MAX_LINE_BYTES} bytes"),
             )),
         }
+    }
+
+    /// One line should be one message. A server that prints its JSON prettily spreads it: lines are
+    /// joined as long as they are the beginning of a message.
+    fn take_text(&mut self, text: Bytes) {
+        if self.begun.is_empty() {
+            if text.len() <= MAX_JOINED_BYTES && message::is_beginning(&text) {
+                self.begun = text.to_vec();
+            } else {
+                self.read(&text);
+            }
+            return;
+        }
+        let mut joined = std::mem::take(&mut self.begun);
+        joined.push(b'\n');
+        joined.extend_from_slice(&text);
+        if joined.len() <= MAX_JOINED_BYTES && message::is_beginning(&joined) {
+            self.begun = joined;
+        } else if serde_json::from_slice::<serde::de::IgnoredAny>(&joined).is_ok() {
+            self.read(&Bytes::from(joined));
+        } else {
+            // It was no beginning after all; the line may still stand by itself.
+            self.read(&Bytes::from(joined[..joined.len() - text.len() - 1].to_vec()));
+            self.read(&text);
+        }
+    }
+
+    fn read(&self, text: &Bytes) {
+        message::read(text, |message| {
+            if message == Incoming::Noise {
+                self.words.noise(text);
+            } else {
+                self.router.deliver(message);
+            }
+        });
     }
 
     fn take_errors(&mut self, errors: &mut Vec<u8>) {

@@ -1,12 +1,325 @@
-//! `agent mcp add`.
+//! `agent mcp add`: a server from flags, or from what the documentation of other clients shows.
 
+use std::io::Read;
+
+use mcp_client::config::foreign::{self, Found, Kind};
+use serde_json::{Map, Value as Json, json};
+
+use super::candidate::{Candidate, Literals, Saved, Taken, name_is_taken, save};
+use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
+use crate::output::{GOOD, WARNING, printable};
+use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// add
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+/// The largest text that can be pasted, in bytes.
+const MAX_PASTED_BYTES: u64 = 1024 * 1024;
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Add a server to the configuration
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A secret given with --env or --header is kept in the profile's .env, and the \
+                  configuration refers to it.\n\n\
+                  Examples:\n  agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  \
+                  agent mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer abc'\n  \
+                  agent mcp add --paste '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'\n  \
+                  pbpaste | agent mcp add --paste -",
+    override_usage = "agent mcp add [OPTIONS] NAME -- COMMAND [ARGS]...\n       \
+                      agent mcp add [OPTIONS] NAME --url URL\n       \
+                      agent mcp add [OPTIONS] [NAME] --paste TEXT"
+)]
+#[expect(clippy::struct_excessive_bools, reason = "switches are what a command line has")]
+pub(crate) struct Args {
+    /// Name of the server: letters, digits, dots, underscores and hyphens
+    name: Option<String>,
+    /// Address of a remote server
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    url: Option<String>,
+    /// Transport of a remote server
+    #[arg(long, value_name = "NAME", value_parser = ["http", "sse"], requires = "url")]
+    transport: Option<String>,
+    /// Header of every request to a remote server, as `Name: value` or `Name=value`
+    #[arg(long = "header", value_name = "HEADER", requires = "url")]
+    headers: Vec<String>,
+    /// How to sign in to a remote server
+    #[arg(long, value_name = "METHOD", value_parser = ["oauth"], requires = "url")]
+    auth: Option<String>,
+    /// Variable of a local server
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
+    env: Vec<String>,
+    /// Working directory of a local server
+    #[arg(long, value_name = "PATH", conflicts_with = "url")]
+    cwd: Option<String>,
+    /// Seconds a tool call may take without a sign of progress
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<serde_json::Number>,
+    /// Whether tools that write need approval
+    #[arg(long, value_name = "TRUST", value_parser = ["full", "untrusted"])]
+    trust: Option<String>,
+    /// Which handshake is tried
+    #[arg(long, value_name = "NAME", value_parser = ["auto", "stateless", "legacy"])]
+    protocol: Option<String>,
+    /// Add it switched off
+    #[arg(long)]
+    disabled: bool,
+    /// Add what the documentation of another client shows: JSON with `mcpServers`, `servers` or
+    /// one entry, also YAML or TOML; `-` reads standard input
+    #[arg(
+        long,
+        value_name = "TEXT",
+        visible_alias = "from-json",
+        conflicts_with_all = ["url", "transport", "headers", "auth", "env", "cwd", "timeout", "trust",
+                              "protocol", "command"]
+    )]
+    paste: Option<String>,
+    /// Write secrets into the configuration as they are
+    #[arg(long)]
+    keep_literal: bool,
+    /// Overwrite a server that has the name already
+    #[arg(long)]
+    replace: bool,
+    /// Do not ask before adding a pasted command
+    #[arg(long, short)]
+    yes: bool,
+    /// Command of a local server, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Checks everything, asks if somebody else wrote the command, and saves.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let found = match &args.paste {
+        Some(text) => pasted(args, text)?,
+        None => vec![typed(args)?],
+    };
+    let home = session.home()?;
+    let scope = crate::mcp::scope(session, &home)?;
+    let mut candidates = Vec::new();
+    for Found { name, mut entry, notes, .. } in found {
+        if args.disabled
+            && let Some(entry) = entry.as_object_mut()
+        {
+            entry.insert("enabled".to_owned(), false.into());
+        }
+        candidates.push(Candidate::check(&name, entry, notes, &scope));
+    }
+    let candidates = all(candidates)?;
+    let taken = if args.replace { Taken::Replace } else { Taken::Refuse };
+    refuse_taken(&ServersFile::load(&home.config())?, &candidates, taken)?;
+    for note in candidates.iter().flat_map(|candidate| &candidate.notes) {
+        session.output.note(format!("{WARNING}note:{WARNING:#} {}", printable(note)));
+    }
+    if args.paste.is_some() && !args.yes && !confirmed(session, &candidates)? {
+        session.output.note("Nothing was added.");
+        return Ok(());
+    }
+    let literals = if args.keep_literal { Literals::Keep } else { Literals::Move };
+    let saved = save(session, &candidates, literals, taken)?;
+    tell(session, &candidates, &saved)
+}
+
+/// The server that the flags describe.
+fn typed(args: &Args) -> Result<Found, Diagnostic> {
+    let Some(name) = args.name.clone() else {
+        return Err(Diagnostic::usage("the server needs a name").hint("see `agent mcp add --help`"));
+    };
+    let mut entry = Map::new();
+    let mut set = |key: &str, value: Option<Json>| {
+        if let Some(value) = value {
+            entry.insert(key.to_owned(), value);
+        }
+    };
+    match (args.command.split_first(), &args.url) {
+        (Some((command, rest)), None) => {
+            set("command", Some(command.as_str().into()));
+            set("args", (!rest.is_empty()).then(|| rest.into()));
+        }
+        (None, Some(url)) => set("url", Some(url.as_str().into())),
+        _ => {
+            let message = format!("what server `{}` is was not said", printable(&name));
+            return Err(Diagnostic::usage(message)
+                .hint(format!("a local one: `agent mcp add {name} -- COMMAND ARGS...`"))
+                .hint(format!("a remote one: `agent mcp add {name} --url URL`")));
+        }
+    }
+    set("env", pairs("env", &args.env, &['='])?);
+    set("headers", pairs("header", &args.headers, &[':', '='])?);
+    let text = |text: &Option<String>| text.clone().map(Json::from);
+    set("transport", text(&args.transport).filter(|name| name == "sse"));
+    set("auth", text(&args.auth));
+    set("cwd", text(&args.cwd));
+    set("timeout", args.timeout.clone().map(Json::Number));
+    set("trust", text(&args.trust));
+    set("protocol", text(&args.protocol));
+    Ok(Found { name, scope: None, entry: Json::Object(entry), notes: Vec::new() })
+}
+
+/// Names and values around the first separator. An error never shows the value.
+fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Json>, Diagnostic> {
+    let mut values = Map::new();
+    for text in texts {
+        let form = if flag == "env" { "NAME=VALUE" } else { "Name: value" };
+        let wrong = |message: String| Diagnostic::usage(message).hint(format!("write `{form}`"));
+        let Some((name, value)) = text.split_once(separators) else {
+            return Err(wrong(format!("--{flag} must have a name and a value")));
+        };
+        let (name, value) = (name.trim(), if flag == "env" { value } else { value.trim() });
+        let is_name =
+            |c: char| c.is_ascii_alphanumeric() || c == '_' || (flag != "env" && c == '-');
+        let begins_well = !(flag == "env" && name.starts_with(|c: char| c.is_ascii_digit()));
+        if name.is_empty() || !name.chars().all(is_name) || !begins_well {
+            return Err(wrong(format!("`{}` is no name for --{flag}", printable(name))));
+        }
+        if values.insert(name.to_owned(), value.into()).is_some() {
+            return Err(Diagnostic::usage(format!("--{flag} gives `{name}` twice")));
+        }
+    }
+    Ok((!values.is_empty()).then_some(Json::Object(values)))
+}
+
+fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
+    serde_json::from_str(text).map_err(|_| "must be a number of seconds")
+}
+
+/// The servers of a pasted text.
+fn pasted(args: &Args, text: &str) -> Result<Vec<Found>, Diagnostic> {
+    let from_input = if text == "-" { Some(standard_input()?) } else { None };
+    let text = from_input.as_deref().unwrap_or(text);
+    let mut found = foreign::read(Kind::Pasted, text).map_err(|error| {
+        Diagnostic::configuration("the pasted text cannot be used").because(&error).hint(
+            "paste JSON such as {\"mcpServers\": {\"name\": {\"command\": \"...\", \"args\": []}}}",
+        )
+    })?;
+    match (&args.name, found.as_mut_slice()) {
+        (Some(name), [only]) => only.name.clone_from(name),
+        (Some(_), several) => {
+            let message = format!("one name was given for {} servers", several.len());
+            return Err(Diagnostic::usage(message).hint("leave the name out to use their own"));
+        }
+        (None, [only]) if only.name.is_empty() => {
+            return Err(Diagnostic::usage("the pasted server has no name")
+                .hint("give it one: `agent mcp add NAME --paste ...`"));
+        }
+        (None, []) => return Err(Diagnostic::configuration("the pasted text holds no servers")),
+        (None, _) => {}
+    }
+    let mut names: Vec<&str> = found.iter().map(|server| server.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("the pasted text has `{}` twice", printable(pair[0]));
+        return Err(Diagnostic::configuration(message));
+    }
+    Ok(found)
+}
+
+fn standard_input() -> Result<String, Diagnostic> {
+    let mut text = String::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_PASTED_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    if text.len() as u64 > MAX_PASTED_BYTES {
+        let message = format!("standard input is larger than {MAX_PASTED_BYTES} bytes");
+        return Err(Diagnostic::failed(message));
+    }
+    Ok(text)
+}
+
+/// All candidates, or everything that is wrong with them.
+fn all(checked: Vec<Result<Candidate, Diagnostic>>) -> Result<Vec<Candidate>, Diagnostic> {
+    let (mut candidates, mut wrong): (_, Option<Diagnostic>) = (Vec::new(), None);
+    for result in checked {
+        match (result, wrong.as_mut()) {
+            (Ok(candidate), _) => candidates.push(candidate),
+            (Err(diagnostic), None) => wrong = Some(diagnostic),
+            (Err(diagnostic), Some(first)) => {
+                first.causes.extend(diagnostic.message);
+                first.causes.extend(diagnostic.causes);
+                first.hints.extend(diagnostic.hints);
+                first.hints.dedup();
+            }
+        }
+    }
+    wrong.map_or(Ok(candidates), Err)
+}
+
+fn refuse_taken(
+    file: &ServersFile,
+    candidates: &[Candidate],
+    taken: Taken,
+) -> Result<(), Diagnostic> {
+    let known = |candidate: &&Candidate| file.entry(&candidate.name).is_some();
+    match candidates.iter().find(known) {
+        Some(candidate) if taken == Taken::Refuse => Err(name_is_taken(&candidate.name)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a person agrees to run what somebody else wrote.
+fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagnostic> {
+    let running: Vec<&Candidate> = candidates.iter().filter(|server| server.runs()).collect();
+    if running.is_empty() {
+        return Ok(true);
+    }
+    let lines = running.iter().map(|server| format!("  {}: {}", server.name, server.shown()));
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    let Some(prompt) = Prompt::find(&session.output) else {
+        let message =
+            "a pasted command runs on this machine with your rights; nobody is here to agree";
+        let mut diagnostic =
+            Diagnostic::failed(message).hint("look at it, then add `--yes` to agree");
+        diagnostic.causes.extend(lines.lines().map(|line| line.trim().to_owned()));
+        return Err(diagnostic);
+    };
+    session.output.note(format!("This will run on this machine, with your rights:\n{lines}"));
+    prompt.confirm("Add it?")
+}
+
+fn tell(session: &Session, candidates: &[Candidate], saved: &Saved) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        let added: Vec<Json> = candidates
+            .iter()
+            .map(|server| {
+                let replaced = saved.replaced.contains(&server.name);
+                json!({
+                    "name": server.name,
+                    "kind": server.kind(),
+                    "replaced": replaced,
+                    "notes": server.notes,
+                })
+            })
+            .collect();
+        return session.output.json(&json!({
+            "added": added,
+            "file": saved.file,
+            "env_file": saved.env_file,
+            "moved_secrets": saved.moved,
+        }));
+    }
+    tell_moved(session, saved);
+    for server in candidates {
+        let done = if saved.replaced.contains(&server.name) { "Replaced" } else { "Added" };
+        let name = &server.name;
+        session.output.text(format!("{GOOD}{done}{GOOD:#} {name}: {}\n", server.shown()))?;
+    }
+    let test = match candidates {
+        [only] => format!("agent mcp test {}", only.name),
+        _ => "agent mcp doctor".to_owned(),
+    };
+    session.output.note(format!("Written to {}; `{test}` tries it.", saved.file.display()));
+    Ok(())
+}
+
+/// Says which secrets went where.
+pub(super) fn tell_moved(session: &Session, saved: &Saved) {
+    for moved in &saved.moved {
+        session.output.note(format!(
+            "The secret of {} ({}) is kept as {} in {}.",
+            moved.server,
+            moved.key,
+            moved.variable,
+            saved.env_file.display()
+        ));
+    }
 }

@@ -1,12 +1,19 @@
 //! `agent mcp disable`.
 
+use super::switch::{self, Switch};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// disable
+/// Leave servers out without removing them: no connection, no tools
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "Examples:\n  agent mcp disable files\n  agent mcp disable files docs")]
+pub(crate) struct Args {
+    /// Names of servers
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Sets `enabled` in the configuration.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    switch::run(&args.names, Switch::Off, session)
 }

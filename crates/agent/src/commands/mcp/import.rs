@@ -1,12 +1,329 @@
-//! `agent mcp import`.
+//! `agent mcp import`: servers of other clients on this machine, one by one.
 
+mod files;
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use mcp_client::config::foreign::{self, Found, Kind, MAX_FOREIGN_BYTES};
+use mcp_client::config::{Scope, valid_name};
+use serde_json::{Value as Json, json};
+
+use self::files::File;
+use super::add::tell_moved;
+use super::candidate::{Candidate, Literals, Taken, move_secrets, save};
+use crate::config::secrets::SecretsFile;
+use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
+use crate::output::{DIM, GOOD, WARNING, printable};
+use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// import
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+/// The most names that are asked for in place of one that cannot be used.
+const MAX_RENAMES: usize = 5;
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Bring over the servers of other clients
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Looks for the files of the other clients in your home and in the working \
+                  directory, shows what they hold, and asks before each server.\n\n\
+                  Examples:\n  agent mcp import --dry-run\n  agent mcp import --from cursor\n  \
+                  agent mcp import --file ~/backup/mcp.json --yes")]
+pub(crate) struct Args {
+    /// Only from this client
+    #[arg(long, value_name = "CLIENT")]
+    from: Option<Client>,
+    /// From this file instead of those that can be found
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Import everything that can be, without asking
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Only show what would be imported
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A client whose files are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Client {
+    ClaudeDesktop,
+    ClaudeCode,
+    Cursor,
+    Vscode,
+    Codex,
+}
+
+/// What becomes of a server that was found.
+#[derive(Debug)]
+enum Fate {
+    /// It can be imported.
+    Ready(Box<Candidate>),
+    /// It is here already, just so.
+    Same,
+    /// Its name is taken by another.
+    Conflict(Box<Candidate>),
+    /// It cannot be used.
+    Refused(Diagnostic),
+}
+
+/// A server that was found, and where.
+#[derive(Debug)]
+struct Row {
+    file: PathBuf,
+    name: String,
+    scope: Option<String>,
+    fate: Fate,
+}
+
+/// Finds, shows, asks and saves.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let home = session.home()?;
+    let scope = crate::mcp::scope(session, &home)?;
+    let known = Known {
+        file: ServersFile::load(&home.config())?,
+        secrets: SecretsFile::load(&home.env_file())?,
+        scope,
+    };
+    let files = match &args.file {
+        Some(path) => vec![File { path: path.clone(), kind: files::kind_of(path, args.from) }],
+        None => files::existing(session, args.from),
+    };
+    let mut rows = Vec::new();
+    for file in &files {
+        for found in servers_of(file, args.file.is_some(), session)? {
+            let row = known.judge(file, found, &rows);
+            rows.push(row);
+        }
+    }
+    let prompt = Prompt::find(&session.output).filter(|_| !args.dry_run && !args.yes);
+    let mut chosen = Vec::new();
+    let mut told = Vec::new();
+    let mut taken: Vec<String> = known.file.names().map(str::to_owned).collect();
+    for row in rows {
+        let (shown, candidate) = decide(row, args, prompt.as_ref(), &taken, session)?;
+        told.push(shown);
+        taken.extend(candidate.iter().map(|candidate| candidate.name.clone()));
+        chosen.extend(candidate);
+    }
+    finish(args, session, &chosen, &told, &files)
+}
+
+struct Known {
+    file: ServersFile,
+    secrets: SecretsFile,
+    scope: Scope,
+}
+
+impl Known {
+    /// What can become of a server.
+    fn judge(&self, file: &File, found: Found, earlier: &[Row]) -> Row {
+        let Found { name, scope, entry, mut notes } = found;
+        let name_here = usable_name(&name);
+        if name_here != name {
+            notes.push(format!("`{}` becomes `{name_here}`", printable(&name)));
+        }
+        let fate = match Candidate::check(&name_here, entry, notes, &self.scope) {
+            Err(diagnostic) => Fate::Refused(diagnostic),
+            Ok(candidate) if self.has(&candidate) || is_again(&candidate, earlier) => Fate::Same,
+            Ok(candidate) if self.file.entry(&candidate.name).is_some() => {
+                Fate::Conflict(Box::new(candidate))
+            }
+            Ok(candidate) if is_named_again(&candidate, earlier) => {
+                Fate::Conflict(Box::new(candidate))
+            }
+            Ok(candidate) => Fate::Ready(Box::new(candidate)),
+        };
+        Row { file: file.path.clone(), name, scope, fate }
+    }
+
+    /// Whether the configuration says exactly this already, its secrets in `.env`.
+    fn has(&self, candidate: &Candidate) -> bool {
+        let Some(entry) = self.file.entry(&candidate.name) else { return false };
+        let mut ours = candidate.entry.clone();
+        let mut secrets = self.secrets.clone();
+        let moved = move_secrets(&candidate.name, &mut ours, &mut secrets);
+        entry == candidate.entry || (moved.is_ok() && entry == ours)
+    }
+}
+
+fn earlier_candidates(earlier: &[Row]) -> impl Iterator<Item = &Candidate> {
+    earlier.iter().filter_map(|row| match &row.fate {
+        Fate::Ready(candidate) | Fate::Conflict(candidate) => Some(&**candidate),
+        Fate::Same | Fate::Refused(_) => None,
+    })
+}
+
+fn is_again(candidate: &Candidate, earlier: &[Row]) -> bool {
+    earlier_candidates(earlier)
+        .any(|other| other.name == candidate.name && other.entry == candidate.entry)
+}
+
+fn is_named_again(candidate: &Candidate, earlier: &[Row]) -> bool {
+    earlier_candidates(earlier).any(|other| other.name == candidate.name)
+}
+
+/// The servers of a file. One that was found by itself may hold none, or be broken.
+fn servers_of(file: &File, is_named: bool, session: &Session) -> Result<Vec<Found>, Diagnostic> {
+    let cannot = |error: &dyn std::error::Error| {
+        Diagnostic::failed(format!("cannot read {}", file.path.display())).because(error)
+    };
+    let is_large = std::fs::metadata(&file.path)
+        .is_ok_and(|found| usize::try_from(found.len()).is_ok_and(|len| len > MAX_FOREIGN_BYTES));
+    let read = if is_large {
+        Err(cannot(&foreign::ForeignError::TooLarge))
+    } else {
+        let text = std::fs::read_to_string(&file.path).map_err(|error| cannot(&error));
+        text.and_then(|text| match foreign::read(file.kind, &text) {
+            Err(foreign::ForeignError::NoServers { .. }) if !is_named => Ok(Vec::new()),
+            result => result.map_err(|error| cannot(&error)),
+        })
+    };
+    match read {
+        Err(diagnostic) if !is_named => {
+            let message = diagnostic.message.unwrap_or_default();
+            let causes = diagnostic.causes.join(": ");
+            session.output.note(format!("{WARNING}note:{WARNING:#} {message}: {causes}"));
+            Ok(Vec::new())
+        }
+        result => result,
+    }
+}
+
+/// A name like theirs that can be used here.
+fn usable_name(name: &str) -> String {
+    if valid_name(name) {
+        return name.to_owned();
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = name.trim().chars().map(plain).take(64).collect();
+    if name.is_empty() { "server".to_owned() } else { name }
+}
+
+/// Shows a server, asks about it, and says what was done with it.
+fn decide(
+    row: Row,
+    args: &Args,
+    prompt: Option<&Prompt>,
+    taken: &[String],
+    session: &Session,
+) -> Result<(Json, Option<Candidate>), Diagnostic> {
+    let Row { file, name, scope, fate } = row;
+    let mut told = json!({ "name": name, "file": file, "scope": scope });
+    let place = match &scope {
+        Some(scope) => format!("{} ({})", file.display(), printable(scope)),
+        None => file.display().to_string(),
+    };
+    let mut say = |action: &str, words: &str| {
+        told["action"] = action.into();
+        if !session.output.is_json() {
+            let name = printable(&name);
+            session.output.note(format!("{name}: {words}\n  {DIM}{place}{DIM:#}"));
+        }
+    };
+    let (candidate, is_conflict) = match fate {
+        Fate::Same => {
+            say("same", "is here already, just so");
+            return Ok((told, None));
+        }
+        Fate::Refused(diagnostic) => {
+            let reason: Vec<String> =
+                diagnostic.message.into_iter().chain(diagnostic.causes).collect();
+            let reason = printable(&reason.join(": "));
+            say("refused", &format!("{WARNING}not imported:{WARNING:#} {reason}"));
+            told["reason"] = reason.into();
+            return Ok((told, None));
+        }
+        Fate::Ready(candidate) => (*candidate, false),
+        Fate::Conflict(candidate) => (*candidate, true),
+    };
+    // The earlier of two new ones may have been declined.
+    let is_conflict = is_conflict && taken.contains(&candidate.name);
+    let words = match is_conflict {
+        true => {
+            format!("{}\n  {WARNING}another server has this name{WARNING:#}", candidate.shown())
+        }
+        false => candidate.shown(),
+    };
+    say("found", &words);
+    for note in &candidate.notes {
+        if !session.output.is_json() {
+            session.output.note(format!("  {DIM}note: {}{DIM:#}", printable(note)));
+        }
+    }
+    told["server"] = candidate.shown().into();
+    told["kind"] = candidate.kind().into();
+    told["notes"] = candidate.notes.clone().into();
+    let candidate = match prompt {
+        Some(prompt) => asked(prompt, candidate, is_conflict, taken)?,
+        None if args.yes && !is_conflict => Some(candidate),
+        None => None,
+    };
+    told["action"] = match &candidate {
+        Some(candidate) => {
+            told["as"] = candidate.name.clone().into();
+            "imported"
+        }
+        None if is_conflict => "conflict",
+        None if prompt.is_some() => "declined",
+        None => "found",
+    }
+    .into();
+    Ok((told, candidate))
+}
+
+/// Asks about one server; where the name is taken, for another name.
+fn asked(
+    prompt: &Prompt,
+    mut candidate: Candidate,
+    is_conflict: bool,
+    taken: &[String],
+) -> Result<Option<Candidate>, Diagnostic> {
+    if !is_conflict {
+        return Ok(prompt.confirm("  Import it?")?.then_some(candidate));
+    }
+    for _ in 0..MAX_RENAMES {
+        let name = prompt.ask("  Import it under another name (empty to leave it out):")?;
+        let Some(name) = name.filter(|name| !name.is_empty()) else { break };
+        if valid_name(&name) && !taken.contains(&name) {
+            candidate.name = name;
+            return Ok(Some(candidate));
+        }
+    }
+    Ok(None)
+}
+
+fn finish(
+    args: &Args,
+    session: &Session,
+    chosen: &[Candidate],
+    told: &[Json],
+    files: &[File],
+) -> Result<(), Diagnostic> {
+    let saved = match chosen {
+        [] => None,
+        chosen => Some(save(session, chosen, Literals::Move, Taken::Refuse)?),
+    };
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "imported": chosen.iter().map(|server| &server.name).collect::<Vec<_>>(),
+            "servers": told,
+            "looked_at": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
+            "file": session.home()?.config(),
+            "moved_secrets": saved.map(|saved| saved.moved).unwrap_or_default(),
+        }));
+    }
+    if let Some(saved) = &saved {
+        tell_moved(session, saved);
+        for server in chosen {
+            session.output.text(format!("{GOOD}Imported{GOOD:#} {}.\n", server.name))?;
+        }
+        return Ok(());
+    }
+    let is_waiting = told.iter().any(|row| row["action"] == "found");
+    session.output.text(match (told, is_waiting) {
+        ([], _) => "No servers of other clients were found.\n",
+        (_, true) if args.dry_run => "Nothing was imported: this was a dry run.\n",
+        (_, true) => "Nothing was imported; `--yes` imports what is listed without asking.\n",
+        (_, false) => "Nothing was imported.\n",
+    })
 }

@@ -1,12 +1,70 @@
-//! `agent mcp remove`.
+//! `agent mcp remove`: servers taken out of the configuration.
 
+use serde_json::json;
+
+use super::named::known;
+use crate::config::lock;
+use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
+use crate::output::{GOOD, printable};
+use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// remove
+/// Remove servers from the configuration
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(
+    visible_alias = "rm",
+    after_help = "Comments directly above a server go with it; everything else stays.\n\n\
+                  Examples:\n  agent mcp remove files\n  agent mcp remove files docs --yes"
+)]
+pub(crate) struct Args {
+    /// Names of servers
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
 
-pub(crate) fn run(_: &Args, _: &Session) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed("not built"))
+/// Asks, then removes all of them or none.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let home = session.home()?;
+    let path = home.config();
+    let names = known(&ServersFile::load(&path)?, &args.names)?;
+    if !args.yes && !confirmed(session, &names)? {
+        session.output.note("Nothing was removed.");
+        return Ok(());
+    }
+    let _lock = lock::take(&path)?;
+    let mut file = ServersFile::load(&path)?;
+    let mut had_secrets = false;
+    for name in known(&file, &names)? {
+        let entry = file.entry(&name).unwrap_or_default();
+        had_secrets |= entry.to_string().contains("${MCP_");
+        file.remove(&name)
+            .map_err(|diagnostic| diagnostic.hint(format!("remove `{name}:` yourself")))?;
+    }
+    file.write()?;
+    if session.output.is_json() {
+        return session.output.json(&json!({ "removed": names, "file": path }));
+    }
+    for name in &names {
+        session.output.text(format!("{GOOD}Removed{GOOD:#} {}.\n", printable(name)))?;
+    }
+    if had_secrets {
+        let env_file = home.env_file();
+        session.output.note(format!("Its secrets stay in {}.", env_file.display()));
+    }
+    Ok(())
+}
+
+fn confirmed(session: &Session, names: &[String]) -> Result<bool, Diagnostic> {
+    let list = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", ");
+    match Prompt::find(&session.output) {
+        Some(prompt) => prompt.confirm(&format!("Remove {list}?")),
+        None => {
+            Err(Diagnostic::failed(format!("nobody is here to agree to the removal of {list}"))
+                .hint("add `--yes` to agree"))
+        }
+    }
 }

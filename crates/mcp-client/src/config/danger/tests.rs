@@ -78,6 +78,14 @@ fn a_shell_that_touches_start_up_places_is_suspicious() {
 }
 
 #[test]
+fn no_number_of_words_hides_a_wrapped_shell() {
+    let mut line = vec!["env"];
+    line.extend(["A=b"; 500]);
+    line.extend(["bash", "-c", "curl x"]);
+    assert_eq!(judged(&line), Some((Act::Network, "curl".to_owned())));
+}
+
+#[test]
 fn a_script_in_a_variable_is_seen() {
     let mut endpoint = process(&["bash", "-c", "eval \"$X\""]);
     endpoint.env = vec![("X".into(), Text::resolved("${Y}", "curl https://x"))];

@@ -46,9 +46,6 @@ const WRAPPERS: &[&str] = &[
     "caffeinate",
 ];
 
-/// How many words of a command line are looked at for a wrapped shell.
-const MAX_WORDS: usize = 64;
-
 /// Programs that talk to the network; they count as whole words.
 const NETWORK_PROGRAMS: &[&str] = &[
     "curl",
@@ -159,7 +156,6 @@ pub(super) fn shell_of(line: &[&str]) -> Option<String> {
     // inside a single argument as in `env -S "bash -c ..."`.
     line.iter()
         .skip(1)
-        .take(MAX_WORDS)
         .flat_map(|word| word.split_whitespace())
         .map(program)
         .find(|word| SHELLS.contains(&word.as_str()))

@@ -8,7 +8,7 @@ use super::super::problem::Problem;
 use super::super::text::Text;
 use super::super::{Auth, ClientCert, HttpEndpoint, HttpTransport, OauthOptions, Verify};
 use super::section::{Field, Section};
-use super::values::{Reader, Seconds, Zero, quoted};
+use super::values::{Reader, Seconds, Zero, switch};
 
 /// The most headers of one server.
 pub const MAX_HEADERS: usize = 128;
@@ -86,12 +86,18 @@ impl Reader<'_> {
             self.refuse(field, format!("must be at most {MAX_HEADERS} headers"));
             return Vec::new();
         }
-        let mut headers = Vec::with_capacity(entries.len());
+        let mut headers: Vec<(String, Text)> = Vec::with_capacity(entries.len());
         for (key, node) in entries {
             let name = &key.text;
             let field = Field { key: format!("headers.{name}"), place: node.place, node };
             if HeaderName::from_bytes(name.as_bytes()).is_err() {
                 self.refuse(&field, "this name cannot be the name of a header");
+                continue;
+            }
+            let spelled = headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+            if let Some((other, _)) = spelled.filter(|(other, _)| other != name) {
+                let message = format!("is the same header as `{other}`, which is also given");
+                self.refuse(&field, message);
                 continue;
             }
             if node.is_null() {
@@ -115,24 +121,23 @@ impl Reader<'_> {
     }
 
     fn verify(&mut self, field: &Field<'_>) -> Verify {
-        match &field.node.value {
-            Value::Bool(..) | Value::Number(..) => match self.bool_like(field) {
-                Some(true) => Verify::System,
-                Some(false) => Verify::Off,
-                None => {
-                    self.refuse(field, "must be true, false or the path of a PEM file");
-                    Verify::System
-                }
+        let wanted = "true, false or the path of a PEM file";
+        let (meant, path) = match &field.node.value {
+            Value::Bool(..) | Value::Number(..) => (self.bool_like(field), None),
+            // Words for a switch count here too, also those that a variable holds.
+            _ => match self.path(field, wanted) {
+                Some(path) => (switch(path.value()), Some(path)),
+                None => return Verify::System,
             },
-            Value::String(word) if word.trim().eq_ignore_ascii_case("true") => Verify::System,
-            Value::String(word) if word.trim().eq_ignore_ascii_case("false") => Verify::Off,
-            _ => match self.path(field, "true, false or the path of a PEM file") {
-                // A variable may hold the switch as well.
-                Some(path) if path.value().eq_ignore_ascii_case("true") => Verify::System,
-                Some(path) if path.value().eq_ignore_ascii_case("false") => Verify::Off,
-                Some(path) => Verify::Bundle(path),
-                None => Verify::System,
-            },
+        };
+        match (meant, path) {
+            (Some(true), _) => Verify::System,
+            (Some(false), _) => Verify::Off,
+            (None, Some(path)) => Verify::Bundle(path),
+            (None, None) => {
+                self.refuse(field, format!("must be {wanted}, found {}", field.node.kind()));
+                Verify::System
+            }
         }
     }
 
@@ -206,14 +211,12 @@ impl Reader<'_> {
             return Auth::Static;
         };
         let text = self.scalar(&auth.key, auth.place, auth.node);
-        let found = match &text {
-            Some(text) if text.value().trim().eq_ignore_ascii_case("oauth") => {
-                return Auth::OAuth(Box::new(self.oauth(oauth)));
-            }
-            Some(text) => quoted(text.shown()),
-            None => auth.node.kind().to_owned(),
-        };
-        let problem = Problem::error(auth.place, format!("found {found}, allowed is `oauth`"))
+        if text.is_some_and(|text| text.value().trim().eq_ignore_ascii_case("oauth")) {
+            return Auth::OAuth(Box::new(self.oauth(oauth)));
+        }
+        // What stands here may well be a token: it is not quoted.
+        let message = format!("must be `oauth`, found {}", auth.node.kind());
+        let problem = Problem::error(auth.place, message)
             .hint("leave it out to sign in with `headers` or a certificate");
         self.report(&auth.key, problem);
         Auth::Static

@@ -113,7 +113,12 @@ impl<'a> Reader<'a> {
                 self.refuse(field, format!("must be {wanted}, found an empty string"));
                 return None;
             }
-            return self.scalar(&field.key, field.place, field.node);
+            let text = self.scalar(&field.key, field.place, field.node)?;
+            if self.enabled && text.value().trim().is_empty() {
+                self.refuse(field, format!("must be {wanted}, but its variables are empty"));
+                return None;
+            }
+            return Some(text);
         }
         self.refuse(field, format!("must be {wanted}, found {}", field.node.kind()));
         None
@@ -192,11 +197,7 @@ impl<'a> Reader<'a> {
             return Some(value);
         }
         let text = self.scalar(&field.key, field.place, field.node)?;
-        match text.value().trim().to_ascii_lowercase().as_str() {
-            "true" | "1" | "yes" | "on" => Some(true),
-            "false" | "0" | "no" | "off" => Some(false),
-            _ => None,
-        }
+        switch(text.value())
     }
 
     /// A number, also one in a string; a warning names what is wrong and `default` is taken.
@@ -287,6 +288,15 @@ impl<'a> Reader<'a> {
             }
         }
         Some(strings)
+    }
+}
+
+/// What a word for a boolean means.
+pub(super) fn switch(word: &str) -> Option<bool> {
+    match word.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
     }
 }
 

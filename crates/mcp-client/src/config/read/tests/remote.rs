@@ -75,6 +75,7 @@ fn headers_are_checked_without_being_shown() {
         ("[a]", "headers"),
         ("{'A B': s3cret}", "headers.A B"),
         ("{A: [s3cret]}", "headers.A"),
+        ("{A: s3cret, a: s3cret}", "headers.a"),
         ("{A: \"s3cret\\nX: y\"}", "headers.A"),
         ("{A: \"s3cret\\x7f\"}", "headers.A"),
     ] {
@@ -109,6 +110,8 @@ fn certificates_are_judged_by_a_switch_or_a_path() {
     assert_eq!(verify("'True'"), Verify::System);
     assert_eq!(verify("false"), Verify::Off);
     assert_eq!(verify("0"), Verify::Off);
+    assert_eq!(verify("no"), Verify::Off);
+    assert_eq!(verify("'${SWITCH}'"), Verify::Off);
     let Verify::Bundle(path) = verify("~/ca.pem") else { panic!() };
     assert_eq!((path.shown(), path.value()), ("~/ca.pem", "/home/ada/ca.pem"));
     for value in ["[a]", "''", "7", "{}"] {
@@ -163,9 +166,10 @@ fn sign_in_is_oauth_or_nothing() {
     let entry = clean(&remote("auth: OAuth"));
     let Auth::OAuth(options) = &http(&entry).auth else { panic!() };
     assert_eq!(**options, OauthOptions::default());
-    for value in ["header", "true", "[oauth]", "''"] {
+    for value in ["Bearer s3cret", "true", "[oauth]", "''"] {
         let problem = refused(&remote(&format!("auth: {value}")));
-        assert!(problem.message.ends_with("allowed is `oauth`"), "{problem}");
+        assert!(problem.message.starts_with("must be `oauth`, found"), "{problem}");
+        assert!(!problem.message.contains("s3cret"), "{problem}");
     }
     let (entry, problem) = warned(&remote("oauth: {client_id: x}"));
     assert_eq!(http(&entry).auth, Auth::Static);

@@ -162,6 +162,20 @@ fn unset_and_empty_variables_warn_by_name_unless_the_entry_is_not_used() {
 }
 
 #[test]
+fn what_must_be_given_must_not_resolve_to_nothing() {
+    let parsed = parse(&entry("command: '${BLANK}'"), &scope());
+    assert_eq!(parsed.servers, []);
+    assert!(parsed.problems.iter().any(|problem| problem.message.ends_with("variables are empty")));
+    clean(&entry("command: '${BLANK}'\nenabled: false"));
+}
+
+#[test]
+fn json_files_are_read_as_people_indent_and_escape_them() {
+    let text = "{\n\t\"mcp_servers\": {\n\t\t\"s\": {\"command\": \"a\\/\\ud83d\\ude00\\u00e4\",\n\t\t\"args\": []}\n\t}\n}\n";
+    assert_eq!(stdio(&clean(text)).command.value(), "a/\u{1f600}ä");
+}
+
+#[test]
 fn keys_are_never_resolved() {
     let entry = clean(&local("env: {'${TOKEN}': x}"));
     assert_eq!(stdio(&entry).env[0].0, "${TOKEN}");

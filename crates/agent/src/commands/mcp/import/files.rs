@@ -1,0 +1,138 @@
+//! Where other clients keep their servers, on each system.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mcp_client::config::foreign::Kind;
+
+use super::Client;
+use crate::session::Session;
+
+/// A file of another client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct File {
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// Whose it is.
+    pub(super) kind: Kind,
+}
+
+/// The systems that differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum System {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+impl System {
+    fn here() -> Self {
+        match std::env::consts::OS {
+            "macos" => System::MacOs,
+            "windows" => System::Windows,
+            _ => System::Linux,
+        }
+    }
+}
+
+/// The files that are there.
+pub(super) fn existing(session: &Session, only: Option<Client>) -> Vec<File> {
+    let variables = &session.environment.all;
+    let home = session.environment.home.clone();
+    let home = home.or_else(|| variables.get("USERPROFILE").map(PathBuf::from));
+    let work = std::env::current_dir().unwrap_or_default();
+    let mut files = possible(System::here(), home.as_deref(), variables, &work);
+    files.retain(|(client, file)| only.is_none_or(|only| only == *client) && file.path.is_file());
+    files.into_iter().map(|(_, file)| file).collect()
+}
+
+/// Whose file this is, as far as its name tells.
+pub(super) fn kind_of(path: &Path, from: Option<Client>) -> Kind {
+    match from {
+        Some(client) => client.kind(),
+        None if path.extension().is_some_and(|ending| ending == "toml") => Kind::Codex,
+        None => Kind::Pasted,
+    }
+}
+
+impl Client {
+    fn kind(self) -> Kind {
+        match self {
+            Client::ClaudeDesktop => Kind::ClaudeDesktop,
+            Client::ClaudeCode => Kind::ClaudeCode,
+            Client::Cursor => Kind::Cursor,
+            Client::Vscode => Kind::VsCode,
+            Client::Codex => Kind::Codex,
+        }
+    }
+}
+
+/// Every place where a file may be: those of the person, then those of the project.
+fn possible(
+    system: System,
+    home: Option<&Path>,
+    variables: &BTreeMap<String, String>,
+    work: &Path,
+) -> Vec<(Client, File)> {
+    let variable = |name: &str| variables.get(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let settings = match system {
+        System::Linux => {
+            variable("XDG_CONFIG_HOME").or_else(|| home.map(|home| home.join(".config")))
+        }
+        System::MacOs => home.map(|home| home.join("Library/Application Support")),
+        System::Windows => {
+            variable("APPDATA").or_else(|| home.map(|home| home.join("AppData").join("Roaming")))
+        }
+    };
+    let codex = variable("CODEX_HOME").or_else(|| home.map(|home| home.join(".codex")));
+    let places: [(Client, Option<&Path>, &[&str]); 9] = [
+        (Client::ClaudeDesktop, settings.as_deref(), &["Claude", "claude_desktop_config.json"]),
+        (Client::ClaudeCode, home, &[".claude.json"]),
+        (Client::Cursor, home, &[".cursor", "mcp.json"]),
+        (Client::Vscode, settings.as_deref(), &["Code", "User", "mcp.json"]),
+        (Client::Vscode, settings.as_deref(), &["Code", "User", "settings.json"]),
+        (Client::Codex, codex.as_deref(), &["config.toml"]),
+        (Client::ClaudeCode, Some(work), &[".mcp.json"]),
+        (Client::Cursor, Some(work), &[".cursor", "mcp.json"]),
+        (Client::Vscode, Some(work), &[".vscode", "mcp.json"]),
+    ];
+    let mut files: Vec<(Client, File)> = Vec::new();
+    for (client, base, parts) in places {
+        let Some(base) = base else { continue };
+        let path = base.join(parts.iter().collect::<PathBuf>());
+        // At home the project's files may be the person's.
+        if !files.iter().any(|(_, file)| file.path == path) {
+            files.push((client, File { path, kind: client.kind() }));
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(system: System, variables: &[(&str, &str)]) -> String {
+        let variables =
+            variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let files = possible(system, Some(Path::new("/h")), &variables, Path::new("/w"));
+        files.iter().map(|(_, file)| format!("{}\n", file.path.display())).collect()
+    }
+
+    #[test]
+    fn each_system_has_its_places() {
+        insta::assert_snapshot!(paths(System::Linux, &[]), @"");
+        insta::assert_snapshot!(paths(System::MacOs, &[("CODEX_HOME", "/c")]), @"");
+        insta::assert_snapshot!(paths(System::Windows, &[("APPDATA", "/a")]), @"");
+        let moved = paths(System::Linux, &[("XDG_CONFIG_HOME", "/x")]);
+        assert!(moved.starts_with("/x/Claude/claude_desktop_config.json\n"), "{moved}");
+    }
+
+    #[test]
+    fn at_home_no_file_stands_twice() {
+        let home = Path::new("/h");
+        let files = possible(System::Linux, Some(home), &BTreeMap::new(), home);
+        let cursor = files.iter().filter(|(client, _)| *client == Client::Cursor).count();
+        assert_eq!(cursor, 1);
+    }
+}

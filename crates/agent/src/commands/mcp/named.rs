@@ -1,0 +1,46 @@
+//! Servers named on the command line, held against those of the configuration.
+
+use crate::config::servers::ServersFile;
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+
+/// The least likeness of a name that is worth asking "did you mean".
+const LEAST_LIKENESS: f64 = 0.8;
+/// The most names that are listed.
+const MAX_LISTED: usize = 20;
+
+/// The names, each once; an error if there is no such server.
+pub(super) fn known(file: &ServersFile, names: &[String]) -> Result<Vec<String>, Diagnostic> {
+    let mut known: Vec<String> = Vec::new();
+    for name in names {
+        if file.entry(name).is_none() {
+            return Err(unknown(file, name));
+        }
+        if !known.contains(name) {
+            known.push(name.clone());
+        }
+    }
+    Ok(known)
+}
+
+fn unknown(file: &ServersFile, name: &str) -> Diagnostic {
+    let error = Diagnostic::failed(format!("there is no server `{}`", printable(name)));
+    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
+    let nearest = file
+        .names()
+        .map(|other| (likeness(other), other))
+        .filter(|(likeness, _)| *likeness >= LEAST_LIKENESS)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let error = match nearest {
+        Some((_, nearest)) => error.hint(format!("did you mean `{}`?", printable(nearest))),
+        None => error,
+    };
+    let all: Vec<String> = file.names().map(printable).collect();
+    error.hint(match all.as_slice() {
+        [] => "no servers are configured; `agent mcp add` adds one".to_owned(),
+        all if all.len() > MAX_LISTED => {
+            format!("there are {} servers; `agent mcp list` lists them", all.len())
+        }
+        all => format!("there are: {}", all.join(", ")),
+    })
+}

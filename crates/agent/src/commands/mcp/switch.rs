@@ -1,0 +1,63 @@
+//! Switching servers on and off, as `enable` and `disable` do.
+
+use serde_json::json;
+
+use super::named::known;
+use crate::config::lock;
+use crate::config::servers::ServersFile;
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::session::Session;
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Switch {
+    /// It takes part.
+    On,
+    /// It stays in the configuration and is left alone.
+    Off,
+}
+
+impl Switch {
+    fn word(self) -> &'static str {
+        match self {
+            Switch::On => "enabled",
+            Switch::Off => "disabled",
+        }
+    }
+}
+
+/// Switches all of these, or none.
+pub(super) fn run(names: &[String], switch: Switch, session: &Session) -> Result<(), Diagnostic> {
+    let path = session.home()?.config();
+    // Who names no server of ours makes no file.
+    known(&ServersFile::load(&path)?, names)?;
+    let _lock = lock::take(&path)?;
+    let mut file = ServersFile::load(&path)?;
+    let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
+    for name in known(&file, names)? {
+        let is_changed = file.set_enabled(&name, switch == Switch::On).map_err(|diagnostic| {
+            let value = switch == Switch::On;
+            diagnostic.hint(format!("write `enabled: {value}` under `{name}:` yourself"))
+        })?;
+        if is_changed { changed.push(name) } else { unchanged.push(name) }
+    }
+    if !changed.is_empty() {
+        file.write()?;
+    }
+    let word = switch.word();
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            word: changed,
+            "unchanged": unchanged,
+            "file": path,
+        }));
+    }
+    for name in &unchanged {
+        session.output.text(format!("{name} is {word} already.\n"))?;
+    }
+    for name in &changed {
+        session.output.text(format!("{GOOD}{name}{GOOD:#} is {word} now.\n"))?;
+    }
+    Ok(())
+}

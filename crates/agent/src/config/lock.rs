@@ -1,0 +1,51 @@
+//! One editor at a time: an advisory lock on a file beside the configuration.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::made_folder_of;
+use crate::diagnostic::Diagnostic;
+
+/// The file that is locked; it is empty and stays.
+const NAME: &str = ".config.lock";
+/// How long another editor is waited for.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// How often it is looked whether the other has gone.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The right to edit, until dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    /// The system lets go of the lock with the file, also when the process is killed.
+    _file: File,
+}
+
+/// Takes the right to edit the configuration at this path and the files beside it.
+pub(crate) fn take(config: &Path) -> Result<Lock, Diagnostic> {
+    let cannot = |error: &io::Error| {
+        let message = format!("cannot lock {} for editing", config.display());
+        Diagnostic::configuration(message).because(error)
+    };
+    let path = made_folder_of(config).map_err(|error| cannot(&error))?.join(NAME);
+    let mut options = fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).map_err(|error| cannot(&error))?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Lock { _file: file }),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < MAX_WAIT => thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another process is editing {}", config.display());
+                return Err(Diagnostic::failed(message)
+                    .hint(format!("it holds {}; try again when it has ended", path.display())));
+            }
+            Err(TryLockError::Error(error)) => return Err(cannot(&error)),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The profile's `.env`: secrets are added to it, and nothing in it is changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mcp_client::config::env_file::{self, MAX_ENV_FILE_BYTES, MAX_VARIABLES};
+
+use super::{read, write};
+use crate::diagnostic::Diagnostic;
+
+/// The most variables of one name; a further one is refused.
+const MAX_OF_A_NAME: usize = 100;
+
+/// The secrets of a profile, with those that are about to be added.
+#[derive(Clone)]
+pub(crate) struct SecretsFile {
+    path: PathBuf,
+    text: String,
+    variables: BTreeMap<String, String>,
+    is_changed: bool,
+}
+
+impl SecretsFile {
+    /// Reads the file; a missing one is empty.
+    pub(crate) fn load(path: &Path) -> Result<Self, Diagnostic> {
+        let text = read(path)?.unwrap_or_default();
+        let (variables, _) = env_file::parse(&text);
+        Ok(SecretsFile { path: path.to_owned(), text, variables, is_changed: false })
+    }
+
+    /// What references resolve to with these secrets.
+    pub(crate) fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
+    }
+
+    /// Adds a value under this name, or under a like one if the name has another value already.
+    /// Gives the name that was used.
+    pub(crate) fn add(&mut self, name: &str, value: &str) -> Result<String, Diagnostic> {
+        let names = (1..=MAX_OF_A_NAME).map(|n| match n {
+            1 => name.to_owned(),
+            _ => format!("{name}_{n}"),
+        });
+        for name in names {
+            match self.variables.get(&name) {
+                Some(known) if known == value => return Ok(name),
+                Some(_) => {}
+                None => {
+                    self.append(&name, value)?;
+                    return Ok(name);
+                }
+            }
+        }
+        Err(self.refused(name))
+    }
+
+    fn append(&mut self, name: &str, value: &str) -> Result<(), Diagnostic> {
+        let gap = if self.text.is_empty() || self.text.ends_with('\n') { "" } else { "\n" };
+        let text = format!("{}{gap}{name}={}\n", self.text, quoted(value));
+        let mut meant = self.variables.clone();
+        meant.insert(name.to_owned(), value.to_owned());
+        let is_too_much = text.len() > MAX_ENV_FILE_BYTES || meant.len() > MAX_VARIABLES;
+        if is_too_much || env_file::parse(&text).0 != meant {
+            return Err(self.refused(name));
+        }
+        (self.text, self.variables, self.is_changed) = (text, meant, true);
+        Ok(())
+    }
+
+    /// Writes the file if something was added. A new one is for its owner alone.
+    pub(crate) fn write(&self) -> Result<(), Diagnostic> {
+        if self.is_changed { write(&self.path, &self.text) } else { Ok(()) }
+    }
+
+    fn refused(&self, name: &str) -> Diagnostic {
+        let message = format!("cannot add `{name}` to {}", self.path.display());
+        Diagnostic::configuration(message)
+            .hint("add the secret yourself and refer to it as `${NAME}`")
+            .hint("`--keep-literal` writes it into the configuration as it is")
+    }
+}
+
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./+=:@%-".contains(c);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        return value.to_owned();
+    }
+    if !value.contains(['\'', '\r']) {
+        return format!("'{value}'");
+    }
+    let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\r', "\\r");
+    format!("\"{escaped}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> SecretsFile {
+        let variables = env_file::parse(text).0;
+        SecretsFile { path: ".env".into(), text: text.to_owned(), variables, is_changed: false }
+    }
+
+    #[test]
+    fn every_value_reads_back_and_every_line_stays() {
+        let mut file = file("# mine\nA=1 # one\n\nB='x'");
+        let values = ["plain", "", "a b", "#x", "it's", "\"q\"", "a\\nb", "two\nlines", "'\"\\\r$"];
+        for (n, value) in values.iter().enumerate() {
+            assert_eq!(file.add(&format!("V{n}"), value).unwrap(), format!("V{n}"));
+            assert_eq!(file.variables()[&format!("V{n}")], *value);
+        }
+        assert!(file.text.starts_with("# mine\nA=1 # one\n\nB='x'\nV0=plain\nV1=''\n"));
+        assert_eq!(file.variables().len(), 2 + values.len());
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gives_way_and_an_equal_value_is_used_again() {
+        let mut file = file("A=old\n");
+        assert_eq!(file.add("A", "new").unwrap(), "A_2");
+        assert_eq!(file.add("A", "old").unwrap(), "A");
+        assert_eq!(file.add("A", "new").unwrap(), "A_2");
+        assert_eq!(file.text, "A=old\nA_2=new\n");
+    }
+
+    #[test]
+    fn a_name_has_only_so_many_values() {
+        let mut file = file("");
+        for n in 0..MAX_OF_A_NAME {
+            file.add("A", &format!("v{n}")).unwrap();
+        }
+        assert!(file.add("A", "one more").is_err());
+    }
+
+    #[test]
+    fn an_open_quote_is_not_closed_by_what_is_added() {
+        let mut file = file("A='open\n");
+        assert!(file.add("B", "a b").is_err());
+        assert_eq!(file.text, "A='open\n");
+    }
+}

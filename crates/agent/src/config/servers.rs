@@ -1,0 +1,250 @@
+//! Edits of `mcp_servers` that keep every comment and every byte they do not mean.
+//!
+//! An edit is made on the text in memory, then read again: it counts only if exactly what was
+//! meant has changed. What cannot be edited in that way is left alone.
+
+mod block;
+mod flow;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json};
+
+use super::outline::{Key, Node, Value};
+use super::{not_understood, read, write, yaml};
+use crate::diagnostic::Diagnostic;
+
+/// The key of all servers.
+const SECTION: &str = "mcp_servers";
+/// The key that switches a server.
+const ENABLED: &str = "enabled";
+
+/// A configuration whose servers can be edited.
+#[derive(Debug)]
+pub(crate) struct ServersFile {
+    path: PathBuf,
+    text: String,
+    root: Node,
+}
+
+impl ServersFile {
+    /// Reads the file; a missing one is empty. A broken one is refused, with the place.
+    pub(crate) fn load(path: &Path) -> Result<Self, Diagnostic> {
+        let text = read(path)?.unwrap_or_default();
+        let root = Node::read(&text).map_err(|error| {
+            not_understood(path, &error).hint("mend it first; nothing was changed")
+        })?;
+        let file = ServersFile { path: path.to_owned(), text, root };
+        let place = match (&file.root.value, file.section()) {
+            (Value::Scalar(Json::Null) | Value::Map(_), None) => return Ok(file),
+            (_, Some((_, node))) if node.is_empty() || matches!(node.value, Value::Map(_)) => {
+                return Ok(file);
+            }
+            (_, Some((_, node))) => node.place,
+            (_, None) => file.root.place,
+        };
+        let message = format!(
+            "{}:{}:{}: `{SECTION}` must be a mapping from names to servers",
+            path.display(),
+            place.line + 1,
+            place.column + 1
+        );
+        Err(Diagnostic::configuration(message).hint("mend it first; nothing was changed"))
+    }
+
+    /// The names of the servers, in the order of the file.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let entries = self.section().map(|(_, node)| node.entries()).unwrap_or_default();
+        entries.iter().map(|(key, _)| key.text.as_str())
+    }
+
+    /// What stands under a name.
+    pub(crate) fn entry(&self, name: &str) -> Option<Json> {
+        self.server(name).map(|(_, node)| node.to_json())
+    }
+
+    /// Adds a server, or puts another in its place.
+    pub(crate) fn set(&mut self, name: &str, entry: &Json) -> Result<(), Diagnostic> {
+        let edited = match self.server(name) {
+            Some((key, node)) => self.replaced(key, node, name, entry),
+            None => self.added(name, entry),
+        };
+        let mut meant = self.servers_json();
+        meant.insert(name.to_owned(), entry.clone());
+        self.accept(edited, meant)
+    }
+
+    /// Removes a server and the comments that clearly belong to it.
+    pub(crate) fn remove(&mut self, name: &str) -> Result<(), Diagnostic> {
+        let edited = self.server(name).and_then(|(key, node)| self.removed(key, node));
+        let mut meant = self.servers_json();
+        meant.remove(name);
+        self.accept(edited, meant)
+    }
+
+    /// Switches a server; whether it was not so already.
+    pub(crate) fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool, Diagnostic> {
+        let Some((key, node)) = self.server(name) else { return Ok(false) };
+        let now = node.entry(ENABLED).map(|(_, value)| value.to_json()).unwrap_or_default();
+        if is_enabled(&now) == enabled {
+            return Ok(false);
+        }
+        let edited = self.switched(key, node, enabled);
+        let mut meant = self.servers_json();
+        if let Some(entry) = meant.get_mut(name).and_then(Json::as_object_mut) {
+            entry.insert(ENABLED.to_owned(), enabled.into());
+        }
+        self.accept(edited, meant)?;
+        Ok(true)
+    }
+
+    /// Writes the file as it is now.
+    pub(crate) fn write(&self) -> Result<(), Diagnostic> {
+        write(&self.path, &self.text)
+    }
+
+    fn section(&self) -> Option<(&Key, &Node)> {
+        self.root.entry(SECTION)
+    }
+
+    fn server(&self, name: &str) -> Option<(&Key, &Node)> {
+        self.section().and_then(|(_, node)| node.entry(name))
+    }
+
+    fn servers_json(&self) -> Map<String, Json> {
+        match self.section().map(|(_, node)| node.to_json()) {
+            Some(Json::Object(servers)) => servers,
+            _ => Map::new(),
+        }
+    }
+
+    fn added(&self, name: &str, entry: &Json) -> Option<String> {
+        let section = self.section();
+        match section {
+            Some((_, node)) if node.place.is_alias => None,
+            None if self.root.is_flow(&self.text) => {
+                let mut servers = Map::new();
+                servers.insert(name.to_owned(), entry.clone());
+                flow::insert(&self.text, &self.root, SECTION, &Json::Object(servers))
+            }
+            Some((key, node)) if node.is_empty() && !self.root.is_flow(&self.text) => {
+                block::begin(&self.text, &self.root, key, &|indent| {
+                    yaml::server(name, entry, indent, block::STEP)
+                })
+                .or_else(|| flow::insert(&self.text, node, name, entry))
+            }
+            Some((_, node)) if node.is_flow(&self.text) => {
+                flow::insert(&self.text, node, name, entry)
+            }
+            Some((key, node)) => {
+                block::append(&self.text, &self.root, (key, node), &|indent, step| {
+                    yaml::server(name, entry, indent, step)
+                })
+            }
+            None => block::section(&self.text, &self.root, SECTION, &|indent| {
+                yaml::server(name, entry, indent, block::STEP)
+            }),
+        }
+    }
+
+    fn replaced(&self, key: &Key, node: &Node, name: &str, entry: &Json) -> Option<String> {
+        let (section_key, section) = self.section()?;
+        if section.place.is_alias {
+            return None;
+        }
+        if section.is_flow(&self.text) {
+            return flow::replace(&self.text, node, entry);
+        }
+        block::replace(&self.text, &self.root, (section_key, section), key, &|indent, step| {
+            yaml::server(name, entry, indent, step)
+        })
+    }
+
+    fn removed(&self, key: &Key, node: &Node) -> Option<String> {
+        let (section_key, section) = self.section()?;
+        if section.place.is_alias || key.place.is_alias {
+            return None;
+        }
+        if section.is_flow(&self.text) {
+            return flow::remove(&self.text, section, key, node);
+        }
+        block::remove(&self.text, &self.root, (section_key, section), key)
+    }
+
+    fn switched(&self, key: &Key, node: &Node, enabled: bool) -> Option<String> {
+        if node.place.is_alias {
+            return None;
+        }
+        // A value that a merge brought in stands before the entry and is not its own.
+        let own = node.entry(ENABLED).filter(|(_, value)| {
+            !value.place.is_alias && value.place.start > key.place.start && value.place.length > 0
+        });
+        if let Some((_, value)) = own {
+            return flow::splice(&self.text, value.place, &enabled.to_string());
+        }
+        if node.is_flow(&self.text) {
+            return flow::insert(&self.text, node, ENABLED, &enabled.into());
+        }
+        block::first_line_of(&self.text, key, node, &format!("{ENABLED}: {enabled}"))
+    }
+
+    /// Takes an edited text if it says what was meant and nothing else.
+    fn accept(
+        &mut self,
+        edited: Option<String>,
+        meant: Map<String, Json>,
+    ) -> Result<(), Diagnostic> {
+        let cannot = || {
+            let message =
+                format!("cannot edit {} without harm to the rest of it", self.path.display());
+            Diagnostic::configuration(message)
+        };
+        let text = edited.ok_or_else(cannot)?;
+        let root = Node::read(&text).map_err(|_| cannot())?;
+        let mut whole = as_object(self.root.to_json());
+        whole.insert(SECTION.to_owned(), Json::Object(meant));
+        if without_nothing(as_object(root.to_json())) != without_nothing(whole) {
+            return Err(cannot());
+        }
+        (self.text, self.root) = (text, root);
+        Ok(())
+    }
+}
+
+/// One server as it would be written, to be pasted by hand.
+pub(crate) fn shown(name: &str, entry: &Json) -> String {
+    yaml::server(name, entry, block::STEP, block::STEP).join("\n")
+}
+
+/// As the reader of servers understands the switch.
+fn is_enabled(value: &Json) -> bool {
+    match value {
+        Json::Bool(enabled) => *enabled,
+        Json::Number(number) => number.as_f64() != Some(0.0),
+        Json::String(word) => {
+            !["false", "0", "no", "off"].contains(&word.trim().to_ascii_lowercase().as_str())
+        }
+        _ => true,
+    }
+}
+
+fn as_object(value: Json) -> Map<String, Json> {
+    match value {
+        Json::Object(entries) => entries,
+        _ => Map::new(),
+    }
+}
+
+/// No section, an empty one and one of nothing say the same.
+fn without_nothing(mut root: Map<String, Json>) -> Map<String, Json> {
+    let is_nothing = root
+        .get(SECTION)
+        .is_some_and(|section| section.is_null() || section.as_object().is_some_and(Map::is_empty));
+    if is_nothing {
+        root.remove(SECTION);
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests;

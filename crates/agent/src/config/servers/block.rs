@@ -1,0 +1,235 @@
+//! Edits by lines: mappings told by their indentation.
+
+use super::super::outline::{Key, Node};
+
+/// How much deeper a level is, where the file does not show it.
+pub(super) const STEP: usize = 2;
+
+/// The lines of a text, with their ends.
+struct Page<'t> {
+    lines: Vec<&'t str>,
+    end: &'static str,
+}
+
+/// The lines of `mcp_servers`, and the places of its entries.
+struct Section {
+    header: usize,
+    /// The first line after it.
+    until: usize,
+    /// Where each entry begins.
+    keys: Vec<usize>,
+    indent: usize,
+    step: usize,
+}
+
+/// Adds the section with one server after everything else.
+pub(super) fn section(
+    text: &str,
+    root: &Node,
+    name: &str,
+    server: &dyn Fn(usize) -> Vec<String>,
+) -> Option<String> {
+    let page = Page::new(text);
+    let first = root.entries().first();
+    let indent = first.map_or(0, |(key, _)| key.place.column);
+    let mut added = vec![format!("{}{name}:", " ".repeat(indent))];
+    added.extend(server(indent + STEP));
+    let from = first.map_or(0, |(key, _)| key.place.line);
+    let at = if first.is_some() { page.document_end(from) } else { page.lines.len() };
+    Some(page.with(at..at, &added))
+}
+
+/// Adds the first server to a section of nothing.
+pub(super) fn begin(
+    text: &str,
+    root: &Node,
+    key: &Key,
+    server: &dyn Fn(usize) -> Vec<String>,
+) -> Option<String> {
+    let page = Page::new(text);
+    let (head, rest) = cut_after_colon(&page, key)?;
+    let (value, comment) = match rest.find('#') {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    if !["", "~", "null", "Null", "NULL", "{}", "{ }"].contains(&value.trim()) {
+        return None;
+    }
+    let gap = if comment.is_empty() { "" } else { " " };
+    let mut lines = vec![format!("{head}{gap}{comment}")];
+    let indent = root.entries().first().map_or(0, |(key, _)| key.place.column);
+    lines.extend(server(indent + STEP));
+    Some(page.with(key.place.line..key.place.line + 1, &lines))
+}
+
+/// Adds a server after the last one.
+pub(super) fn append(
+    text: &str,
+    root: &Node,
+    section: (&Key, &Node),
+    server: &dyn Fn(usize, usize) -> Vec<String>,
+) -> Option<String> {
+    let page = Page::new(text);
+    let section = Section::of(&page, root, section)?;
+    let last = section.keys.len().checked_sub(1)?;
+    let mut lines = server(section.indent, section.step);
+    // Entries that stand apart go on standing apart.
+    if last > 0 && page.is_blank(section.comments_of(&page, last).checked_sub(1)?) {
+        lines.insert(0, String::new());
+    }
+    let at = section.end_of(&page, last);
+    Some(page.with(at..at, &lines))
+}
+
+/// Puts another server in the place of one; the comments above it stay.
+pub(super) fn replace(
+    text: &str,
+    root: &Node,
+    section: (&Key, &Node),
+    key: &Key,
+    server: &dyn Fn(usize, usize) -> Vec<String>,
+) -> Option<String> {
+    let page = Page::new(text);
+    let section = Section::of(&page, root, section)?;
+    let index = section.keys.iter().position(|line| *line == key.place.line)?;
+    let range = section.keys[index]..section.end_of(&page, index);
+    Some(page.with(range, &server(section.indent, section.step)))
+}
+
+/// Removes a server and the comments directly above it.
+pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key) -> Option<String> {
+    let page = Page::new(text);
+    let (section_key, section_node) = section;
+    let section = Section::of(&page, root, section)?;
+    let index = section.keys.iter().position(|line| *line == key.place.line)?;
+    let mut from = section.comments_of(&page, index);
+    let mut to = section.end_of(&page, index);
+    let is_last = index + 1 == section.keys.len();
+    // Of the blank lines around it one goes too.
+    if is_last && index > 0 && page.is_blank(from - 1) {
+        from -= 1;
+    } else if !is_last && page.is_blank(to) && (index == 0 || page.is_blank(from - 1)) {
+        to += 1;
+    }
+    if section_node.entries().len() > 1 {
+        return Some(page.with(from..to, &[]));
+    }
+    let (head, rest) = cut_after_colon(&page, section_key)?;
+    let keeps_words =
+        (section.header + 1..from).chain(to..section.until).any(|line| !page.is_blank(line));
+    let stands_last = section.until == page.document_end(section.header);
+    if rest.trim().is_empty() && !keeps_words && stands_last {
+        return Some(page.with(section.header..to, &[]));
+    }
+    let between: Vec<String> =
+        (section.header + 1..from).map(|line| page.lines[line].trim_end().to_owned()).collect();
+    let header = format!("{head} {{}}{}", rest.trim_end_matches(['\r', '\n']));
+    let lines: Vec<String> = std::iter::once(header).chain(between).collect();
+    Some(page.with(section.header..to, &lines))
+}
+
+/// Adds a line as the first of an entry.
+pub(super) fn first_line_of(text: &str, key: &Key, node: &Node, line: &str) -> Option<String> {
+    let page = Page::new(text);
+    let (first, _) = node.entries().first()?;
+    if first.place.line <= key.place.line || first.place.column <= key.place.column {
+        return None;
+    }
+    let at = key.place.line + 1;
+    Some(page.with(at..at, &[format!("{}{line}", " ".repeat(first.place.column))]))
+}
+
+/// The line of a key up to its colon, and what follows.
+fn cut_after_colon<'t>(page: &Page<'t>, key: &Key) -> Option<(&'t str, &'t str)> {
+    let line = page.lines.get(key.place.line)?;
+    let start: usize = page.lines[..key.place.line].iter().map(|line| line.len()).sum();
+    let after = key.place.start.checked_add(key.place.length)?.checked_sub(start)?;
+    let colon = after + line.get(after..)?.find(':')? + 1;
+    let line = line.trim_end_matches(['\r', '\n']);
+    Some(line.split_at(colon))
+}
+
+impl<'t> Page<'t> {
+    fn new(text: &'t str) -> Self {
+        let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        Page { lines: text.split_inclusive('\n').collect(), end }
+    }
+
+    fn is_blank(&self, line: usize) -> bool {
+        self.lines.get(line).is_some_and(|line| line.trim().is_empty())
+    }
+
+    /// How deep a comment stands, if the line is one.
+    fn comment(&self, line: usize) -> Option<usize> {
+        let line = self.lines.get(line)?;
+        let words = line.trim_start_matches(' ');
+        words.starts_with('#').then(|| line.len() - words.len())
+    }
+
+    /// The line that ends the document, or the one after the last.
+    fn document_end(&self, from: usize) -> usize {
+        let is_end = |line: &&str| line.trim_end() == "..." || line.starts_with("... ");
+        let found = self.lines.iter().skip(from).position(is_end);
+        found.map_or(self.lines.len(), |at| from + at)
+    }
+
+    /// The text with other lines in the place of some.
+    fn with(&self, range: std::ops::Range<usize>, lines: &[String]) -> String {
+        let mut text = self.lines[..range.start].concat();
+        if !lines.is_empty() && !text.is_empty() && !text.ends_with('\n') {
+            text.push_str(self.end);
+        }
+        for line in lines {
+            text.push_str(line);
+            text.push_str(self.end);
+        }
+        text + &self.lines[range.end..].concat()
+    }
+}
+
+impl Section {
+    fn of(page: &Page<'_>, root: &Node, (key, node): (&Key, &Node)) -> Option<Self> {
+        let header = key.place.line;
+        let later = root.entries().iter().map(|(key, _)| key.place.line);
+        let until = later.filter(|line| *line > header).min();
+        let until = until.unwrap_or_else(|| page.document_end(header));
+        // Entries that a merge brings in stand elsewhere.
+        let mut own =
+            node.entries().iter().filter(|(key, _)| (header + 1..until).contains(&key.place.line));
+        let (first, first_node) = own.next()?;
+        let indent = first.place.column;
+        let mut keys = vec![first.place.line];
+        keys.extend(own.map(|(key, _)| key.place.line));
+        let inner = first_node.entries().first().map(|(key, _)| key.place);
+        let step = inner
+            .filter(|inner| inner.line > first.place.line)
+            .and_then(|inner| inner.column.checked_sub(indent))
+            .filter(|step| *step > 0);
+        Some(Section { header, until, keys, indent, step: step.unwrap_or(STEP) })
+    }
+
+    /// The line after the last one of an entry. Comments that do not stand deeper than the name
+    /// are not its own.
+    fn end_of(&self, page: &Page<'_>, index: usize) -> usize {
+        let until = self.keys.get(index + 1).copied().unwrap_or(self.until);
+        let is_own = |line: &usize| {
+            !page.is_blank(*line) && page.comment(*line).is_none_or(|depth| depth > self.indent)
+        };
+        (self.keys[index]..until).rev().find(is_own).map_or(until, |line| line + 1)
+    }
+
+    /// The first of the comments that belong to an entry, or its own line.
+    fn comments_of(&self, page: &Page<'_>, index: usize) -> usize {
+        let key = self.keys[index];
+        let mut from = key;
+        while from > self.header + 1 && page.comment(from - 1) == Some(self.indent) {
+            from -= 1;
+        }
+        // An entry that somebody put into comments is not about this one.
+        let is_entry = page.lines[from..key].iter().any(|line| {
+            let words = line.trim().trim_start_matches('#').trim();
+            words.ends_with(':') && !words.contains(' ')
+        });
+        if is_entry { key } else { from }
+    }
+}

@@ -1,0 +1,1 @@
+//! Edits of servers, and what they must not touch.

@@ -1,0 +1,268 @@
+//! Values written as readable YAML: block style, quotes only where they are needed.
+
+use mcp_client::config::keys;
+use serde_json::{Map, Value as Json};
+
+/// Words that YAML, old or new, takes for something else than a string.
+const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+/// What else may stand in a string without quotes, beside letters, digits and single spaces.
+const PLAIN: &str = "_./@:+=,%-${}~()";
+
+/// One server under its name, as lines without their ends. `indent` stands before the name, `step`
+/// more before each level below.
+pub(super) fn server(name: &str, entry: &Json, indent: usize, step: usize) -> Vec<String> {
+    let mut writer = Writer { lines: Vec::new(), step };
+    writer.field(&scalar(name), entry, indent);
+    writer.lines
+}
+
+struct Writer {
+    lines: Vec<String>,
+    step: usize,
+}
+
+impl Writer {
+    /// `lead` is everything before the value but its separator: a key or a dash.
+    fn field(&mut self, key: &str, value: &Json, indent: usize) {
+        self.value(&format!("{key}:"), value, indent);
+    }
+
+    fn value(&mut self, lead: &str, value: &Json, indent: usize) {
+        let pad = " ".repeat(indent);
+        match value {
+            Json::Object(entries) if !entries.is_empty() => {
+                self.lines.push(format!("{pad}{lead}"));
+                for (key, value) in in_order(entries) {
+                    self.field(&scalar(key), value, indent + self.step);
+                }
+            }
+            Json::Array(items) if !items.is_empty() => {
+                self.lines.push(format!("{pad}{lead}"));
+                for item in items {
+                    self.value("-", item, indent + self.step);
+                }
+            }
+            Json::String(text) if is_literal_block(text) => {
+                let chomp = if text.ends_with('\n') { "" } else { "-" };
+                self.lines.push(format!("{pad}{lead} |{chomp}"));
+                let inner = " ".repeat(indent + self.step);
+                self.lines.extend(text.lines().map(|line| {
+                    if line.is_empty() { String::new() } else { format!("{inner}{line}") }
+                }));
+            }
+            Json::String(text) => self.lines.push(format!("{pad}{lead} {}", scalar(text))),
+            other => self.lines.push(format!("{pad}{lead} {other}")),
+        }
+    }
+}
+
+/// The keys of an entry in the order of the reference, others after them.
+fn in_order(entries: &Map<String, Json>) -> Vec<(&String, &Json)> {
+    let rank = |name: &str| keys::names("").position(|known| known == name);
+    let mut ordered: Vec<_> = entries.iter().collect();
+    ordered.sort_by_key(|(name, _)| rank(name).unwrap_or(usize::MAX));
+    ordered
+}
+
+/// A string on one line.
+pub(super) fn scalar(text: &str) -> String {
+    if is_plain(text) {
+        text.to_owned()
+    } else if text.contains(['"', '\\']) && !text.contains('\'') && !text.chars().any(is_hidden) {
+        format!("'{text}'")
+    } else {
+        double_quoted(text)
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    let mut chars = text.chars();
+    let (Some(first), second) = (chars.next(), chars.next()) else { return false };
+    let begins = first.is_alphanumeric()
+        || "_./$".contains(first)
+        || (first == '-' && second.is_some_and(|c| c.is_ascii_alphanumeric() || c == '-'));
+    begins
+        && text.chars().all(|c| c.is_alphanumeric() || c == ' ' || PLAIN.contains(c))
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !text.starts_with("---")
+        && !text.starts_with("...")
+        && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+        && !is_numeric(text)
+}
+
+/// Whether some YAML takes it for a number, a date or a time.
+fn is_numeric(text: &str) -> bool {
+    let rest = text.trim_start_matches(['+', '-', '.']);
+    let is_special = [".inf", ".nan"]
+        .iter()
+        .any(|word| text.trim_start_matches(['+', '-']).eq_ignore_ascii_case(word));
+    let begins_with_digit = rest.starts_with(|c: char| c.is_ascii_digit());
+    is_special
+        || (begins_with_digit
+            && rest.chars().all(|c| c.is_ascii_hexdigit() || "xXoO_+-.: TZ".contains(c)))
+}
+
+/// Whether several lines can stand as they are, under a `|`.
+fn is_literal_block(text: &str) -> bool {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    body.contains('\n')
+        && !body.ends_with('\n')
+        && !body.starts_with([' ', '\n'])
+        && body.lines().all(|line| !line.ends_with(' ') && !line.starts_with(' '))
+        && !body.chars().any(|c| c != '\n' && is_hidden(c))
+}
+
+/// Characters that cannot be seen, or that some reader takes for the end of a line.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+        || (c.is_whitespace() && c != ' ')
+}
+
+fn double_quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            c if is_hidden(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::outline::Node;
+    use super::*;
+
+    fn written(entry: &Json) -> String {
+        server("a", entry, 0, 2).join("\n") + "\n"
+    }
+
+    fn read_back(text: &str) -> Json {
+        Node::read(text).unwrap().entry("a").unwrap().1.to_json()
+    }
+
+    #[test]
+    fn an_entry_reads_as_a_person_would_write_it() {
+        let entry = json!({
+            "env": {"TOKEN": "${TOKEN}", "MODE": "yes", "PORT": "8080", "NOTE": "a: b # c"},
+            "args": ["-y", "@scope/server", "--root", "C:\\x", "", "~", "1.0", "it's \"so\""],
+            "command": "npx",
+            "timeout": 30,
+            "tools": {"include": []},
+            "cwd": "line one\nline two\n",
+        });
+        insta::assert_snapshot!(written(&entry), @r#"
+        a:
+          command: npx
+          args:
+            - -y
+            - "@scope/server"
+            - --root
+            - 'C:\x'
+            - ""
+            - "~"
+            - "1.0"
+            - "it's \"so\""
+          env:
+            MODE: "yes"
+            NOTE: "a: b # c"
+            PORT: "8080"
+            TOKEN: ${TOKEN}
+          cwd: |
+            line one
+            line two
+          timeout: 30
+          tools:
+            include: []
+        "#);
+        assert_eq!(read_back(&written(&entry)), entry);
+    }
+
+    #[test]
+    fn what_yaml_would_take_for_something_else_is_quoted() {
+        for text in [
+            "",
+            "~",
+            "null",
+            "Yes",
+            "OFF",
+            "y",
+            "1",
+            "-1",
+            "+1",
+            "1.0",
+            ".5",
+            "1e3",
+            "0x1f",
+            "0o17",
+            "1_000",
+            "12:30:45",
+            "2026-07-28",
+            ".inf",
+            "-.INF",
+            ".nan",
+            "- a",
+            "-",
+            "---",
+            "...",
+            "a: b",
+            "a #b",
+            "a:",
+            " a",
+            "a ",
+            "#a",
+            "&a",
+            "*a",
+            "!a",
+            "|",
+            ">",
+            "%a",
+            "@a",
+            "`a`",
+            "{a}",
+            "[a]",
+            "a\nb",
+            "a\tb",
+            "\u{85}",
+            "\u{2028}",
+            "\u{feff}",
+            "\u{0}",
+            "?",
+            "? a",
+            "=",
+            "<<",
+            "'",
+            "\"",
+            "\\",
+            "'\"\\",
+            "a,b]",
+        ] {
+            let entry = json!({ "k": text, "l": [text], "env": { text: text } });
+            assert_eq!(read_back(&written(&entry)), entry, "{text:?}\n{}", written(&entry));
+            assert!(!written(&entry).contains(&format!("k: {text}\n")), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_reads_back_as_it_was(
+            text in "([ -~]|[\n\t\r:#\"'\\\\-]|\\PC){0,24}",
+            lines in "([a-z #:-]{0,6}\n){0,4}[a-z #]{0,4}",
+        ) {
+            let entry = json!({"s": text, "l": [lines, [text]], "m": {text.clone(): lines}});
+            prop_assert_eq!(read_back(&written(&entry)), entry);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What must not come through, and what must.
+
+use super::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use proptest::prelude::*;
+
+fn redactor(values: &[(&str, &str)]) -> Redactor {
+    Redactor::new(values.iter().map(|(label, value)| ((*label).to_owned(), (*value).to_owned())))
+}
+
+#[test]
+fn known_values_go_in_every_form() {
+    let secret = "p@ss/wörd \"1\"+?";
+    let redactor = redactor(&[("DB", secret)]);
+    for form in [
+        secret.to_owned(),
+        STANDARD.encode(secret),
+        URL_SAFE.encode(secret),
+        "p%40ss%2Fw%C3%B6rd%20%221%22%2B%3F".to_owned(),
+        "p%40ss%2fw%c3%b6rd%20%221%22%2b%3f".to_owned(),
+        "p%40ss%2Fw%C3%B6rd+%221%22%2B%3F".to_owned(),
+        r#"p@ss/wörd \"1\"+?"#.to_owned(),
+        r#"p@ss\/wörd \"1\"+?"#.to_owned(),
+        r#"p@ss/w\u00f6rd \"1\"+?"#.to_owned(),
+    ] {
+        let cleaned = redactor.clean(&format!("before {form} after")).into_owned();
+        let rest = cleaned.replace('=', "");
+        assert_eq!(rest, "before [redacted:DB] after", "{form}");
+    }
+}
+
+#[test]
+fn a_value_is_found_inside_longer_base64() {
+    let secret = "hunter2hunter2";
+    let redactor = redactor(&[("PW", secret)]);
+    for user in ["", "u:", "us:", "usr:", "user:"] {
+        for after in ["", "x", "xy", "xyz"] {
+            let basic = STANDARD.encode(format!("{user}{secret}{after}"));
+            let cleaned = redactor.clean(&basic).into_owned();
+            assert!(cleaned.contains("[redacted:PW]"), "{user} {after}: {cleaned}");
+            // Beside the mark stand the user's name, what follows, and at most one mixed
+            // character on either side.
+            let beside = STANDARD.encode(format!("{user}{after}")).len() + 6;
+            assert!(cleaned.len() <= "[redacted:PW]".len() + beside, "{user} {after}: {cleaned}");
+        }
+    }
+}
+
+#[test]
+fn the_longest_value_counts_and_short_ones_are_left() {
+    let redactor = redactor(&[("A", "secret"), ("B", "secret-longer"), ("C", "abc")]);
+    assert_eq!(redactor.clean("secret-longer secret abc"), "[redacted:B] [redacted:A] abc");
+}
+
+#[test]
+fn a_mark_never_spells_a_value() {
+    let redactor = redactor(&[("L", "hunter2"), ("M", "]abc"), ("N", "redacted")]);
+    let cleaned = redactor.clean("hunter2abc redacted").into_owned();
+    for value in ["hunter2", "]abc", "redacted"] {
+        assert!(!cleaned.contains(value), "{cleaned}");
+    }
+}
+
+#[test]
+fn shapes_of_secrets_go() {
+    let redactor = Redactor::default();
+    for (text, expected) in [
+        ("use ghp_abcdefghij0123456789 now", "use [redacted] now"),
+        ("github_pat_11AAAAAAA0123456789_x.", "[redacted]."),
+        ("key sk-proj-abcDEF123456789", "key [redacted]"),
+        ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer [redacted]"),
+        ("authorization: bearer  x", "authorization: bearer  [redacted]"),
+        ("?access_token=abc&x=1", "?access_token=[redacted]&x=1"),
+        ("CLIENT_SECRET=abc def", "CLIENT_SECRET=[redacted] def"),
+        ("api_key='a b' x", "api_key='[redacted]' x"),
+        ("apikey=abc,password=\"q\\\"r\"", "apikey=[redacted],password=\"[redacted]\""),
+        (r#"{"access_token": "abc", "n": 1}"#, r#"{"access_token": "[redacted]", "n": 1}"#),
+        (r#"{"client_secret":"a\"b"}"#, r#"{"client_secret":"[redacted]"}"#),
+        ("key=ü&x", "key=[redacted]&x"),
+    ] {
+        assert_eq!(redactor.clean(text), expected);
+    }
+}
+
+#[test]
+fn ordinary_text_comes_through_untouched() {
+    let redactor = redactor(&[("A", "unseen-value")]);
+    for text in [
+        "",
+        "the disk-usage of task-force and risk-management-systems",
+        "missing Bearer token",
+        "WWW-Authenticate: Bearer realm=\"x\", error=\"invalid_token\"",
+        "Bearer resource_metadata=\"https://example.com/x\"",
+        "monkey=banana",
+        "token= and secret=",
+        "ghp_short",
+        "{\"access_token\": 5}",
+        "{\"nextPageToken\": \"abc\"}",
+    ] {
+        assert!(
+            matches!(redactor.clean(text), Cow::Borrowed(_)),
+            "{text}: {}",
+            redactor.clean(text)
+        );
+    }
+}
+
+#[test]
+fn a_label_is_not_redacted_again() {
+    let redactor = redactor(&[("TOKEN", "abcdefgh")]);
+    assert_eq!(redactor.clean("token=abcdefgh"), "token=[redacted:TOKEN]");
+    assert_eq!(redactor.clean("Bearer abcdefgh"), "Bearer [redacted:TOKEN]");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_cleaned_too() {
+    let redactor = Redactor::default();
+    redactor.learn([("A".to_owned(), "abcdefgh".to_owned())]);
+    redactor.learn([("B".to_owned(), "abcdefgh".to_owned())]);
+    assert_eq!(redactor.clean_bytes(b"\xFFabcdefgh\xFE"), b"\xFF[redacted:A]\xFE");
+    assert_eq!(redactor.clean_bytes(b"\xFF"), b"\xFF");
+}
+
+#[test]
+fn debug_output_holds_no_value() {
+    assert_eq!(format!("{:?}", redactor(&[("A", "abcdefgh")])), "Redactor { known: 1, .. }");
+}
+
+#[test]
+fn many_secrets_and_a_large_text_take_little_time() {
+    let known = (0..500).map(|at| (format!("L{at}"), format!("secret-value-{at:04}")));
+    let redactor = Redactor::new(known);
+    let text = "an ordinary line, secret-value-0123 in it\n".repeat(50_000);
+    let started = std::time::Instant::now();
+    let cleaned = redactor.clean(&text);
+    assert!(!cleaned.contains("secret-value"));
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}
+
+proptest! {
+    #[test]
+    fn no_known_value_survives(
+        values in prop::collection::vec(prop_oneof!["\\PC{1,12}", "[\\]\\[a-e:]{4,8}", "[redact:L]{4}"], 1..5),
+        pieces in prop::collection::vec((".{0,6}", any::<prop::sample::Index>()), 0..6),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let redactor = Redactor::new(values.iter().map(|value| ("L".to_owned(), value.clone())));
+        let mut text = String::new();
+        for (around, which) in &pieces {
+            text.push_str(around);
+            let value = which.get(&values);
+            text.push_str(value);
+            text.extend(value.chars().take(cut.index(value.len())));
+        }
+        let cleaned = redactor.clean(&text);
+        for value in values.iter().filter(|value| value.len() >= MIN_SECRET_BYTES) {
+            prop_assert!(!cleaned.contains(value.as_str()), "{:?} in {:?}", value, cleaned);
+        }
+        prop_assert_eq!(cleaned.as_bytes(), redactor.clean_bytes(text.as_bytes()));
+    }
+}

@@ -1,0 +1,132 @@
+//! Many servers at once: the dead and the slow never delay the good.
+
+use std::time::{Duration, Instant};
+
+use agent_test_support::wait::eventually;
+use mcp_client::Client;
+use mcp_client::config::{Endpoint, Text, ToolPolicy};
+use mcp_client::supervise::State;
+use serde_json::json;
+
+use crate::support::{call, host, launch, names, stdio};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_fifty_servers_the_thirty_good_ones_do_not_wait_for_the_others() {
+    let mut entries = Vec::new();
+    for number in 0..50 {
+        let behaviour = match number % 5 {
+            0 => "initialize-silent",
+            1 => "die-at-once",
+            _ => "correct",
+        };
+        let mut entry = stdio(&format!("s{number}"), &launch("hostile", &["stdio", behaviour]));
+        entry.connect_timeout = Duration::from_secs(60);
+        entries.push(entry);
+    }
+    // What thirty good servers take alone, with the same claim on the machine.
+    let good: Vec<_> = entries
+        .iter()
+        .filter(|entry| matches!(&entry.endpoint, Endpoint::Stdio(stdio) if stdio.args[1].value() == "correct"))
+        .cloned()
+        .collect();
+    let alone = until_thirty_are_ready(good).await;
+    let together = until_thirty_are_ready(entries).await;
+    // The processes of the twenty others cost the machine something; waiting for one of them would
+    // cost its timeout, which is a minute.
+    let most = alone.mul_f64(1.2) + Duration::from_secs(2);
+    assert!(together < most, "{together:?} against {alone:?} alone");
+}
+
+async fn until_thirty_are_ready(entries: Vec<mcp_client::config::ServerEntry>) -> Duration {
+    let (host, _) = host();
+    let began = Instant::now();
+    let client = Client::start(entries, host);
+    let watched = client.clone();
+    tokio::task::spawn_blocking(move || {
+        eventually("thirty are ready", || {
+            let status = watched.status();
+            status.iter().filter(|status| status.state == State::Ready).count() == 30
+        });
+    })
+    .await
+    .unwrap();
+    let took = began.elapsed();
+    assert_eq!(names(&client).len(), 30 * 6, "two tools and four utility tools each");
+    client.close().await;
+    took
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reload_touches_only_what_changed() {
+    let entry = |name: &str| stdio(name, &launch("hostile", &["stdio", "correct"]));
+    let (host, notebook) = host();
+    let client = Client::start([entry("a"), entry("b"), entry("c"), entry("d")], host);
+    client.settled(Duration::from_secs(30)).await;
+    let before = notebook.events().len();
+
+    let mut policy = entry("b");
+    policy.tools = ToolPolicy { include: Some(vec!["good".to_owned()]), ..ToolPolicy::default() };
+    let mut other = entry("c");
+    if let Endpoint::Stdio(endpoint) = &mut other.endpoint {
+        endpoint.env.push(("X".to_owned(), Text::literal("1")));
+    }
+    let done = client.reload(vec![entry("a"), policy, other, entry("e")]);
+    assert_eq!(
+        (done.kept, done.adopted, done.restarted, done.removed, done.added),
+        (
+            vec!["a".to_owned()],
+            vec!["b".to_owned()],
+            vec!["c".to_owned()],
+            vec!["d".to_owned()],
+            vec!["e".to_owned()]
+        )
+    );
+    let watched = client.clone();
+    tokio::task::spawn_blocking(move || {
+        eventually("the new set is registered", || {
+            let registry = watched.registry();
+            registry.lookup("mcp__b__other").is_none()
+                && registry.lookup("mcp__d__good").is_none()
+                && registry.lookup("mcp__c__good").is_some()
+                && registry.lookup("mcp__e__good").is_some()
+        });
+    })
+    .await
+    .unwrap();
+    for tool in ["mcp__a__good", "mcp__b__good", "mcp__c__good", "mcp__e__good"] {
+        assert_eq!(call(&client, tool, json!({ "text": "x" })).await.text, "good: x");
+    }
+    let since: Vec<String> =
+        notebook.events()[before..].iter().map(|event| format!("{event:?}")).collect();
+    assert!(!since.iter().any(|event| event.contains("server: \"a\"")), "{since:?}");
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lazy_server_is_offered_from_memory_and_started_by_the_first_call() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut entry = stdio("l", &launch("hostile", &["stdio", "correct"]));
+    entry.lazy = true;
+    for round in 0..2 {
+        let (mut host, _) = host();
+        host.cache_dir = Some(cache.path().to_owned());
+        let client = Client::start([entry.clone()], host);
+        let status = client.server_settled("l", Duration::from_secs(20)).await.unwrap();
+        let expected = if round == 0 { State::Ready } else { State::Recycled };
+        assert_eq!(status.state, expected);
+        assert_eq!(call(&client, "mcp__l__good", json!({ "text": "x" })).await.text, "good: x");
+        client.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disabled_server_is_left_alone() {
+    let mut entry = stdio("off", &launch("hostile", &["stdio", "correct"]));
+    entry.enabled = false;
+    let (host, _) = host();
+    let client = Client::start([entry], host);
+    let status = client.server_settled("off", Duration::from_secs(5)).await.unwrap();
+    assert_eq!((status.state, status.tools), (State::Disabled, 0));
+    assert!(names(&client).is_empty());
+    client.close().await;
+}

@@ -1,0 +1,213 @@
+//! Every behaviour of the hostile server: nothing hangs, nothing good is lost, siblings live, and
+//! what went wrong is said.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_test_support::mcp::hostile::{Behaviour, Realm};
+use agent_test_support::mcp::{HttpPeer, hostile_http};
+use mcp_client::Client;
+use mcp_client::config::ServerEntry;
+use mcp_client::content::render;
+use mcp_client::redact::Redactor;
+use mcp_client::session::{CallOptions, MAX_CALL_FACTOR};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::support::{host, http, launch, sse, stdio};
+
+const TIMEOUT: Duration = Duration::from_millis(1500);
+const HEAVY: Duration = Duration::from_secs(40);
+const CONNECT: Duration = Duration::from_secs(4);
+/// What a busy machine may add.
+const SLACK: Duration = Duration::from_secs(6);
+const AT_ONCE: usize = 6;
+const SECRET: &str = "open-sesame-4711";
+
+/// What became of one behaviour, without anything that differs from run to run.
+struct Story {
+    name: String,
+    text: String,
+    trouble: Vec<String>,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_stdio_no_behaviour_hangs_or_hides() {
+    // What a server gets of our environment is told by a test of its own.
+    let all = Behaviour::ALL
+        .iter()
+        .filter(|one| one.realm() != Realm::Http && **one != Behaviour::Report);
+    let stories = tell(all.map(|one| {
+        let mut launch = launch("hostile", &["stdio", one.name()]);
+        launch.env.push(("HOSTILE_SECRET".to_owned(), SECRET.to_owned()));
+        (*one, stdio("h", &launch), None)
+    }))
+    .await;
+    insta::assert_snapshot!("stdio", stories);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http_no_behaviour_hangs_or_hides() {
+    let all = Behaviour::ALL.iter().filter(|one| one.realm() != Realm::Stdio);
+    let stories = tell(all.map(|one| {
+        if matches!(one, Behaviour::DieAtOnce | Behaviour::DieWithSecret) {
+            return (*one, http("h", &nobody()), None);
+        }
+        let peer = hostile_http(*one);
+        let entry = if one.is_old_sse() && *one != Behaviour::SseOnly {
+            sse("h", &peer.url)
+        } else {
+            http("h", &peer.url)
+        };
+        (*one, entry, Some(peer))
+    }))
+    .await;
+    insta::assert_snapshot!("http", stories);
+}
+
+/// An address where nobody listens.
+fn nobody() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/mcp", listener.local_addr().unwrap())
+}
+
+async fn tell(cases: impl Iterator<Item = (Behaviour, ServerEntry, Option<HttpPeer>)>) -> String {
+    let mut cases = cases;
+    let mut running = JoinSet::new();
+    let mut stories = Vec::new();
+    loop {
+        while running.len() < AT_ONCE {
+            let Some((behaviour, entry, peer)) = cases.next() else { break };
+            running.spawn(async move {
+                let story = run(behaviour, entry).await;
+                drop(peer);
+                story
+            });
+        }
+        match running.join_next().await {
+            Some(story) => stories.push(story.unwrap()),
+            None => break,
+        }
+    }
+    let trouble: Vec<String> = stories.iter().flat_map(|story| story.trouble.clone()).collect();
+    assert!(trouble.is_empty(), "{}", trouble.join("\n"));
+    stories.sort_by(|one, other| one.name.cmp(&other.name));
+    stories.into_iter().map(|story| story.text).collect::<Vec<_>>().join("\n")
+}
+
+async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
+    // What moves a hundred megabytes may take its time; what waits for ever may not.
+    let heavy = [
+        Behaviour::Line17Mb,
+        Behaviour::Line70Mib,
+        Behaviour::StderrFlood,
+        Behaviour::SseHuge,
+        Behaviour::HugeHeaders,
+    ];
+    entry.timeout = if heavy.contains(&behaviour) { HEAVY } else { TIMEOUT };
+    entry.connect_timeout = CONNECT;
+    let (mut host, _) = host();
+    let secret = ("HOSTILE_SECRET".to_owned(), SECRET.to_owned());
+    host.redactor = Arc::new(Redactor::new([secret]));
+    let mut story =
+        Story { name: behaviour.name().to_owned(), text: String::new(), trouble: Vec::new() };
+    story.say(&format!("{}: {}", behaviour.name(), behaviour.about()));
+    let client = Client::start([entry], host);
+    let began = Instant::now();
+    let status =
+        client.server_settled("h", 3 * CONNECT + 4 * Duration::from_secs(2)).await.unwrap();
+    story.say(&format!("  state: {}", words(&status.state.to_string())));
+    for bad in &status.quarantined {
+        story.say(&format!("  quarantined: {} ({})", words(&bad.name), words(&bad.reason)));
+    }
+    for note in &status.notes {
+        story.say(&format!("  note: {}", words(note)));
+    }
+    story.within("connect", began, 3 * CONNECT + Duration::from_secs(8));
+    if behaviour == Behaviour::ToolsLater {
+        appears(&client).await;
+    }
+    for tool in ["good", "other"] {
+        let name = format!("mcp__h__{tool}");
+        if client.registry().lookup(&name).is_none() {
+            continue;
+        }
+        let began = Instant::now();
+        let outcome = client.call(&name, json!({ "text": "hi" }), CallOptions::default()).await;
+        // What stays lively may take its absolute cap.
+        story.within(tool, began, MAX_CALL_FACTOR * TIMEOUT);
+        let said = match outcome {
+            Ok(outcome) => {
+                let mark = if outcome.is_error { "tool error" } else { "ok" };
+                format!("{mark} {:?}", words(&render(&outcome).text))
+            }
+            Err(error) => format!("error {}", words(&error.to_string())),
+        };
+        // The process is on its way out: whether the call still reaches it is a matter of luck,
+        // and both outcomes are the truth.
+        let leaving =
+            [Behaviour::DieAfterCall, Behaviour::HalfLineThenExit, Behaviour::NoFinalNewline];
+        if tool == "other" && leaving.contains(&behaviour) {
+            let honest = said == "ok \"other: hi\"" || said.contains("may or may not have run");
+            assert!(honest, "{}: {said}", behaviour.name());
+            continue;
+        }
+        story.say(&format!("  {tool}: {said}"));
+    }
+    let began = Instant::now();
+    client.close().await;
+    story.within("close", began, Duration::from_secs(4));
+    story
+}
+
+async fn appears(client: &Client) {
+    let mut changes = client.registry_changes();
+    let later = async {
+        while client.registry().lookup("mcp__h__other").is_none() {
+            changes.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(CONNECT, later).await.unwrap();
+}
+
+impl Story {
+    fn say(&mut self, line: &str) {
+        if line.contains(SECRET) {
+            self.trouble.push(format!("{}: a secret in {line}", self.name));
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn within(&mut self, what: &str, began: Instant, limit: Duration) {
+        let took = began.elapsed();
+        if took > limit + SLACK {
+            self.trouble.push(format!("{}: {what} took {took:?}", self.name));
+        }
+    }
+}
+
+/// One line, bounded, without ports and seconds.
+fn words(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut plain = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("127.0.0.1:") {
+        plain.push_str(&rest[..at]);
+        plain.push_str("HOST");
+        rest = rest[at + 10..].trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    plain.push_str(rest);
+    let plain = match plain.find(" (next try in") {
+        Some(at) => plain[..at].to_owned(),
+        None => plain,
+    };
+    if plain.chars().count() > 300 {
+        return format!(
+            "{}… ({} characters)",
+            plain.chars().take(200).collect::<String>(),
+            plain.chars().count()
+        );
+    }
+    plain
+}

@@ -1,0 +1,92 @@
+//! Entries, hosts and clients for the tests.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agent_test_support::mcp::Launch;
+use mcp_client::Client;
+use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, StdioEndpoint, Text};
+use mcp_client::content::{Rendered, render};
+use mcp_client::host::{Event, Host, Observer};
+use mcp_client::session::CallOptions;
+use mcp_client::supervise::State;
+use serde_json::Value;
+
+/// An example program of this crate; nextest builds them with the tests.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().unwrap().parent().unwrap();
+    let path = folder.join("examples").join(name);
+    assert!(path.is_file(), "{} is not built", path.display());
+    path
+}
+
+pub(crate) fn launch(name: &str, args: &[&str]) -> Launch {
+    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    Launch { command: example(name), args, env: Vec::new() }
+}
+
+pub(crate) fn stdio(name: &str, launch: &Launch) -> ServerEntry {
+    let mut endpoint = StdioEndpoint::new(launch.command.display().to_string());
+    endpoint.args = launch.args.iter().map(Text::literal).collect();
+    endpoint.env =
+        launch.env.iter().map(|(key, value)| (key.clone(), Text::literal(value))).collect();
+    ServerEntry::new(name, Endpoint::Stdio(endpoint))
+}
+
+pub(crate) fn http(name: &str, url: &str) -> ServerEntry {
+    ServerEntry::new(name, Endpoint::Http(Box::new(HttpEndpoint::new(url))))
+}
+
+pub(crate) fn sse(name: &str, url: &str) -> ServerEntry {
+    let mut endpoint = HttpEndpoint::new(url);
+    endpoint.transport = HttpTransport::Sse;
+    ServerEntry::new(name, Endpoint::Http(Box::new(endpoint)))
+}
+
+/// Remembers every event.
+#[derive(Debug, Default)]
+pub(crate) struct Notebook(Mutex<Vec<Event>>);
+
+impl Notebook {
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Observer for Notebook {
+    fn event(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+pub(crate) fn host() -> (Host, Arc<Notebook>) {
+    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    let notebook = Arc::new(Notebook::default());
+    let observer = Arc::clone(&notebook);
+    (Host { observer, ..Host::bare(environment) }, notebook)
+}
+
+/// A client whose one server is ready.
+pub(crate) async fn ready(entry: ServerEntry) -> Client {
+    let (host, _) = host();
+    let name = entry.name.clone();
+    let client = Client::start([entry], host);
+    let status = client.server_settled(&name, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(status.state, State::Ready, "{}", status.state);
+    client
+}
+
+/// Calls a tool that must work, and gives back what a model would see.
+pub(crate) async fn call(client: &Client, tool: &str, arguments: Value) -> Rendered {
+    let outcome = client.call(tool, arguments, CallOptions::default()).await;
+    let outcome = outcome.unwrap_or_else(|error| panic!("{tool}: {error}"));
+    assert!(!outcome.is_error, "{tool}: {outcome:?}");
+    render(&outcome)
+}
+
+pub(crate) fn names(client: &Client) -> Vec<String> {
+    client.registry().entries().map(|entry| entry.name.to_string()).collect()
+}

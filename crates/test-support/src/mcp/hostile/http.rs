@@ -1,0 +1,265 @@
+//! Over HTTP: a server on bare sockets, one thread for each connection.
+
+mod old_sse;
+mod reply;
+mod request;
+mod streams;
+mod twists;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::behaviour::Behaviour;
+use super::correct::{self, Era};
+use super::server::{Fate, Server, complain};
+use reply::{Reply, ResponseOut};
+use request::Request;
+
+const STREAM_PULSE: Duration = Duration::from_millis(200);
+
+/// What becomes of the connection after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    KeepOpen,
+    Close,
+}
+
+/// Which of the two origins was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Main,
+    Other,
+}
+
+/// The whole site: both origins, and what it remembers between requests.
+#[derive(Debug)]
+struct Site {
+    server: Server,
+    main_port: u16,
+    other_port: u16,
+    log: Mutex<Vec<Value>>,
+    sessions: Mutex<BTreeSet<String>>,
+    /// Calls of `good` so far.
+    strikes: AtomicUsize,
+    /// Answers that wait for a GET with the id of their event.
+    resumable: Mutex<HashMap<String, Vec<u8>>>,
+    /// The open streams of the transport of 2024-11-05, by session.
+    old_streams: Mutex<HashMap<String, Sender<Vec<u8>>>>,
+    counter: AtomicUsize,
+}
+
+/// Serves for ever; gives back an exit code only when it cannot, or should not, begin.
+pub(super) fn serve(behaviour: Behaviour) -> u8 {
+    match behaviour {
+        Behaviour::DieAtOnce => return 0,
+        Behaviour::DieWithSecret => {
+            let secret = std::env::var("HOSTILE_SECRET").unwrap_or_default();
+            complain(&format!("fatal: the key {secret} was refused"));
+            return 1;
+        }
+        _ => {}
+    }
+    match HostileHttp::start(behaviour).and_then(|site| site.announce()) {
+        Ok(()) => loop {
+            thread::park();
+        },
+        Err(error) => {
+            complain(&format!("cannot serve: {error}"));
+            1
+        }
+    }
+}
+
+/// A hostile server inside the process of the test; it serves until the process ends.
+#[derive(Debug)]
+pub struct HostileHttp {
+    /// The address to connect to.
+    pub url: String,
+    site: Arc<Site>,
+}
+
+impl HostileHttp {
+    /// Starts it on a free port of the loopback interface.
+    ///
+    /// # Errors
+    /// If no port can be had.
+    pub fn start(behaviour: Behaviour) -> std::io::Result<HostileHttp> {
+        let main = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let site = Arc::new(Site::new(behaviour, &main, &other)?);
+        let path = if behaviour.is_old_sse() { "/sse" } else { "/mcp" };
+        let url = format!("http://127.0.0.1:{}{path}", site.main_port);
+        for (listener, origin) in [(main, Origin::Main), (other, Origin::Other)] {
+            let site = Arc::clone(&site);
+            thread::spawn(move || accept(&site, &listener, origin));
+        }
+        Ok(HostileHttp { url, site })
+    }
+
+    /// All requests so far, as `GET /__log` gives them.
+    pub fn requests(&self) -> Vec<Value> {
+        self.site.log().clone()
+    }
+
+    fn announce(&self) -> std::io::Result<()> {
+        let mut output = std::io::stdout();
+        writeln!(output, "{}", self.url)?;
+        output.flush()
+    }
+}
+
+fn accept(site: &Arc<Site>, listener: &TcpListener, origin: Origin) {
+    for stream in listener.incoming().flatten() {
+        let site = Arc::clone(site);
+        thread::spawn(move || {
+            // What cannot be written any more is not missed.
+            let _ = site.converse(stream, origin);
+        });
+    }
+}
+
+impl Site {
+    fn new(behaviour: Behaviour, main: &TcpListener, other: &TcpListener) -> std::io::Result<Self> {
+        Ok(Site {
+            server: Server::new(behaviour),
+            main_port: main.local_addr()?.port(),
+            other_port: other.local_addr()?.port(),
+            log: Mutex::default(),
+            sessions: Mutex::default(),
+            strikes: AtomicUsize::new(0),
+            resumable: Mutex::default(),
+            old_streams: Mutex::default(),
+            counter: AtomicUsize::new(0),
+        })
+    }
+
+    fn converse(&self, mut stream: TcpStream, origin: Origin) -> std::io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut reader = std::io::BufReader::new(stream.try_clone()?);
+        while let Some(request) = Request::read(&mut reader)? {
+            if request.path == "/__log" {
+                let log = Value::from(self.log().clone()).to_string();
+                Reply::json(200, log).write(&mut stream)?;
+                continue;
+            }
+            self.log().push(request.record(origin));
+            if self.respond(&request, origin, &mut stream)? == Next::Close {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn respond(
+        &self,
+        request: &Request,
+        origin: Origin,
+        stream: &mut TcpStream,
+    ) -> std::io::Result<Next> {
+        if request.path.starts_with("/.well-known/") {
+            Reply::text(404, "not here").write(stream)?;
+            return Ok(Next::KeepOpen);
+        }
+        if self.server.behaviour.is_old_sse() {
+            return self.respond_old_sse(request, origin, stream);
+        }
+        if origin == Origin::Main
+            && let Some(next) = self.twist(request, stream)?
+        {
+            return Ok(next);
+        }
+        match request.method.as_str() {
+            "POST" => self.post(request, stream),
+            "GET" => self.stream_events(request, stream),
+            "DELETE" => Reply::empty(200).write(stream).map(|()| Next::KeepOpen),
+            _ => Reply::empty(405).write(stream).map(|()| Next::KeepOpen),
+        }
+    }
+
+    /// A message to the server, answered as JSON, or as a stream when it says more than one thing.
+    fn post(&self, request: &Request, stream: &mut TcpStream) -> std::io::Result<Next> {
+        let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
+            let refusal = json!({"jsonrpc": "2.0", "id": null,
+                "error": {"code": -32700, "message": "no JSON"}});
+            Reply::json(400, refusal.to_string()).write(stream)?;
+            return Ok(Next::KeepOpen);
+        };
+        if let Some(refusal) = self.refuse(request, &message) {
+            refusal.write(stream)?;
+            return Ok(Next::KeepOpen);
+        }
+        let session = (self.server.era() == Era::Legacy && message["method"] == "initialize")
+            .then(|| self.new_session());
+        let mut out = ResponseOut::new(stream, session, self.server.era());
+        let fate = self.server.receive(&message, &mut out);
+        match fate {
+            Fate::Exit(code) => std::process::exit(i32::from(code)),
+            Fate::Silent => {
+                hold(stream);
+                Ok(Next::Close)
+            }
+            Fate::Said => out.finish().map(|()| Next::KeepOpen),
+        }
+    }
+
+    /// Refuses what a correct server refuses: an unknown session, headers that contradict the body.
+    fn refuse(&self, request: &Request, message: &Value) -> Option<Reply> {
+        if self.server.era() == Era::Stateless {
+            let version = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+            let agrees = request.header("mcp-method") == message["method"].as_str()
+                && request.header("mcp-protocol-version") == version.as_str();
+            // A client that knows only the handshake sends neither; it is refused for its method.
+            if agrees || message["method"] == "initialize" || message.get("id").is_none() {
+                return None;
+            }
+            let refusal = correct::error(message, -32020, "the headers contradict the body");
+            return Some(Reply::json(400, refusal.to_string()));
+        }
+        if matches!(message["method"].as_str(), Some("initialize" | "server/discover")) {
+            return None;
+        }
+        match request.header("mcp-session-id") {
+            Some(session) if self.sessions().contains(session) => None,
+            Some(_) => {
+                let refusal = correct::error(message, -32001, "session not found");
+                Some(Reply::json(404, refusal.to_string()))
+            }
+            None => {
+                let refusal = correct::error(message, -32000, "no session id");
+                Some(Reply::json(400, refusal.to_string()))
+            }
+        }
+    }
+
+    fn new_session(&self) -> String {
+        let session = format!("session-{}", self.count());
+        self.sessions().insert(session.clone());
+        session
+    }
+
+    fn count(&self) -> usize {
+        self.counter.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says nothing until the other side goes.
+fn hold(stream: &mut TcpStream) {
+    let mut scrap = [0; 1024];
+    while matches!(stream.read(&mut scrap), Ok(1..)) {}
+}

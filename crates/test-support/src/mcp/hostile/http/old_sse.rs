@@ -1,0 +1,96 @@
+//! The transport of 2024-11-05: one stream of events, whose first event says where to POST.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{MutexGuard, PoisonError};
+
+use super::super::behaviour::Behaviour;
+use super::super::server::{Fate, Out, strikes};
+use super::reply::{Reply, STREAM_HEAD, event, write_chunk};
+use super::request::Request;
+use super::{Next, Origin, STREAM_PULSE, Site};
+
+impl Site {
+    pub(super) fn respond_old_sse(
+        &self,
+        request: &Request,
+        origin: Origin,
+        stream: &mut TcpStream,
+    ) -> std::io::Result<Next> {
+        let path = request.path.split('?').next().unwrap_or_default();
+        match (request.method.as_str(), path) {
+            // What is told to the other origin is logged, and goes nowhere.
+            (_, _) if origin == Origin::Other => Reply::empty(202).write(stream)?,
+            ("GET", "/sse") => return self.open_old_stream(stream),
+            ("POST", "/messages") => self.post_to_old_stream(request, stream)?,
+            _ => Reply::empty(405).header("Allow", "GET").write(stream)?,
+        }
+        Ok(Next::KeepOpen)
+    }
+
+    fn open_old_stream(&self, stream: &mut TcpStream) -> std::io::Result<Next> {
+        let session = format!("old-{}", self.count());
+        let (sender, receiver) = mpsc::channel();
+        self.old_streams().insert(session.clone(), sender);
+        stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes())?;
+        let origin = match self.server.behaviour {
+            Behaviour::SseElsewhere => format!("http://127.0.0.1:{}", self.other_port),
+            _ => String::new(),
+        };
+        if self.server.behaviour != Behaviour::SseNoEndpoint {
+            let endpoint =
+                format!("event: endpoint\ndata: {origin}/messages?session={session}\n\n");
+            write_chunk(stream, endpoint.as_bytes())?;
+        }
+        loop {
+            match receiver.recv_timeout(STREAM_PULSE) {
+                Ok(message) => write_chunk(stream, &event(&message))?,
+                Err(RecvTimeoutError::Timeout) => write_chunk(stream, b": pulse\n\n")?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Next::Close),
+            }
+        }
+    }
+
+    fn post_to_old_stream(&self, request: &Request, stream: &mut TcpStream) -> std::io::Result<()> {
+        let session = request.path.split_once("session=").map_or("", |(_, session)| session);
+        let Some(sender) = self.old_streams().get(session).cloned() else {
+            return Reply::text(404, "no such session").write(stream);
+        };
+        let message = request.message();
+        if strikes(&message) && self.server.behaviour == Behaviour::SseRefusesPost {
+            return Reply::text(500, "out of order").write(stream);
+        }
+        if strikes(&message) && self.server.behaviour == Behaviour::SseDrops {
+            self.old_streams().remove(session);
+            return Reply::text(202, "Accepted").write(stream);
+        }
+        Reply::text(202, "Accepted").write(stream)?;
+        match self.server.receive(&message, &mut StreamOut { sender, gone: false }) {
+            Fate::Exit(code) => std::process::exit(i32::from(code)),
+            Fate::Said | Fate::Silent => Ok(()),
+        }
+    }
+
+    fn old_streams(&self) -> MutexGuard<'_, std::collections::HashMap<String, Sender<Vec<u8>>>> {
+        self.old_streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Messages go to the stream of the session.
+struct StreamOut {
+    sender: Sender<Vec<u8>>,
+    gone: bool,
+}
+
+impl Out for StreamOut {
+    fn message(&mut self, message: &[u8]) {
+        self.gone |= self.sender.send(message.to_vec()).is_err();
+    }
+
+    fn settle(&mut self) {}
+
+    fn is_gone(&self) -> bool {
+        self.gone
+    }
+}

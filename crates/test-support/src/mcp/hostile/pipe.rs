@@ -1,0 +1,187 @@
+//! Over standard input and output: what is wrong with the lines, and with the process.
+
+mod process;
+
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::behaviour::Behaviour;
+use super::server::{Fate, Out, Server, complain, strikes};
+
+const DRIP_EVERY: Duration = Duration::from_millis(20);
+const STDERR_FLOOD_BYTES: usize = 100_000_000;
+const PIECE_BYTES: usize = 64 * 1024;
+const PARKED: Duration = Duration::from_hours(1);
+
+/// Serves until the input ends, and gives back the exit code.
+pub(super) fn serve(behaviour: Behaviour) -> u8 {
+    match behaviour {
+        Behaviour::DieAtOnce => return 0,
+        Behaviour::DieWithSecret => {
+            complain(&format!("fatal: the key {} was refused", process::secret()));
+            return 1;
+        }
+        Behaviour::StderrSecret => {
+            complain(&format!("connecting with the key {}", process::secret()));
+        }
+        Behaviour::Stubborn => process::ignore_term(behaviour),
+        _ => {}
+    }
+    if matches!(behaviour, Behaviour::Stubborn | Behaviour::LeaderLeaves) {
+        process::start_children();
+    }
+    let server = Arc::new(Server::new(behaviour));
+    let opened = Arc::new(AtomicBool::new(false));
+    let mut input = std::io::stdin().lock();
+    let mut line = Vec::new();
+    while matches!(input.read_until(b'\n', &mut line), Ok(1..)) {
+        if let Ok(message) = serde_json::from_slice::<Value>(&line) {
+            receive(&server, &opened, message);
+        }
+        line.clear();
+        if behaviour == Behaviour::Deaf && opened.load(Ordering::SeqCst) {
+            park();
+        }
+    }
+    if behaviour == Behaviour::Stubborn {
+        park();
+    }
+    0
+}
+
+/// A call of `good` may take for ever, and a flood long; they run beside the rest.
+fn receive(server: &Arc<Server>, opened: &Arc<AtomicBool>, message: Value) {
+    let struck = strikes(&message);
+    let is_notification = message.get("id").is_none();
+    let (server, opened) = (Arc::clone(server), Arc::clone(opened));
+    // Where the order is the point, it is kept.
+    let beside = (struck && server.behaviour != Behaviour::Reversed) || is_notification;
+    let work = move || {
+        let mut out = Lines { behaviour: server.behaviour, struck, opened, gone: false };
+        if let Fate::Exit(code) = server.receive(&message, &mut out) {
+            std::process::exit(i32::from(code));
+        }
+    };
+    if beside {
+        thread::spawn(work);
+    } else {
+        work();
+    }
+}
+
+fn park() {
+    loop {
+        thread::sleep(PARKED);
+    }
+}
+
+/// Messages as lines, in the way of the behaviour.
+struct Lines {
+    behaviour: Behaviour,
+    /// Whether this is about a call of `good`.
+    struck: bool,
+    /// Whether anything was said before.
+    opened: Arc<AtomicBool>,
+    gone: bool,
+}
+
+impl Out for Lines {
+    fn message(&mut self, message: &[u8]) {
+        let mut output = std::io::stdout().lock();
+        let first = !self.opened.swap(true, Ordering::SeqCst);
+        let written = self.write(&mut output, message, first).and_then(|()| output.flush());
+        self.gone |= written.is_err();
+    }
+
+    fn settle(&mut self) {}
+
+    fn is_gone(&self) -> bool {
+        self.gone
+    }
+}
+
+impl Lines {
+    fn write(&self, output: &mut dyn Write, message: &[u8], first: bool) -> std::io::Result<()> {
+        match self.behaviour {
+            Behaviour::NoiseBefore if first => {
+                output.write_all(b"Hostile server 1.0\nListening on standard input...\n")?;
+            }
+            Behaviour::NoiseBetween => output.write_all(b"[info] about to answer\n")?,
+            Behaviour::JsonNoise => output.write_all(
+                b"{\"hello\":\"world\"}\n42\nnull\n\"text\"\n[]\n{\"jsonrpc\":\"2.0\"}\n",
+            )?,
+            Behaviour::BlankLines => output.write_all(b"\n\r\n   \n")?,
+            Behaviour::Bom if first => output.write_all(b"\xef\xbb\xbf")?,
+            Behaviour::ContentLengthFrames => {
+                write!(output, "Content-Length: {}\r\n\r\n", message.len())?;
+            }
+            _ => {}
+        }
+        if self.struck {
+            return self.strike(output, message);
+        }
+        output.write_all(message)?;
+        output.write_all(self.line_end())
+    }
+
+    /// What is wrong with the line that answers a call of `good`.
+    fn strike(&self, output: &mut dyn Write, message: &[u8]) -> std::io::Result<()> {
+        match self.behaviour {
+            Behaviour::TwoOnALine => {
+                output.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}")?;
+            }
+            Behaviour::Pretty => {
+                let value: Value = serde_json::from_slice(message)?;
+                serde_json::to_writer_pretty(&mut *output, &value)?;
+                return output.write_all(b"\n");
+            }
+            Behaviour::SlowDrip => {
+                for byte in message {
+                    output.write_all(&[*byte])?;
+                    output.flush()?;
+                    thread::sleep(DRIP_EVERY);
+                }
+                return output.write_all(b"\n");
+            }
+            Behaviour::HalfLineThenExit => leave(output, &message[..message.len() / 2]),
+            Behaviour::NoFinalNewline => leave(output, message),
+            Behaviour::EndlessLine => {
+                let piece = vec![b'x'; PIECE_BYTES];
+                loop {
+                    output.write_all(&piece)?;
+                }
+            }
+            Behaviour::StderrFlood => {
+                let mut errors = std::io::stderr().lock();
+                let piece = vec![b'e'; PIECE_BYTES];
+                for _ in 0..STDERR_FLOOD_BYTES / PIECE_BYTES {
+                    errors.write_all(&piece)?;
+                }
+            }
+            _ => {}
+        }
+        output.write_all(message)?;
+        output.write_all(self.line_end())
+    }
+
+    fn line_end(&self) -> &'static [u8] {
+        match self.behaviour {
+            Behaviour::Crlf => b"\r\n",
+            Behaviour::ContentLengthFrames => b"",
+            Behaviour::BlankLines => b"\n\n\n",
+            _ => b"\n",
+        }
+    }
+}
+
+/// Last words, exactly these.
+fn leave(output: &mut dyn Write, words: &[u8]) -> ! {
+    // If nobody listens, it ends all the same.
+    let _ = output.write_all(words).and_then(|()| output.flush());
+    std::process::exit(0);
+}

@@ -1,0 +1,421 @@
+//! What the server says to each message, over any transport.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::behaviour::Behaviour;
+use super::correct::{self, Era};
+use super::shapes::{self, bytes};
+
+const LATE: Duration = Duration::from_secs(2);
+const TOOLS_COME: Duration = Duration::from_millis(500);
+const DISTURBABLE: Duration = Duration::from_secs(2);
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+const PROGRESS_STEPS: u32 = 10;
+const NOTIFICATION_FLOOD: usize = 100_000;
+const LIST_CHANGED_FLOOD: usize = 5_000;
+const ASK_FLOOD: usize = 5_000;
+
+/// How long the server waits for an answer to what it asked.
+const MAX_ASK_WAIT: Duration = Duration::from_mins(2);
+
+/// Where messages go.
+pub(super) trait Out {
+    /// Sends one message; the bytes are its JSON, right or wrong.
+    fn message(&mut self, message: &[u8]);
+
+    /// Makes sure that what was said has left, before a pause.
+    fn settle(&mut self);
+
+    /// Whether the other side is gone, as far as it can be seen.
+    fn is_gone(&self) -> bool;
+}
+
+/// Whether a message is a call of `good`, with which things go wrong.
+pub(super) fn strikes(message: &Value) -> bool {
+    message["method"] == "tools/call" && message["params"]["name"] == "good"
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Everything there is to say was said.
+    Said,
+    /// A request that is never answered.
+    Silent,
+    /// The process ends with this code.
+    Exit(u8),
+}
+
+/// The server: a behaviour and what it remembers between messages.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) behaviour: Behaviour,
+    memory: Mutex<Memory>,
+    replied: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// How often each method was asked, by the name it was about.
+    turns: HashMap<String, usize>,
+    /// What the client answered, by the id of our request.
+    replies: HashMap<String, Value>,
+    /// Calls of `good` that wait for a call of `other`.
+    held: Vec<Value>,
+    asked: usize,
+}
+
+impl Server {
+    pub(super) fn new(behaviour: Behaviour) -> Self {
+        Server { behaviour, memory: Mutex::default(), replied: Condvar::new() }
+    }
+
+    pub(super) fn era(&self) -> Era {
+        if self.behaviour.is_stateless() { Era::Stateless } else { Era::Legacy }
+    }
+
+    /// Says what there is to say to a message.
+    pub(super) fn receive(&self, message: &Value, out: &mut dyn Out) -> Fate {
+        let Some(method) = message["method"].as_str() else {
+            self.keep_reply(message);
+            return Fate::Said;
+        };
+        if message["id"].is_null() {
+            if method == "notifications/initialized" {
+                self.flood(out);
+            }
+            return Fate::Said;
+        }
+        let turn = self.take_turn(method, &message["params"]["name"]);
+        match method {
+            "initialize" | "server/discover" => self.open(message, out),
+            "tools/list" => {
+                let odd = shapes::of_list(self.behaviour, self.era(), message, turn);
+                say(out, &odd.unwrap_or_else(|| correct::answer(self.era(), message)))
+            }
+            "tools/call" => self.call(message, turn, out),
+            "ping" if self.behaviour == Behaviour::PingSilent => Fate::Silent,
+            "ping" if self.behaviour == Behaviour::PingUnknown => {
+                say(out, &correct::error(message, -32601, "there is no method ping"))
+            }
+            _ => say(out, &correct::answer(self.era(), message)),
+        }
+    }
+
+    /// What is sent without being asked, once a client is there.
+    pub(super) fn flood(&self, out: &mut dyn Out) {
+        let (count, message) = match self.behaviour {
+            Behaviour::NotificationFlood => {
+                let note = json!({"level": "info", "data": "a line of the flood ".repeat(5)});
+                (NOTIFICATION_FLOOD, correct::notification("notifications/message", &note))
+            }
+            Behaviour::ToolsLater => {
+                out.settle();
+                thread::sleep(TOOLS_COME);
+                let method = "notifications/tools/list_changed";
+                (1, correct::notification(method, &json!({})))
+            }
+            Behaviour::ListChangedFlood => {
+                let method = "notifications/tools/list_changed";
+                (LIST_CHANGED_FLOOD, correct::notification(method, &json!({})))
+            }
+            _ => return,
+        };
+        for _ in 0..count {
+            out.message(&bytes(&message));
+        }
+        out.settle();
+    }
+
+    /// The handshake, or the question that takes its place.
+    fn open(&self, request: &Value, out: &mut dyn Out) -> Fate {
+        let initialize = request["method"] == "initialize";
+        let mut right = correct::answer(self.era(), request);
+        match self.behaviour {
+            Behaviour::InitializeSilent if initialize => return Fate::Silent,
+            Behaviour::DiscoverSilent if !initialize => return Fate::Silent,
+            Behaviour::InitializeLate => {
+                out.settle();
+                thread::sleep(LATE);
+            }
+            Behaviour::InitializeError => {
+                right = correct::error(request, -32603, "the server is not in the mood");
+            }
+            Behaviour::FutureVersion if initialize => {
+                right["result"]["protocolVersion"] = json!("2099-01-01");
+            }
+            Behaviour::NoServerVersion if initialize => {
+                right["result"]["serverInfo"] = json!({"name": "hostile"});
+            }
+            Behaviour::NoServerInfo if initialize => {
+                right["result"] = json!({"protocolVersion": correct::LEGACY_VERSION});
+            }
+            Behaviour::Modern32602 if initialize => {
+                right = correct::error(request, -32602, "_meta has no protocolVersion");
+            }
+            Behaviour::Modern32022 if initialize => {
+                right = correct::unsupported(request, &[correct::STATELESS_VERSION]);
+            }
+            Behaviour::UnsupportedThenLegacy if !initialize => {
+                right = correct::unsupported(request, &[correct::LEGACY_VERSION]);
+            }
+            Behaviour::UnsupportedAlways => {
+                right = correct::unsupported(request, &["2099-01-01"]);
+            }
+            _ => {}
+        }
+        say(out, &right)
+    }
+
+    fn call(&self, request: &Value, turn: usize, out: &mut dyn Out) -> Fate {
+        let era = self.era();
+        let right = correct::call(era, request);
+        if self.behaviour == Behaviour::Reversed {
+            return self.reverse(request, &right, out);
+        }
+        // Without its metadata a stateless request is refused before anything else happens.
+        let refused = correct::answer(era, request).get("error").is_some();
+        if request["params"]["name"] != "good" || refused {
+            return say(out, &correct::answer(era, request));
+        }
+        if let Some(messages) = shapes::of_call(self.behaviour, era, request) {
+            for message in messages {
+                out.message(&message);
+            }
+            return Fate::Said;
+        }
+        match self.behaviour {
+            Behaviour::CallSilent => Fate::Silent,
+            Behaviour::PingDisturbs => {
+                out.settle();
+                let before = self.pings();
+                thread::sleep(DISTURBABLE);
+                if self.pings() == before {
+                    return say(out, &right);
+                }
+                say(out, &correct::error(request, -32000, "the call was disturbed by a ping"))
+            }
+            Behaviour::Report => say(out, &correct::call_with_text(era, request, report())),
+            Behaviour::DieAfterCall => {
+                say(out, &right);
+                Fate::Exit(0)
+            }
+            Behaviour::DieMidCall => {
+                complain("fatal: the disk is on fire");
+                Fate::Exit(3)
+            }
+            Behaviour::ProgressForever
+            | Behaviour::ProgressThenResult
+            | Behaviour::ProgressWrongToken => self.progress(request, &right, out),
+            Behaviour::HeaderMismatchOnce if turn == 0 => {
+                say(out, &correct::error(request, -32020, "header mismatch"))
+            }
+            Behaviour::HeaderMismatchAlways => {
+                say(out, &correct::error(request, -32020, "header mismatch"))
+            }
+            Behaviour::MissingCapability => {
+                let mut refusal = correct::error(request, -32021, "missing client capability");
+                refusal["error"]["data"] = json!({"requiredCapabilities": {"sampling": {}}});
+                say(out, &refusal)
+            }
+            Behaviour::InputRequired
+            | Behaviour::InputRequiredForever
+            | Behaviour::InputRequiredEmpty
+            | Behaviour::InputRequiredNothing => say(out, &self.input_required(request, turn)),
+            _ => self.ask_and_answer(request, &right, out),
+        }
+    }
+
+    /// Holds calls of `good` back until `other` was answered.
+    fn reverse(&self, request: &Value, right: &Value, out: &mut dyn Out) -> Fate {
+        if request["params"]["name"] == "good" {
+            self.memory().held.push(right.clone());
+            return Fate::Said;
+        }
+        say(out, right);
+        let held = std::mem::take(&mut self.memory().held);
+        for message in held {
+            say(out, &message);
+        }
+        Fate::Said
+    }
+
+    fn progress(&self, request: &Value, right: &Value, out: &mut dyn Out) -> Fate {
+        let mut token = request["params"]["_meta"]["progressToken"].clone();
+        if self.behaviour == Behaviour::ProgressWrongToken {
+            token = json!("a token of nobody");
+        }
+        let forever = self.behaviour == Behaviour::ProgressForever;
+        let mut step = 0;
+        while (forever || step < PROGRESS_STEPS) && !out.is_gone() {
+            let progress = json!({"progressToken": token, "progress": step});
+            let message = correct::notification("notifications/progress", &progress);
+            out.message(&bytes(&message));
+            out.settle();
+            thread::sleep(PROGRESS_EVERY);
+            step += 1;
+        }
+        say(out, right)
+    }
+
+    fn input_required(&self, request: &Value, turn: usize) -> Value {
+        let params = &request["params"];
+        let state = json!("opaque \"state\" / é");
+        let form = json!({
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"]
+        });
+        let ask = json!({"method": "elicitation/create", "params": {
+            "mode": "form", "message": "Who are you?", "requestedSchema": form
+        }});
+        let required = |requests: Value, state: Value| {
+            let mut value = json!({"resultType": "input_required"});
+            if !requests.is_null() {
+                value["inputRequests"] = requests;
+            }
+            if !state.is_null() {
+                value["requestState"] = state;
+            }
+            correct::result(request, &value)
+        };
+        let answers = &params["inputResponses"];
+        match self.behaviour {
+            Behaviour::InputRequiredForever => {
+                required(json!({"who": ask}), json!(turn.to_string()))
+            }
+            Behaviour::InputRequiredNothing => required(Value::Null, Value::Null),
+            Behaviour::InputRequiredEmpty if params["requestState"].is_null() => {
+                required(Value::Null, state)
+            }
+            Behaviour::InputRequired if answers.is_null() => required(json!({"who": ask}), state),
+            _ if params["requestState"] != state => {
+                correct::error(request, -32602, "the state came back changed")
+            }
+            _ => correct::call_with_text(Era::Stateless, request, format!("answered: {answers}")),
+        }
+    }
+
+    /// Asks the client something in the middle of a call, where the behaviour does that.
+    fn ask_and_answer(&self, request: &Value, right: &Value, out: &mut dyn Out) -> Fate {
+        let form = json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "default": "nobody"},
+                "count": {"type": "integer", "minimum": 1}
+            },
+            "required": ["name"]
+        });
+        let (method, params) = match self.behaviour {
+            Behaviour::AskRoots => ("roots/list", json!({})),
+            Behaviour::AskSampling => {
+                let content = json!({"type": "text", "text": "What is the capital of France?"});
+                let messages = json!([{"role": "user", "content": content}]);
+                ("sampling/createMessage", json!({"messages": messages, "maxTokens": 50}))
+            }
+            Behaviour::AskElicitation => {
+                let message = "Who are you?";
+                ("elicitation/create", json!({"message": message, "requestedSchema": form}))
+            }
+            Behaviour::AskElicitationUrl => {
+                let address = "https://sign-in.example/start";
+                let params = json!({"mode": "url", "message": "Sign in", "url": address,
+                    "elicitationId": "e-1"});
+                ("elicitation/create", params)
+            }
+            Behaviour::AskUnknown => ("hostile/unknown", json!({})),
+            Behaviour::AskFlood => {
+                ask_flood(out);
+                return say(out, right);
+            }
+            Behaviour::AskOddIds => {
+                for id in [Value::Null, json!(1.5), json!({"id": 1}), request["id"].clone()] {
+                    let ask = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+                    out.message(&bytes(&ask));
+                }
+                return say(out, right);
+            }
+            _ => return say(out, right),
+        };
+        let reply = self.ask(method, &params, out);
+        let text = format!("{method} was answered: {reply}");
+        say(out, &correct::call_with_text(self.era(), request, text))
+    }
+
+    /// Sends a request and waits for the answer of the client.
+    fn ask(&self, method: &str, params: &Value, out: &mut dyn Out) -> Value {
+        let id = {
+            let mut memory = self.memory();
+            memory.asked += 1;
+            format!("ask-{}", memory.asked)
+        };
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        out.message(&bytes(&request));
+        out.settle();
+        let waiting = self.replied.wait_timeout_while(self.memory(), MAX_ASK_WAIT, |memory| {
+            !memory.replies.contains_key(&id)
+        });
+        let (mut memory, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        memory.replies.remove(&id).unwrap_or(Value::Null)
+    }
+
+    fn keep_reply(&self, message: &Value) {
+        if let Some(id) = message["id"].as_str() {
+            self.memory().replies.insert(id.to_owned(), message.clone());
+            self.replied.notify_all();
+        }
+    }
+
+    fn take_turn(&self, method: &str, name: &Value) -> usize {
+        let mut memory = self.memory();
+        let turn = memory.turns.entry(format!("{method} {name}")).or_default();
+        *turn += 1;
+        *turn - 1
+    }
+
+    fn pings(&self) -> usize {
+        let ping = format!("ping {}", Value::Null);
+        self.memory().turns.get(&ping).copied().unwrap_or_default()
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn say(out: &mut dyn Out, message: &Value) -> Fate {
+    out.message(&bytes(message));
+    Fate::Said
+}
+
+/// What the process was given.
+fn report() -> String {
+    let variables: HashMap<String, String> = std::env::vars_os()
+        .map(|(name, value)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        })
+        .collect();
+    let arguments: Vec<String> = std::env::args().collect();
+    let folder = std::env::current_dir().unwrap_or_default();
+    json!({"environment": variables, "arguments": arguments, "folder": folder}).to_string()
+}
+
+fn ask_flood(out: &mut dyn Out) {
+    for turn in 0..ASK_FLOOD {
+        let method = ["roots/list", "ping", "hostile/unknown"][turn % 3];
+        let id = format!("flood-{turn}");
+        out.message(&bytes(&json!({"jsonrpc": "2.0", "id": id, "method": method})));
+    }
+}
+
+/// A line on standard error.
+pub(super) fn complain(line: &str) {
+    // There is nobody else to tell.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

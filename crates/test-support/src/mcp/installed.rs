@@ -1,0 +1,131 @@
+//! The servers of the official SDKs, as commands that a client starts.
+//!
+//! What each offers was seen on the wire with protocol version 2025-11-25, which is what all servers
+//! of the TypeScript SDK answer; the Python SDK also speaks the stateless revision.
+
+use std::path::{Path, PathBuf};
+
+/// How a server is started that speaks over standard input and output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub command: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables it needs beside the usual environment.
+    pub env: Vec<(String, String)>,
+}
+
+/// The reference server `everything` of the TypeScript SDK.
+///
+/// - Tools, all but three read-only: `echo(message)`, `get-annotated-message(messageType,
+///   includeImage)`, `get-env`, `get-resource-links(count)`, `get-resource-reference(resourceType,
+///   resourceId)`, `get-structured-content(location)` with an output schema, `get-sum(a, b)`,
+///   `get-tiny-image`, `gzip-file-as-resource(name, data, outputType)`, `toggle-simulated-logging`,
+///   `toggle-subscriber-updates`, `trigger-long-running-operation(duration, steps)` with progress.
+/// - Once it is initialized it adds, by what the client declared, `get-roots-list`,
+///   `trigger-elicitation-request`, `trigger-sampling-request(prompt, maxTokens)`,
+///   `simulate-research-query`, and says `list_changed` for each; then it asks for `roots/list`.
+/// - Resources: seven documents at `demo://resource/static/document/…`, templates
+///   `demo://resource/dynamic/text/{resourceId}` and `…/blob/{resourceId}`, subscriptions.
+/// - Prompts: `simple-prompt`, `args-prompt(city, state)`, `completable-prompt(department, name)`,
+///   `resource-prompt(resourceType, resourceId)`.
+///
+/// # Panics
+/// If it is not installed.
+pub fn everything_stdio() -> Launch {
+    node("server-everything", &["stdio"], &[])
+}
+
+/// The file server of the TypeScript SDK, for the files below one folder.
+///
+/// Tools only, all with output schemas. Read-only: `read_file`, `read_text_file(path, tail, head)`,
+/// `read_media_file`, `read_multiple_files(paths)`, `list_directory(path)`,
+/// `list_directory_with_sizes`, `directory_tree`, `search_files`, `get_file_info`,
+/// `list_allowed_directories`. Writing: `write_file(path, content)`, `edit_file`,
+/// `create_directory`, `move_file`. Resources and prompts get -32601. Asks for `roots/list` when the
+/// client declared roots, and replaces the folder by what it is told.
+///
+/// # Panics
+/// If it is not installed.
+pub fn filesystem_stdio(folder: &Path) -> Launch {
+    node("server-filesystem", &[&folder.to_string_lossy()], &[])
+}
+
+/// The memory server of the TypeScript SDK, which keeps its graph in one file.
+///
+/// Tools, all with output schemas: `create_entities(entities)`, `create_relations`,
+/// `add_observations`, `delete_entities`, `delete_observations`, `delete_relations`; read-only:
+/// `read_graph`, `search_nodes(query)`, `open_nodes(names)`. One resource,
+/// `memory://knowledge-graph`, with subscriptions. Prompts get -32601.
+///
+/// # Panics
+/// If it is not installed.
+pub fn memory_stdio(file: &Path) -> Launch {
+    node("server-memory", &[], &[("MEMORY_FILE_PATH", &file.to_string_lossy())])
+}
+
+/// Our server on the official Python SDK, `peers/server.py`, in both eras.
+///
+/// - Tools, in pages of four: `echo(text)`, `add(a, b)` with structured output, `image`, `audio`,
+///   `slow(seconds)` with ten progress notifications a second (when it is cancelled it writes a line
+///   to standard error and to the file named by the variable `CANCEL_LOG`), `fail` whose result is an
+///   error, `grow` which adds the tool `grown` and says so, `big(kilobytes)`.
+/// - Resources: `note://today`, `note://bytes` (a blob of 256 bytes), template
+///   `note://named/{name}`. Prompt: `greeting(name, tone?)`.
+///
+/// # Panics
+/// If the SDK is not installed.
+pub fn python_stdio() -> Launch {
+    python(&["stdio"])
+}
+
+/// A server of the TypeScript SDK.
+pub(super) fn node(package: &str, args: &[&str], env: &[(&str, &str)]) -> Launch {
+    let script = private_folder("npm")
+        .join("node_modules/@modelcontextprotocol")
+        .join(package)
+        .join("dist/index.js");
+    must_exist(&script);
+    let script = script.to_string_lossy().into_owned();
+    Launch {
+        command: "node".into(),
+        args: std::iter::once(script).chain(owned(args)).collect(),
+        env: env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+    }
+}
+
+/// Our server on the Python SDK.
+pub(super) fn python(args: &[&str]) -> Launch {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/server.py");
+    let script = script.to_string_lossy().into_owned();
+    let args = std::iter::once(script).chain(owned(args)).collect();
+    let folder = private_folder("python");
+    let site = folder.join("site");
+    // Where Python came without virtual environments, the packages lie beside each other.
+    if site.is_dir() {
+        let path = site.to_string_lossy().into_owned();
+        return Launch {
+            command: "python3".into(),
+            args,
+            env: vec![("PYTHONPATH".to_owned(), path)],
+        };
+    }
+    let command = folder.join("bin/python");
+    must_exist(&command);
+    Launch { command, args, env: Vec::new() }
+}
+
+fn owned(words: &[&str]) -> impl Iterator<Item = String> {
+    words.iter().map(|&word| word.to_owned())
+}
+
+/// One of the folders that `cargo xtask` installs into, wherever cargo builds.
+fn private_folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers").join(name)
+}
+
+fn must_exist(path: &Path) {
+    let shown = path.display();
+    assert!(path.exists(), "{shown} is missing: run `cargo xtask test` once, which installs it");
+}

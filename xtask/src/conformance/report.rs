@@ -1,0 +1,151 @@
+//! What the suite wrote about a run: a file `checks.json` for each scenario, in folders of its own.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// How long the time is that the suite puts after the name of a scenario: `-2026-01-31T12-00-00-000Z`.
+const STAMP_LENGTH: usize = 25;
+
+/// What became of one scenario.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) scenario: String,
+    pub(super) version: String,
+    pub(super) passed: usize,
+    /// The checks that did not hold: id and what the suite says.
+    pub(super) failed: Vec<String>,
+}
+
+impl Row {
+    /// A scenario of which nothing was checked has shown nothing.
+    pub(super) fn holds(&self) -> bool {
+        self.failed.is_empty() && self.passed > 0
+    }
+}
+
+/// Reads what the suite left in a folder.
+pub(super) fn read(folder: &Path, version: &str) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    collect(folder, folder, version, &mut rows)?;
+    rows.sort_by(|one, other| one.scenario.cmp(&other.scenario));
+    Ok(rows)
+}
+
+fn collect(top: &Path, folder: &Path, version: &str, rows: &mut Vec<Row>) -> Result<(), Failure> {
+    let unreadable = |error| Failure::work(format!("cannot read {}: {error}", folder.display()));
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            collect(top, &path, version, rows)?;
+        } else if path.file_name().is_some_and(|name| name == "checks.json") {
+            let text = fs::read_to_string(&path).map_err(unreadable)?;
+            rows.push(row(&scenario_name(top, folder), version, &text)?);
+        }
+    }
+    Ok(())
+}
+
+fn scenario_name(top: &Path, folder: &Path) -> String {
+    let name = folder.strip_prefix(top).unwrap_or(folder).to_string_lossy().into_owned();
+    match name.len().checked_sub(STAMP_LENGTH).and_then(|end| name.get(..end)) {
+        Some(scenario) if !scenario.is_empty() => scenario.to_owned(),
+        _ => name,
+    }
+}
+
+fn row(scenario: &str, version: &str, text: &str) -> Result<Row, Failure> {
+    let checks: Vec<Value> = serde_json::from_str(text)
+        .map_err(|error| Failure::work(format!("checks of `{scenario}`: {error}")))?;
+    let word = |check: &Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
+    let with = |status: &str| -> Vec<&Value> {
+        checks.iter().filter(|check| check["status"] == status).collect()
+    };
+    let failed = with("FAILURE")
+        .into_iter()
+        .map(|check| {
+            let told = word(check, "errorMessage");
+            let told = if told.is_empty() { word(check, "description") } else { told };
+            format!("{}: {told}", word(check, "id"))
+        })
+        .collect();
+    Ok(Row {
+        scenario: scenario.to_owned(),
+        version: version.to_owned(),
+        passed: with("SUCCESS").len(),
+        failed,
+    })
+}
+
+/// The rows as a table, and below it each check that failed.
+pub(super) fn table(rows: &[Row]) -> String {
+    let width = rows.iter().map(|row| row.scenario.len()).max().unwrap_or(0).max("scenario".len());
+    let mut text =
+        format!("{:<width$}  {:<10}  {:>6}  {:>6}\n", "scenario", "version", "passed", "failed");
+    for row in rows {
+        let mark = if row.holds() { "" } else { "  FAILED" };
+        let (passed, failed) = (row.passed, row.failed.len());
+        text += &format!(
+            "{:<width$}  {:<10}  {passed:>6}  {failed:>6}{mark}\n",
+            row.scenario, row.version
+        );
+    }
+    for row in rows.iter().filter(|row| !row.holds()) {
+        text += &format!("\n{} {}\n", row.scenario, row.version);
+        if row.failed.is_empty() {
+            text += "  nothing was checked\n";
+        }
+        for check in &row.failed {
+            text += &format!("  {check}\n");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECKS: &str = r#"[
+        {"id": "a", "status": "SUCCESS"},
+        {"id": "b", "status": "FAILURE", "description": "B holds", "errorMessage": "it does not"},
+        {"id": "c", "status": "FAILURE", "description": "C holds"},
+        {"id": "d", "status": "SKIPPED"}
+    ]"#;
+
+    #[test]
+    fn folders_are_read_at_any_depth_and_lose_their_time() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["auth/basic-2026-11-15T06-47-08-306Z", "plain-2026-11-15T06-47-08-306Z"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("checks.json"), CHECKS).unwrap();
+        }
+        let rows = read(folder.path(), "2025-11-25").unwrap();
+        let names: Vec<&str> = rows.iter().map(|row| row.scenario.as_str()).collect();
+        assert_eq!(names, ["auth/basic", "plain"]);
+        assert_eq!(rows[0].passed, 1);
+        assert_eq!(rows[0].failed, ["b: it does not", "c: C holds"]);
+    }
+
+    #[test]
+    fn a_scenario_without_checks_does_not_hold() {
+        let row = row("initialize", "2025-11-25", "[]").unwrap();
+        assert!(!row.holds());
+        assert_eq!(
+            table(&[row]),
+            "scenario    version     passed  failed\n\
+             initialize  2025-11-25       0       0  FAILED\n\
+             \n\
+             initialize 2025-11-25\n  nothing was checked\n"
+        );
+    }
+
+    #[test]
+    fn what_is_no_list_of_checks_is_refused() {
+        let failure = row("initialize", "2025-11-25", "{}").unwrap_err().to_string();
+        assert!(failure.contains("checks of `initialize`"), "{failure}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Folders of the workspace into which other package managers install, away from the machine.
+//!
+//! They lie in `target/peers` of the workspace, wherever cargo builds: tests look for them there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::needs::Line;
+use crate::workspace::Workspace;
+
+/// Where the packages of a machine without a virtual environment go, inside the folder.
+const PYTHON_SITE: &str = "site";
+
+/// The folder that holds the private folders.
+pub(crate) struct PrivateFolders {
+    root: PathBuf,
+}
+
+impl PrivateFolders {
+    pub(crate) fn of(workspace: &Workspace) -> Self {
+        Self::under(workspace.root().join("target").join("peers"))
+    }
+
+    pub(super) fn under(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// One of the folders.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Installs packages of Node without leaving a trace of where they came from.
+    pub(super) fn npm_line(&self, folder: &str, packages: &[&str]) -> Line {
+        let mut line = words(&["npm", "install", "--prefix", &text(&self.folder(folder))]);
+        line.extend(words(&["--no-audit", "--no-fund", "--no-package-lock", "--no-save"]));
+        line.extend(words(packages));
+        line
+    }
+
+    /// Installs packages of Python into an environment, or beside each other where Python was
+    /// packaged without that.
+    pub(super) fn venv_recipes(&self, folder: &str, packages: &[&str]) -> Vec<Vec<Line>> {
+        let folder = self.folder(folder);
+        let environment = words(&["python3", "-m", "venv", "--clear", &text(&folder)]);
+        let python = text(&folder.join("bin").join("python"));
+        let mut into_environment = words(&[&python, "-m", "pip", "install", "--quiet"]);
+        let site = text(&folder.join(PYTHON_SITE));
+        let mut into_site =
+            words(&["python3", "-m", "pip", "install", "--quiet", "--target", &site]);
+        into_environment.extend(words(packages));
+        into_site.extend(words(packages));
+        vec![vec![environment, into_environment], vec![into_site]]
+    }
+
+    /// Whether all of these (`package@version`) are installed in exactly that version.
+    pub(super) fn has_node_packages(&self, folder: &str, packages: &[&str]) -> bool {
+        let modules = self.folder(folder).join("node_modules");
+        packages.iter().all(|package| {
+            let Some((name, version)) = package.rsplit_once('@') else { return false };
+            fs::read_to_string(modules.join(name).join("package.json"))
+                .is_ok_and(|manifest| manifest.contains(&format!("\"version\": \"{version}\"")))
+        })
+    }
+
+    /// Whether all of these (`package==version`) are installed in exactly that version.
+    pub(super) fn has_python_packages(&self, folder: &str, packages: &[&str]) -> bool {
+        let folder = self.folder(folder);
+        let own = folder.join("bin").join("python");
+        let site = folder.join(PYTHON_SITE);
+        let mut command = if site.is_dir() {
+            let mut command = Command::new("python3");
+            command.env("PYTHONPATH", site);
+            command
+        } else {
+            Command::new(own)
+        };
+        let program = "import sys; from importlib.metadata import version; \
+             sys.exit(any(version(n) != v for n, v in (a.split('==') for a in sys.argv[1:])))";
+        command
+            .args(["-c", program])
+            .args(packages)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+fn words(words: &[&str]) -> Line {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_package_counts_only_in_its_version() {
+        let root = tempfile::tempdir().unwrap();
+        let package = root.path().join("npm/node_modules/@scope/name");
+        fs::create_dir_all(&package).unwrap();
+        fs::write(package.join("package.json"), "{\n  \"version\": \"1.2.3\"\n}").unwrap();
+        let private = PrivateFolders::under(root.path().to_owned());
+        assert!(private.has_node_packages("npm", &["@scope/name@1.2.3"]));
+        assert!(!private.has_node_packages("npm", &["@scope/name@1.2.4"]));
+        assert!(!private.has_node_packages("npm", &["@scope/name@1.2.3", "absent@1.0.0"]));
+        assert!(!private.has_node_packages("other", &["@scope/name@1.2.3"]));
+    }
+
+    #[test]
+    fn a_python_package_counts_only_in_its_version() {
+        let root = tempfile::tempdir().unwrap();
+        let about = root.path().join("python/site/thing-1.2.dist-info");
+        fs::create_dir_all(&about).unwrap();
+        let metadata = "Metadata-Version: 2.1\nName: thing\nVersion: 1.2\n";
+        fs::write(about.join("METADATA"), metadata).unwrap();
+        let private = PrivateFolders::under(root.path().to_owned());
+        assert!(private.has_python_packages("python", &["thing==1.2"]));
+        assert!(!private.has_python_packages("python", &["thing==1.3"]));
+        assert!(!private.has_python_packages("python", &["thing==1.2", "absent==1.0"]));
+        assert!(!private.has_python_packages("other", &["thing==1.2"]));
+    }
+
+    #[test]
+    fn where_there_is_no_environment_packages_lie_beside_each_other() {
+        let private = PrivateFolders::under("/w".into());
+        let recipes = private.venv_recipes("python", &["mcp==2.3.0"]);
+        assert_eq!(
+            recipes[1][0].join(" "),
+            "python3 -m pip install --quiet --target /w/python/site mcp==2.3.0"
+        );
+    }
+}
