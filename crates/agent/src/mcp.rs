@@ -92,12 +92,15 @@ impl Servers {
 
     /// What knows every secret of the configuration.
     pub(crate) fn redactor(&self) -> Redactor {
-        Redactor::new(self.parsed.servers.iter().flat_map(|configured| {
-            configured
-                .secrets
-                .iter()
-                .map(|secret| (secret.label.clone(), secret.value().to_owned()))
-        }))
+        Redactor::new(self.secrets())
+    }
+
+    /// The secrets, each with a label that may be shown.
+    fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        self.parsed.servers.iter().flat_map(|configured| {
+            let secrets = configured.secrets.iter();
+            secrets.map(|secret| (secret.label.clone(), secret.value().to_owned()))
+        })
     }
 
     /// Says on standard error what is wrong with the configuration.
@@ -196,7 +199,7 @@ impl Fleet {
 
     /// Takes a configuration that was read again. What was secret before stays so.
     pub(crate) fn adopt(&mut self, servers: Servers) {
-        self.shown.learn(Arc::new(servers.redactor()));
+        self.host.redactor.learn(servers.secrets());
         self.servers = servers;
     }
 

@@ -62,7 +62,7 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
             "if it is only slow, raise `connect_timeout` of {name} (now {} s)",
             after.as_secs_f32()
         )],
-        Error::CallTimeout { idle } => {
+        Error::CallTimeout { idle, .. } => {
             vec![format!("raise `timeout` of {name} (now {} s), or use --timeout", idle.as_secs())]
         }
         Error::UnknownVersion { .. } => {

@@ -2,6 +2,7 @@
 
 use mcp_client::config::ServerEntry;
 use mcp_client::content::warnings;
+use mcp_client::supervise::State;
 
 use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
@@ -39,6 +40,10 @@ pub(super) fn servers(
                     finding.of(name).fix(format!("`agent mcp test {name}` goes step by step")),
                 );
                 continue;
+            }
+            if let State::Degraded { reason } = &status.state {
+                let fix = format!("`agent mcp test {name}` goes step by step");
+                findings.add(Finding::warning(reason).of(name).fix(fix));
             }
             let answered = format!(
                 "it answers, with {} of about {} tokens",
