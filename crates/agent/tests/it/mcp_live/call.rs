@@ -1,10 +1,15 @@
 //! `agent mcp call`: one call of one tool.
 
 use std::fs;
+use std::process::Command;
 
+use agent_test_support::command::Run;
 use serde_json::{Value, json};
 
 use super::{UNSTEADY, configured, entry, log, steady, with_notes};
+
+/// Runs a program on a terminal and answers its question.
+const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py");
 
 #[test]
 fn a_tool_is_called_by_either_name_with_arguments_in_any_form() {
@@ -112,6 +117,34 @@ fn a_call_that_needs_approval_is_not_made_where_nobody_can_be_asked() {
     let approved = bench.run(["mcp", "call", "notes/write-note", "--arg", "text=x", "--approve"]);
     assert_eq!((approved.code, &*approved.stdout), (0, "x\n"));
     assert!(fs::read_to_string(log(&bench)).unwrap().contains("call write-note"));
+}
+
+#[test]
+fn on_a_terminal_a_person_is_asked_and_only_yes_is_yes() {
+    let bench = configured(&format!(
+        "mcp_servers:\n{}    trust: untrusted\n",
+        entry("notes", "FIXTURE_LOG: fixture.log")
+    ));
+    let calls = || fs::read_to_string(log(&bench)).unwrap().matches("call write-note").count();
+    let asked = |answer: &str| {
+        let agent = bench.command(["mcp", "call", "notes/write-note", "--arg", "text=a note"]);
+        let mut command = Command::new("python3");
+        command.arg(TERMINAL).arg(answer).arg(agent.get_program()).args(agent.get_args());
+        command.env("AGENT_HOME", bench.home()).env("NO_COLOR", "1").current_dir(bench.work());
+        Run::of(&mut command, b"")
+    };
+    for no in ["", "n", "sure"] {
+        let run = asked(no);
+        assert_eq!((run.code, calls()), (1, 0), "{run:?}");
+        assert!(run.stdout.contains("was not approved and was not run"), "{run:?}");
+    }
+    let run = asked("y");
+    assert_eq!((run.code, calls()), (0, 1), "{run:?}");
+    for shown in
+        ["server       notes", "write-note (mcp__notes__write_note)", "\"text\": \"a note\""]
+    {
+        assert!(run.stdout.contains(shown), "{shown}: {run:?}");
+    }
 }
 
 #[test]

@@ -33,6 +33,15 @@ fn everything_that_can_be_seen_offline_is_found_at_once() {
 }
 
 #[test]
+fn advice_alone_is_no_failure() {
+    let bench = configured(&format!("mcp_servers:\n{}", entry("notes", "FIXTURE_MODE: wide")));
+    let run = bench.run(["mcp", "doctor"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("advice   611 tools cost about "), "{run:?}");
+    assert!(run.stdout.contains("fix: name the ones you use in `tools.include`"), "{run:?}");
+}
+
+#[test]
 fn what_servers_offer_is_looked_at() {
     let bench = configured(&format!(
         "mcp_servers:\n{}    tools: {{exclude: write-note}}\n{}",

@@ -35,6 +35,16 @@ fn schemas_are_shown_as_a_model_gets_them() {
 }
 
 #[test]
+fn every_live_command_has_a_help_page_with_examples() {
+    let bench = with_notes();
+    for command in ["list", "test", "tools", "call", "doctor"] {
+        let help = bench.run(["mcp", command, "--help"]);
+        let example = format!("  agent mcp {command}");
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains(&example), "{command}");
+    }
+}
+
+#[test]
 fn only_when_all_fail_the_command_does() {
     let bench = configured(&format!("mcp_servers:\n{}", entry("crash", "FIXTURE_MODE: crash")));
     let run = bench.run(["mcp", "tools"]);

@@ -83,7 +83,8 @@ pub(super) fn servers(
         Ok(())
     })?;
     for (server, text) in fleet.reporter.warnings() {
-        findings.add(Finding::warning(text).of(&server));
+        // Whatever is worse shows in the state of the server.
+        findings.add(Finding::advice(text).of(&server));
     }
     Ok(())
 }
