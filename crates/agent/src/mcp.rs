@@ -29,7 +29,7 @@ use crate::output::{ERROR, WARNING, printable};
 use crate::session::Session;
 
 /// How alike a name must be to be suggested, from 0 to 1.
-const ALIKE: f64 = 0.6;
+const ALIKE: f64 = 0.5;
 /// How long a server may take beyond its own time before a command stops waiting for it.
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
 
@@ -92,12 +92,15 @@ impl Servers {
 
     /// What knows every secret of the configuration.
     pub(crate) fn redactor(&self) -> Redactor {
-        Redactor::new(self.parsed.servers.iter().flat_map(|configured| {
-            configured
-                .secrets
-                .iter()
-                .map(|secret| (secret.label.clone(), secret.value().to_owned()))
-        }))
+        Redactor::new(self.secrets())
+    }
+
+    /// The secrets, each with a label that may be shown.
+    fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        self.parsed.servers.iter().flat_map(|configured| {
+            let secrets = configured.secrets.iter();
+            secrets.map(|secret| (secret.label.clone(), secret.value().to_owned()))
+        })
     }
 
     /// Says on standard error what is wrong with the configuration.
@@ -149,7 +152,9 @@ pub(crate) fn nearest<'a>(
     wrong: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let likeness = |name: &str| strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase());
+    let likeness = |name: &str| {
+        strsim::normalized_damerau_levenshtein(&wrong.to_lowercase(), &name.to_lowercase())
+    };
     known
         .into_iter()
         .map(|name| (likeness(name), name))
@@ -194,7 +199,7 @@ impl Fleet {
 
     /// Takes a configuration that was read again. What was secret before stays so.
     pub(crate) fn adopt(&mut self, servers: Servers) {
-        self.shown.learn(Arc::new(servers.redactor()));
+        self.host.redactor.learn(servers.secrets());
         self.servers = servers;
     }
 
@@ -360,6 +365,7 @@ mod tests {
     fn the_nearest_name_is_suggested_unless_none_is_near() {
         let known = ["github", "files", "docs"];
         assert_eq!(nearest("gihtub", known), Some("github"));
+        assert_eq!(nearest("dcos", known), Some("docs"));
         assert_eq!(nearest("Files", known), Some("files"));
         assert_eq!(nearest("zzz", known), None);
     }

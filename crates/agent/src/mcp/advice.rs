@@ -62,7 +62,7 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
             "if it is only slow, raise `connect_timeout` of {name} (now {} s)",
             after.as_secs_f32()
         )],
-        Error::CallTimeout { idle } => {
+        Error::CallTimeout { idle, .. } => {
             vec![format!("raise `timeout` of {name} (now {} s), or use --timeout", idle.as_secs())]
         }
         Error::UnknownVersion { .. } => {
@@ -77,10 +77,12 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
 }
 
 fn missing(command: &str) -> Vec<String> {
-    let plain = command.rsplit(['/', '\\']).next().unwrap_or(command);
-    let known = INSTALLED_BY.iter().find(|(names, _)| names.contains(&plain));
+    if command.contains(['/', '\\']) {
+        return vec!["correct `command`: at that path is no program that may be run".to_owned()];
+    }
+    let known = INSTALLED_BY.iter().find(|(names, _)| names.contains(&command));
     let mut hints: Vec<String> = known.map(|(_, how)| (*how).to_owned()).into_iter().collect();
-    hints.push("or write the whole path of the program as `command`".to_owned());
+    hints.push("if it is installed, write the whole path of the program as `command`".to_owned());
     hints
 }
 
@@ -147,7 +149,8 @@ mod tests {
             searched: String::new(),
         };
         assert!(advice(&error("npx"), &local())[0].contains("Node.js"));
-        assert!(advice(&error("/opt/x/uvx"), &local())[0].contains("uv"));
+        assert!(advice(&error("uvx"), &local())[0].contains("comes with uv"));
+        assert!(advice(&error("/opt/x/uvx"), &local())[0].contains("correct `command`"));
         assert_eq!(advice(&error("my-server"), &local()).len(), 1);
     }
 

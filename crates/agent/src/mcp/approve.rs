@@ -28,6 +28,10 @@ impl OnTerminal {
         self.asked.load(Ordering::Acquire)
     }
 
+    fn indented(&self, text: &str) -> String {
+        self.shown.whole(text.trim_end()).replace('\n', "\n               ")
+    }
+
     fn question(&self, approval: &Approval) -> String {
         let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
         format!(
@@ -37,8 +41,9 @@ impl OnTerminal {
             self.shown.line(&approval.server),
             self.shown.line(&approval.native_name),
             approval.tool,
-            self.shown.lines(&approval.description, "               "),
-            self.shown.lines(&arguments, "               "),
+            self.indented(&approval.description),
+            // All of them: what is cut is what somebody would hide.
+            self.indented(&arguments),
         )
     }
 }

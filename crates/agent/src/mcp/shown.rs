@@ -16,34 +16,16 @@ const MAX_LINE_CHARS: usize = 2000;
 /// Makes text of others fit to be shown.
 #[derive(Debug, Clone)]
 pub(crate) struct Shown {
-    /// The newest last. Old ones stay: what was secret once is secret still.
-    redactors: Vec<Arc<Redactor>>,
+    redactor: Arc<Redactor>,
 }
-
-/// The most redactors that are kept; a configuration that changes oftener loses the oldest.
-const MAX_REDACTORS: usize = 16;
 
 impl Shown {
     pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
-        Self { redactors: vec![redactor] }
-    }
-
-    /// Knows further secrets from now on.
-    pub(crate) fn learn(&mut self, redactor: Arc<Redactor>) {
-        if self.redactors.len() == MAX_REDACTORS {
-            self.redactors.remove(0);
-        }
-        self.redactors.push(redactor);
+        Self { redactor }
     }
 
     fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut clean = Cow::Borrowed(text);
-        for redactor in &self.redactors {
-            if let Cow::Owned(cleaner) = redactor.clean(&clean) {
-                clean = Cow::Owned(cleaner);
-            }
-        }
-        clean
+        self.redactor.clean(text)
     }
 
     /// On one line, and not endless.
@@ -75,19 +57,23 @@ impl Shown {
     }
 
     /// Whole, with tabs and line ends, but with every other control character made visible: a
-    /// result must not be able to drive the terminal.
+    /// result must not be able to drive the terminal. Only known secrets are taken out: what
+    /// merely looks like one may be what was asked for.
     pub(crate) fn whole(&self, text: &str) -> String {
-        escape_controls(&self.clean(text), |letter| matches!(letter, '\n' | '\t'))
+        let clean = self.redactor.clean_known(text);
+        escape_controls(&clean, |letter| matches!(letter, '\n' | '\t'))
     }
 
-    /// The same JSON with every string clean.
+    /// The same JSON with no known secret in any string.
     pub(crate) fn json(&self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.clean(&text).into_owned()),
+            Value::String(text) => Value::String(self.redactor.clean_known(&text).into_owned()),
             Value::Array(list) => list.into_iter().map(|inner| self.json(inner)).collect(),
             Value::Object(object) => object
                 .into_iter()
-                .map(|(key, inner)| (self.clean(&key).into_owned(), self.json(inner)))
+                .map(|(key, inner)| {
+                    (self.redactor.clean_known(&key).into_owned(), self.json(inner))
+                })
                 .collect(),
             other => other,
         }
@@ -99,11 +85,16 @@ fn plain_line(line: &str) -> String {
     escape_controls(&short, |letter| letter == '\t')
 }
 
+/// Whether a character makes a terminal show others in another order than they stand.
+fn reorders(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
 fn escape_controls(text: &str, harmless: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        if letter.is_control() && !harmless(letter) {
-            shown.extend(letter.escape_default());
+        if (letter.is_control() && !harmless(letter)) || reorders(letter) {
+            shown.extend(letter.escape_unicode());
         } else {
             shown.push(letter);
         }
@@ -125,7 +116,8 @@ mod tests {
         let nasty = "a\x1b[31mb\r\nc\td\u{9b}2J\n";
         assert_eq!(shown().line(nasty), "a\\u{1b}[31mb\\r\\nc\\td\\u{9b}2J\\n");
         assert_eq!(shown().first_line(nasty), "a\\u{1b}[31mb");
-        assert_eq!(shown().whole(nasty), "a\\u{1b}[31mb\\r\nc\td\\u{9b}2J\n");
+        assert_eq!(shown().whole(nasty), "a\\u{1b}[31mb\\u{d}\nc\td\\u{9b}2J\n");
+        assert_eq!(shown().whole("rm \u{202e}txt"), "rm \\u{202e}txt");
         assert_eq!(shown().lines(nasty, "  "), "a\\u{1b}[31mb\n  c\td\\u{9b}2J");
     }
 

@@ -96,9 +96,8 @@ impl HttpLink {
         ticket: &mut Ticket,
     ) -> Result<Payload, Error> {
         let shared = &self.shared;
-        let headers = shared.headers(Some(outgoing));
-        let url = shared.client.url();
-        let sent = shared.client.send(Method::POST, url, headers, outgoing.body.clone());
+        let repeat = if outgoing.method == "tools/call" { Repeat::Never } else { Repeat::Once };
+        let sent = shared.post(shared.headers(Some(outgoing)), &outgoing.body, repeat);
         let response = tokio::select! {
             response = sent => response?,
             // The router may know better: the session can end, or the answer come another way.
@@ -127,8 +126,7 @@ impl HttpLink {
     /// Sends a notification or an answer of ours.
     pub(crate) async fn tell(&self, body: Bytes) -> Result<(), Error> {
         let shared = &self.shared;
-        let headers = shared.headers(None);
-        let response = shared.client.send(Method::POST, shared.client.url(), headers, body).await?;
+        let response = shared.post(shared.headers(None), &body, Repeat::Once).await?;
         if response.status().is_success() {
             return Ok(());
         }
@@ -225,7 +223,33 @@ impl HttpLink {
     }
 }
 
+/// Whether a message may be sent a second time when its connection broke before an answer: a kept
+/// connection may have been closed at the other end just then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    Once,
+    /// It may have changed something.
+    Never,
+}
+
 impl Shared {
+    async fn post(
+        &self,
+        headers: HeaderMap,
+        body: &Bytes,
+        repeat: Repeat,
+    ) -> Result<Response<Body>, Error> {
+        let send =
+            |headers| self.client.send(Method::POST, self.client.url(), headers, body.clone());
+        if repeat == Repeat::Never {
+            return send(headers).await;
+        }
+        match send(headers.clone()).await {
+            Err(Error::Broken { .. }) => send(headers).await,
+            other => other,
+        }
+    }
+
     fn stateless(&self) -> bool {
         self.manner.get().is_some_and(|manner| manner.era == Era::Stateless)
     }

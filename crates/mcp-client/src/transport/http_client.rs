@@ -29,8 +29,9 @@ pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 const MAX_QUOTED_BYTES: usize = 300;
 /// How much of the body of a refusal is looked at for a JSON-RPC error.
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
-/// How long a connection waits for its next request.
-const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_mins(1);
+/// How long a connection waits for its next request. Many servers close theirs after five seconds,
+/// and a call that meets the closing is lost with an unknown outcome.
+const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// Headers the protocol itself sets: an entry's own are left out.
 const RESERVED: &[&str] = &[

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     tool: String,
     /// The arguments as a JSON object; `-` reads them from standard input
     #[arg(value_name = "JSON", conflicts_with = "arg")]
-    json: Option<String>,
+    arguments: Option<String>,
     /// One argument; a value that is JSON is taken as such, any other as a string
     #[arg(long, value_name = "KEY=VALUE")]
     arg: Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 
 /// Connects, asks where it must, calls, prints.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let arguments = arguments::read(args.json.as_deref(), &args.arg)?;
+    let arguments = arguments::read(args.arguments.as_deref(), &args.arg)?;
     let mut fleet = Fleet::load(session, Place::Notes)?;
     let target = Target::find(&args.tool, &fleet.servers)?;
     let asking = OnTerminal::new(fleet.shown.clone(), Arc::clone(&fleet.reporter));

@@ -4,7 +4,7 @@ mod finding;
 mod offline;
 mod online;
 
-use mcp_client::config::Configured;
+use mcp_client::config::{Configured, ServerEntry};
 
 use self::finding::{Finding, Findings};
 use crate::diagnostic::{Diagnostic, Exit};
@@ -41,8 +41,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         offline::server(configured, &fleet, &mut findings);
     }
     offline::names(&fleet.servers, &mut findings);
-    let enabled: Vec<_> =
-        chosen.iter().filter(|found| found.entry.enabled).map(|found| &found.entry).collect();
+    // What is known to fail is not tried.
+    let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
+    let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
     if !args.offline && !enabled.is_empty() {
         online::servers(&fleet, &enabled, session, &mut findings)?;
     }

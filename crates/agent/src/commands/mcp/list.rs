@@ -12,7 +12,7 @@ use serde_json::json;
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::observe::Place;
-use crate::mcp::{Fleet, already_told, patience};
+use crate::mcp::{Fleet, already_told, patience, problem_line};
 use crate::session::Session;
 
 /// The longest that may be waited for, in seconds.
@@ -42,7 +42,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let drawn = args.watch && !session.output.is_json() && io::stdout().is_terminal();
     let fleet = Fleet::load(session, if drawn { Place::Kept } else { Place::Notes })?;
-    fleet.servers.tell_problems(session);
+    if drawn {
+        let path = &fleet.servers.path;
+        for problem in &fleet.servers.parsed.problems {
+            fleet.reporter.say(problem_line(path, problem));
+        }
+    } else {
+        fleet.servers.tell_problems(session);
+    }
     if args.watch {
         return watch::run(fleet, session, drawn);
     }

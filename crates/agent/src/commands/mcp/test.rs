@@ -191,9 +191,9 @@ impl Test<'_> {
                 self.steps.tell(Mark::Warning, "tools", &detail, None);
             }
         }
-        let notes = part.notes().iter().chain(&catalogue.notes);
+        let notes = part.notes().chain(catalogue.notes.iter().cloned());
         for note in notes.take(MAX_NAMED) {
-            self.steps.tell(Mark::Note, "tools", note, None);
+            self.steps.tell(Mark::Note, "tools", &note, None);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use mcp_client::Client;
 use mcp_client::config::ServerEntry;
 use mcp_client::registry::{Action, Entry};
+use mcp_client::supervise::State;
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Exit};
@@ -82,6 +83,12 @@ fn tell_unusable(client: &Client, fleet: &Fleet, failed: &[Failed], session: &Se
     for tool in client.registry().skipped() {
         let (name, why) = (shown.line(&tool.native), shown.line(&tool.reason));
         output.note(format!("{WARNING}skipped:{WARNING:#} `{name}` of {}: {why}", tool.server));
+    }
+    for status in client.status() {
+        if let (State::Degraded { reason }, server) = (&status.state, &status.server) {
+            let reason = shown.first_line(reason);
+            output.note(format!("{WARNING}degraded:{WARNING:#} server `{server}`: {reason}"));
+        }
     }
     for Failed { why, .. } in failed {
         let message = why.message.as_deref().unwrap_or_default();

@@ -97,6 +97,12 @@ impl Findings {
         }
     }
 
+    /// Whether a server certainly does not work.
+    pub(super) fn has_error(&self, server: &str) -> bool {
+        let mut errors = self.all.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.any(|finding| finding.server.as_deref() == Some(server))
+    }
+
     /// The worst there is.
     pub(super) fn worst(&self) -> Option<Severity> {
         self.all.iter().map(|finding| finding.severity).max()
@@ -115,7 +121,7 @@ impl Findings {
         for finding in sorted {
             let style = finding.severity.style();
             let of = finding.server.as_ref().map(|server| format!("{server}: "));
-            let what = shown.lines(&finding.what, "          ");
+            let what = shown.lines(&finding.what, "         ");
             text.push_str(&format!(
                 "{style}{:<8}{style:#} {}{what}\n",
                 finding.severity.word(),
@@ -125,7 +131,7 @@ impl Findings {
                 text.push_str(&format!("         where: {place}\n"));
             }
             for fix in &finding.fixes {
-                text.push_str(&format!("         fix: {}\n", shown.lines(fix, "          ")));
+                text.push_str(&format!("         fix: {}\n", shown.lines(fix, "         ")));
             }
         }
         text + &self.summary()

@@ -35,12 +35,11 @@ pub(super) fn configuration(servers: &Servers, only: Option<&str>, findings: &mu
         if let Some(server) = about {
             finding = finding.of(server);
         }
-        if let Some(hint) = &problem.hint {
-            finding = finding.fix(hint);
-        }
         if problem.message.contains("is not set") {
             let file = servers.path.with_file_name(".env");
             finding = finding.fix(format!("set it in {}, or export it", file.display()));
+        } else if let Some(hint) = &problem.hint {
+            finding = finding.fix(hint);
         }
         findings.add(finding);
     }

@@ -2,6 +2,7 @@
 
 use mcp_client::config::ServerEntry;
 use mcp_client::content::warnings;
+use mcp_client::supervise::State;
 
 use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
@@ -31,6 +32,7 @@ pub(super) fn servers(
             let Some(entry) = enabled.iter().find(|entry| entry.name == *name) else { continue };
             if let Some(why) = fleet.unusable(entry, &status) {
                 let what = why.message.unwrap_or_default();
+                let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
                 let said = why.causes.iter().map(|cause| format!("\n{cause}"));
                 let what = format!("{what}{}", said.collect::<String>());
                 let finding = why.hints.into_iter().fold(Finding::error(what), Finding::fix);
@@ -38,6 +40,10 @@ pub(super) fn servers(
                     finding.of(name).fix(format!("`agent mcp test {name}` goes step by step")),
                 );
                 continue;
+            }
+            if let State::Degraded { reason } = &status.state {
+                let fix = format!("`agent mcp test {name}` goes step by step");
+                findings.add(Finding::warning(reason).of(name).fix(fix));
             }
             let answered = format!(
                 "it answers, with {} of about {} tokens",
@@ -77,7 +83,8 @@ pub(super) fn servers(
         Ok(())
     })?;
     for (server, text) in fleet.reporter.warnings() {
-        findings.add(Finding::warning(text).of(&server));
+        // Whatever is worse shows in the state of the server.
+        findings.add(Finding::advice(text).of(&server));
     }
     Ok(())
 }

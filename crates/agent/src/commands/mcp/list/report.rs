@@ -51,7 +51,11 @@ pub(super) fn reasons(all: &[Status], fleet: &Fleet) -> String {
             (None, None) => (String::new(), Vec::new()),
         };
         if !why.is_empty() {
-            text.push_str(&format!("\n{name} is {}: {why}\n", status.state.word()));
+            let how = match status.state {
+                State::Connecting => "is connecting; the last try failed",
+                _ => &format!("is {}", status.state.word()),
+            };
+            text.push_str(&format!("\n{name} {how}: {why}\n"));
             text.extend(said.iter().map(|line| format!("  {line}\n")));
             text.extend(hints(status, fleet).iter().map(|hint| format!("  hint: {hint}\n")));
         }

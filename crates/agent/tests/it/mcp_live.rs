@@ -1,0 +1,69 @@
+//! Commands that talk to servers: a real server in a process of its own.
+
+mod call;
+mod doctor;
+mod list;
+mod processes;
+mod secrets;
+mod steps;
+mod tools;
+
+use std::fs;
+use std::path::PathBuf;
+
+use agent_test_support::command::{Bench, Run};
+
+use crate::command_line::bench;
+
+/// Where the server of these tests is.
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
+
+/// A bench with this configuration. `[server]` stands for the arguments that start the server.
+pub(crate) fn configured(config: &str) -> Bench {
+    let bench = bench();
+    configure(&bench, config);
+    bench
+}
+
+/// Writes the configuration, all at once as an editor does.
+pub(crate) fn configure(bench: &Bench, config: &str) {
+    fs::create_dir_all(bench.home()).unwrap();
+    let fresh = bench.home().join("config.yaml.new");
+    fs::write(&fresh, config.replace("[server]", &format!("[\"{SERVER}\"]"))).unwrap();
+    fs::rename(fresh, bench.home().join("config.yaml")).unwrap();
+}
+
+/// One server under this name, with these variables.
+pub(crate) fn entry(name: &str, variables: &str) -> String {
+    format!("  {name}:\n    command: python3\n    args: [server]\n    env: {{{variables}}}\n")
+}
+
+/// A bench with one good server called `notes`.
+pub(crate) fn with_notes() -> Bench {
+    configured(&format!("mcp_servers:\n{}", entry("notes", "")))
+}
+
+/// The file a server writes what happens to it to.
+pub(crate) fn log(bench: &Bench) -> PathBuf {
+    bench.work().join("fixture.log")
+}
+
+/// What of it is the same in every run.
+pub(crate) fn steady(bench: &Bench, run: &Run) -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut text = run.transcript().replace(&bench.home().display().to_string(), "[home]");
+    text = text.replace(SERVER, "[server]").replace(&path, "[path]");
+    let places = std::env::split_paths(&path).map(|folder| folder.join("python3"));
+    if let Some(python) = places.into_iter().find(|place| place.is_file()) {
+        text = text.replace(&python.display().to_string(), "[python3]");
+    }
+    text
+}
+
+/// Times and numbers of processes, which differ from run to run.
+pub(crate) const UNSTEADY: [(&str, &str); 4] = [
+    (r"\(\d+ ms\)", "([time])"),
+    (r"process \d+", "process [pid]"),
+    (r"(?m)^(\w+ .*)  +\d+ s$", "$1  [since]"),
+    (r"/\S*/agent-call-\w+", "[folder]"),
+];

@@ -1,0 +1,174 @@
+//! `agent mcp call`: one call of one tool.
+
+use std::fs;
+use std::process::Command;
+
+use agent_test_support::command::Run;
+use serde_json::{Value, json};
+
+use super::{UNSTEADY, configured, entry, log, steady, with_notes};
+
+/// Runs a program on a terminal and answers its question.
+const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py");
+
+#[test]
+fn a_tool_is_called_by_either_name_with_arguments_in_any_form() {
+    let bench = with_notes();
+    let all: [&[&str]; 4] = [
+        &["mcp", "call", "mcp__notes__echo", r#"{"text": "hello"}"#],
+        &["mcp", "call", "notes/echo", "--arg", "text=hello"],
+        &["mcp", "call", "notes/echo", "--arg", "text=\"hello\""],
+        &["mcp", "call", "notes/echo", "-"],
+    ];
+    for arguments in all {
+        let run = bench.run_with_input(arguments, br#"{"text": "hello"}"#);
+        assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "hello\n", ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn arguments_are_checked_before_they_are_sent() {
+    let bench = configured(&format!(
+        "mcp_servers:\n{}",
+        entry("notes", &format!("FIXTURE_LOG: {}", "calls.log"))
+    ));
+    let mut all = String::new();
+    for arguments in [
+        &["mcp", "call", "notes/echo"][..],
+        &["mcp", "call", "notes/echo", "[1]"],
+        &["mcp", "call", "notes/echo", "{text: 1}"],
+        &["mcp", "call", "notes/echo", "--arg", "text"],
+        &["mcp", "call", "notes/ecko", "{}"],
+        &["mcp", "call", "mcp__note__echo", "{}"],
+        &["mcp", "call", "nots/echo", "{}"],
+    ] {
+        let run = bench.run(arguments);
+        all.push_str(&format!("{}\n{}\n", arguments[2..].join(" "), steady(&bench, &run)));
+    }
+    insta::assert_snapshot!(all);
+    let log = fs::read_to_string(bench.work().join("calls.log")).unwrap();
+    assert!(!log.contains("call "), "{log}");
+}
+
+#[test]
+fn a_tool_that_says_it_failed_ends_with_1_and_cannot_paint_the_terminal() {
+    let bench = with_notes();
+    let run = bench.run(["mcp", "call", "notes/fail"]);
+    assert_eq!((run.code, &*run.stdout), (1, ""));
+    insta::assert_snapshot!(run.stderr);
+    let run = bench.run(["mcp", "call", "notes/fail", "--json"]);
+    assert_eq!((run.code, &*run.stderr), (1, ""));
+    let outcome: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(outcome["is_error"], true);
+}
+
+#[test]
+fn pictures_become_files_that_never_overwrite_others() {
+    let bench = with_notes();
+    let folder = bench.work().join("results");
+    for _ in 0..2 {
+        let run = bench.run(["mcp", "call", "notes/draw", "--output", "results"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(run.stdout, "[image, image/png, 70 bytes, attachment 1]\n");
+    }
+    for name in ["mcp__notes__draw-1.png", "mcp__notes__draw-1-2.png"] {
+        assert!(fs::read(folder.join(name)).unwrap().starts_with(b"\x89PNG"), "{name}");
+    }
+    let run = bench.run(["mcp", "call", "notes/draw"]);
+    insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
+        insta::assert_snapshot!(run.stderr, @"attachment 1: [folder]/mcp__notes__draw-1.png");
+    });
+}
+
+#[test]
+fn what_is_too_long_is_cut_and_kept_whole_in_a_file() {
+    let bench = with_notes();
+    let run = bench.run(["mcp", "call", "notes/long", "--output", "results"]);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.len() < 2_000_100, "{}", run.stdout.len());
+    assert!(run.stdout.contains("cut by the client"));
+    let whole = fs::read(bench.work().join("results/mcp__notes__long.txt")).unwrap();
+    assert_eq!(whole.len(), 2_500_000);
+}
+
+#[test]
+fn a_program_gets_the_whole_outcome() {
+    let run = with_notes().run(["mcp", "call", "notes/draw", "--json"]);
+    let outcome: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(outcome["tool"], "mcp__notes__draw");
+    assert_eq!(outcome["content"][0]["type"], "image");
+    assert!(outcome["content"][0]["data"].as_str().unwrap().starts_with("iVBOR"));
+    assert_eq!(outcome["is_error"], json!(false));
+}
+
+#[test]
+fn a_call_that_needs_approval_is_not_made_where_nobody_can_be_asked() {
+    let bench = configured(&format!(
+        "mcp_servers:\n{}    trust: untrusted\n",
+        entry("notes", "FIXTURE_LOG: fixture.log")
+    ));
+    let refused = bench.run(["mcp", "call", "notes/write-note", "--arg", "text=x"]);
+    insta::assert_snapshot!(refused.transcript());
+    assert!(!fs::read_to_string(log(&bench)).unwrap().contains("call write-note"));
+
+    let reads = bench.run(["mcp", "call", "notes/echo", "--arg", "text=x"]);
+    assert_eq!((reads.code, &*reads.stdout), (0, "x\n"));
+
+    let approved = bench.run(["mcp", "call", "notes/write-note", "--arg", "text=x", "--approve"]);
+    assert_eq!((approved.code, &*approved.stdout), (0, "x\n"));
+    assert!(fs::read_to_string(log(&bench)).unwrap().contains("call write-note"));
+}
+
+#[test]
+fn on_a_terminal_a_person_is_asked_and_only_yes_is_yes() {
+    let bench = configured(&format!(
+        "mcp_servers:\n{}    trust: untrusted\n",
+        entry("notes", "FIXTURE_LOG: fixture.log")
+    ));
+    let calls = || fs::read_to_string(log(&bench)).unwrap().matches("call write-note").count();
+    let asked = |answer: &str| {
+        let agent = bench.command(["mcp", "call", "notes/write-note", "--arg", "text=a note"]);
+        let mut command = Command::new("python3");
+        command.arg(TERMINAL).arg(answer).arg(agent.get_program()).args(agent.get_args());
+        command.env("AGENT_HOME", bench.home()).env("NO_COLOR", "1").current_dir(bench.work());
+        Run::of(&mut command, b"")
+    };
+    for no in ["", "n", "sure"] {
+        let run = asked(no);
+        assert_eq!((run.code, calls()), (1, 0), "{run:?}");
+        assert!(run.stdout.contains("was not approved and was not run"), "{run:?}");
+    }
+    let run = asked("y");
+    assert_eq!((run.code, calls()), (0, 1), "{run:?}");
+    for shown in
+        ["server       notes", "write-note (mcp__notes__write_note)", "\"text\": \"a note\""]
+    {
+        assert!(run.stdout.contains(shown), "{shown}: {run:?}");
+    }
+}
+
+#[test]
+fn only_the_server_concerned_is_connected() {
+    let bench = configured(&format!(
+        "mcp_servers:\n{}{}",
+        entry("notes", ""),
+        entry("other", "FIXTURE_LOG: fixture.log")
+    ));
+    assert_eq!(bench.run(["mcp", "call", "notes/echo", "--arg", "text=x"]).code, 0);
+    assert!(!log(&bench).exists());
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_given_up() {
+    let bench = with_notes();
+    let run = bench.run(["mcp", "call", "notes/slow", "--timeout", "1"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    insta::assert_snapshot!(run.stderr);
+}
+
+#[test]
+fn a_disabled_server_is_not_called() {
+    let bench = configured(&format!("mcp_servers:\n{}    enabled: false\n", entry("notes", "")));
+    let run = bench.run(["mcp", "call", "notes/echo", "{}"]);
+    insta::assert_snapshot!(run.transcript());
+}

@@ -1,0 +1,142 @@
+//! `agent mcp list`: how servers are, once and for as long as one looks.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use agent_test_support::command::Bench;
+use agent_test_support::wait::eventually;
+use serde_json::Value;
+
+use super::{UNSTEADY, configure, configured, entry, steady, with_notes};
+use crate::command_line::bench;
+
+fn mixed() -> Bench {
+    configured(&format!(
+        "mcp_servers:\n{}{}{}  gone:\n    command: /no/such/program\n",
+        entry("notes", ""),
+        entry("crash", "FIXTURE_MODE: crash"),
+        entry("off", "") + "    enabled: false\n",
+    ))
+}
+
+#[test]
+fn all_servers_are_told_about_and_a_failed_one_is_no_failure_of_the_list() {
+    let bench = mixed();
+    let run = bench.run(["mcp", "list"]);
+    insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
+        insta::assert_snapshot!(steady(&bench, &run));
+    });
+}
+
+#[test]
+fn the_configuration_can_be_shown_without_connecting() {
+    let bench = mixed();
+    let run = bench.run(["mcp", "list", "--no-connect"]);
+    insta::assert_snapshot!(steady(&bench, &run));
+    let json = bench.run(["mcp", "list", "--no-connect", "--json"]);
+    let document: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(document["servers"][2]["enabled"], false);
+    assert!(!bench.home().join("logs").exists());
+}
+
+#[test]
+fn errors_of_the_configuration_are_told_with_their_place_and_end_with_3() {
+    let bench = configured(&format!(
+        "mcp_servers:\n{}    tiemout: 5\n  bad:\n    command: 5\n    url: [1]\n",
+        entry("notes", "")
+    ));
+    let run = bench.run(["mcp", "list"]);
+    insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
+        insta::assert_snapshot!(steady(&bench, &run));
+    });
+}
+
+#[test]
+fn without_servers_the_way_to_one_is_told() {
+    let bench = bench();
+    insta::assert_snapshot!(steady(&bench, &bench.run(["mcp", "list"])));
+    assert!(!bench.home().exists());
+}
+
+#[test]
+fn waiting_ends_when_it_was_told_to() {
+    let bench = configured(&format!("mcp_servers:\n{}", entry("slow", "FIXTURE_MODE: hang")));
+    let run = bench.run(["mcp", "list", "--wait", "1", "--json"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["servers"][0]["state"], "connecting");
+    assert_eq!(document["problems"], Value::Array(Vec::new()));
+}
+
+/// A running `--watch` and what it has said so far.
+struct Watching {
+    child: Child,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Watching {
+    fn start(bench: &Bench, more: &[&str]) -> Self {
+        let mut command = bench.command(["mcp", "list", "--watch"]);
+        let mut child = command.args(more).stdout(Stdio::piped()).spawn().unwrap();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let heard = Arc::clone(&said);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                heard.lock().unwrap().push(line);
+            }
+        });
+        Self { child, said }
+    }
+
+    fn hears(&self, wanted: &str) {
+        eventually(wanted, || self.said.lock().unwrap().iter().any(|line| line.contains(wanted)));
+    }
+
+    fn interrupt(&mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // A test that fails must not leave it running; one that is over does not mind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn watching_tells_changes_and_follows_the_configuration() {
+    let bench = with_notes();
+    let mut watching = Watching::start(&bench, &[]);
+    watching.hears("notes: ready, 11 tools, about 526 tokens");
+    configure(&bench, &format!("mcp_servers:\n{}{}", entry("notes", ""), entry("more", "")));
+    watching.hears("configuration read again; added: more; kept: notes");
+    watching.hears("more: ready");
+    configure(&bench, "mcp_servers: [\n");
+    watching.hears("the configuration is kept as it was: ");
+    let changed = format!("mcp_servers:\n{}", entry("more", "X: \"1\""));
+    configure(&bench, &changed);
+    watching.hears("configuration read again; removed: notes; restarted: more");
+    configure(&bench, &format!("{changed}    tools: {{include: [echo]}}\n"));
+    watching.hears("configuration read again; adopted without a restart: more");
+    watching.hears("more: ready, 5 tools");
+    assert_eq!(watching.interrupt(), Some(0));
+}
+
+#[test]
+fn watching_for_programs_is_one_object_a_line() {
+    let bench = with_notes();
+    let mut watching = Watching::start(&bench, &["--json"]);
+    watching.hears("\"state\":\"ready\"");
+    configure(&bench, "mcp_servers: {}\n");
+    watching.hears("\"event\":\"reloaded\"");
+    let said = watching.said.lock().unwrap().clone();
+    let events: Vec<Value> = said.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.last().unwrap()["removed"][0], "notes");
+    assert_eq!(watching.interrupt(), Some(0));
+}

@@ -1,0 +1,61 @@
+//! Nothing that was started outlives the command, however that ends.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use agent_test_support::command::Bench;
+use agent_test_support::wait::eventually;
+
+use super::{configured, entry, log};
+
+/// A call that runs, and the processes behind it: the server and a child in a session of its own.
+fn running() -> (Bench, Child, Vec<String>) {
+    let bench = configured(&format!(
+        "mcp_servers:\n{}",
+        entry("notes", "FIXTURE_LOG: fixture.log, FIXTURE_CHILD: \"1\"")
+    ));
+    let mut command = bench.command(["mcp", "call", "notes/slow"]);
+    let agent = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    eventually("the call runs", || said(&bench).contains("call slow"));
+    let ids: Vec<String> = said(&bench)
+        .lines()
+        .filter_map(|line| line.strip_prefix("child ").or(line.strip_prefix("started ")))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(ids.len(), 2);
+    assert!(ids.iter().all(|id| lives(id)));
+    (bench, agent, ids)
+}
+
+fn said(bench: &Bench) -> String {
+    fs::read_to_string(log(bench)).unwrap_or_default()
+}
+
+/// Whether a process still does something; one that only waits to be collected does not.
+fn lives(id: &str) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(id).join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+#[test]
+fn an_interrupt_cancels_the_call_and_ends_the_server() {
+    let (bench, mut agent, ids) = running();
+    let id = agent.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(agent.wait().unwrap().code(), Some(130));
+    assert!(said(&bench).contains("cancelled"), "{}", said(&bench));
+    for id in ids {
+        assert!(!lives(&id), "process {id} survived");
+    }
+}
+
+#[test]
+fn a_killed_agent_leaves_nothing_behind() {
+    let (_bench, mut agent, ids) = running();
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    for id in ids {
+        eventually("the process is gone", || !lives(&id));
+    }
+}

@@ -1,0 +1,138 @@
+//! `agent mcp test`: each step, and what to do when one fails.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+
+use agent_test_support::command::{Bench, Run};
+use serde_json::Value;
+
+use super::{UNSTEADY, configured, entry, steady, with_notes};
+
+fn assert_snapshot(name: &str, bench: &Bench, run: &Run) {
+    insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
+        insta::assert_snapshot!(name, steady(bench, run));
+    });
+}
+
+/// A bench whose only server gives this answer to every request.
+fn answering(head: &'static str) -> Bench {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let answer =
+                format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            // A client that goes away early has heard enough.
+            let _ = connection.write_all(answer.as_bytes());
+        }
+    });
+    configured(&format!("mcp_servers:\n  web:\n    url: http://{address}/mcp\n"))
+}
+
+#[test]
+fn a_good_server_is_shown_step_by_step() {
+    let bench = with_notes();
+    assert_snapshot("test_good", &bench, &bench.run(["mcp", "test", "notes"]));
+}
+
+#[test]
+fn a_disabled_server_can_be_tested_and_unset_variables_are_named() {
+    let entry = entry("notes", "TOKEN: \"${NOT_SET_ANYWHERE}\"");
+    let bench = configured(&format!("mcp_servers:\n{entry}"));
+    assert_snapshot("test_unset_variable", &bench, &bench.run(["mcp", "test", "notes"]));
+    let bench = configured(&format!("mcp_servers:\n{entry}    enabled: false\n"));
+    let run = bench.run(["mcp", "test", "notes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("it is disabled; it is tested all the same"), "{}", run.stdout);
+}
+
+#[test]
+fn a_server_that_crashes_is_quoted() {
+    let bench = configured(&format!("mcp_servers:\n{}", entry("notes", "FIXTURE_MODE: crash")));
+    assert_snapshot("test_crash", &bench, &bench.run(["mcp", "test", "notes"]));
+}
+
+#[test]
+fn a_server_that_is_silent_leads_to_connect_timeout() {
+    let entry = entry("notes", "FIXTURE_MODE: hang");
+    let bench = configured(&format!("mcp_servers:\n{entry}    connect_timeout: 1\n"));
+    assert_snapshot("test_hang", &bench, &bench.run(["mcp", "test", "notes"]));
+}
+
+#[test]
+fn a_missing_program_says_where_it_was_looked_for() {
+    let bench = configured("mcp_servers:\n  notes:\n    command: no-such-program\n");
+    let run = bench.run(["mcp", "test", "notes"]);
+    assert_eq!(run.code, 3);
+    assert!(run.stderr.contains("`no-such-program` was not found; looked in PATH"), "{run:?}");
+    assert!(run.stderr.contains("hint: if it is installed, write the whole path"), "{run:?}");
+}
+
+#[test]
+fn tools_that_cannot_be_used_are_named() {
+    let bench = configured(&format!("mcp_servers:\n{}", entry("notes", "FIXTURE_MODE: sour")));
+    assert_snapshot("test_sour", &bench, &bench.run(["mcp", "test", "notes"]));
+}
+
+#[test]
+fn a_remote_server_is_reached_name_by_name_and_port_by_port() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let bench = configured(&format!("mcp_servers:\n  web:\n    url: http://{address}/mcp\n"));
+    let run = bench.run(["mcp", "test", "web"]);
+    assert_eq!(run.code, 5);
+    assert!(run.stdout.contains("ok      DNS             127.0.0.1 is 127.0.0.1"), "{run:?}");
+    assert!(run.stdout.contains("failed  TCP "), "{run:?}");
+    assert!(run.stderr.contains("Connection refused"), "{run:?}");
+}
+
+#[test]
+fn a_server_that_wants_a_sign_in_ends_with_4() {
+    let bench = answering("401 Unauthorized");
+    let run = bench.run(["mcp", "test", "web"]);
+    assert_eq!(run.code, 4, "{run:?}");
+    assert!(run.stderr.contains("agent mcp login web"), "{run:?}");
+}
+
+#[test]
+fn a_web_page_is_told_apart_from_a_server() {
+    let bench = answering("200 OK\r\ncontent-type: text/html");
+    let run = bench.run(["mcp", "test", "web"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stdout.contains("failed  preflight"), "{run:?}");
+    assert!(run.stderr.contains("look at `url` of web"), "{run:?}");
+}
+
+#[test]
+fn a_certificate_that_is_not_there_fails_before_anything_is_connected() {
+    let bench = configured(
+        "mcp_servers:\n  web:\n    url: https://127.0.0.1:9/mcp\n    ssl_verify: /no/such.pem\n",
+    );
+    let run = bench.run(["mcp", "test", "web"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stdout.contains("failed  files           the CA bundle `/no/such.pem`"), "{run:?}");
+    assert!(!run.stdout.contains("DNS"), "{run:?}");
+}
+
+#[test]
+fn an_unknown_server_is_guessed_and_a_broken_one_explained() {
+    let bench = configured(&format!("mcp_servers:\n{}  bad: 5\n", entry("notes", "")));
+    assert_snapshot("test_unknown", &bench, &bench.run(["mcp", "test", "ntoes"]));
+    assert_snapshot("test_broken_entry", &bench, &bench.run(["mcp", "test", "bad"]));
+}
+
+#[test]
+fn a_program_gets_one_document() {
+    let bench = configured(&format!("mcp_servers:\n{}", entry("notes", "FIXTURE_MODE: crash")));
+    let run = bench.run(["mcp", "test", "notes", "--json"]);
+    assert_eq!(run.code, 5);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["works"], false);
+    assert_eq!(document["error"]["kind"], "peer");
+    assert_eq!(document["steps"][3]["step"], "initialize");
+    assert_eq!(document["steps"][3]["status"], "failed");
+}
