@@ -81,6 +81,9 @@ pub(crate) struct Args {
     /// Do not ask before adding a pasted command
     #[arg(long, short)]
     yes: bool,
+    /// A pasted text may also stand by itself
+    #[arg(value_name = "TEXT", hide = true)]
+    texts: Vec<String>,
     /// Command of a local server, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -88,8 +91,9 @@ pub(crate) struct Args {
 
 /// Checks everything, asks if somebody else wrote the command, and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let found = match &args.paste {
-        Some(text) => pasted(args, text)?,
+    let paste = Paste::find(args)?;
+    let found = match &paste {
+        Some(paste) => pasted(paste)?,
         None => vec![typed(args)?],
     };
     let home = session.home()?;
@@ -107,13 +111,49 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let taken = if args.replace { Taken::Replace } else { Taken::Refuse };
     refuse_taken(&ServersFile::load(&home.config())?, &candidates, taken)?;
     tell_notes(session, candidates.iter().flat_map(|candidate| &candidate.notes));
-    if args.paste.is_some() && !args.yes && !confirmed(session, &candidates)? {
+    if paste.is_some() && !args.yes && !confirmed(session, &candidates)? {
         session.output.note("Nothing was added.");
         return Ok(());
     }
     let literals = if args.keep_literal { Literals::Keep } else { Literals::Move };
     let saved = save(session, &candidates, literals, taken)?;
     tell(session, &candidates, &saved)
+}
+
+/// A pasted text, and the name that was given for it.
+struct Paste<'a> {
+    name: Option<&'a str>,
+    text: &'a str,
+}
+
+impl<'a> Paste<'a> {
+    /// The text behind `--paste`, or one that stands by itself and can be nothing else.
+    fn find(args: &'a Args) -> Result<Option<Self>, Diagnostic> {
+        let is_text = |text: &str| text == "-" || text.trim_start().starts_with('{');
+        let is_open = args.paste.is_none() && args.url.is_none() && args.command.is_empty();
+        let name = args.name.as_deref();
+        let paste = match (&args.paste, name, args.texts.as_slice()) {
+            (Some(text), name, []) => return Ok(Some(Paste { name, text })),
+            (None, Some(text), []) if is_open && is_text(text) => Paste { name: None, text },
+            (None, name, [text]) if is_open && is_text(text) => Paste { name, text },
+            (_, _, []) => return Ok(None),
+            (_, _, [first, ..]) => {
+                let first = printable(first);
+                return Err(Diagnostic::usage(format!("`{first}` has no place here")).hint(
+                    "the command of a local server stands behind `--`: \
+                     `agent mcp add NAME -- COMMAND ARGS...`",
+                ));
+            }
+        };
+        let is_alone = args.env.is_empty()
+            && [&args.cwd, &args.trust, &args.protocol].iter().all(|flag| flag.is_none())
+            && args.timeout.is_none();
+        if is_alone {
+            return Ok(Some(paste));
+        }
+        Err(Diagnostic::usage("a pasted server cannot be changed by flags")
+            .hint("write it into the pasted text"))
+    }
 }
 
 /// The server that the flags describe.
@@ -188,16 +228,16 @@ fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
 }
 
 /// The servers of a pasted text.
-fn pasted(args: &Args, text: &str) -> Result<Vec<Found>, Diagnostic> {
-    let from_input = if text == "-" { Some(standard_input()?) } else { None };
+fn pasted(Paste { name, text }: &Paste<'_>) -> Result<Vec<Found>, Diagnostic> {
+    let from_input = if *text == "-" { Some(standard_input()?) } else { None };
     let text = from_input.as_deref().unwrap_or(text);
     let mut found = foreign::read(Kind::Pasted, text).map_err(|error| {
         Diagnostic::configuration("the pasted text cannot be used").because(&error).hint(
             "paste JSON such as {\"mcpServers\": {\"name\": {\"command\": \"...\", \"args\": []}}}",
         )
     })?;
-    match (&args.name, found.as_mut_slice()) {
-        (Some(name), [only]) => only.name.clone_from(name),
+    match (name, found.as_mut_slice()) {
+        (Some(name), [only]) => (*name).clone_into(&mut only.name),
         (Some(_), several) => {
             let message = format!("one name was given for {} servers", several.len());
             return Err(Diagnostic::usage(message).hint("leave the name out to use their own"));

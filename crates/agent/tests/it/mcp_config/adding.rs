@@ -315,6 +315,35 @@ fn what_other_clients_document_can_be_pasted() {
 }
 
 #[test]
+fn a_pasted_text_may_stand_by_itself() {
+    let (whole, bare) = ("{\"a\": {\"url\": \"http://x/\"}}", "{\"url\": \"http://x/\"}");
+    for (arguments, input) in [
+        (vec!["mcp", "add", "--json", whole], ""),
+        (vec!["mcp", "add", "a", "--json", bare], ""),
+        (vec!["mcp", "add", "--json", "-"], whole),
+        (vec!["mcp", "add", "a", "-"], bare),
+    ] {
+        let bench = bench();
+        let run = bench.run_with_input(&arguments, input.as_bytes());
+        assert_eq!(run.code, 0, "{arguments:?}\n{}", run.stderr);
+        assert_eq!(configuration(&bench), "mcp_servers:\n  a:\n    url: http://x/\n");
+    }
+    let told = refusals([
+        vec!["add", "files", "npx", "foo"],
+        vec!["add", "a", "{\"command\": \"x\"}", "--env", "A=b"],
+    ]);
+    insta::assert_snapshot!(told, @r#"
+    $ add files npx foo
+    2 error: `npx` has no place here
+      hint: the command of a local server stands behind `--`: `agent mcp add NAME -- COMMAND ARGS...`
+
+    $ add a {"command": "x"} --env A=b
+    2 error: a pasted server cannot be changed by flags
+      hint: write it into the pasted text
+    "#);
+}
+
+#[test]
 fn several_pasted_servers_are_added_at_once_from_standard_input() {
     let bench = bench();
     let text = r#"{
