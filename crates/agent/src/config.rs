@@ -17,6 +17,7 @@ use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
 use crate::diagnostic::Diagnostic;
+use crate::output::printable;
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
@@ -190,11 +191,25 @@ fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
 }
 
 fn not_understood(path: &Path, error: &serde_saphyr::Error) -> Diagnostic {
+    let error = error.without_snippet();
     let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
     let message = format!("cannot understand {}{}", path.display(), place.unwrap_or_default());
     let mut diagnostic = Diagnostic::configuration(message);
-    // The first line says what; the rest draws a picture of the file.
-    diagnostic.causes.extend(error.to_string().lines().next().map(str::to_owned));
+    let why = match error {
+        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("`{}` stands twice", printable(key))
+        }
+        serde_saphyr::Error::MultipleDocuments { .. } => {
+            "there is more than one document".to_owned()
+        }
+        // The first line says what; the place is told already.
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            first.split(" at line ").next().unwrap_or_default().to_owned()
+        }
+    };
+    diagnostic.causes.push(why);
     diagnostic
 }
 

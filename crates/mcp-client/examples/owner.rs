@@ -34,6 +34,6 @@ fn own(command: &str, rest: &[String]) {
     let host = Host { guardian, ..Host::bare(environment) };
     runtime.block_on(async {
         let _client = Client::start([ServerEntry::new("owned", Endpoint::Stdio(endpoint))], host);
-        tokio::time::sleep(Duration::from_secs(600)).await;
+        tokio::time::sleep(Duration::from_mins(10)).await;
     });
 }

@@ -21,7 +21,7 @@ use crate::guardian::Guardian;
 use crate::host::{Approval, Decision, Host};
 use crate::registry::{Action, Entry, Registry, ServerPart};
 use crate::session::{CallOptions, Dialer, Memory, Session, Trace};
-use crate::supervise::{Command, Effect, Handle, Keeper, Publish, Status};
+use crate::supervise::{Command, Effect, Handle, Keeper, Publish, State, Status};
 
 /// How long closing waits for everything to end.
 const CLOSE: Duration = Duration::from_secs(15);
@@ -34,7 +34,7 @@ pub struct Client {
 }
 
 struct Inner {
-    host: Host,
+    host: Arc<Host>,
     guardian: Arc<Guardian>,
     tasks: TaskTracker,
     shared: Arc<Shared>,
@@ -87,6 +87,7 @@ impl Client {
             next_slot: AtomicU64::new(0),
         };
         let guardian = Arc::new(Guardian::new(host.guardian.clone()));
+        let host = Arc::new(host);
         let inner = Inner { host, guardian, tasks: TaskTracker::new(), shared: Arc::new(shared) };
         let client = Self { inner: Arc::new(inner) };
         let mut slots = client.inner.shared.lock();
@@ -132,6 +133,14 @@ impl Client {
             _ => None,
         };
         Ok(found.unwrap_or_else(|| status.borrow().clone()))
+    }
+
+    /// The servers that must be there and are not.
+    pub fn missing_required(&self) -> Vec<Status> {
+        let slots = self.inner.shared.lock();
+        let required = slots.iter().filter(|slot| slot.entry.required && slot.entry.enabled);
+        let status = required.map(|slot| slot.handle.status.borrow().clone());
+        status.filter(|status| !matches!(status.state, State::Ready | State::Recycled)).collect()
     }
 
     /// Calls a tool by its registered name. Asks for approval where trust demands it.
@@ -260,7 +269,7 @@ impl Inner {
         });
         let (keeper, handle) = Keeper::new(
             Arc::clone(&entry),
-            self.host.clone(),
+            Arc::clone(&self.host),
             Arc::clone(&self.guardian),
             self.tasks.clone(),
             publish,

@@ -333,6 +333,7 @@ impl ServerEntry {
             && self.sampling == other.sampling
             && self.elicitation == other.elicitation
             && self.timeout == other.timeout
+            && self.connect_timeout == other.connect_timeout
     }
 }
 

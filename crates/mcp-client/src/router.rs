@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
@@ -88,6 +88,8 @@ pub(crate) struct Router {
     changed: AtomicU8,
     change: Notify,
     started: Instant,
+    /// How many of the server's own requests are being answered.
+    asking: AtomicUsize,
 }
 
 struct Waiting {
@@ -109,6 +111,19 @@ pub(crate) enum Lasts {
 /// When a call last showed a sign of life, in milliseconds since its session began.
 #[derive(Debug, Default)]
 pub(crate) struct Activity(AtomicU64);
+
+/// A request of the server that is being answered.
+pub(crate) struct Asking(Arc<Router>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+        let now = self.0.now();
+        for waiting in self.0.lock().values() {
+            waiting.activity.0.store(now, Ordering::Release);
+        }
+    }
+}
 
 /// A caller's place in the router.
 pub(crate) struct Ticket {
@@ -134,6 +149,7 @@ impl Router {
             changed: AtomicU8::new(0),
             change: Notify::new(),
             started: Instant::now(),
+            asking: AtomicUsize::new(0),
         };
         (Arc::new(router), received)
     }
@@ -292,6 +308,17 @@ impl Router {
             }
             over.await;
         }
+    }
+
+    /// A request of the server is being answered for as long as this lives.
+    pub(crate) fn asking(self: &Arc<Self>) -> Asking {
+        self.asking.fetch_add(1, Ordering::AcqRel);
+        Asking(Arc::clone(self))
+    }
+
+    /// Whether the server waits for us: its calls are not to blame for being silent.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Acquire) > 0
     }
 
     /// The moment of a call's last sign of life.

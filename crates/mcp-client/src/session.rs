@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Meta, Params, Payload};
 use crate::router::{Changed, CloseReason, Lasts, ProgressSink, Router};
-use crate::transport::{Link, Outgoing};
+use crate::transport::{Link, Outgoing, in_background};
 
 /// The versions that begin with a handshake, newest first.
 pub const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -98,7 +98,7 @@ pub struct Session {
 
 struct Inner {
     entry: Arc<ServerEntry>,
-    host: Host,
+    host: Arc<Host>,
     link: Link,
     router: Arc<Router>,
     tasks: TaskTracker,
@@ -266,7 +266,11 @@ impl Inner {
                     break outcome;
                 }
                 () = sleep_until(deadline) => {
-                    let alive_until = self.router.last_activity(&activity) + limit.idle;
+                    let alive_until = if self.router.is_asking() {
+                        Instant::now() + limit.idle
+                    } else {
+                        self.router.last_activity(&activity) + limit.idle
+                    };
                     if deadline >= end {
                         break Err(self.too_late(method, limit.cap, limit));
                     }
@@ -312,7 +316,7 @@ impl Inner {
             return;
         }
         let inner = Arc::clone(self);
-        self.tasks.spawn(async move {
+        in_background(&self.tasks, async move {
             let _ = tokio::time::timeout(CANCEL, inner.link.tell(body)).await;
         });
     }

@@ -24,7 +24,7 @@ pub const FIRST_TRIES: u32 = 3;
 /// How often one that was connected before is.
 pub const LATER_TRIES: u32 = 5;
 /// How long a parked server is left alone.
-pub const PARKED: Duration = Duration::from_secs(300);
+pub const PARKED: Duration = Duration::from_mins(5);
 
 /// How a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,10 +14,19 @@ pub(crate) mod stdio;
 pub(crate) mod tls;
 
 use bytes::Bytes;
+use tokio_util::task::TaskTracker;
 
 use crate::error::Error;
 use crate::message::Payload;
 use crate::router::Ticket;
+
+/// Does work that nobody waits for, if there still is a runtime to do it: what is dropped after its
+/// runtime ended has nobody left to tell.
+pub(crate) fn in_background(tasks: &TaskTracker, work: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        tasks.spawn_on(work, &runtime);
+    }
+}
 
 /// One established way to a server.
 #[derive(Debug)]

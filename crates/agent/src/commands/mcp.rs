@@ -9,6 +9,7 @@ mod enable;
 mod guard;
 mod import;
 mod list;
+mod literals;
 mod named;
 mod reference;
 mod remove;
@@ -40,7 +41,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mcp {
     List(list::Args),
-    Add(add::Args),
+    Add(Box<add::Args>),
     Import(import::Args),
     Remove(remove::Args),
     Enable(enable::Args),

@@ -71,6 +71,20 @@ impl SecretsFile {
         if self.is_changed { write(&self.path, &self.text) } else { Ok(()) }
     }
 
+    /// Whether the file says that others may read it.
+    #[cfg(unix)]
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::metadata(&self.path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0)
+    }
+
+    /// Whether the file says that others may read it; elsewhere the folder says so.
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, reason = "as on other systems")]
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        false
+    }
+
     fn refused(&self, name: &str) -> Diagnostic {
         let message = format!("cannot add `{name}` to {}", self.path.display());
         Diagnostic::configuration(message)
@@ -133,7 +147,7 @@ mod tests {
     #[test]
     fn an_open_quote_is_not_closed_by_what_is_added() {
         let mut file = file("A='open\n");
-        assert!(file.add("B", "a b").is_err());
+        assert!(file.add("B", "# b").is_err());
         assert_eq!(file.text, "A='open\n");
     }
 }

@@ -141,9 +141,9 @@ impl ServersFile {
                     yaml::server(name, entry, indent, step)
                 })
             }
-            None => block::section(&self.text, &self.root, SECTION, &|indent| {
+            None => Some(block::section(&self.text, &self.root, SECTION, &|indent| {
                 yaml::server(name, entry, indent, block::STEP)
-            }),
+            })),
         }
     }
 

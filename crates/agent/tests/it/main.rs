@@ -5,6 +5,8 @@
 mod command_line;
 // Recording is a person's choice, and everything about it is told.
 mod consent;
+// Servers added, removed, switched and imported, and what stays of the configuration.
+mod mcp_config;
 // Commands that talk to MCP servers.
 mod mcp_live;
 // Packages made, shown, merged and exported.

@@ -92,7 +92,7 @@ pub fn fingerprint(endpoint: &StdioEndpoint) -> String {
     for name in names {
         add(name);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+    crate::name::hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -158,3 +158,23 @@ fn what_we_write_is_what_was_meant() {
         b"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":-32601,\"message\":\"no\"}}\n"
     );
 }
+
+proptest::proptest! {
+    #[test]
+    fn nothing_a_peer_sends_makes_us_panic(
+        pieces in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "{", "}", "[", "]", "\"id\"", ":", ",", "1", "-1e400", "null", "\"method\"", "\"a\"",
+                "\"result\"", "\"error\"", "\"params\"", "\u{FEFF}", "\\u0000", "true", " ", "\"",
+            ]),
+            0..40,
+        ),
+        raw in proptest::collection::vec(proptest::num::u8::ANY, 0..20),
+    ) {
+        let mut text = pieces.concat().into_bytes();
+        text.extend(raw);
+        let found = all(&text);
+        proptest::prop_assert!(found.len() <= MAX_BATCH);
+        let _ = is_beginning(&text);
+    }
+}

@@ -78,6 +78,7 @@ async fn answer(
     // Waiting for a place bounds how many prompts or model calls a server can cause at once.
     let Ok(_place) = places.acquire().await else { return };
     let Some(inner) = inner.upgrade() else { return };
+    let _asking = inner.router.asking();
     let params = params.map_or(Value::Null, |params| params.value());
     let body = match fulfil(&inner, &method, params).await {
         Ok(result) => message::reply_result(id.text(), &result),

@@ -16,7 +16,7 @@ const MAX_ANSWERS: usize = 64;
 /// The largest answer kept.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// The longest an answer is kept, whatever the server says.
-const MAX_AGE: Duration = Duration::from_secs(3600);
+const MAX_AGE: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Cache(Mutex<HashMap<String, (Payload, Instant)>>);

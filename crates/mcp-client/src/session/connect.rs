@@ -48,7 +48,7 @@ pub(crate) struct Memory {
 #[derive(Clone, Copy)]
 pub(crate) struct Dialer<'a> {
     pub(crate) entry: &'a Arc<ServerEntry>,
-    pub(crate) host: &'a Host,
+    pub(crate) host: &'a Arc<Host>,
     pub(crate) guardian: &'a Arc<Guardian>,
     pub(crate) tasks: &'a TaskTracker,
     pub(crate) memory: &'a Memory,
@@ -121,15 +121,8 @@ impl Dialer<'_> {
     async fn preflight(&self, endpoint: &HttpEndpoint) -> Result<(), Error> {
         let began = Instant::now();
         let client = HttpClient::new(endpoint, self.host)?;
-        // The probe needs a body only, so it is made of a session that is never used.
-        let (router, _) = Router::new();
-        let link = Link::Http(HttpLink::new(
-            HttpClient::new(endpoint, self.host)?,
-            Arc::clone(&router),
-            self.tasks.clone(),
-        ));
-        let unused = self.inner(link, router);
-        let body = message::request(0, "initialize", &initialize_params(&unused), Meta::default());
+        let params = initialize_params(self.entry, self.host);
+        let body = message::request(0, "initialize", &params, Meta::default());
         let looked = preflight::look(&client, body).await;
         let outcome = looked.as_ref().map(|()| "nothing speaks against it".to_owned());
         self.tell("preflight", outcome.map_err(ToString::to_string), began);
@@ -264,7 +257,7 @@ impl Dialer<'_> {
     fn inner(&self, link: Link, router: Arc<Router>) -> Arc<Inner> {
         Arc::new(Inner {
             entry: Arc::clone(self.entry),
-            host: self.host.clone(),
+            host: Arc::clone(self.host),
             link,
             router,
             tasks: self.tasks.clone(),

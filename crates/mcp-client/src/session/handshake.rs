@@ -6,22 +6,25 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Agreed, Ask, Era, Inner, LEGACY_VERSIONS, Limit, STATELESS_VERSION};
+use crate::config::ServerEntry;
 use crate::error::Error;
+use crate::host::Host;
 use crate::message::{self, Params, Payload, RpcError, bounded};
 use crate::transport::Link;
 
 /// The `params` of our `initialize`.
-pub(super) fn initialize_params(inner: &Inner) -> Params {
-    let identity = &inner.host.identity;
+pub(super) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
+    let identity = &host.identity;
     Params::new()
         .with("protocolVersion", LEGACY_VERSIONS[0])
-        .with("capabilities", &inner.host.requests.capabilities(&inner.entry))
+        .with("capabilities", &host.requests.capabilities(entry))
         .with("clientInfo", &json!({ "name": identity.name, "version": identity.version }))
 }
 
 /// The handshake of the legacy era.
 pub(super) async fn initialize(inner: &Arc<Inner>, within: Duration) -> Result<Agreed, Error> {
-    let ask = Ask::new("initialize", initialize_params(inner), Limit::within(within));
+    let ask =
+        Ask::new("initialize", initialize_params(&inner.entry, &inner.host), Limit::within(within));
     let answer = object("initialize", &inner.ask(ask).await?)?;
     let version = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
     if !LEGACY_VERSIONS.contains(&version) {

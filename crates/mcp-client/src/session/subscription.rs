@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Inner;
+use crate::error::Error;
 use crate::message::{self, Meta, Params};
 use crate::router::{Lasts, Router};
 use crate::transport::{Link, Outgoing};
 
 /// The first wait before a broken subscription is opened again; it doubles up to the last.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LAST_WAIT: Duration = Duration::from_secs(60);
+const LAST_WAIT: Duration = Duration::from_mins(1);
 /// A subscription that lasted this long starts over with the first wait.
 const STEADY: Duration = Duration::from_secs(30);
 /// How often a server may refuse before it is left alone.
@@ -62,7 +63,7 @@ async fn listen(inner: Weak<Inner>, params: Params, router: Arc<Router>) {
             Link::Stdio(link) => match link.send(&body) {
                 Ok(()) => {
                     drop(strong);
-                    ticket.answer.await.unwrap_or(Err(crate::error::Error::Closed))
+                    ticket.answer.await.unwrap_or(Err(Error::Closed))
                 }
                 Err(error) => Err(error),
             },
@@ -78,11 +79,9 @@ async fn listen(inner: Weak<Inner>, params: Params, router: Arc<Router>) {
         if router.close_reason().is_some() {
             return;
         }
-        match outcome {
-            // The server ended it in good order; it may do so to move us elsewhere.
-            Ok(_) => {}
-            Err(crate::error::Error::Rpc(_)) => refusals += 1,
-            Err(_) => {}
+        // An end in good order, or a broken stream, is no refusal: it is opened again.
+        if matches!(outcome, Err(Error::Rpc(_))) {
+            refusals += 1;
         }
         if refusals == MAX_REFUSALS {
             return;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_secs(1);
-const LAST: Duration = Duration::from_secs(60);
+const LAST: Duration = Duration::from_mins(1);
 
 /// One second, doubled with every failure up to a minute, give or take a fifth.
 pub(super) fn wait(failures: u32) -> Duration {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// How many failures in a row open it.
 pub(crate) const FAILURES: u32 = 3;
 /// How long it stays open.
-pub(crate) const OPEN: Duration = Duration::from_secs(60);
+pub(crate) const OPEN: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Breaker(Mutex<Count>);

@@ -16,8 +16,6 @@ use crate::session::Session;
 
 /// How many calls of one server run at once where it allows that.
 pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
-/// How long a call waits for a server that is on its way back.
-pub(crate) const RECONNECT_WAIT: Duration = Duration::from_secs(15);
 
 /// What a keeper is told.
 #[derive(Debug)]
@@ -51,6 +49,8 @@ pub(crate) struct Handle {
     pub(super) lane: Arc<Semaphore>,
     pub(super) breaker: Arc<Breaker>,
     pub(super) use_: Arc<Use>,
+    /// How long a call waits for a server that is on its way.
+    pub(super) connect_timeout: Duration,
     pub(crate) stop: CancellationToken,
 }
 
@@ -151,8 +151,7 @@ impl Handle {
             return Ok(session);
         }
         self.tell(Command::Wake);
-        let entry_wait = RECONNECT_WAIT;
-        self.wait_for(entry_wait, |_| true).await
+        self.wait_for(self.connect_timeout, |_| true).await
     }
 
     /// A session other than the one that was lost.
@@ -162,7 +161,7 @@ impl Handle {
             return Ok(lost.clone());
         }
         self.tell(Command::Wake);
-        self.wait_for(RECONNECT_WAIT, |session| !session.is_over()).await
+        self.wait_for(self.connect_timeout, |session| !session.is_over()).await
     }
 
     fn live(&self) -> Option<Session> {

@@ -34,7 +34,7 @@ pub(crate) type Publish = Arc<dyn Fn(Option<Arc<ServerPart>>) + Send + Sync>;
 
 pub(crate) struct Keeper {
     entry: Arc<ServerEntry>,
-    host: Host,
+    host: Arc<Host>,
     guardian: Arc<Guardian>,
     tasks: TaskTracker,
     publish: Publish,
@@ -69,7 +69,7 @@ impl Keeper {
     /// The handle is for callers; the keeper is to be run as a task.
     pub(crate) fn new(
         entry: Arc<ServerEntry>,
-        host: Host,
+        host: Arc<Host>,
         guardian: Arc<Guardian>,
         tasks: TaskTracker,
         publish: Publish,
@@ -108,6 +108,7 @@ impl Keeper {
             lane: Arc::new(Semaphore::new(lanes)),
             breaker: Arc::new(Breaker::default()),
             use_: Arc::clone(&usage),
+            connect_timeout: entry.connect_timeout,
             stop: stop.clone(),
         };
         let keeper = Self {
@@ -159,7 +160,7 @@ impl Keeper {
         }
         loop {
             if matches!(next, Next::Sleep) {
-                self.set(State::Recycled);
+                self.set(&State::Recycled);
                 self.wait_for_call().await;
             }
             next = match self.connect().await {
@@ -186,7 +187,7 @@ impl Keeper {
     /// Tries until the server is listed, its failures are permanent, or the tries are used up.
     async fn connect(&mut self) -> Result<Session, Arc<Error>> {
         loop {
-            self.set(State::Connecting);
+            self.set(&State::Connecting);
             let error = match self.connect_once().await {
                 Ok(session) => return Ok(session),
                 Err(error) => self.failed(error),
@@ -222,7 +223,7 @@ impl Keeper {
         let session = dialer.connect().await?;
         match session.list_tools().await {
             Ok(catalogue) => {
-                self.settle(&session, catalogue, State::Ready);
+                self.settle(&session, catalogue, &State::Ready);
                 Ok(session)
             }
             // The server lives and may have resources or prompts: those are not lost.
@@ -231,7 +232,7 @@ impl Keeper {
                 let agreed = session.agreed();
                 let (resources, prompts) = (agreed.offers("resources"), agreed.offers("prompts"));
                 let catalogue = Catalogue { resources, prompts, ..Catalogue::default() };
-                self.settle(&session, catalogue, State::Degraded { reason });
+                self.settle(&session, catalogue, &State::Degraded { reason });
                 Ok(session)
             }
             Err(error) => {
@@ -241,8 +242,8 @@ impl Keeper {
         }
     }
 
-    fn settle(&mut self, session: &Session, catalogue: Catalogue, state: State) {
-        if self.entry.lazy && state == State::Ready {
+    fn settle(&mut self, session: &Session, catalogue: Catalogue, state: &State) {
+        if self.entry.lazy && *state == State::Ready {
             remembered::save(&self.host, &self.entry, &catalogue);
         }
         let agreed = session.agreed();
@@ -355,7 +356,7 @@ impl Keeper {
             let error = self.failed(error);
             self.park(&error).await;
         } else if self.failures > 1 {
-            self.set(State::Connecting);
+            self.set(&State::Connecting);
             tokio::select! {
                 () = sleep(backoff::wait(self.failures - 1)) => {}
                 () = woken(&mut self.commands) => {}
@@ -375,7 +376,7 @@ impl Keeper {
 
     async fn recycle(&mut self, session: &Session) -> Next {
         self.session.send_replace(None);
-        self.set(State::Recycled);
+        self.set(&State::Recycled);
         session.close().await;
         Next::Sleep
     }
@@ -399,7 +400,7 @@ impl Keeper {
                 let local = matches!(self.entry.endpoint, Endpoint::Stdio(_));
                 if local && !session.is_over() {
                     let reason = format!("it does not answer: {error}");
-                    self.set(State::Degraded { reason });
+                    self.set(&State::Degraded { reason });
                     return true;
                 }
                 false
@@ -410,7 +411,7 @@ impl Keeper {
     fn proven(&mut self) -> bool {
         self.failures = 0;
         if matches!(self.status.borrow().state, State::Degraded { .. }) {
-            self.set(State::Ready);
+            self.set(&State::Ready);
         }
         true
     }
@@ -448,7 +449,7 @@ impl Keeper {
             status.tokens = 0;
         });
         let reason = error.to_string();
-        self.set(match error.kind() {
+        self.set(&match error.kind() {
             Kind::SignIn => State::NeedsSignIn { reason },
             _ => State::Parked { reason, next_try: Instant::now() + PARKED },
         });
@@ -477,9 +478,9 @@ impl Keeper {
         Some(Instant::now() + left)
     }
 
-    fn set(&self, state: State) {
+    fn set(&self, state: &State) {
         let changed = self.status.send_if_modified(|status| {
-            if status.state == state {
+            if status.state == *state {
                 return false;
             }
             status.state = state.clone();

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{Endpoint, ServerEntry};
 use crate::host::Host;
+use crate::name::hex;
 use crate::registry::Catalogue;
 use crate::tool::{HeaderRule, tools_page};
 
@@ -69,8 +70,7 @@ fn path(host: &Host, entry: &ServerEntry) -> Option<PathBuf> {
     let folder = host.cache_dir.as_ref()?;
     // Names may hold anything; their hash is a file name everywhere.
     let digest = Sha256::digest(entry.name.as_bytes());
-    let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Some(folder.join(format!("mcp-tools-{name}.json")))
+    Some(folder.join(format!("mcp-tools-{}.json", hex(&digest[..8]))))
 }
 
 /// What makes it the same server: how it is reached, as written, without any secret.
@@ -84,5 +84,5 @@ fn fingerprint(entry: &ServerEntry) -> String {
         ]),
         Endpoint::Http(http) => json!([http.url.shown(), format!("{:?}", http.transport)]),
     };
-    Sha256::digest(shown.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(shown.to_string()))
 }

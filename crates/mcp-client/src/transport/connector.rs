@@ -39,7 +39,7 @@ impl Proxies {
         // `*.host` is written by many and means what `.host` means.
         let spared: Vec<String> = find("NO_PROXY")
             .split(',')
-            .map(|host| host.trim())
+            .map(str::trim)
             .map(|host| host.strip_prefix("*.").map_or(host.to_owned(), |rest| format!(".{rest}")))
             .collect();
         let matcher = Matcher::builder()
@@ -88,7 +88,7 @@ impl Connector {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(std::time::Duration::from_secs(60)));
+        tcp.set_keepalive(Some(std::time::Duration::from_mins(1)));
         Self { tcp, tls, proxies }
     }
 

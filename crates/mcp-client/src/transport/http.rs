@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::events::{Events, Step};
-use super::Outgoing;
 use super::http_client::{HttpClient, MAX_BODY_BYTES, media_type, read_body, refusal};
+use super::{Outgoing, in_background};
 use crate::error::Error;
 use crate::message::{self, Incoming, Payload, RpcError};
 use crate::router::{CloseReason, Router, Ticket};
@@ -38,7 +38,7 @@ const MAX_RESUMES: u32 = 5;
 /// How long to wait before that, unless the server says.
 const RESUME_DELAY: Duration = Duration::from_secs(1);
 /// The longest wait a server can ask for.
-const MAX_RESUME_DELAY: Duration = Duration::from_secs(60);
+const MAX_RESUME_DELAY: Duration = Duration::from_mins(1);
 /// How long the end of an answered stream is awaited, so that its connection serves the next call.
 const STREAM_END: Duration = Duration::from_millis(5);
 /// How long saying goodbye to a session may take.
@@ -96,9 +96,8 @@ impl HttpLink {
         ticket: &mut Ticket,
     ) -> Result<Payload, Error> {
         let shared = &self.shared;
-        let headers = shared.headers(Some(outgoing));
-        let url = shared.client.url();
-        let sent = shared.client.send(Method::POST, url, headers, outgoing.body.clone());
+        let repeat = if outgoing.method == "tools/call" { Repeat::Never } else { Repeat::Once };
+        let sent = shared.post(shared.headers(Some(outgoing)), &outgoing.body, repeat);
         let response = tokio::select! {
             response = sent => response?,
             // The router may know better: the session can end, or the answer come another way.
@@ -127,8 +126,7 @@ impl HttpLink {
     /// Sends a notification or an answer of ours.
     pub(crate) async fn tell(&self, body: Bytes) -> Result<(), Error> {
         let shared = &self.shared;
-        let headers = shared.headers(None);
-        let response = shared.client.send(Method::POST, shared.client.url(), headers, body).await?;
+        let response = shared.post(shared.headers(None), &body, Repeat::Once).await?;
         if response.status().is_success() {
             return Ok(());
         }
@@ -144,7 +142,7 @@ impl HttpLink {
     ) -> Result<Payload, Error> {
         let shared = &self.shared;
         let mut events = Events::new(response, None);
-        let mut resumes = 0;
+        let mut tries = 0;
         loop {
             let step = tokio::select! {
                 step = events.next() => step?,
@@ -152,7 +150,7 @@ impl HttpLink {
             };
             match step {
                 Step::Event(event) => {
-                    resumes = 0;
+                    tries = 0;
                     if let Some(outcome) = shared.take(&event.data, id) {
                         self.let_end(events).await;
                         return outcome;
@@ -160,11 +158,11 @@ impl HttpLink {
                 }
                 Step::Ended => {
                     let resumable = events.last_id().is_some() && !shared.stateless();
-                    if !resumable || resumes == MAX_RESUMES {
+                    if !resumable || tries == MAX_RESUMES {
                         let reason = "the stream of the answer ended without it".to_owned();
                         return Err(Error::Broken { reason });
                     }
-                    resumes += 1;
+                    tries += 1;
                     let wait = shared.resume(&events);
                     events = tokio::select! {
                         resumed = wait => resumed?,
@@ -215,7 +213,7 @@ impl HttpLink {
         shared.closing.cancel();
         shared.router.close(CloseReason::Ours);
         if shared.session.get().is_some() {
-            self.tasks.spawn(async move {
+            in_background(&self.tasks, async move {
                 let url = shared.client.url();
                 let sent =
                     shared.client.send(Method::DELETE, url, shared.headers(None), Bytes::new());
@@ -225,7 +223,33 @@ impl HttpLink {
     }
 }
 
+/// Whether a message may be sent a second time when its connection broke before an answer: a kept
+/// connection may have been closed at the other end just then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    Once,
+    /// It may have changed something.
+    Never,
+}
+
 impl Shared {
+    async fn post(
+        &self,
+        headers: HeaderMap,
+        body: &Bytes,
+        repeat: Repeat,
+    ) -> Result<Response<Body>, Error> {
+        let send =
+            |headers| self.client.send(Method::POST, self.client.url(), headers, body.clone());
+        if repeat == Repeat::Never {
+            return send(headers).await;
+        }
+        match send(headers.clone()).await {
+            Err(Error::Broken { .. }) => send(headers).await,
+            other => other,
+        }
+    }
+
     fn stateless(&self) -> bool {
         self.manner.get().is_some_and(|manner| manner.era == Era::Stateless)
     }

@@ -29,8 +29,9 @@ pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 const MAX_QUOTED_BYTES: usize = 300;
 /// How much of the body of a refusal is looked at for a JSON-RPC error.
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
-/// How long a connection waits for its next request.
-const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_secs(60);
+/// How long a connection waits for its next request. Many servers close theirs after five seconds,
+/// and a call that meets the closing is lost with an unknown outcome.
+const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// Headers the protocol itself sets: an entry's own are left out.
 const RESERVED: &[&str] = &[
@@ -96,7 +97,7 @@ impl HttpClient {
         let mut target = target.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_once(&method, &target, &headers, body.clone()).await?;
-            let Some(next) = self.redirect(&target, &response)? else { return Ok(response) };
+            let Some(next) = Self::redirect(&target, &response)? else { return Ok(response) };
             target = next;
         }
         Err(Error::Redirect { to: shown_address(&target), reason: "too many redirects" })
@@ -124,7 +125,7 @@ impl HttpClient {
         self.client.request(request).await.map_err(|error| self.failure(target, &error))
     }
 
-    fn redirect(&self, from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
+    fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
         let status = response.status();
         let followed = [
             StatusCode::MOVED_PERMANENTLY,
@@ -148,7 +149,7 @@ impl HttpClient {
         let url =
             if same_origin(target, &self.url) { self.shown.clone() } else { shown_address(target) };
         let reason = innermost(error);
-        if chain(error).any(|cause| cause.is::<rustls::Error>())
+        if chain(error).any(<dyn StdError>::is::<rustls::Error>)
             || chain(error)
                 .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
                 .any(wraps_tls)
@@ -175,7 +176,7 @@ fn chain<'a>(
 }
 
 fn wraps_tls(error: &std::io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+    error.get_ref().is_some_and(<dyn StdError + Send + Sync>::is::<rustls::Error>)
 }
 
 /// The text of the cause at the bottom, which says most.

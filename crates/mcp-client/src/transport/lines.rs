@@ -61,26 +61,23 @@ impl Lines {
 
     /// The next line that is complete.
     pub fn next_line(&mut self) -> Option<Line> {
-        match memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
-            Some(at) => {
-                let mut line = self.buffer.split_to(self.scanned + at);
-                self.buffer.advance(1);
-                self.scanned = 0;
-                if let Some(overlong) = self.overlong.take() {
-                    return Some(overlong.finish(&line));
-                }
-                if line.last() == Some(&b'\r') {
-                    line.truncate(line.len() - 1);
-                }
-                Some(Line::Whole(line.freeze()))
+        if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+            let mut line = self.buffer.split_to(self.scanned + at);
+            self.buffer.advance(1);
+            self.scanned = 0;
+            if let Some(overlong) = self.overlong.take() {
+                return Some(overlong.finish(&line));
             }
-            None => {
-                self.scanned = self.buffer.len();
-                if self.scanned > self.limit {
-                    self.discard();
-                }
-                None
+            if line.last() == Some(&b'\r') {
+                line.truncate(line.len() - 1);
             }
+            Some(Line::Whole(line.freeze()))
+        } else {
+            self.scanned = self.buffer.len();
+            if self.scanned > self.limit {
+                self.discard();
+            }
+            None
         }
     }
 
@@ -98,14 +95,13 @@ impl Lines {
     fn discard(&mut self) {
         let gone = std::mem::take(&mut self.buffer).freeze();
         self.scanned = 0;
-        match &mut self.overlong {
-            Some(overlong) => overlong.push(&gone),
-            None => {
-                let first = Bytes::copy_from_slice(&gone[..KEPT_END_BYTES.min(gone.len())]);
-                let mut overlong = Overlong { first, last: Vec::new() };
-                overlong.push(&gone);
-                self.overlong = Some(overlong);
-            }
+        if let Some(overlong) = &mut self.overlong {
+            overlong.push(&gone);
+        } else {
+            let first = Bytes::copy_from_slice(&gone[..KEPT_END_BYTES.min(gone.len())]);
+            let mut overlong = Overlong { first, last: Vec::new() };
+            overlong.push(&gone);
+            self.overlong = Some(overlong);
         }
     }
 }

@@ -39,41 +39,36 @@ impl Group {
 
     /// Ends everything at once, without asking.
     pub(crate) fn kill(&self) {
-        self.signal(Signal::KILL);
-        for stray in marked(&self.marker) {
-            let _ = kill_process(stray, Signal::KILL);
-        }
+        self.signal(Signal::KILL, &marked(&self.marker));
     }
 
     /// Asks all to end, and ends those that do not.
     pub(crate) async fn end(&self) {
-        if self.lives() {
-            self.signal(Signal::TERM);
-            for stray in marked(&self.marker) {
-                let _ = kill_process(stray, Signal::TERM);
+        for (signal, grace) in [(Signal::TERM, TERM_GRACE), (Signal::KILL, KILL_GRACE)] {
+            let strays = marked(&self.marker);
+            if !self.lives(&strays) {
+                return;
             }
-            self.wait(TERM_GRACE).await;
-        }
-        if self.lives() {
-            self.kill();
-            self.wait(KILL_GRACE).await;
-        }
-    }
-
-    async fn wait(&self, most: Duration) {
-        let deadline = Instant::now() + most;
-        while self.lives() && Instant::now() < deadline {
-            sleep(POLL).await;
+            self.signal(signal, &strays);
+            let deadline = Instant::now() + grace;
+            while self.lives(&strays) && Instant::now() < deadline {
+                sleep(POLL).await;
+            }
         }
     }
 
-    fn signal(&self, signal: Signal) {
+    fn signal(&self, signal: Signal, strays: &[Pid]) {
         let _ = kill_process_group(self.leader, signal);
+        for stray in strays {
+            let _ = kill_process(*stray, signal);
+        }
     }
 
-    fn lives(&self) -> bool {
+    /// Whether somebody of the group, or one of these, has not ended. Most servers have by now, so
+    /// the cheap question comes first.
+    fn lives(&self, strays: &[Pid]) -> bool {
         (test_kill_process_group(self.leader).is_ok() && has_living_member(self.leader))
-            || !marked(&self.marker).is_empty()
+            || strays.iter().any(|stray| is_living(*stray))
     }
 }
 
@@ -87,6 +82,16 @@ fn has_living_member(leader: Pid) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn has_living_member(_: Pid) -> bool {
     true
+}
+
+#[cfg(target_os = "linux")]
+fn is_living(process: Pid) -> bool {
+    linux::process(process.as_raw_nonzero().get()).is_some_and(|process| process.lives)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_living(process: Pid) -> bool {
+    rustix::process::test_kill_process(process).is_ok()
 }
 
 /// Living processes whose marker begins with `marker`.
@@ -144,15 +149,16 @@ mod linux {
 
     pub(super) fn processes() -> impl Iterator<Item = Process> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        entries.filter_map(|entry| {
-            let id: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-            // The name in parentheses may hold anything, parentheses too.
-            let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
-            let state = fields.next()?;
-            let group = fields.nth(1)?.parse().ok()?;
-            Some(Process { id, group, lives: !matches!(state, "Z" | "X") })
-        })
+        entries.filter_map(|entry| process(entry.file_name().to_str()?.parse().ok()?))
+    }
+
+    pub(super) fn process(id: i32) -> Option<Process> {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name in parentheses may hold anything, parentheses too.
+        let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
+        let state = fields.next()?;
+        let group = fields.nth(1)?.parse().ok()?;
+        Some(Process { id, group, lives: !matches!(state, "Z" | "X") })
     }
 
     /// Whether the environment the process was started with has a variable that begins like this.

@@ -235,12 +235,11 @@ impl Attendant {
         let mut errors = Vec::new();
         let status = tokio::time::timeout(EXIT_AFTER_EOF, self.child.wait()).await;
         self.drain(&mut errors).await;
-        match status {
-            Ok(status) => self.exited(status.ok()),
-            Err(_) => {
-                let (stderr, noise) = self.words.said();
-                CloseReason::OutputClosed { stderr, noise }
-            }
+        if let Ok(status) = status {
+            self.exited(status.ok())
+        } else {
+            let (stderr, noise) = self.words.said();
+            CloseReason::OutputClosed { stderr, noise }
         }
     }
 
@@ -289,7 +288,7 @@ impl Attendant {
 
     fn take(&mut self, line: Line) {
         match line {
-            Line::Whole(text) => self.take_text(text),
+            Line::Whole(text) => self.take_text(&text),
             Line::TooLong { id: Some(id) } => {
                 self.router.settle(id, Err(Error::TooLarge { limit: MAX_LINE_BYTES }));
             }
@@ -303,18 +302,18 @@ impl Attendant {
 
     /// One line should be one message. A server that prints its JSON prettily spreads it: lines are
     /// joined as long as they are the beginning of a message.
-    fn take_text(&mut self, text: Bytes) {
+    fn take_text(&mut self, text: &Bytes) {
         if self.begun.is_empty() {
-            if text.len() <= MAX_JOINED_BYTES && message::is_beginning(&text) {
+            if text.len() <= MAX_JOINED_BYTES && message::is_beginning(text) {
                 self.begun = text.to_vec();
             } else {
-                self.read(&text);
+                self.read(text);
             }
             return;
         }
         let mut joined = std::mem::take(&mut self.begun);
         joined.push(b'\n');
-        joined.extend_from_slice(&text);
+        joined.extend_from_slice(text);
         if joined.len() <= MAX_JOINED_BYTES && message::is_beginning(&joined) {
             self.begun = joined;
         } else if serde_json::from_slice::<serde::de::IgnoredAny>(&joined).is_ok() {
@@ -322,7 +321,7 @@ impl Attendant {
         } else {
             // It was no beginning after all; the line may still stand by itself.
             self.read(&Bytes::from(joined[..joined.len() - text.len() - 1].to_vec()));
-            self.read(&text);
+            self.read(text);
         }
     }
 

@@ -116,10 +116,10 @@ async fn the_rust_sdk_over_http_in_both_eras() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_nodelay_costs_no_forty_milliseconds() {
+    const CALLS: u32 = 50;
     let served = Served::start(&[]);
     let client = ready(with(http("r", &served.url), Protocol::Legacy)).await;
     call(&client, "mcp__r__echo", json!({ "text": "warm" })).await;
-    const CALLS: u32 = 50;
     let began = Instant::now();
     for _ in 0..CALLS {
         call(&client, "mcp__r__echo", json!({ "text": "a" })).await;

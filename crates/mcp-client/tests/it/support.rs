@@ -74,7 +74,7 @@ pub(crate) async fn ready(entry: ServerEntry) -> Client {
     let (host, _) = host();
     let name = entry.name.clone();
     let client = Client::start([entry], host);
-    let status = client.server_settled(&name, Duration::from_secs(60)).await.unwrap();
+    let status = client.server_settled(&name, Duration::from_mins(1)).await.unwrap();
     assert_eq!(status.state, State::Ready, "{}", status.state);
     client
 }

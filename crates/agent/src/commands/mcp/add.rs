@@ -36,13 +36,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
     /// Transport of a remote server
-    #[arg(long, value_name = "NAME", value_parser = ["http", "sse"], requires = "url")]
+    #[arg(long, value_name = "NAME", value_parser = ["http", "sse"])]
     transport: Option<String>,
     /// Header of every request to a remote server, as `Name: value` or `Name=value`
-    #[arg(long = "header", value_name = "HEADER", requires = "url")]
+    #[arg(long = "header", value_name = "HEADER")]
     headers: Vec<String>,
     /// How to sign in to a remote server
-    #[arg(long, value_name = "METHOD", value_parser = ["oauth"], requires = "url")]
+    #[arg(long, value_name = "METHOD", value_parser = ["oauth"])]
     auth: Option<String>,
     /// Variable of a local server
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     cwd: Option<String>,
     /// Seconds a tool call may take without a sign of progress
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<serde_json::Number>,
     /// Whether tools that write need approval
     #[arg(long, value_name = "TRUST", value_parser = ["full", "untrusted"])]
@@ -106,9 +106,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let candidates = all(candidates)?;
     let taken = if args.replace { Taken::Replace } else { Taken::Refuse };
     refuse_taken(&ServersFile::load(&home.config())?, &candidates, taken)?;
-    for note in candidates.iter().flat_map(|candidate| &candidate.notes) {
-        session.output.note(format!("{WARNING}note:{WARNING:#} {}", printable(note)));
-    }
+    tell_notes(session, candidates.iter().flat_map(|candidate| &candidate.notes));
     if args.paste.is_some() && !args.yes && !confirmed(session, &candidates)? {
         session.output.note("Nothing was added.");
         return Ok(());
@@ -141,6 +139,12 @@ fn typed(args: &Args) -> Result<Found, Diagnostic> {
                 .hint(format!("a local one: `agent mcp add {name} -- COMMAND ARGS...`"))
                 .hint(format!("a remote one: `agent mcp add {name} --url URL`")));
         }
+    }
+    let is_remote_only =
+        !args.headers.is_empty() || args.transport.is_some() || args.auth.is_some();
+    if args.url.is_none() && is_remote_only {
+        return Err(Diagnostic::usage("--header, --transport and --auth are for remote servers")
+            .hint("a local server gets its secrets with --env"));
     }
     set("env", pairs("env", &args.env, &['='])?);
     set("headers", pairs("header", &args.headers, &[':', '='])?);
@@ -178,7 +182,9 @@ fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Jso
 }
 
 fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
-    serde_json::from_str(text).map_err(|_| "must be a number of seconds")
+    let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
+    let is_some_time = |number: &serde_json::Number| number.as_f64().is_some_and(|n| n > 0.0);
+    number.filter(is_some_time).ok_or("must be a number of seconds above 0")
 }
 
 /// The servers of a pasted text.
@@ -295,6 +301,7 @@ fn tell(session: &Session, candidates: &[Candidate], saved: &Saved) -> Result<()
             "file": saved.file,
             "env_file": saved.env_file,
             "moved_secrets": saved.moved,
+            "notes": saved.notes,
         }));
     }
     tell_moved(session, saved);
@@ -321,5 +328,15 @@ pub(super) fn tell_moved(session: &Session, saved: &Saved) {
             moved.variable,
             saved.env_file.display()
         ));
+    }
+    tell_notes(session, &saved.notes);
+}
+
+/// What a person should know; programs find it in the document.
+fn tell_notes<'n>(session: &Session, notes: impl IntoIterator<Item = &'n String>) {
+    if !session.output.is_json() {
+        for note in notes {
+            session.output.note(format!("{WARNING}note:{WARNING:#} {}", printable(note)));
+        }
     }
 }

@@ -5,13 +5,14 @@ mod files;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mcp_client::config::foreign::{self, Found, Kind, MAX_FOREIGN_BYTES};
+use mcp_client::config::foreign::{self, ForeignError, Found, MAX_FOREIGN_BYTES};
 use mcp_client::config::{Scope, valid_name};
 use serde_json::{Value as Json, json};
 
 use self::files::File;
 use super::add::tell_moved;
-use super::candidate::{Candidate, Literals, Taken, move_secrets, save};
+use super::candidate::{Candidate, Literals, Taken, save};
+use super::literals::move_secrets;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
@@ -58,8 +59,8 @@ enum Client {
 enum Fate {
     /// It can be imported.
     Ready(Box<Candidate>),
-    /// It is here already, just so.
-    Same,
+    /// The same is here already, or was found before.
+    Same(&'static str),
     /// Its name is taken by another.
     Conflict(Box<Candidate>),
     /// It cannot be used.
@@ -88,16 +89,28 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         Some(path) => vec![File { path: path.clone(), kind: files::kind_of(path, args.from) }],
         None => files::existing(session, args.from),
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut told) = (Vec::new(), Vec::new());
     for file in &files {
-        for found in servers_of(file, args.file.is_some(), session)? {
+        let found = match servers_of(file) {
+            Err(diagnostic) if args.file.is_none() => {
+                told.push(unreadable(file, diagnostic, session));
+                continue;
+            }
+            Err(diagnostic) => return Err(diagnostic),
+            Ok(None) if args.file.is_some() => {
+                let message = format!("there are no servers in {}", file.path.display());
+                return Err(Diagnostic::failed(message)
+                    .hint("`--from` says whose file it is, if its name does not"));
+            }
+            Ok(found) => found.unwrap_or_default(),
+        };
+        for found in found {
             let row = known.judge(file, found, &rows);
             rows.push(row);
         }
     }
     let prompt = Prompt::find(&session.output).filter(|_| !args.dry_run && !args.yes);
     let mut chosen = Vec::new();
-    let mut told = Vec::new();
     let mut taken: Vec<String> = known.file.names().map(str::to_owned).collect();
     for row in rows {
         let (shown, candidate) = decide(row, args, prompt.as_ref(), &taken, session)?;
@@ -124,7 +137,8 @@ impl Known {
         }
         let fate = match Candidate::check(&name_here, entry, notes, &self.scope) {
             Err(diagnostic) => Fate::Refused(diagnostic),
-            Ok(candidate) if self.has(&candidate) || is_again(&candidate, earlier) => Fate::Same,
+            Ok(candidate) if self.has(&candidate) => Fate::Same("is here already, just so"),
+            Ok(candidate) if is_again(&candidate, earlier) => Fate::Same("is the same as above"),
             Ok(candidate) if self.file.entry(&candidate.name).is_some() => {
                 Fate::Conflict(Box::new(candidate))
             }
@@ -149,7 +163,7 @@ impl Known {
 fn earlier_candidates(earlier: &[Row]) -> impl Iterator<Item = &Candidate> {
     earlier.iter().filter_map(|row| match &row.fate {
         Fate::Ready(candidate) | Fate::Conflict(candidate) => Some(&**candidate),
-        Fate::Same | Fate::Refused(_) => None,
+        Fate::Same(_) | Fate::Refused(_) => None,
     })
 }
 
@@ -162,31 +176,30 @@ fn is_named_again(candidate: &Candidate, earlier: &[Row]) -> bool {
     earlier_candidates(earlier).any(|other| other.name == candidate.name)
 }
 
-/// The servers of a file. One that was found by itself may hold none, or be broken.
-fn servers_of(file: &File, is_named: bool, session: &Session) -> Result<Vec<Found>, Diagnostic> {
+/// The servers of a file; nothing if only other things stand there.
+fn servers_of(file: &File) -> Result<Option<Vec<Found>>, Diagnostic> {
     let cannot = |error: &dyn std::error::Error| {
         Diagnostic::failed(format!("cannot read {}", file.path.display())).because(error)
     };
-    let is_large = std::fs::metadata(&file.path)
-        .is_ok_and(|found| usize::try_from(found.len()).is_ok_and(|len| len > MAX_FOREIGN_BYTES));
-    let read = if is_large {
-        Err(cannot(&foreign::ForeignError::TooLarge))
-    } else {
-        let text = std::fs::read_to_string(&file.path).map_err(|error| cannot(&error));
-        text.and_then(|text| match foreign::read(file.kind, &text) {
-            Err(foreign::ForeignError::NoServers { .. }) if !is_named => Ok(Vec::new()),
-            result => result.map_err(|error| cannot(&error)),
-        })
-    };
-    match read {
-        Err(diagnostic) if !is_named => {
-            let message = diagnostic.message.unwrap_or_default();
-            let causes = diagnostic.causes.join(": ");
-            session.output.note(format!("{WARNING}note:{WARNING:#} {message}: {causes}"));
-            Ok(Vec::new())
-        }
-        result => result,
+    let size = std::fs::metadata(&file.path).map_err(|error| cannot(&error))?.len();
+    if usize::try_from(size).is_ok_and(|size| size > MAX_FOREIGN_BYTES) {
+        return Err(cannot(&ForeignError::TooLarge));
     }
+    let text = std::fs::read_to_string(&file.path).map_err(|error| cannot(&error))?;
+    match foreign::read(file.kind, &text) {
+        Err(ForeignError::NoServers { .. }) => Ok(None),
+        result => result.map(Some).map_err(|error| cannot(&error)),
+    }
+}
+
+/// Says that a file that was found cannot be read; the others can.
+fn unreadable(file: &File, diagnostic: Diagnostic, session: &Session) -> Json {
+    let reason = diagnostic.causes.join(": ");
+    if !session.output.is_json() {
+        let message = diagnostic.message.unwrap_or_default();
+        session.output.note(format!("{WARNING}note:{WARNING:#} {message}: {reason}"));
+    }
+    json!({ "file": file.path, "action": "unreadable", "reason": reason })
 }
 
 /// A name like theirs that can be used here.
@@ -221,8 +234,8 @@ fn decide(
         }
     };
     let (candidate, is_conflict) = match fate {
-        Fate::Same => {
-            say("same", "is here already, just so");
+        Fate::Same(words) => {
+            say("same", words);
             return Ok((told, None));
         }
         Fate::Refused(diagnostic) => {
@@ -237,13 +250,12 @@ fn decide(
         Fate::Conflict(candidate) => (*candidate, true),
     };
     // The earlier of two new ones may have been declined.
-    let is_conflict = is_conflict && taken.contains(&candidate.name);
-    let words = match is_conflict {
-        true => {
-            format!("{}\n  {WARNING}another server has this name{WARNING:#}", candidate.shown())
-        }
-        false => candidate.shown(),
-    };
+    let is_only_shown = prompt.is_none() && !args.yes;
+    let is_conflict = is_conflict && (is_only_shown || taken.contains(&candidate.name));
+    let mut words = candidate.shown();
+    if is_conflict {
+        words.push_str(&format!("\n  {WARNING}another server has this name{WARNING:#}"));
+    }
     say("found", &words);
     for note in &candidate.notes {
         if !session.output.is_json() {
@@ -309,7 +321,8 @@ fn finish(
             "servers": told,
             "looked_at": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
             "file": session.home()?.config(),
-            "moved_secrets": saved.map(|saved| saved.moved).unwrap_or_default(),
+            "moved_secrets": saved.as_ref().map_or(&[][..], |saved| &saved.moved),
+            "notes": saved.as_ref().map_or(&[][..], |saved| &saved.notes),
         }));
     }
     if let Some(saved) = &saved {

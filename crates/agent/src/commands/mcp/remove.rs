@@ -46,7 +46,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     file.write()?;
     if session.output.is_json() {
-        return session.output.json(&json!({ "removed": names, "file": path }));
+        return session.output.json(&json!({
+            "removed": names,
+            "file": path,
+            "secrets_kept": had_secrets,
+        }));
     }
     for name in &names {
         session.output.text(format!("{GOOD}Removed{GOOD:#} {}.\n", printable(name)))?;

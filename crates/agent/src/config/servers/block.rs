@@ -28,7 +28,7 @@ pub(super) fn section(
     root: &Node,
     name: &str,
     server: &dyn Fn(usize) -> Vec<String>,
-) -> Option<String> {
+) -> String {
     let page = Page::new(text);
     let first = root.entries().first();
     let indent = first.map_or(0, |(key, _)| key.place.column);
@@ -36,7 +36,7 @@ pub(super) fn section(
     added.extend(server(indent + STEP));
     let from = first.map_or(0, |(key, _)| key.place.line);
     let at = if first.is_some() { page.document_end(from) } else { page.lines.len() };
-    Some(page.with(at..at, &added))
+    page.with(at..at, &added)
 }
 
 /// Adds the first server to a section of nothing.
@@ -121,11 +121,9 @@ pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key)
     if rest.trim().is_empty() && !keeps_words && stands_last {
         return Some(page.with(section.header..to, &[]));
     }
-    let between: Vec<String> =
-        (section.header + 1..from).map(|line| page.lines[line].trim_end().to_owned()).collect();
-    let header = format!("{head} {{}}{}", rest.trim_end_matches(['\r', '\n']));
-    let lines: Vec<String> = std::iter::once(header).chain(between).collect();
-    Some(page.with(section.header..to, &lines))
+    let header = format!("{head} {{}}{}{}", rest.trim_end(), page.end);
+    let kept = [&page.lines[section.header + 1..from], &page.lines[to..]].concat();
+    Some(page.lines[..section.header].concat() + &header + &kept.concat())
 }
 
 /// Adds a line as the first of an entry.

@@ -60,9 +60,11 @@ impl Input {
         let mut context = Context::from_waker(Waker::noop());
         if state.write(&mut context).is_pending() {
             let input = Arc::clone(self);
-            tokio::spawn(async move {
-                std::future::poll_fn(|context| input.lock().write(context)).await;
-            });
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move {
+                    std::future::poll_fn(|context| input.lock().write(context)).await;
+                });
+            }
         }
         Ok(())
     }

@@ -1,0 +1,160 @@
+//! The file itself: broken ones, links, rights, other forms, and many editors at once.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::{configuration, configure, plain, transcript};
+use crate::command_line::bench;
+
+/// How many editors there are at once.
+const EDITORS: usize = 8;
+
+#[test]
+fn many_editors_at_once_all_get_their_say() {
+    let bench = bench();
+    configure(&bench, "# mine\n");
+    let add = |n: usize| {
+        let (name, key) = (format!("s{n}"), format!("API_KEY=s3cret-{n}"));
+        bench.command(["mcp", "add", &name, "--quiet", "--env", &key, "--", "x"]).spawn().unwrap()
+    };
+    let children: Vec<_> = (0..EDITORS).map(add).collect();
+    let metrics = bench.command(["metrics", "on", "--json"]).output().unwrap();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert!(metrics.status.success());
+    let text = configuration(&bench);
+    let secrets = super::env_file(&bench);
+    for n in 0..EDITORS {
+        assert!(text.contains(&format!("\n  s{n}:\n    command: x\n")), "{text}");
+        assert!(secrets.contains(&format!("MCP_S{n}_API_KEY=s3cret-{n}\n")), "{secrets}");
+    }
+    assert!(text.starts_with("# mine\n") && text.contains("metrics:\n  mode: local\n"), "{text}");
+}
+
+#[test]
+fn a_lock_that_is_never_let_go_is_told() {
+    let bench = bench();
+    configure(&bench, "");
+    let lock = fs::File::create(bench.home().join(".config.lock")).unwrap();
+    lock.lock().unwrap();
+    let run = bench.run(["mcp", "add", "a", "--", "x"]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    exit code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error: another process is editing [home]/config.yaml
+      hint: it holds [home]/.config.lock; try again when it has ended
+    ");
+    drop(lock);
+    assert_eq!(bench.run(["mcp", "add", "a", "--", "x"]).code, 0);
+}
+
+#[test]
+fn a_broken_file_is_not_edited() {
+    let bench = bench();
+    let mut told = String::new();
+    for text in [
+        "model: [x\nmcp_servers:\n",
+        "mcp_servers:\n  a:\n    url: x\n  a:\n    url: y\n",
+        "mcp_servers: 5\n",
+        "- a\n",
+        "a: 1\n---\nb: 2\n",
+    ] {
+        configure(&bench, text);
+        for arguments in [
+            &["mcp", "add", "b", "--", "x"][..],
+            &["mcp", "remove", "a", "--yes"],
+            &["mcp", "import"],
+        ] {
+            let run = bench.run(arguments);
+            assert_eq!(run.code, 3, "{text}{}", run.stderr);
+        }
+        let run = bench.run(["mcp", "disable", "a"]);
+        told.push_str(&plain(&bench, &run.stderr));
+        assert_eq!(configuration(&bench), text);
+    }
+    insta::assert_snapshot!(told, @r"
+    error: cannot understand [home]/config.yaml:2:12
+      cause: illegal placement of ':' indicator
+      hint: mend it first; nothing was changed
+    error: cannot understand [home]/config.yaml:4:3
+      cause: `a` stands twice
+      hint: mend it first; nothing was changed
+    error: [home]/config.yaml:1:14: `mcp_servers` must be a mapping from names to servers
+      hint: mend it first; nothing was changed
+    error: [home]/config.yaml:1:1: `mcp_servers` must be a mapping from names to servers
+      hint: mend it first; nothing was changed
+    error: cannot understand [home]/config.yaml:3:1
+      cause: there is more than one document
+      hint: mend it first; nothing was changed
+    ");
+}
+
+#[test]
+fn what_cannot_be_edited_is_told_with_what_to_write() {
+    let bench = bench();
+    let text = "x: &x\n  a:\n    url: http://x/\nmcp_servers: *x\n";
+    configure(&bench, text);
+    let run = bench.run(["mcp", "add", "b", "--env", "API_KEY=s3cret99", "--", "y", "1"]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    exit code: 3
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot edit [home]/config.yaml without harm to the rest of it
+      hint: write this under `mcp_servers:` yourself:
+      b:
+        command: "y"
+        args:
+          - "1"
+        env:
+          API_KEY: ${MCP_B_API_KEY}
+    "#);
+    assert_eq!(configuration(&bench), text);
+    assert!(!bench.home().join(".env").exists(), "no half of it is written");
+}
+
+#[test]
+fn a_linked_file_stays_a_link_and_rights_are_kept() {
+    let bench = bench();
+    fs::create_dir_all(bench.home()).unwrap();
+    for name in ["config.yaml", ".env"] {
+        let real = bench.work().join(format!("real-{name}"));
+        fs::write(&real, "# mine\n").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&real, bench.home().join(name)).unwrap();
+    }
+    let run = bench.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for name in ["config.yaml", ".env"] {
+        assert!(bench.home().join(name).is_symlink());
+        let real = bench.work().join(format!("real-{name}"));
+        assert!(fs::read_to_string(&real).unwrap().starts_with("# mine\nm".get(..7).unwrap()));
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+}
+
+#[test]
+fn json_and_flow_style_are_edited_too() {
+    let bench = bench();
+    for before in [
+        "{\n  \"model\": \"x\",\n  \"mcp_servers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n",
+        "mcp_servers: {a: {command: x}} # all\n",
+    ] {
+        configure(&bench, before);
+        assert_eq!(bench.run(["mcp", "add", "b", "--url", "http://x/"]).code, 0);
+        assert_eq!(bench.run(["mcp", "disable", "a"]).code, 0);
+        assert_eq!(bench.run(["mcp", "remove", "b", "--yes"]).code, 0);
+        let after = before.replace("{\"command\"", "{\"enabled\": false, \"command\"");
+        let after = after.replace("{command", "{\"enabled\": false, command");
+        assert_eq!(configuration(&bench), after);
+    }
+}
+
+#[test]
+fn a_profile_has_its_own_servers() {
+    let bench = bench();
+    assert_eq!(bench.run(["mcp", "add", "a", "--profile", "work", "--", "x"]).code, 0);
+    assert!(!bench.home().join("config.yaml").exists());
+    assert!(bench.home().join("profiles/work/config.yaml").exists());
+}

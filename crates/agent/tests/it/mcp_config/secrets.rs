@@ -1,0 +1,206 @@
+//! Secrets given literally go to the profile's `.env`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::{configuration, configure, env_file, transcript};
+use crate::command_line::bench;
+
+#[test]
+fn a_literal_secret_is_kept_in_the_env_file() {
+    let bench = bench();
+    configure(&bench, "");
+    let path = bench.home().join(".env");
+    fs::write(&path, "# mine\nOTHER=1 # x").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let run = bench.run([
+        "mcp",
+        "add",
+        "my.api",
+        "--url",
+        "https://example.com/mcp",
+        "--header",
+        "Authorization: Bearer abcdef123456",
+        "--header",
+        "X-Team: red",
+    ]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    exit code: 0
+    ----- stdout -----
+    Added my.api: https://example.com/mcp (with the headers Authorization, X-Team)
+    ----- stderr -----
+    The secret of my.api (headers.Authorization) is kept as MCP_MY_API_AUTHORIZATION in [home]/.env.
+    Written to [home]/config.yaml; `agent mcp test my.api` tries it.
+    ");
+    insta::assert_snapshot!(configuration(&bench), @r"
+    mcp_servers:
+      my.api:
+        url: https://example.com/mcp
+        headers:
+          Authorization: Bearer ${MCP_MY_API_AUTHORIZATION}
+          X-Team: red
+    ");
+    assert_eq!(env_file(&bench), "# mine\nOTHER=1 # x\nMCP_MY_API_AUTHORIZATION=abcdef123456\n");
+    let run = bench.run(["mcp", "remove", "my.api", "--yes"]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    exit code: 0
+    ----- stdout -----
+    Removed my.api.
+    ----- stderr -----
+    Its secrets stay in [home]/.env.
+    ");
+}
+
+#[test]
+fn a_variable_that_has_another_value_is_not_changed() {
+    let bench = bench();
+    configure(&bench, "");
+    let path = bench.home().join(".env");
+    fs::write(&path, "MCP_MY_API_AUTHORIZATION=abcdef123456\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let run = bench.run([
+        "mcp",
+        "add",
+        "my-api",
+        "--json",
+        "--env",
+        "AUTHORIZATION=two words",
+        "--env",
+        "PAT=ghp_0123456789abcdef",
+        "--env",
+        "KEPT_TOKEN=${KEPT}",
+        "--",
+        "x",
+    ]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    exit code: 0
+    ----- stdout -----
+    {
+      "added": [
+        {
+          "kind": "stdio",
+          "name": "my-api",
+          "notes": [
+            "my-api: env.KEPT_TOKEN: the variable `KEPT` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)"
+          ],
+          "replaced": false
+        }
+      ],
+      "env_file": "[home]/.env",
+      "file": "[home]/config.yaml",
+      "moved_secrets": [
+        {
+          "key": "env.AUTHORIZATION",
+          "server": "my-api",
+          "variable": "MCP_MY_API_AUTHORIZATION_2"
+        },
+        {
+          "key": "env.PAT",
+          "server": "my-api",
+          "variable": "MCP_MY_API_PAT"
+        }
+      ],
+      "notes": []
+    }
+    ----- stderr -----
+    "#);
+    assert!(env_file(&bench).ends_with(
+        "MCP_MY_API_AUTHORIZATION_2='two words'\nMCP_MY_API_PAT=ghp_0123456789abcdef\n"
+    ));
+    let told = run.transcript();
+    assert!(!told.contains("two words") && !told.contains("ghp_"), "{told}");
+}
+
+#[test]
+fn a_new_env_file_is_for_its_owner_alone() {
+    let bench = bench();
+    let run = bench.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for name in [".env", "config.yaml", ".config.lock"] {
+        let mode = fs::metadata(bench.home().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert!(!configuration(&bench).contains("s3cret99"));
+}
+
+#[test]
+fn a_literal_can_be_kept() {
+    let bench = bench();
+    let run =
+        bench.run(["mcp", "add", "a", "--keep-literal", "--env", "API_KEY=s3cret99", "--", "x"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(configuration(&bench).contains("API_KEY: s3cret99\n"));
+    assert!(!bench.home().join(".env").exists());
+}
+
+#[test]
+fn secrets_within_arguments_and_addresses_are_moved_too() {
+    let bench = bench();
+    let run =
+        bench.run(["mcp", "add", "a", "--url", "https://example.com/mcp?api_key=s3cret99&b=c"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = bench.run([
+        "mcp",
+        "add",
+        "b",
+        "--",
+        "npx",
+        "mcp-remote",
+        "https://x/",
+        "--header",
+        "Authorization: Bearer s3cret88",
+        "--token=s3cret77",
+        "--password",
+        "s3cret66",
+    ]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    exit code: 0
+    ----- stdout -----
+    Added b: npx mcp-remote https://x/ --header "Authorization: Bearer [hidden]" --token=[hidden] --password [hidden]
+    ----- stderr -----
+    The secret of b (args) is kept as MCP_B_AUTHORIZATION in [home]/.env.
+    The secret of b (args) is kept as MCP_B_TOKEN in [home]/.env.
+    The secret of b (args) is kept as MCP_B_PASSWORD in [home]/.env.
+    Written to [home]/config.yaml; `agent mcp test b` tries it.
+    "#);
+    insta::assert_snapshot!(configuration(&bench), @r#"
+    mcp_servers:
+      a:
+        url: "https://example.com/mcp?api_key=${MCP_A_API_KEY}&b=c"
+      b:
+        command: npx
+        args:
+          - mcp-remote
+          - https://x/
+          - --header
+          - "Authorization: Bearer ${MCP_B_AUTHORIZATION}"
+          - --token=${MCP_B_TOKEN}
+          - --password
+          - ${MCP_B_PASSWORD}
+    "#);
+    insta::assert_snapshot!(env_file(&bench), @r"
+    MCP_A_API_KEY=s3cret99
+    MCP_B_AUTHORIZATION=s3cret88
+    MCP_B_TOKEN=s3cret77
+    MCP_B_PASSWORD=s3cret66
+    ");
+}
+
+#[test]
+fn an_env_file_that_others_can_read_is_told() {
+    let bench = bench();
+    configure(&bench, "");
+    let path = bench.home().join(".env");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let run = bench.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
+    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    exit code: 0
+    ----- stdout -----
+    Added a: x (with the variables API_KEY)
+    ----- stderr -----
+    The secret of a (env.API_KEY) is kept as MCP_A_API_KEY in [home]/.env.
+    note: others can read [home]/.env; `chmod 600 [home]/.env` keeps it to yourself
+    Written to [home]/config.yaml; `agent mcp test a` tries it.
+    ");
+}
