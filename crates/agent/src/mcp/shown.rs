@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_tail_has_only_the_last_lines() {
-        let long: String = (0..50).map(|line| format!("line {line}\n")).collect();
-        let tail = shown().tail(&long);
+        let long: Vec<String> = (0..50).map(|line| format!("line {line}")).collect();
+        let tail = shown().tail(&long.join("\n"));
         assert_eq!(tail.len(), MAX_TAIL_LINES);
         assert_eq!(tail.last().unwrap(), "line 49");
         assert_eq!(shown().tail(&"x".repeat(9000))[0].len(), MAX_LINE_CHARS);

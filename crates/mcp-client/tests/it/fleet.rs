@@ -130,3 +130,33 @@ async fn a_disabled_server_is_left_alone() {
     assert!(names(&client).is_empty());
     client.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_a_try_failed_is_known_while_the_next_is_waited_for_and_gone_once_it_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let works = folder.path().join("works");
+    let launched = launch("hostile", &["stdio", "correct"]);
+    let mut entry = stdio("late", &launched);
+    if let Endpoint::Stdio(endpoint) = &mut entry.endpoint {
+        let server = endpoint.command.value().to_owned();
+        let script = format!("test -e {} && exec {server} stdio correct; exit 9", works.display());
+        endpoint.command = Text::literal("sh");
+        endpoint.args = vec![Text::literal("-c"), Text::literal(script)];
+    }
+    let (host, _) = host();
+    let client = Client::start([entry], host);
+    let watched = client.clone();
+    tokio::task::spawn_blocking(move || {
+        eventually("the first try failed", || watched.status()[0].failure.is_some());
+    })
+    .await
+    .unwrap();
+    let status = client.status().remove(0);
+    assert_eq!(status.state, State::Connecting);
+    assert_eq!(status.failure.unwrap().to_string(), "the server exited with status 9");
+    std::fs::write(works, "").unwrap();
+    let status = client.server_settled("late", Duration::from_secs(20)).await.unwrap();
+    assert_eq!(status.state, State::Ready);
+    assert!(status.failure.is_none());
+    client.close().await;
+}

@@ -74,7 +74,8 @@ fn pictures_become_files_that_never_overwrite_others() {
     for name in ["mcp__notes__draw-1.png", "mcp__notes__draw-1-2.png"] {
         assert!(fs::read(folder.join(name)).unwrap().starts_with(b"\x89PNG"), "{name}");
     }
-    let run = bench.run(["mcp", "call", "notes/draw"]);
+    let mut command = bench.command(["mcp", "call", "notes/draw"]);
+    let run = Run::of(command.env("TMPDIR", bench.work()), b"");
     insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
         insta::assert_snapshot!(run.stderr, @"attachment 1: [folder]/mcp__notes__draw-1.png");
     });
