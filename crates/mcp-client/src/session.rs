@@ -208,6 +208,15 @@ impl Session {
         }
     }
 
+    /// The way it goes: `stdio`, `http` or `sse`.
+    pub fn transport(&self) -> &'static str {
+        match &self.inner.link {
+            Link::Stdio(_) => "stdio",
+            Link::Http(_) => "http",
+            Link::Sse(_) => "sse",
+        }
+    }
+
     /// The process group of a local server.
     pub fn process_group(&self) -> Option<i32> {
         match &self.inner.link {

@@ -248,6 +248,7 @@ impl Keeper {
         }
         let agreed = session.agreed();
         self.status.send_modify(|status| {
+            status.transport = session.transport();
             status.era = Some(agreed.era);
             status.version = Some(agreed.version.clone());
             status.server_info = described(&agreed.server_info);

@@ -11,6 +11,8 @@ use crate::error::Error;
 
 /// How long the look may take; an address that is slower is left to the handshake.
 const LOOK: Duration = Duration::from_secs(5);
+/// How long a HEAD may take before GET is tried: some servers never send its headers off.
+const HEAD: Duration = Duration::from_secs(1);
 
 /// Fails only if the address answers with success and a content type that MCP never uses, and
 /// does not answer an `initialize` either. Everything else is left to the handshake to judge.
@@ -26,10 +28,12 @@ pub(crate) async fn look(client: &HttpClient, initialize: Bytes) -> Result<(), E
 
 /// The content type that speaks against the address, if any does.
 async fn kind_of(client: &HttpClient) -> Option<String> {
-    for method in [Method::HEAD, Method::GET] {
+    for (method, most) in [(Method::HEAD, HEAD), (Method::GET, LOOK)] {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let response = client.send(method, client.url(), headers, Bytes::new()).await.ok()?;
+        let sent = client.send(method, client.url(), headers, Bytes::new());
+        let Ok(response) = tokio::time::timeout(most, sent).await else { continue };
+        let response = response.ok()?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {}
             status if status.is_success() => {
