@@ -28,11 +28,6 @@ impl SecretsFile {
         Ok(SecretsFile { path: path.to_owned(), text, variables, is_changed: false })
     }
 
-    /// What references resolve to with these secrets.
-    pub(crate) fn variables(&self) -> &BTreeMap<String, String> {
-        &self.variables
-    }
-
     /// Adds a value under this name, or under a like one if the name has another value already.
     /// Gives the name that was used.
     pub(crate) fn add(&mut self, name: &str, value: &str) -> Result<String, Diagnostic> {
@@ -120,10 +115,10 @@ mod tests {
         let values = ["plain", "", "a b", "#x", "it's", "\"q\"", "a\\nb", "two\nlines", "'\"\\\r$"];
         for (n, value) in values.iter().enumerate() {
             assert_eq!(file.add(&format!("V{n}"), value).unwrap(), format!("V{n}"));
-            assert_eq!(file.variables()[&format!("V{n}")], *value);
+            assert_eq!(file.variables[&format!("V{n}")], *value);
         }
         assert!(file.text.starts_with("# mine\nA=1 # one\n\nB='x'\nV0=plain\nV1=''\n"));
-        assert_eq!(file.variables().len(), 2 + values.len());
+        assert_eq!(file.variables.len(), 2 + values.len());
     }
 
     #[test]
