@@ -17,7 +17,6 @@ use crate::workspace::Workspace;
 use report::Row;
 use scenarios::SCENARIOS;
 
-const PACKAGE: &str = "mcp-client";
 const PROGRAM: &str = "conformance";
 
 /// How long one scenario may take.
@@ -26,7 +25,8 @@ const SCENARIO_TIMEOUT_MS: &str = "30000";
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let choice = Choice::parse(arguments)?;
     setup::run(workspace, Occasion::Conformance)?;
-    let build = ["build", "--package", PACKAGE, "--example", PROGRAM];
+    // All of the workspace, so that what the tests have built is used as it is.
+    let build = ["build", "--workspace", "--examples"];
     process::run(workspace.cargo().args(build))?;
     let suite = Suite {
         folder: PrivateFolders::of(workspace).folder("conformance"),

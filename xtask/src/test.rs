@@ -1,7 +1,9 @@
-//! `cargo xtask test`: installs what the tests need, then runs all of them.
+//! `cargo xtask test`: installs what the tests need, then runs all of them; the official MCP suite is
+//! one of them unless tests are chosen.
 
 use std::env;
 
+use crate::conformance;
 use crate::failure::Failure;
 use crate::process;
 use crate::setup::{self, Occasion};
@@ -17,7 +19,8 @@ pub(crate) fn run_suites(workspace: &Workspace, arguments: &[String]) -> Result<
     let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty());
     let profile = if in_ci { Profile::Ci } else { Profile::Default };
     process::run(workspace.cargo().args(nextest_arguments(profile, arguments)))?;
-    process::run(workspace.cargo().args(["test", "--doc", "--workspace"]))
+    process::run(workspace.cargo().args(["test", "--doc", "--workspace"]))?;
+    if arguments.is_empty() { conformance::run(workspace, &[]) } else { Ok(()) }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -302,15 +302,17 @@ impl Keeper {
 
     /// Watches a session until it ends or is to be ended.
     async fn attend(&mut self, session: Session) -> Next {
-        let answered = self.usage.answered();
+        let answered_before = self.usage.answered();
         let mut ping_at = Instant::now() + self.entry.keepalive;
         loop {
-            if self.usage.answered() > answered {
-                self.failures = 0;
-            }
             let (idle_at, old_at) = (self.idle_deadline(&session), self.age_deadline(&session));
             tokio::select! {
-                error = session.over() => return self.ended(&session, error).await,
+                error = session.over() => {
+                    if self.usage.answered() > answered_before {
+                        self.failures = 0;
+                    }
+                    return self.ended(&session, error).await;
+                }
                 changed = session.changed() => {
                     if changed.tools() {
                         self.relist(&session).await;
