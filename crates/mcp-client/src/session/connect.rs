@@ -130,7 +130,7 @@ impl Dialer<'_> {
         ));
         let unused = self.inner(link, router);
         let body = message::request(0, "initialize", &initialize_params(&unused), Meta::default());
-        let looked = preflight::look(&client, body).await;
+        let looked = preflight::look(&client, body, self.entry.connect_timeout).await;
         let outcome = looked.as_ref().map(|()| "nothing speaks against it".to_owned());
         self.tell("preflight", outcome.map_err(ToString::to_string), began);
         looked
