@@ -123,7 +123,7 @@ impl Dialer<'_> {
         let client = HttpClient::new(endpoint, self.host)?;
         let params = initialize_params(self.entry, self.host);
         let body = message::request(0, "initialize", &params, Meta::default());
-        let looked = preflight::look(&client, body).await;
+        let looked = preflight::look(&client, body, self.entry.connect_timeout).await;
         let outcome = looked.as_ref().map(|()| "nothing speaks against it".to_owned());
         self.tell("preflight", outcome.map_err(ToString::to_string), began);
         looked

@@ -302,17 +302,12 @@ impl Keeper {
 
     /// Watches a session until it ends or is to be ended.
     async fn attend(&mut self, session: Session) -> Next {
-        let answered_before = self.usage.answered();
+        let answered = self.usage.answered();
         let mut ping_at = Instant::now() + self.entry.keepalive;
         loop {
             let (idle_at, old_at) = (self.idle_deadline(&session), self.age_deadline(&session));
             tokio::select! {
-                error = session.over() => {
-                    if self.usage.answered() > answered_before {
-                        self.failures = 0;
-                    }
-                    return self.ended(&session, error).await;
-                }
+                error = session.over() => return self.ended(&session, error, answered).await,
                 changed = session.changed() => {
                     if changed.tools() {
                         self.relist(&session).await;
@@ -348,9 +343,12 @@ impl Keeper {
         }
     }
 
-    async fn ended(&mut self, session: &Session, error: Error) -> Next {
+    async fn ended(&mut self, session: &Session, error: Error, answered: u64) -> Next {
         self.session.send_replace(None);
         session.close().await;
+        if self.usage.answered() > answered {
+            self.failures = 0;
+        }
         // A session that never answered a call or a ping proves nothing: its end is a failure.
         if !matches!(error, Error::SessionGone) {
             self.failures += 1;
@@ -387,7 +385,8 @@ impl Keeper {
     /// Asks whether the server lives; what one way does not answer is asked in another.
     async fn lives(&mut self, session: &Session) -> bool {
         if self.pings == Pings::Answered {
-            match session.ping(PING).await {
+            // One that is not answered when the next is due was missed.
+            match session.ping(PING.min(self.entry.keepalive)).await {
                 // Any answer is a sign of life, a refusal too.
                 Ok(()) | Err(Error::Rpc(_)) => return self.proven(),
                 Err(error) if error.ends_session() => return false,

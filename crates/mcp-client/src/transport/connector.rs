@@ -68,6 +68,17 @@ impl Proxies {
     }
 }
 
+/// The address with its port written out: what is missing, SOCKS takes for 443.
+fn with_port(address: &Uri) -> Result<Uri, BoxError> {
+    if address.port().is_some() {
+        return Ok(address.clone());
+    }
+    let port = if address.scheme_str() == Some("https") { 443 } else { 80 };
+    let mut parts = address.clone().into_parts();
+    parts.authority = Some(format!("{}:{port}", address.host().unwrap_or_default()).parse()?);
+    Ok(Uri::from_parts(parts)?)
+}
+
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
@@ -99,7 +110,11 @@ impl Connector {
             None => self.tcp.call(address.clone()).await?,
             Some(proxy) => match proxy.uri().scheme_str() {
                 Some("socks5" | "socks5h") => {
-                    SocksV5::new(proxy.uri().clone(), self.tcp).call(address.clone()).await?
+                    let mut socks = SocksV5::new(proxy.uri().clone(), self.tcp);
+                    if let Some((user, password)) = proxy.raw_auth() {
+                        socks = socks.with_auth(user.to_owned(), password.to_owned());
+                    }
+                    socks.call(with_port(&address)?).await?
                 }
                 Some("http") if secure => {
                     let mut tunnel = Tunnel::new(proxy.uri().clone(), self.tcp);
@@ -270,5 +285,41 @@ impl AsyncWrite for Prompt {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxied(spared: &str, address: &str) -> bool {
+        let variables = [("ALL_PROXY", "http://proxy.test:3128"), ("NO_PROXY", spared)];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Proxies::of(&variables.into()).of_address(&address.parse().unwrap()).is_some()
+    }
+
+    #[test]
+    fn hosts_are_spared_by_name_suffix_star_and_network() {
+        for (spared, address, through) in [
+            ("", "http://mcp.test/", true),
+            ("mcp.test", "http://mcp.test/", false),
+            ("mcp.test", "https://MCP.test:8443/", false),
+            ("mcp.test", "http://a.mcp.test/", false),
+            ("mcp.test", "http://other-mcp.test/", true),
+            (".mcp.test", "http://a.mcp.test/", false),
+            (" x.test , *.mcp.test ", "http://a.b.mcp.test/", false),
+            ("*.mcp.test", "http://amcp.test/", true),
+            ("*", "http://mcp.test/", false),
+            ("192.0.2.7", "http://192.0.2.7/", false),
+            ("192.0.2.0/24", "http://192.0.2.200:81/", false),
+            ("192.0.2.0/24", "http://192.0.3.1/", true),
+            ("2001:db8::/32", "http://[2001:db8::1]/", false),
+            ("", "http://localhost:3000/", false),
+            ("", "http://a.localhost/", false),
+            ("", "http://127.0.0.9/", false),
+            ("", "http://[::1]:80/", false),
+        ] {
+            assert_eq!(proxied(spared, address), through, "NO_PROXY={spared} {address}");
+        }
     }
 }

@@ -36,6 +36,12 @@ const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_secs(4);
 /// Headers the protocol itself sets: an entry's own are left out.
 const RESERVED: &[&str] = &[
     "accept",
+    "accept-encoding",
+    "expect",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
     "content-type",
     "content-length",
     "transfer-encoding",

@@ -16,10 +16,16 @@ const HEAD: Duration = Duration::from_secs(1);
 
 /// Fails only if the address answers with success and a content type that MCP never uses, and
 /// does not answer an `initialize` either. Everything else is left to the handshake to judge.
-pub(crate) async fn look(client: &HttpClient, initialize: Bytes) -> Result<(), Error> {
-    let Ok(found) = tokio::time::timeout(LOOK, kind_of(client)).await else { return Ok(()) };
+/// Neither question takes longer than `connect`, all that the entry allows for connecting.
+pub(crate) async fn look(
+    client: &HttpClient,
+    initialize: Bytes,
+    connect: Duration,
+) -> Result<(), Error> {
+    let within = LOOK.min(connect);
+    let Ok(found) = tokio::time::timeout(within, kind_of(client)).await else { return Ok(()) };
     let Some(content_type) = found else { return Ok(()) };
-    let rescued = tokio::time::timeout(LOOK, answers(client, initialize)).await;
+    let rescued = tokio::time::timeout(within, answers(client, initialize)).await;
     if rescued.unwrap_or(false) {
         return Ok(());
     }

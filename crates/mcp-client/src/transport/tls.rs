@@ -9,7 +9,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{ClientConfig, WantsClientCert};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use rustls_pki_types::pem::{PemObject, SectionKind};
+use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use crate::config::{ClientCert, HttpEndpoint, Text, Verify};
@@ -121,7 +121,6 @@ fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'st
 
 /// The DER of an `ENCRYPTED PRIVATE KEY` section, which the PEM reader of rustls passes over.
 fn encrypted_section(pem: &[u8]) -> Option<Vec<u8>> {
-    let _: Option<SectionKind> = None;
     let text = std::str::from_utf8(pem).ok()?;
     let begin = text.find("-----BEGIN ENCRYPTED PRIVATE KEY-----")?;
     let end_mark = "-----END ENCRYPTED PRIVATE KEY-----";
