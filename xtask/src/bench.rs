@@ -10,14 +10,38 @@ struct Area {
     name: &'static str,
     /// Package and target of each program.
     programs: &'static [(&'static str, &'static str)],
+    /// Package and name of the example programs that they start.
+    examples: &'static [(&'static str, &'static str)],
 }
 
-const AREAS: &[Area] =
-    &[Area { name: "metrics", programs: &[("usage-metrics", "metrics"), ("agent", "files")] }];
+const AREAS: &[Area] = &[
+    Area {
+        name: "metrics",
+        programs: &[("usage-metrics", "metrics"), ("agent", "files")],
+        examples: &[],
+    },
+    Area {
+        name: "mcp",
+        programs: &[("mcp-client", "calls"), ("mcp-client", "registry")],
+        examples: &[("mcp-client", "rmcp_server")],
+    },
+];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let (areas, extra) = choose(arguments)?;
     setup::run(workspace, Occasion::Bench)?;
+    for (package, example) in areas.iter().flat_map(|area| area.examples) {
+        // `cargo bench` builds no examples.
+        process::run(workspace.cargo().args([
+            "build",
+            "--profile",
+            "bench",
+            "-p",
+            package,
+            "--example",
+            example,
+        ]))?;
+    }
     for (package, target) in areas.iter().flat_map(|area| area.programs) {
         let mut command = workspace.cargo();
         command.args(["bench", "-p", package, "--bench", target]);
@@ -72,6 +96,6 @@ mod tests {
     #[test]
     fn an_unknown_area_is_answered_with_the_list() {
         let text = choose(&["everything".to_owned()]).err().unwrap().to_string();
-        assert!(text.contains("`everything`") && text.contains("metrics"), "{text}");
+        assert!(text.contains("`everything`") && text.contains("metrics, mcp"), "{text}");
     }
 }

@@ -6,6 +6,7 @@
 mod blob;
 mod cleaned;
 mod invisible;
+mod ordinary;
 mod render;
 mod suspicion;
 
@@ -113,6 +114,14 @@ pub struct ResourceContents {
 
 /// Reads a result of `tools/call`. An object without content is an empty outcome.
 pub fn tool_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
+    match ordinary::outcome(result) {
+        Some(outcome) => Ok(outcome),
+        None => lenient_outcome(result),
+    }
+}
+
+/// Reads what is there of a result, value by value.
+fn lenient_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
     let envelope = Envelope::open_complete(result)?;
     let mut blocks = envelope.text("content").map_or_else(Vec::new, blocks);
     let structured = match envelope.present("structuredContent").map(read) {

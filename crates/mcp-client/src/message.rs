@@ -160,6 +160,11 @@ pub(crate) fn read(text: &Bytes, mut each: impl FnMut(Incoming)) {
     }
 }
 
+/// Reads a text that is exactly one message, as nearly all are; otherwise nothing is handed out.
+pub(crate) fn read_one(text: &Bytes) -> Option<Incoming> {
+    envelope::parse(text).ok().map(|envelope| envelope.classify(text))
+}
+
 fn batch(text: &Bytes, each: &mut impl FnMut(Incoming)) {
     match serde_json::from_slice::<Vec<&RawValue>>(text) {
         Ok(parts) => {
@@ -189,8 +194,8 @@ fn one(text: &Bytes) -> Incoming {
 
 /// An object, or several on one line.
 fn objects(text: &Bytes, each: &mut impl FnMut(Incoming)) {
-    if let Ok(envelope) = envelope::parse(text) {
-        return each(envelope.classify(text));
+    if let Some(message) = read_one(text) {
+        return each(message);
     }
     let parts = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>();
     match parts.take(MAX_BATCH).collect::<Result<Vec<_>, _>>() {

@@ -57,8 +57,7 @@ impl Session {
 
     /// What the next round must carry; nothing if the answer is complete.
     async fn wanted(&self, answer: &Payload) -> Result<Option<Input>, Error> {
-        // Most answers are complete and long: look before taking them apart.
-        if memchr::memmem::find(answer.text().as_bytes(), b"\"resultType\"").is_none() {
+        if plainly_complete(answer.text()) {
             return Ok(None);
         }
         let malformed = |reason: String| Error::Malformed { reason };
@@ -105,6 +104,19 @@ impl Session {
     }
 }
 
+/// Most answers are complete, and some are long: whether that can be seen without taking one apart.
+/// The key stands nowhere, or once and then with this word. Inside a string its quotes would be
+/// escaped; below the top it would mean nothing, and then the key is absent at the top.
+fn plainly_complete(answer: &str) -> bool {
+    const KEY: &str = "\"resultType\"";
+    let mut found = memchr::memmem::find_iter(answer.as_bytes(), KEY);
+    match (found.next(), found.next()) {
+        (None, _) => true,
+        (Some(at), None) => answer[at + KEY.len()..].starts_with(":\"complete\""),
+        (Some(_), Some(_)) => false,
+    }
+}
+
 /// What the next round carries beyond the original request.
 struct Input {
     responses: Option<Map<String, Value>>,
@@ -121,5 +133,26 @@ impl Input {
             params = params.with_raw("requestState", state);
         }
         params
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_cannot_ask_for_input_is_plainly_complete() {
+        for (answer, expected) in [
+            (r#"{"content":[]}"#, true),
+            (r#"{"resultType":"complete","content":[]}"#, true),
+            (r#"{"content":[],"structuredContent":{"resultType":"complete"}}"#, true),
+            (r#"{"content":["\"resultType\":\"x\""],"resultType":"complete"}"#, true),
+            (r#"{"resultType":"input_required"}"#, false),
+            (r#"{"resultType":"completely"}"#, false),
+            (r#"{"resultType": "complete"}"#, false),
+            (r#"{"_meta":{"resultType":"complete"},"resultType":"input_required"}"#, false),
+        ] {
+            assert_eq!(plainly_complete(answer), expected, "{answer}");
+        }
     }
 }

@@ -81,7 +81,7 @@ impl EventStream {
     /// The next event that is complete.
     pub fn next_event(&mut self) -> Result<Option<Event>, EventTooLarge> {
         while let Some(line) = self.next_line() {
-            if let Some(event) = self.take_line(&line) {
+            if let Some(event) = self.take_line(line) {
                 return Ok(Some(event));
             }
             self.check(self.data.len())?;
@@ -123,21 +123,24 @@ impl EventStream {
         Some(line)
     }
 
-    fn take_line(&mut self, line: &[u8]) -> Option<Event> {
+    fn take_line(&mut self, mut line: BytesMut) -> Option<Event> {
         if line.is_empty() {
             return self.dispatch();
         }
-        let (field, value) = match memchr::memchr(b':', line) {
-            Some(at) => (&line[..at], &line[at + 1..]),
-            None => (line, &line[line.len()..]),
-        };
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        match field {
-            b"data" => {
-                if self.has_data {
-                    self.data.extend_from_slice(b"\n");
-                }
+        let end = memchr::memchr(b':', &line).unwrap_or(line.len());
+        let mut start = (end + 1).min(line.len());
+        if line.get(start) == Some(&b' ') {
+            start += 1;
+        }
+        let value = &line[start..];
+        match &line[..end] {
+            // Most events have one line, which need not be copied.
+            b"data" if !self.has_data => {
                 self.has_data = true;
+                self.data = line.split_off(start);
+            }
+            b"data" => {
+                self.data.extend_from_slice(b"\n");
                 self.data.extend_from_slice(value);
             }
             b"event" => self.kind = String::from_utf8_lossy(value).into_owned(),

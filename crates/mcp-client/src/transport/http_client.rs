@@ -10,7 +10,7 @@ use http::header::{
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
@@ -25,6 +25,8 @@ use crate::message::head;
 pub(crate) const MAX_REDIRECTS: usize = 5;
 /// The largest body that is read whole.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// How much room is made for a body because it says that it will be so long.
+const MAX_RESERVED_BYTES: usize = 4 * 1024 * 1024;
 /// How much of the body of a refusal is quoted.
 const MAX_QUOTED_BYTES: usize = 300;
 /// How much of the body of a refusal is looked at for a JSON-RPC error.
@@ -326,6 +328,8 @@ pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Res
             None if whole.is_empty() => first = Some(data),
             None => whole.extend_from_slice(&data),
             Some(piece) => {
+                let rest = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+                whole.reserve(piece.len() + data.len() + rest.min(MAX_RESERVED_BYTES));
                 whole.extend_from_slice(&piece);
                 whole.extend_from_slice(&data);
             }

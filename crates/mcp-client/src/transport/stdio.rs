@@ -304,7 +304,10 @@ impl Attendant {
     /// joined as long as they are the beginning of a message.
     fn take_text(&mut self, text: &Bytes) {
         if self.begun.is_empty() {
-            if text.len() <= MAX_JOINED_BYTES && message::is_beginning(text) {
+            // The ordinary case is taken apart once.
+            if let Some(message) = message::read_one(text) {
+                self.router.deliver(message);
+            } else if text.len() <= MAX_JOINED_BYTES && message::is_beginning(text) {
                 self.begun = text.to_vec();
             } else {
                 self.read(text);
