@@ -21,7 +21,9 @@ impl ToolOutcome {
                 Block::Link { uri, name, description, .. } => {
                     clean(uri, redactor);
                     clean(name, redactor);
-                    description.iter_mut().for_each(|text| clean(text, redactor));
+                    if let Some(text) = description {
+                        clean(text, redactor);
+                    }
                 }
                 Block::Image { .. } | Block::Audio { .. } => {}
             }
