@@ -16,6 +16,7 @@ use crate::tool::{Envelope, Items, MAX_LIST_ITEMS, clip, kind_of, list, read};
 
 pub use crate::tool::DecodeError;
 pub use blob::MAX_BLOB_BYTES;
+pub(crate) use cleaned::clean_value;
 pub use invisible::visible;
 pub use render::{Attachment, MAX_ATTACHMENTS, MAX_TEXT_CHARS, Rendered, render};
 pub use suspicion::warnings;

@@ -193,6 +193,8 @@ impl Error {
                 *text = clean;
             }
         };
+        // A challenge is read by who signs in: what merely looks like a secret stays.
+        let clean_known = |text: &mut String| *text = redactor.clean_known(text).into_owned();
         match &mut self {
             Self::Rpc(error) => {
                 clean(&mut error.peer_message);
@@ -202,7 +204,12 @@ impl Error {
                     error.data = kept.ok();
                 }
             }
-            Self::Http { body, .. } | Self::Forbidden { body, .. } => clean(body),
+            Self::Http { body, .. } => clean(body),
+            Self::Forbidden { challenge, body } => {
+                challenge.iter_mut().for_each(clean_known);
+                clean(body);
+            }
+            Self::SignIn { challenge } => challenge.iter_mut().for_each(clean_known),
             Self::Malformed { reason }
             | Self::Broken { reason }
             | Self::Unreachable { reason, .. }

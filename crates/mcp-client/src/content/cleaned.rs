@@ -12,10 +12,20 @@ impl ToolOutcome {
     pub(crate) fn cleaned(mut self, redactor: &Redactor) -> Self {
         for block in &mut self.blocks {
             match block {
-                Block::Text(text) | Block::Note(text) | Block::EmbeddedText { text, .. } => {
+                Block::Text(text) | Block::Note(text) => clean(text, redactor),
+                Block::EmbeddedText { uri, text, .. } => {
+                    clean(uri, redactor);
                     clean(text, redactor);
                 }
-                _ => {}
+                Block::EmbeddedBlob { uri, .. } => clean(uri, redactor),
+                Block::Link { uri, name, description, .. } => {
+                    clean(uri, redactor);
+                    clean(name, redactor);
+                    if let Some(text) = description {
+                        clean(text, redactor);
+                    }
+                }
+                Block::Image { .. } | Block::Audio { .. } => {}
             }
         }
         for value in [&mut self.structured, &mut self.meta].into_iter().flatten() {
@@ -31,7 +41,8 @@ fn clean(text: &mut String, redactor: &Redactor) {
     }
 }
 
-fn clean_value(value: &mut Value, redactor: &Redactor) {
+/// Takes every known secret out of the texts of a value.
+pub(crate) fn clean_value(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => clean(text, redactor),
         Value::Array(items) => items.iter_mut().for_each(|item| clean_value(item, redactor)),

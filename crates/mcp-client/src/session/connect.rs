@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::handshake::{discover, initialize, initialize_params};
 use super::{Agreed, Era, Inner, LEGACY_VERSIONS, Session, attend, cache, subscription};
 use crate::config::{Auth, Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry, Verify};
+use crate::content;
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::host::{Event, Host};
@@ -74,7 +75,11 @@ impl Dialer<'_> {
             }
             Endpoint::Http(endpoint) => self.remote(endpoint).await,
         };
-        let (inner, agreed) = connected.map_err(|error| error.cleaned(&self.host.redactor))?;
+        let redactor = &self.host.redactor;
+        let (inner, mut agreed) = connected.map_err(|error| error.cleaned(redactor))?;
+        content::clean_value(&mut agreed.server_info, redactor);
+        agreed.instructions =
+            agreed.instructions.map(|text| redactor.clean_known(&text).into_owned());
         self.memory.connected.store(true, Ordering::Release);
         let era = agreed.era;
         let _ = inner.agreed.set(agreed);

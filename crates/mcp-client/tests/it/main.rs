@@ -3,7 +3,10 @@
 
 mod fleet;
 mod hostile;
+mod keepalive;
+mod network;
 mod peers;
+mod policy;
 mod processes;
 mod stateless;
 mod support;

@@ -1,1 +1,421 @@
-//! TLS
+//! TLS: whose certificates are believed, which one we show, and what is said when a file is wrong.
+
+use std::fs;
+use std::net::TcpListener as Blocking;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use agent_test_support::mcp::hostile::{Behaviour, HostileHttp};
+use mcp_client::config::{ClientCert, Endpoint, HttpTransport, ServerEntry, Text, Verify};
+use mcp_client::error::Error;
+use mcp_client::host::Event;
+use mcp_client::supervise::State;
+use mcp_client::{Client, config};
+use pkcs8::{LineEnding, PrivateKeyInfoRef};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+};
+use rustls::RootCertStore;
+use rustls::server::{ServerConfig, WebPkiClientVerifier};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use crate::support::{call, host, http, ready};
+
+/// How many authorities there are.
+static NUMBER: AtomicUsize = AtomicUsize::new(1);
+const PASSWORD: &str = "not-a-word-7719";
+
+/// A certificate authority of the test.
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate and its key, in PEM.
+pub(crate) struct Identity {
+    pub(crate) cert: String,
+    pub(crate) key: String,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        // Authorities of one name would be taken for one another.
+        let name = format!("authority {}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    pub(crate) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    pub(crate) fn issue(&self, names: &[&str]) -> Identity {
+        self.issue_until(names, 2090)
+    }
+
+    fn issue_until(&self, names: &[&str], year: i32) -> Identity {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.not_before = date_time_ymd(2019, 1, 1);
+        params.not_after = date_time_ymd(year, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        let cert = params.signed_by(&key, &self.0).unwrap();
+        Identity { cert: cert.pem(), key: key.serialize_pem() }
+    }
+
+    fn roots(&self) -> Arc<RootCertStore> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.0.der().clone()).unwrap();
+        Arc::new(roots)
+    }
+}
+
+impl Identity {
+    /// The key as `openssl pkcs8 -topk8` writes it: PBKDF2 with SHA-256, and AES-256.
+    fn encrypted(&self, password: &str) -> String {
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap();
+        let key = PrivateKeyInfoRef::try_from(key.secret_der()).unwrap();
+        let how = pkcs8::pkcs5::pbes2::Parameters::generate_pbkdf2_sha256_aes256cbc(
+            2048,
+            b"sixteen bytes ok",
+            [7; 16],
+        );
+        let sealed = key.encrypt_with_params(how.unwrap(), password).unwrap();
+        sealed.to_pem("ENCRYPTED PRIVATE KEY", LineEnding::LF).unwrap().to_string()
+    }
+}
+
+/// Takes TLS off and passes the bytes on to a server without; gives the port. With `clients`, only
+/// who shows a certificate of that authority comes in.
+pub(crate) async fn terminate(
+    identity: &Identity,
+    clients: Option<&Authority>,
+    target: &str,
+) -> u16 {
+    let chain = CertificateDer::pem_slice_iter(identity.cert.as_bytes());
+    let chain: Vec<_> = chain.map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(authority) => builder.with_client_cert_verifier(
+            WebPkiClientVerifier::builder_with_provider(authority.roots(), provider)
+                .build()
+                .unwrap(),
+        ),
+    };
+    let acceptor = TlsAcceptor::from(Arc::new(builder.with_single_cert(chain, key).unwrap()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let place = place_of(target);
+    tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            let (acceptor, place) = (acceptor.clone(), place.clone());
+            tokio::spawn(async move {
+                match acceptor.accept(tcp).into_fallible().await {
+                    Ok(mut inside) => {
+                        let mut outside = TcpStream::connect(place).await.unwrap();
+                        let _ = tokio::io::copy_bidirectional(&mut inside, &mut outside).await;
+                    }
+                    // Our alert is lost if the connection ends with something unread.
+                    Err((_, mut tcp)) => {
+                        let _ = tcp.read_to_end(&mut Vec::new()).await;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+/// Host and port of an address.
+pub(crate) fn place_of(url: &str) -> String {
+    url.split('/').nth(2).unwrap().to_owned()
+}
+
+pub(crate) fn trusting(mut entry: ServerEntry, verify: Verify) -> ServerEntry {
+    let Endpoint::Http(endpoint) = &mut entry.endpoint else { unreachable!() };
+    endpoint.verify = verify;
+    entry
+}
+
+fn showing(mut entry: ServerEntry, cert: ClientCert) -> ServerEntry {
+    let Endpoint::Http(endpoint) = &mut entry.endpoint else { unreachable!() };
+    endpoint.client_cert = Some(cert);
+    entry
+}
+
+/// Files of the test.
+pub(crate) struct Files(TempDir);
+
+impl Files {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn put(&self, name: &str, text: &str) -> Text {
+        fs::write(self.path(name), text).unwrap();
+        self.named(name)
+    }
+
+    fn named(&self, name: &str) -> Text {
+        Text::literal(self.path(name).display().to_string())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+/// One attempt to connect, without the patience of a keeper.
+pub(crate) async fn attempt(entry: &ServerEntry) -> Result<(), Error> {
+    let (host, _) = host();
+    let client = Client::start([], host);
+    let session = client.dial(entry, &|_| {}).await?;
+    session.close().await;
+    client.close().await;
+    Ok(())
+}
+
+async fn refused(entry: &ServerEntry) -> String {
+    let error = attempt(entry).await.unwrap_err();
+    assert!(matches!(error, Error::Tls { .. }), "{error:?}");
+    error.to_string()
+}
+
+async fn works(entry: ServerEntry) {
+    let client = ready(entry).await;
+    assert_eq!(call(&client, "mcp__h__good", json!({ "text": "a" })).await.text, "good: a");
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_is_believed_only_by_its_own_authority() {
+    let (authority, stranger, files) = (Authority::new(), Authority::new(), Files::new());
+    let ours = Verify::Bundle(files.put("ours.pem", &authority.pem()));
+    let theirs = Verify::Bundle(files.put("theirs.pem", &stranger.pem()));
+    let both = files.put("both.pem", &format!("{}{}", stranger.pem(), authority.pem()));
+    let server = HostileHttp::start(Behaviour::Correct).unwrap();
+    let identity = authority.issue(&["localhost", "127.0.0.1"]);
+    let port = terminate(&identity, None, &server.url).await;
+    for name in ["localhost", "127.0.0.1"] {
+        let entry = http("h", &format!("https://{name}:{port}/mcp"));
+        works(trusting(entry.clone(), ours.clone())).await;
+        works(trusting(entry.clone(), Verify::Bundle(both.clone()))).await;
+        let before = server.requests().len();
+        for verify in [Verify::System, theirs.clone()] {
+            let said = refused(&trusting(entry.clone(), verify)).await;
+            assert!(said.contains("UnknownIssuer"), "{said}");
+            assert!(said.contains(&format!("https://{name}:{port}/mcp")), "{said}");
+        }
+        assert_eq!(server.requests().len(), before, "nothing was sent to who is not believed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_name_and_a_past_date_are_refused() {
+    let (authority, files) = (Authority::new(), Files::new());
+    let verify = Verify::Bundle(files.put("ca.pem", &authority.pem()));
+    let server = HostileHttp::start(Behaviour::Correct).unwrap();
+    for (identity, wanted) in [
+        (authority.issue(&["elsewhere.test"]), "not valid for name"),
+        (authority.issue_until(&["localhost"], 2020), "expired"),
+    ] {
+        let port = terminate(&identity, None, &server.url).await;
+        let entry = http("h", &format!("https://localhost:{port}/mcp"));
+        let said = refused(&trusting(entry.clone(), verify.clone())).await;
+        assert!(said.contains(wanted), "{said}");
+        works(trusting(entry, Verify::Off)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_verification_it_works_and_warns_on_every_start() {
+    let server = HostileHttp::start(Behaviour::Correct).unwrap();
+    let port = terminate(&Authority::new().issue(&["elsewhere.test"]), None, &server.url).await;
+    let (host, notebook) = host();
+    let entry = trusting(http("h", &format!("https://localhost:{port}/mcp")), Verify::Off);
+    let client = Client::start([entry], host);
+    let warnings = || {
+        let events = notebook.events();
+        let said = |event: &&Event| matches!(event, Event::Warning { text, .. } if text.contains("ssl_verify: false"));
+        events.iter().filter(said).count()
+    };
+    client.server_settled("h", Duration::from_secs(20)).await.unwrap();
+    assert_eq!(call(&client, "mcp__h__good", json!({ "text": "a" })).await.text, "good: a");
+    assert_eq!(warnings(), 1);
+    client.reconnect("h").unwrap();
+    while warnings() < 2 {
+        tokio::task::yield_now().await;
+    }
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_wants_a_certificate_gets_it_in_every_form() {
+    let (authority, files) = (Authority::new(), Files::new());
+    let bundle = files.put("ca.pem", &authority.pem());
+    let me = authority.issue(&["me"]);
+    let cert = files.put("me.pem", &me.cert);
+    let key = files.put("me.key", &me.key);
+    let sealed = files.put("me.sealed", &me.encrypted(PASSWORD));
+    let whole = files.put("whole.pem", &format!("{}{}", me.key, me.cert));
+    for transport in [HttpTransport::Streamable, HttpTransport::Sse] {
+        let behaviour = match transport {
+            HttpTransport::Streamable => Behaviour::Correct,
+            HttpTransport::Sse => Behaviour::SseOnly,
+        };
+        let server = HostileHttp::start(behaviour).unwrap();
+        let identity = authority.issue(&["localhost"]);
+        let port = terminate(&identity, Some(&authority), &server.url).await;
+        let path = if transport == HttpTransport::Sse { "sse" } else { "mcp" };
+        let mut entry = trusting(
+            http("h", &format!("https://localhost:{port}/{path}")),
+            Verify::Bundle(bundle.clone()),
+        );
+        let Endpoint::Http(endpoint) = &mut entry.endpoint else { unreachable!() };
+        endpoint.transport = transport;
+
+        let said = refused(&entry).await;
+        assert!(said.contains("CertificateRequired"), "{said}");
+        let stranger = Authority::new().issue(&["me"]);
+        let strange = ClientCert {
+            cert: files.put("strange.pem", &format!("{}{}", stranger.cert, stranger.key)),
+            key: None,
+            password: None,
+        };
+        refused(&showing(entry.clone(), strange)).await;
+        assert!(server.requests().is_empty(), "nobody came in");
+
+        let of = |cert: &Text, key: Option<&Text>, password: Option<&str>| ClientCert {
+            cert: cert.clone(),
+            key: key.cloned(),
+            password: password.map(Text::literal),
+        };
+        for shown in [
+            of(&whole, None, None),
+            of(&cert, Some(&key), None),
+            of(&cert, Some(&sealed), Some(PASSWORD)),
+            // A password that is not needed does no harm.
+            of(&cert, Some(&key), Some(PASSWORD)),
+        ] {
+            works(showing(entry.clone(), shown)).await;
+        }
+    }
+}
+
+/// The forms as they stand in a configuration.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_form_of_the_configuration_works() {
+    let (authority, files) = (Authority::new(), Files::new());
+    let me = authority.issue(&["me"]);
+    for (name, text) in [
+        ("ca.pem", authority.pem()),
+        ("me.pem", me.cert.clone()),
+        ("me.key", me.key.clone()),
+        ("me.sealed", me.encrypted(PASSWORD)),
+        ("whole.pem", format!("{}{}", me.cert, me.key)),
+    ] {
+        files.put(name, &text);
+    }
+    let server = HostileHttp::start(Behaviour::Correct).unwrap();
+    let identity = authority.issue(&["localhost"]);
+    let port = terminate(&identity, Some(&authority), &server.url).await;
+    let scope = config::Scope {
+        secrets: [("PW".to_owned(), PASSWORD.to_owned())].into(),
+        home: Some(files.0.path().to_owned()),
+        ..config::Scope::default()
+    };
+    for form in [
+        "client_cert: ~/whole.pem",
+        "client_cert: [~/me.pem, ~/me.key]",
+        "{client_cert: ~/me.pem, client_key: ~/me.key}",
+        "client_cert: [\"${userHome}/me.pem\", ~/me.sealed, \"${PW}\"]",
+    ] {
+        let form = form.trim_matches(['{', '}'].as_slice());
+        let text = format!(
+            "mcp_servers: {{h: {{url: 'https://localhost:{port}/mcp', ssl_verify: ~/ca.pem, {form}}}}}"
+        );
+        let parsed = config::parse(&text, &scope);
+        assert!(parsed.problems.is_empty(), "{form}: {:?}", parsed.problems);
+        assert!(!format!("{parsed:?}").contains(PASSWORD), "{form}");
+        works(parsed.servers[0].entry.clone()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_file_is_named_before_anything_is_connected() {
+    let (authority, files) = (Authority::new(), Files::new());
+    let (me, other) = (authority.issue(&["me"]), authority.issue(&["other"]));
+    let (cert, key) = (files.put("me.pem", &me.cert), files.put("me.key", &me.key));
+    let sealed = files.put("me.sealed", &me.encrypted(PASSWORD));
+    let strange = files.put("other.key", &other.key);
+    let words = files.put("words.txt", "these are words and no certificate\n");
+    let empty = files.put("empty.pem", "");
+    let torn = files.put("torn.pem", &me.cert[..me.cert.len() / 2]);
+    let old = files.put(
+        "old.key",
+        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n",
+    );
+    let of = |cert: &Text, key: Option<&Text>, password: Option<&str>| {
+        Err(ClientCert {
+            cert: cert.clone(),
+            key: key.cloned(),
+            password: password.map(Text::literal),
+        })
+    };
+    let bundle = |file: &Text| Ok(Verify::Bundle(file.clone()));
+    let folder = Text::literal(files.0.path().display().to_string());
+    let cases = [
+        (bundle(&files.named("none.pem")), "none.pem", "cannot be read"),
+        (bundle(&empty), "empty.pem", "no certificate"),
+        (bundle(&words), "words.txt", "no certificate"),
+        (bundle(&torn), "torn.pem", "not valid PEM"),
+        (bundle(&key), "me.key", "no certificate"),
+        (bundle(&folder), "", "is not a file"),
+        (of(&files.named("none.pem"), None, None), "none.pem", "cannot be read"),
+        (of(&cert, None, None), "me.pem", "no usable private key"),
+        (of(&words, Some(&key), None), "words.txt", "no certificate"),
+        (of(&cert, Some(&files.named("none.key")), None), "none.key", "cannot be read"),
+        (of(&cert, Some(&words), None), "words.txt", "no usable private key"),
+        (of(&cert, Some(&strange), None), "other.key", "does not fit"),
+        (of(&cert, Some(&sealed), None), "me.sealed", "is encrypted"),
+        (of(&cert, Some(&sealed), Some("wrong-word-4142")), "me.sealed", "cannot be decrypted"),
+        (of(&cert, Some(&old), Some(PASSWORD)), "old.key", "openssl pkcs8 -topk8"),
+    ];
+    let listener = Blocking::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("https://{}/mcp", listener.local_addr().unwrap());
+    for transport in [HttpTransport::Streamable, HttpTransport::Sse] {
+        for (what, file, wanted) in cases.clone() {
+            let mut entry = match what {
+                Ok(verify) => trusting(http("h", &url), verify),
+                Err(cert) => showing(http("h", &url), cert),
+            };
+            let Endpoint::Http(endpoint) = &mut entry.endpoint else { unreachable!() };
+            endpoint.transport = transport;
+            let (host, notebook) = host();
+            let client = Client::start([entry], host);
+            let status = client.server_settled("h", Duration::from_secs(20)).await.unwrap();
+            let State::Parked { reason, .. } = &status.state else { panic!("{}", status.state) };
+            assert!(reason.contains(file) && reason.contains(wanted), "{file}, {wanted}: {reason}");
+            assert!(matches!(status.failure.as_deref(), Some(Error::File { .. })));
+            client.close().await;
+            let all = format!("{status:?} {:?}", notebook.events());
+            assert!(!all.contains(PASSWORD) && !all.contains("wrong-word-4142"), "{all}");
+            let states = notebook.events().len();
+            assert_eq!(states, 1, "parked by the first failure: {:?}", notebook.events());
+            assert!(listener.accept().is_err(), "{file}: connected before the files were read");
+        }
+    }
+}
