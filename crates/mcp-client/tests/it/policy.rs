@@ -151,13 +151,12 @@ async fn on_an_untrusted_server_only_reading_needs_no_yes() {
         let outcome = client.call("mcp__q__write", asked.clone(), CallOptions::default()).await;
         assert_eq!(outcome.is_ok(), decision == Decision::Allow);
         assert_eq!(*called.lock().unwrap(), ran);
-        let seen = person.1.lock().unwrap();
+        let seen: Vec<_> = person.1.lock().unwrap().drain(..).collect();
         let [one] = &seen[..] else { panic!("{seen:?}") };
         assert_eq!(
             (&*one.server, &*one.tool, &*one.native_name, &*one.description, &one.arguments),
             ("q", "mcp__q__write", "write", "tool write", &asked)
         );
-        drop(seen);
         client.close().await;
     }
 }

@@ -353,6 +353,13 @@ async fn every_form_of_the_configuration_works() {
     }
 }
 
+/// Which file of an entry is wrong.
+#[derive(Clone)]
+enum Wrong {
+    Authority(Verify),
+    Identity(Box<ClientCert>),
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_file_is_named_before_anything_is_connected() {
     let (authority, files) = (Authority::new(), Files::new());
@@ -368,13 +375,13 @@ async fn a_wrong_file_is_named_before_anything_is_connected() {
         "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n",
     );
     let of = |cert: &Text, key: Option<&Text>, password: Option<&str>| {
-        Err(ClientCert {
+        Wrong::Identity(Box::new(ClientCert {
             cert: cert.clone(),
             key: key.cloned(),
             password: password.map(Text::literal),
-        })
+        }))
     };
-    let bundle = |file: &Text| Ok(Verify::Bundle(file.clone()));
+    let bundle = |file: &Text| Wrong::Authority(Verify::Bundle(file.clone()));
     let folder = Text::literal(files.0.path().display().to_string());
     let cases = [
         (bundle(&files.named("none.pem")), "none.pem", "cannot be read"),
@@ -399,8 +406,8 @@ async fn a_wrong_file_is_named_before_anything_is_connected() {
     for transport in [HttpTransport::Streamable, HttpTransport::Sse] {
         for (what, file, wanted) in cases.clone() {
             let mut entry = match what {
-                Ok(verify) => trusting(http("h", &url), verify),
-                Err(cert) => showing(http("h", &url), cert),
+                Wrong::Authority(verify) => trusting(http("h", &url), verify),
+                Wrong::Identity(cert) => showing(http("h", &url), *cert),
             };
             let Endpoint::Http(endpoint) = &mut entry.endpoint else { unreachable!() };
             endpoint.transport = transport;
@@ -413,8 +420,12 @@ async fn a_wrong_file_is_named_before_anything_is_connected() {
             client.close().await;
             let all = format!("{status:?} {:?}", notebook.events());
             assert!(!all.contains(PASSWORD) && !all.contains("wrong-word-4142"), "{all}");
-            let states = notebook.events().len();
-            assert_eq!(states, 1, "parked by the first failure: {:?}", notebook.events());
+            assert_eq!(
+                notebook.events().len(),
+                1,
+                "parked by the first failure: {:?}",
+                notebook.events()
+            );
             assert!(listener.accept().is_err(), "{file}: connected before the files were read");
         }
     }
