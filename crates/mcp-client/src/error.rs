@@ -8,9 +8,15 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::message::RpcError;
+use crate::content::clean_value;
+use crate::message::{RpcError, head};
 use crate::redact::Redactor;
 use crate::tool::DecodeError;
+
+/// How much of the body of a refusal is quoted.
+const MAX_QUOTED_BYTES: usize = 300;
+/// How much of a server's error message is quoted.
+const MAX_QUOTED_MESSAGE_BYTES: usize = 8 * 1024;
 
 /// What went wrong with a server or a call.
 #[derive(Debug, thiserror::Error)]
@@ -198,16 +204,17 @@ impl Error {
         match &mut self {
             Self::Rpc(error) => {
                 clean(&mut error.peer_message);
-                if let Some(data) = error.data.take() {
-                    let text = data.to_string();
-                    let kept = serde_json::from_str(&redactor.clean(&text));
-                    error.data = kept.ok();
-                }
+                error.peer_message = head(&error.peer_message, MAX_QUOTED_MESSAGE_BYTES);
+                error.data.iter_mut().for_each(|data| clean_value(data, redactor));
             }
-            Self::Http { body, .. } => clean(body),
+            Self::Http { body, .. } => {
+                clean(body);
+                *body = head(body, MAX_QUOTED_BYTES);
+            }
             Self::Forbidden { challenge, body } => {
                 challenge.iter_mut().for_each(clean_known);
                 clean(body);
+                *body = head(body, MAX_QUOTED_BYTES);
             }
             Self::SignIn { challenge } => challenge.iter_mut().for_each(clean_known),
             Self::Malformed { reason }

@@ -18,8 +18,8 @@ use serde_json::value::RawValue;
 pub(crate) use outgoing::{Meta, Params, notification, reply_error, reply_result, request};
 pub(crate) use salvage::answered_id;
 
-/// The most of a peer's own words that is kept of one error.
-const MAX_PEER_MESSAGE_BYTES: usize = 8 * 1024;
+/// The most of a peer's own words that is kept of one error; less is shown.
+const MAX_PEER_MESSAGE_BYTES: usize = 64 * 1024;
 /// The most messages taken from one batch.
 const MAX_BATCH: usize = 1000;
 

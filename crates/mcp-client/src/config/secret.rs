@@ -7,6 +7,8 @@ use super::text::Text;
 
 /// The most secrets of one entry that are kept: more than its arguments, variables and headers.
 pub const MAX_SECRETS: usize = 4096;
+/// A number of at most so many digits is a port or a time, not a secret.
+const MAX_PLAIN_DIGITS: usize = 6;
 /// The shortest value that counts: shorter ones stand in too many harmless texts.
 const MIN_LENGTH: usize = 4;
 /// The shortest value from the process environment that counts.
@@ -87,7 +89,7 @@ impl Secrets {
                 Origin::Process if !is_harmless(name) => MIN_PROCESS_LENGTH,
                 Origin::Process | Origin::Context | Origin::Unset => continue,
             };
-            if value.chars().count() >= least {
+            if value.chars().count() >= least && !is_plain(value) {
                 self.found.push(KnownSecret::new(name.clone(), value.clone()));
             }
         }
@@ -168,8 +170,10 @@ fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// Values that are no secrets wherever they stand: switches, and numbers like ports and seconds.
 fn is_plain(value: &str) -> bool {
-    value.is_empty() || PLAIN_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+    let is_number = value.len() <= MAX_PLAIN_DIGITS && value.bytes().all(|b| b.is_ascii_digit());
+    is_number || PLAIN_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 /// Whether a string is nothing but one reference.

@@ -1,5 +1,7 @@
 //! Results without the secrets we configured.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{Block, ToolOutcome};
@@ -36,7 +38,7 @@ impl ToolOutcome {
 }
 
 fn clean(text: &mut String, redactor: &Redactor) {
-    if let std::borrow::Cow::Owned(clean) = redactor.clean_known(text) {
+    if let Cow::Owned(clean) = redactor.clean_known(text) {
         *text = clean;
     }
 }
@@ -48,6 +50,12 @@ pub(crate) fn clean_value(value: &mut Value, redactor: &Redactor) {
         Value::Array(items) => items.iter_mut().for_each(|item| clean_value(item, redactor)),
         Value::Object(fields) => {
             fields.values_mut().for_each(|value| clean_value(value, redactor));
+            if fields.keys().any(|key| matches!(redactor.clean_known(key), Cow::Owned(_))) {
+                let all = std::mem::take(fields).into_iter();
+                fields.extend(
+                    all.map(|(key, value)| (redactor.clean_known(&key).into_owned(), value)),
+                );
+            }
         }
         _ => {}
     }

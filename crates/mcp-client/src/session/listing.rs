@@ -1,5 +1,7 @@
 //! What a server offers, page by page.
 
+use std::sync::Arc;
+
 use super::{Ask, Limit, Session};
 use crate::error::Error;
 use crate::message::{Params, Payload};
@@ -40,7 +42,14 @@ impl Session {
         let read = |result: &str| tools_page(result, rule);
         match self.list("tools/list", read, Freshness::Asked).await {
             Ok(listed) => {
-                catalogue.tools = listed.items.into_iter().map(std::sync::Arc::new).collect();
+                let redactor = &self.inner.host.redactor;
+                let cleaned = listed.items.into_iter().map(|mut tool| {
+                    for text in [&mut tool.description, &mut tool.title].into_iter().flatten() {
+                        *text = redactor.clean_known(text).into_owned();
+                    }
+                    Arc::new(tool)
+                });
+                catalogue.tools = cleaned.collect();
                 catalogue.quarantined = listed.quarantined;
                 catalogue.notes = listed.notes;
                 Ok(catalogue)

@@ -60,7 +60,7 @@ pub(super) fn save(host: &Host, entry: &ServerEntry, catalogue: &Catalogue) {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&beside)?;
-        file.write_all(kept.to_string().as_bytes())?;
+        file.write_all(host.redactor.clean_known(&kept.to_string()).as_bytes())?;
         fs::rename(&beside, &path).inspect_err(|_| drop(fs::remove_file(&beside)))
     });
     drop(written);

@@ -27,8 +27,9 @@ pub(crate) const MAX_REDIRECTS: usize = 5;
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How much room is made for a body because it says that it will be so long.
 const MAX_RESERVED_BYTES: usize = 4 * 1024 * 1024;
-/// How much of the body of a refusal is quoted.
-const MAX_QUOTED_BYTES: usize = 300;
+/// How much of the body of a refusal, of a challenge or a redirect is kept. It is more than is ever
+/// shown, so that a secret is not cut in two before it can be recognised.
+const MAX_QUOTED_BYTES: usize = 4096;
 /// How much of the body of a refusal is looked at for a JSON-RPC error.
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
 /// How long a connection waits for its next request. Many servers close theirs after five seconds,

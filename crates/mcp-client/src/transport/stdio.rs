@@ -381,6 +381,8 @@ struct Words {
 #[derive(Default)]
 struct Said {
     stderr: VecDeque<u8>,
+    /// Something before it is gone: its first line may be the end of a secret.
+    cut: bool,
     noise: Option<String>,
 }
 
@@ -395,6 +397,7 @@ impl Words {
         said.stderr.extend(kept);
         let excess = said.stderr.len().saturating_sub(MAX_STDERR_TAIL_BYTES);
         said.stderr.drain(..excess);
+        said.cut |= excess > 0 || kept.len() < bytes.len();
     }
 
     fn noise(&self, line: &[u8]) {
@@ -407,7 +410,10 @@ impl Words {
 
     fn said(&self) -> (String, Option<String>) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = String::from_utf8_lossy(said.stderr.make_contiguous()).into_owned();
+        let cut = said.cut;
+        let bytes = said.stderr.make_contiguous();
+        let start = if cut { memchr::memchr(b'\n', bytes).map_or(0, |at| at + 1) } else { 0 };
+        let tail = String::from_utf8_lossy(&bytes[start..]).into_owned();
         (self.redactor.clean(tail.trim_end()).into_owned(), said.noise.clone())
     }
 }
