@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn ordinary_results_are_read_as_the_lenient_reader_would() {
         for result in [
-            r#"{}"#,
+            "{}",
             r#"{"content":[]}"#,
             r#"{"content":[{"type":"text","text":"a\u00e9\n"},{"text":"b","type":"text"}]}"#,
             r#"{"resultType":"complete","content":[],"isError":true,"other":[{}]}"#,
@@ -117,7 +117,7 @@ mod tests {
         let long = format!(r#"{{"content":[{}]}}"#, r#"{"type":"text","text":""},"#.repeat(10_001));
         let long = long.replace(",]", "]");
         for result in [
-            r#"[null,[],null,false,null]"#,
+            "[null,[],null,false,null]",
             r#"{"content":null}"#,
             r#"{"content":"a"}"#,
             r#"{"content":[["text","a"]]}"#,
