@@ -45,7 +45,7 @@ pub(crate) enum Contender {
     /// Our library as the agent uses it: by the registered name, through supervision.
     Client(Client),
     Rmcp(Rmcp),
-    Foreign(Foreign),
+    Foreign(Box<Foreign>),
 }
 
 pub(crate) type Rmcp = RunningService<RoleClient, ()>;
@@ -75,7 +75,7 @@ impl Contender {
         place: &Place,
         era: Era,
     ) -> Result<Self, String> {
-        Foreign::start(language, place, era).await.map(Self::Foreign)
+        Foreign::start(language, place, era).await.map(|found| Self::Foreign(Box::new(found)))
     }
 
     /// So many calls, one after another; the time of each.

@@ -58,7 +58,7 @@ async fn of_ours() -> usize {
 }
 
 async fn ready(client: &Client) {
-    client.settled(Duration::from_secs(60)).await;
+    client.settled(Duration::from_mins(1)).await;
     assert!(client.status().iter().all(|status| status.state == State::Ready));
 }
 
