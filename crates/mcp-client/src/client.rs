@@ -21,7 +21,7 @@ use crate::guardian::Guardian;
 use crate::host::{Approval, Decision, Host};
 use crate::registry::{Action, Entry, Registry, ServerPart};
 use crate::session::{CallOptions, Dialer, Memory, Session, Trace};
-use crate::supervise::{Command, Effect, Handle, Keeper, Publish, State, Status};
+use crate::supervise::{Effect, Handle, Keeper, Publish, State, Status};
 
 /// How long closing waits for everything to end.
 const CLOSE: Duration = Duration::from_secs(15);
@@ -206,7 +206,7 @@ impl Client {
                     slot
                 }
                 Some(slot) if slot.entry.same_connection(&entry) => {
-                    slot.handle.tell(Command::Adopt(Arc::clone(&entry)));
+                    slot.handle.adopt(Arc::clone(&entry));
                     done.adopted.push(name);
                     Slot { entry, ..slot }
                 }
@@ -227,7 +227,7 @@ impl Client {
 
     /// Connects a server anew, at once.
     pub fn reconnect(&self, name: &str) -> Result<(), Error> {
-        self.handle(name)?.tell(Command::Reconnect);
+        self.handle(name)?.reconnect();
         Ok(())
     }
 
@@ -271,7 +271,6 @@ impl Inner {
             Arc::clone(&entry),
             Arc::clone(&self.host),
             Arc::clone(&self.guardian),
-            self.tasks.clone(),
             publish,
         );
         self.tasks.spawn(async move {

@@ -67,6 +67,8 @@ pub enum Error {
     Broken { reason: String },
     #[error("the server no longer knows our session")]
     SessionGone,
+    #[error("the server ended our session while the call was on its way")]
+    SessionLost,
 
     // The protocol.
     #[error("the server answered with an error: {0}")]
@@ -128,6 +130,7 @@ impl Error {
     /// What can be done about it.
     pub fn kind(&self) -> Kind {
         match self {
+            Self::Spawn { source, .. } if is_passing(source.kind()) => Kind::Transient,
             Self::MissingExecutable { .. }
             | Self::Spawn { .. }
             | Self::Suspicious { .. }
@@ -140,7 +143,11 @@ impl Error {
             | Self::UnknownVersion { .. }
             | Self::UnknownServer { .. } => Kind::Configuration,
             Self::SignIn { .. } | Self::Forbidden { .. } => Kind::SignIn,
-            Self::BothFailed { first, .. } => first.kind(),
+            Self::BothFailed { first, second, .. } => match (first.kind(), second.kind()) {
+                (Kind::SignIn, _) | (_, Kind::SignIn) => Kind::SignIn,
+                (Kind::Configuration, _) | (_, Kind::Configuration) => Kind::Configuration,
+                _ => Kind::Transient,
+            },
             Self::OutcomeUnknown { cause, .. } => cause.kind(),
             Self::Exited { .. }
             | Self::OutputClosed { .. }
@@ -150,6 +157,7 @@ impl Error {
             | Self::Http { .. }
             | Self::Broken { .. }
             | Self::SessionGone
+            | Self::SessionLost
             | Self::ConnectTimeout { .. }
             | Self::CallTimeout { .. }
             | Self::CallTooLong { .. }
@@ -178,10 +186,23 @@ impl Error {
                 | Self::Unreachable { .. }
                 | Self::Tls { .. }
                 | Self::SessionGone
+                | Self::SessionLost
                 | Self::Closed
                 | Self::Unsent
         )
     }
+}
+
+/// Whether a process that could not be started may start a moment later.
+fn is_passing(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::WouldBlock
+            | io::ErrorKind::ResourceBusy
+            | io::ErrorKind::ExecutableFileBusy
+            | io::ErrorKind::OutOfMemory
+            | io::ErrorKind::Interrupted
+    )
 }
 
 impl From<DecodeError> for Error {

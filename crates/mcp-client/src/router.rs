@@ -59,7 +59,7 @@ impl CloseReason {
             Self::OutputClosed { stderr, noise } => Error::OutputClosed { stderr, noise },
             Self::InputStuck { queued } => Error::InputStuck { queued },
             Self::Broken { reason } => Error::Broken { reason },
-            Self::SessionGone => Error::SessionGone,
+            Self::SessionGone => Error::SessionLost,
             Self::Ours => Error::Closed,
         }
     }

@@ -29,6 +29,7 @@ use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Meta, Params, Payload};
+use crate::redact::Redactor;
 use crate::router::{Changed, CloseReason, Lasts, ProgressSink, Router};
 use crate::transport::{Link, Outgoing, in_background};
 
@@ -179,6 +180,25 @@ impl Session {
         self.ask(Ask::new(method, Params::new(), Limit::within(within))).await.map(drop)
     }
 
+    /// Whether the server answers anything it offers: what is asked when a ping was ignored.
+    pub(crate) async fn probe(&self, within: Duration) -> Result<(), Error> {
+        let agreed = self.agreed();
+        let offered =
+            [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
+        let method = offered.iter().find(|(capability, _)| agreed.offers(capability));
+        match method {
+            Some((_, method)) => {
+                self.ask(Ask::new(method, Params::new(), Limit::within(within))).await.map(drop)
+            }
+            None => self.ping(within).await,
+        }
+    }
+
+    /// Some list has changed: nothing that was kept is served any more.
+    pub(crate) fn forget_lists(&self) {
+        self.inner.cache.clear();
+    }
+
     /// How many calls run at the moment.
     pub fn busy(&self) -> usize {
         self.inner.busy.load(Ordering::Acquire)
@@ -252,6 +272,10 @@ impl Inner {
     /// Asks and waits for the answer within the limits. Dropping the future cancels the request.
     async fn ask(self: &Arc<Self>, ask: Ask<'_>) -> Result<Payload, Error> {
         let Ask { method, params, headers, progress, limit } = ask;
+        if self.router.close_reason().is_some() && self.agreed.get().is_some() {
+            return Err(Error::Unsent);
+        }
+        let progress = progress.map(|sink| cleaning(sink, Arc::clone(&self.host.redactor)));
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         let mut ticket = self.router.register(id, progress, Lasts::UntilAnswered);
@@ -261,12 +285,13 @@ impl Inner {
         };
         let outgoing =
             Outgoing { id, method, body: message::request(id, method, &params, meta), headers };
-        let mut giving_up = GivingUp { inner: self, id, tell: method != "initialize" };
+        let mut giving_up =
+            GivingUp { inner: self, id, tell: !matches!(method, "initialize" | "server/discover") };
         let activity = Arc::clone(&ticket.activity);
         let answer = self.link.request(&outgoing, &mut ticket);
         tokio::pin!(answer);
-        let end = began + limit.cap;
-        let mut deadline = (began + limit.idle).min(end);
+        let end = after(began, limit.cap);
+        let mut deadline = after(began, limit.idle).min(end);
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -276,9 +301,9 @@ impl Inner {
                 }
                 () = sleep_until(deadline) => {
                     let alive_until = if self.router.is_asking() {
-                        Instant::now() + limit.idle
+                        later(limit.idle)
                     } else {
-                        self.router.last_activity(&activity) + limit.idle
+                        after(self.router.last_activity(&activity), limit.idle)
                     };
                     if deadline >= end {
                         break Err(self.too_late(method, limit.cap, limit));
@@ -336,6 +361,27 @@ impl Drop for Inner {
         self.router.close(CloseReason::Ours);
         self.link.close();
     }
+}
+
+/// Progress whose words have passed the redactor.
+fn cleaning(sink: ProgressSink, redactor: Arc<Redactor>) -> ProgressSink {
+    Arc::new(move |mut progress| {
+        if let Some(message) = &mut progress.message {
+            *message = redactor.clean(message).into_owned();
+        }
+        sink(progress);
+    })
+}
+
+/// A moment from now. Durations of whole ages end in a year instead of overflowing.
+pub(crate) fn later(wait: Duration) -> Instant {
+    after(Instant::now(), wait)
+}
+
+/// A moment after another, as [`later`].
+pub(crate) fn after(moment: Instant, wait: Duration) -> Instant {
+    const AGE: Duration = Duration::from_hours(24 * 365);
+    moment + wait.min(AGE)
 }
 
 /// A request that may be given up: by a limit, or because its caller went away.

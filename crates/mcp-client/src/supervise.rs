@@ -3,6 +3,7 @@
 mod backoff;
 mod breaker;
 mod handle;
+mod health;
 mod keeper;
 mod remembered;
 
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use self::handle::{Command, Effect, Handle};
+pub(crate) use self::handle::{Effect, Handle};
 pub(crate) use self::keeper::{Keeper, Publish};
 use crate::error::Error;
 use crate::registry::Skipped;
@@ -54,6 +55,8 @@ pub enum State {
     },
     /// Stopped for now; the next call starts it.
     Recycled,
+    /// Stopped for good.
+    Stopped,
 }
 
 impl State {
@@ -67,6 +70,7 @@ impl State {
             Self::Parked { .. } => "parked",
             Self::NeedsSignIn { .. } => "needs sign-in",
             Self::Recycled => "recycled",
+            Self::Stopped => "stopped",
         }
     }
 

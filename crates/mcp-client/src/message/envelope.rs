@@ -24,8 +24,12 @@ pub(super) fn parse(text: &[u8]) -> serde_json::Result<Envelope<'_>> {
 
 impl Envelope<'_> {
     pub(super) fn classify(&self, whole: &Bytes) -> Incoming {
-        let id = self.id.filter(|id| id.get() != "null");
-        if let Some(method) = self.method {
+        let some = |value: &&RawValue| value.get() != "null";
+        let id = self.id.filter(some);
+        let error = self.error.filter(some);
+        // Some peers write every key they know: what carries an outcome is an answer.
+        let answers = id.is_some() && (self.result.filter(some).is_some() || error.is_some());
+        if let Some(method) = self.method.filter(some).filter(|_| !answers) {
             let Ok(method) = serde_json::from_str::<String>(method.get()) else {
                 return Incoming::Malformed { id: None, reason: "a method that is not a string" };
             };
@@ -35,7 +39,6 @@ impl Envelope<'_> {
                 None => Incoming::Notification { method, params },
             };
         }
-        let error = self.error.filter(|error| error.get() != "null");
         let outcome = match (error, self.result) {
             (Some(error), _) => Some(Err(RpcError::lenient(error))),
             (None, Some(result)) => Some(Ok(Payload::slice(whole, result))),

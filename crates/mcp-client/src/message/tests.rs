@@ -27,6 +27,8 @@ fn an_answer_is_found_whatever_surrounds_it() {
         r#"{"jsonrpc":"2.0","id":"7","result":{"a":1}}"#,
         r#"{"jsonrpc":"2.0","id":7.0,"result":{"a":1}}"#,
         r#"{"jsonrpc":"2.0","id":7,"result":{"a":1},"error":null}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":null,"params":null,"result":{"a":1},"error":null}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","result":{"a":1}}"#,
         r#"{"jsonrpc":"2.0","id":1,"id":7,"result":{"a":1},"extra":[1,{"id":9}]}"#,
         "\u{FEFF}{\"id\":7,\"result\":{\"a\":1}}",
     ] {

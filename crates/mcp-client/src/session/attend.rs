@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
 use super::Inner;
@@ -18,7 +18,7 @@ const MAX_REQUESTS: usize = 16;
 /// How much of a server's log message is passed on.
 const MAX_LOG_CHARS: usize = 2000;
 /// How long telling our answer may take.
-const REPLY: Duration = Duration::from_secs(10);
+const REPLY: Duration = Duration::from_secs(5);
 
 /// Starts the task that answers; it ends with the session.
 pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<PeerEvent>) {
@@ -36,10 +36,20 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<PeerEvent>) {
             running.retain(|_, task| !task.is_finished());
             match event {
                 PeerEvent::Request { id, method, params } => {
-                    let answering =
-                        answer(weak.clone(), id.clone(), method, params, Arc::clone(&places));
-                    let task = inner.tasks.spawn(answering);
-                    running.insert(id.text().to_owned(), task.abort_handle());
+                    // A stateless server asks in its results; anything else it sends is ignored.
+                    if inner.stateless_http() {
+                        continue;
+                    }
+                    let doubled = running.contains_key(id.text());
+                    match Arc::clone(&places).try_acquire_owned() {
+                        Ok(place) if !doubled && method != "ping" => {
+                            let answering = answer(weak.clone(), id.clone(), method, params, place);
+                            let task = inner.tasks.spawn(answering);
+                            running.insert(id.text().to_owned(), task.abort_handle());
+                        }
+                        // These cost nothing to answer, so they never wait and never pile up.
+                        _ => answer_at_once(&inner, &id, &method).await,
+                    }
                 }
                 PeerEvent::Notification { method, params } => {
                     if method == "notifications/cancelled" {
@@ -73,16 +83,25 @@ async fn answer(
     id: Payload,
     method: String,
     params: Option<Payload>,
-    places: Arc<Semaphore>,
+    _place: OwnedSemaphorePermit,
 ) {
-    // Waiting for a place bounds how many prompts or model calls a server can cause at once.
-    let Ok(_place) = places.acquire().await else { return };
     let Some(inner) = inner.upgrade() else { return };
     let _asking = inner.router.asking();
     let params = params.map_or(Value::Null, |params| params.value());
     let body = match fulfil(&inner, &method, params).await {
         Ok(result) => message::reply_result(id.text(), &result),
         Err(error) => message::reply_error(id.text(), &error),
+    };
+    let _ = tokio::time::timeout(REPLY, inner.link.tell(body)).await;
+}
+
+/// Answers what needs no work: a ping, and what is too much.
+async fn answer_at_once(inner: &Inner, id: &Payload, method: &str) {
+    let body = if method == "ping" {
+        message::reply_result(id.text(), &json!({}))
+    } else {
+        let reason = format!("the most requests at once is {MAX_REQUESTS}, each with its own id");
+        message::reply_error(id.text(), &RpcError::new(RpcError::INTERNAL, reason))
     };
     let _ = tokio::time::timeout(REPLY, inner.link.tell(body)).await;
 }

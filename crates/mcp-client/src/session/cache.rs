@@ -19,33 +19,49 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 const MAX_AGE: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Default)]
-pub(super) struct Cache(Mutex<HashMap<String, (Payload, Instant)>>);
+pub(super) struct Cache(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    answers: HashMap<String, (Payload, Instant)>,
+    generation: Generation,
+}
+
+/// Between two changes. An answer that was asked for in an earlier one is not kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Generation(u64);
 
 impl Cache {
     pub(super) fn find(&self, key: &str) -> Option<Payload> {
-        let answers = self.lock();
-        let (answer, until) = answers.get(key)?;
+        let kept = self.lock();
+        let (answer, until) = kept.answers.get(key)?;
         (*until > Instant::now()).then(|| answer.clone())
     }
 
-    pub(super) fn keep(&self, key: String, answer: &Payload) {
+    pub(super) fn generation(&self) -> Generation {
+        self.lock().generation
+    }
+
+    pub(super) fn keep(&self, key: String, answer: &Payload, asked_in: Generation) {
         let Some(ttl) = ttl(answer) else { return };
         if answer.text().len() > MAX_ANSWER_BYTES {
             return;
         }
         let now = Instant::now();
-        let mut answers = self.lock();
-        answers.retain(|_, (_, until)| *until > now);
-        if answers.len() < MAX_ANSWERS {
-            answers.insert(key, (answer.clone(), now + ttl.min(MAX_AGE)));
+        let mut kept = self.lock();
+        kept.answers.retain(|_, (_, until)| *until > now);
+        if kept.answers.len() < MAX_ANSWERS && kept.generation == asked_in {
+            kept.answers.insert(key, (answer.clone(), now + ttl.min(MAX_AGE)));
         }
     }
 
     pub(super) fn clear(&self) {
-        self.lock().clear();
+        let mut kept = self.lock();
+        kept.answers.clear();
+        kept.generation.0 += 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Payload, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,7 +87,7 @@ mod tests {
     async fn an_answer_is_kept_as_long_as_the_server_said_and_no_longer() {
         let cache = Cache::default();
         let answer = Payload::of(&json!({ "ttlMs": 1500.0, "tools": [] }));
-        cache.keep("a".to_owned(), &answer);
+        cache.keep("a".to_owned(), &answer, cache.generation());
         assert_eq!(cache.find("a"), Some(answer.clone()));
         tokio::time::advance(Duration::from_millis(1400)).await;
         assert!(cache.find("a").is_some());
@@ -80,11 +96,14 @@ mod tests {
         for none in
             [json!({}), json!({ "ttlMs": -5 }), json!({ "ttlMs": 0 }), json!({ "ttlMs": "9" })]
         {
-            cache.keep("b".to_owned(), &Payload::of(&none));
+            cache.keep("b".to_owned(), &Payload::of(&none), cache.generation());
             assert_eq!(cache.find("b"), None, "{none}");
         }
-        cache.keep("c".to_owned(), &answer);
+        let before = cache.generation();
+        cache.keep("c".to_owned(), &answer, before);
         cache.clear();
         assert_eq!(cache.find("c"), None);
+        cache.keep("d".to_owned(), &answer, before);
+        assert_eq!(cache.find("d"), None, "it was asked for before the change");
     }
 }

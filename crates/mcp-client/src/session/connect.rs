@@ -22,6 +22,9 @@ use crate::transport::sse::SseLink;
 use crate::transport::stdio::{StdioLink, Surroundings};
 use crate::transport::{Link, preflight};
 
+/// How long the reason why a process has gone may take to be known.
+const GONE: Duration = Duration::from_secs(2);
+
 /// A step of connecting, for those who want to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
@@ -191,6 +194,14 @@ impl Dialer<'_> {
             Attempt::Initialize => ("initialize", initialize(inner, within).await),
             Attempt::Discover => ("server/discover", discover(inner, within).await),
         };
+        // A process that was gone before it could be asked tells why a moment later.
+        let agreed = match agreed {
+            Err(Error::Unsent) => {
+                let over = tokio::time::timeout(GONE, inner.router.closed()).await;
+                Err(over.map_or(Error::Unsent, |reason| reason.error()))
+            }
+            other => other,
+        };
         let outcome =
             agreed.as_ref().map(|agreed| format!("{} era, version {}", agreed.era, agreed.version));
         self.tell(name, outcome.map_err(ToString::to_string), began);
@@ -277,6 +288,7 @@ impl Dialer<'_> {
 
     fn tell(&self, name: &'static str, outcome: Result<String, String>, began: Instant) {
         if let Some(trace) = self.trace {
+            let outcome = outcome.map_err(|reason| self.host.redactor.clean(&reason).into_owned());
             trace(Stage { name, outcome, took: began.elapsed() });
         }
     }

@@ -75,7 +75,21 @@ impl Session {
         self.list("prompts/list", prompts_page, Freshness::AsServerSays).await
     }
 
+    /// Follows a list to its end within twice what connecting may take, however many pages it has.
     async fn list<T>(
+        &self,
+        method: &str,
+        read: impl Fn(&str) -> Result<Page<T>, DecodeError>,
+        freshness: Freshness,
+    ) -> Result<Listed<T>, Error> {
+        let within = self.inner.entry.connect_timeout.saturating_mul(2);
+        let all = self.pages(method, read, freshness);
+        tokio::time::timeout(within, all)
+            .await
+            .unwrap_or_else(|_| Err(Error::CallTimeout { method: method.to_owned(), idle: within }))
+    }
+
+    async fn pages<T>(
         &self,
         method: &str,
         read: impl Fn(&str) -> Result<Page<T>, DecodeError>,
@@ -124,9 +138,10 @@ impl Session {
             params = params.with_raw("cursor", cursor);
         }
         let limit = Limit::within(self.inner.entry.connect_timeout);
+        let asked_in = self.inner.cache.generation();
         let answer = self.ask(Ask::new(method, params, limit)).await?;
         if self.mirrors() || self.agreed().era == super::Era::Stateless {
-            self.inner.cache.keep(key, &answer);
+            self.inner.cache.keep(key, &answer, asked_in);
         }
         Ok(answer)
     }

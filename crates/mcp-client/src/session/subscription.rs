@@ -80,7 +80,7 @@ async fn listen(inner: Weak<Inner>, params: Params, router: Arc<Router>) {
             return;
         }
         // An end in good order, or a broken stream, is no refusal: it is opened again.
-        if matches!(outcome, Err(Error::Rpc(_))) {
+        if !matches!(outcome, Ok(_) | Err(Error::Broken { .. } | Error::Unreachable { .. })) {
             refusals += 1;
         }
         if refusals == MAX_REFUSALS {

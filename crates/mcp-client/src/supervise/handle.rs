@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,12 +22,8 @@ pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
 pub(crate) enum Command {
     /// Somebody wants to call.
     Wake,
-    /// Connect again, from anew.
-    Reconnect,
     /// A call went wrong: see whether the server lives.
     Verify,
-    /// The entry has changed in a way that needs no new connection.
-    Adopt(Arc<ServerEntry>),
 }
 
 /// Whether a call may be sent a second time when the first was lost.
@@ -46,6 +42,8 @@ pub(crate) struct Handle {
     pub(crate) status: watch::Receiver<Status>,
     pub(super) session: watch::Receiver<Option<Session>>,
     pub(super) commands: mpsc::Sender<Command>,
+    pub(super) reconnect: Arc<Notify>,
+    pub(super) entry: Arc<watch::Sender<Arc<ServerEntry>>>,
     pub(super) lane: Arc<Semaphore>,
     pub(super) breaker: Arc<Breaker>,
     pub(super) use_: Arc<Use>,
@@ -94,42 +92,54 @@ impl Handle {
     where
         F: Future<Output = Result<T, Error>>,
     {
+        let Ok(_place) = self.lane.acquire().await else { return Err(Error::Closed) };
         self.breaker.check().map_err(|(failures, retry)| Error::BreakerOpen {
             server: self.name.to_string(),
             failures,
             retry,
         })?;
-        let Ok(_place) = self.lane.acquire().await else { return Err(Error::Closed) };
-        let session = self.ready().await?;
+        let mut session = self.ready().await?;
         self.use_.touch();
-        let first = call(session.clone()).await;
-        let outcome = match first {
-            Err(lost) if may_repeat(&lost, effect) => {
-                self.lost(&session, &lost);
-                match self.another(&session).await {
-                    Ok(session) => call(session).await,
-                    Err(_) => Err(lost),
-                }
+        let mut outcome = call(session.clone()).await;
+        if let Err(lost) = &outcome
+            && may_repeat(lost, effect)
+        {
+            self.lost(&session, lost);
+            if let Ok(another) = self.another(&session).await {
+                session = another;
+                outcome = call(session.clone()).await;
             }
-            other => other,
-        };
+        }
         self.use_.touch();
         match &outcome {
             Err(error) if counts_against(error) => {
                 self.lost(&session, error);
                 self.breaker.failed();
             }
-            _ => {
+            Ok(_) | Err(Error::Rpc(_) | Error::Malformed { .. } | Error::TooLarge { .. }) => {
                 self.use_.answered.fetch_add(1, Ordering::AcqRel);
                 self.breaker.succeeded();
             }
+            Err(Error::SignIn { .. } | Error::Forbidden { .. }) => self.tell(Command::Verify),
+            // What never reached the server says nothing about it.
+            Err(_) => {}
         }
         outcome.map_err(|error| match error {
-            lost if lost.ends_session() && !unsent(&lost) && effect == Effect::Some => {
+            lost if effect == Effect::Some && is_unknown(&lost) => {
                 Error::OutcomeUnknown { tool: tool.to_owned(), cause: Box::new(lost) }
             }
             other => other,
         })
+    }
+
+    /// From now on the server is kept by this entry, which needs no other connection.
+    pub(crate) fn adopt(&self, entry: Arc<ServerEntry>) {
+        self.entry.send_replace(entry);
+    }
+
+    /// Connects it anew.
+    pub(crate) fn reconnect(&self) {
+        self.reconnect.notify_one();
     }
 
     /// Tells the keeper without waiting; a full channel means it has enough to look at.
@@ -184,7 +194,10 @@ impl Handle {
                 let state = status.borrow_and_update().state.clone();
                 if matches!(
                     state,
-                    State::Parked { .. } | State::NeedsSignIn { .. } | State::Disabled
+                    State::Parked { .. }
+                        | State::NeedsSignIn { .. }
+                        | State::Disabled
+                        | State::Stopped
                 ) {
                     return Err(self.not_ready(&state));
                 }
@@ -210,10 +223,19 @@ fn unsent(error: &Error) -> bool {
     matches!(error, Error::Unsent | Error::Unreachable { .. } | Error::SessionGone)
 }
 
+/// Whether a call that changes something may have done so all the same.
+fn is_unknown(error: &Error) -> bool {
+    (error.ends_session() && !unsent(error))
+        || matches!(error, Error::CallTimeout { .. } | Error::CallTooLong { .. })
+        || matches!(error, Error::Http { status, .. } if *status >= 500)
+}
+
 fn may_repeat(error: &Error, effect: Effect) -> bool {
     unsent(error) || (error.ends_session() && effect == Effect::None)
 }
 
 fn counts_against(error: &Error) -> bool {
-    error.ends_session() || matches!(error, Error::CallTimeout { .. } | Error::CallTooLong { .. })
+    error.ends_session()
+        || matches!(error, Error::CallTimeout { .. } | Error::CallTooLong { .. })
+        || matches!(error, Error::Http { status, .. } if *status >= 500)
 }

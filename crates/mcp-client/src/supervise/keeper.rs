@@ -5,27 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::breaker::Breaker;
 use super::handle::{Command, Handle, MAX_PARALLEL_CALLS, Use};
+use super::health::{Pings, unlisted};
 use super::{FIRST_TRIES, LATER_TRIES, PARKED, State, Status, backoff, remembered};
 use crate::config::{Endpoint, HttpTransport, ServerEntry};
 use crate::error::{Error, Kind};
 use crate::guardian::Guardian;
 use crate::host::{Event, Host};
 use crate::registry::{Catalogue, ServerPart};
-use crate::session::{Dialer, Memory, Session};
+use crate::session::{Dialer, Memory, Session, after, later};
 
-/// How long after the first sign of a change the lists are read again.
-const DEBOUNCE: Duration = Duration::from_millis(200);
-/// How often, at most, a server that keeps changing is listed.
-const RELIST_PAUSE: Duration = Duration::from_secs(2);
-/// How long a keepalive may take.
-const PING: Duration = Duration::from_secs(30);
+/// How long what a server leaves behind may take to end.
+const STOP: Duration = Duration::from_secs(5);
 /// How many commands may wait for a keeper.
 const MAX_COMMANDS: usize = 16;
 
@@ -33,30 +30,26 @@ const MAX_COMMANDS: usize = 16;
 pub(crate) type Publish = Arc<dyn Fn(Option<Arc<ServerPart>>) + Send + Sync>;
 
 pub(crate) struct Keeper {
-    entry: Arc<ServerEntry>,
-    host: Arc<Host>,
+    pub(super) entry: Arc<ServerEntry>,
+    pub(super) host: Arc<Host>,
     guardian: Arc<Guardian>,
     tasks: TaskTracker,
     publish: Publish,
     memory: Memory,
-    status: watch::Sender<Status>,
+    pub(super) status: watch::Sender<Status>,
     session: watch::Sender<Option<Session>>,
     commands: mpsc::Receiver<Command>,
+    reconnect: Arc<Notify>,
+    entries: watch::Receiver<Arc<ServerEntry>>,
     usage: Arc<Use>,
     stop: CancellationToken,
     catalogue: Option<Catalogue>,
     /// Failures since the server last proved itself.
-    failures: u32,
+    pub(super) failures: u32,
     ever_ready: bool,
-    pings: Pings,
-}
-
-/// How the server's life is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pings {
-    Answered,
-    /// It ignores pings but answers `tools/list`.
-    ByListing,
+    pub(super) pings: Pings,
+    /// Its tools could not be listed, so it is degraded whatever it answers.
+    pub(super) unlisted: bool,
 }
 
 /// What follows the end of a session.
@@ -71,7 +64,6 @@ impl Keeper {
         entry: Arc<ServerEntry>,
         host: Arc<Host>,
         guardian: Arc<Guardian>,
-        tasks: TaskTracker,
         publish: Publish,
     ) -> (Self, Handle) {
         let transport = match &entry.endpoint {
@@ -100,11 +92,15 @@ impl Keeper {
         let lanes = if entry.parallel_calls { MAX_PARALLEL_CALLS } else { 1 };
         let usage = Arc::new(Use::new());
         let stop = CancellationToken::new();
+        let reconnect = Arc::new(Notify::new());
+        let (entries, entries_seen) = watch::channel(Arc::clone(&entry));
         let handle = Handle {
             name: Arc::from(entry.name.as_str()),
             status: status_seen,
             session: session_seen,
             commands,
+            reconnect: Arc::clone(&reconnect),
+            entry: Arc::new(entries),
             lane: Arc::new(Semaphore::new(lanes)),
             breaker: Arc::new(Breaker::default()),
             use_: Arc::clone(&usage),
@@ -115,18 +111,21 @@ impl Keeper {
             entry,
             host,
             guardian,
-            tasks,
+            tasks: TaskTracker::new(),
             publish,
             memory: Memory::default(),
             status,
             session,
             commands: received,
+            reconnect,
+            entries: entries_seen,
             usage,
             stop,
             catalogue: None,
             failures: 0,
             ever_ready: false,
             pings: Pings::Answered,
+            unlisted: false,
         };
         (keeper, handle)
     }
@@ -137,17 +136,19 @@ impl Keeper {
             return;
         }
         let stop = self.stop.clone();
-        let kept = tokio::select! {
-            () = stop.cancelled() => false,
-            () = self.keep() => true,
-        };
-        let last = self.session.send_replace(None);
-        if let Some(session) = last {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = self.keep() => {}
+        }
+        (self.publish)(None);
+        if let Some(session) = self.session.send_replace(None) {
             session.close().await;
         }
-        if !kept {
-            (self.publish)(None);
-        }
+        // Also what was only being connected has ended before this server counts as gone.
+        self.tasks.close();
+        let _ = tokio::time::timeout(STOP, self.tasks.wait()).await;
+        self.set(&State::Stopped);
     }
 
     async fn keep(&mut self) {
@@ -175,13 +176,26 @@ impl Keeper {
 
     async fn wait_for_call(&mut self) {
         loop {
-            match self.commands.recv().await {
-                Some(Command::Wake | Command::Reconnect) => return,
-                Some(Command::Adopt(entry)) => self.adopt(entry),
-                Some(Command::Verify) => {}
-                None => std::future::pending().await,
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(Command::Wake) => return,
+                    Some(Command::Verify) => {}
+                    None => std::future::pending().await,
+                },
+                () = self.reconnect.notified() => return,
+                Ok(()) = self.entries.changed() => self.adopt(),
             }
         }
+    }
+
+    /// Waits before the next try, unless somebody wants it now.
+    async fn pause(&mut self, wait: Duration) {
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = self.reconnect.notified() => {}
+        }
+        // Whoever called meanwhile has been told, or waits.
+        while self.commands.try_recv().is_ok() {}
     }
 
     /// Tries until the server is listed, its failures are permanent, or the tries are used up.
@@ -194,13 +208,11 @@ impl Keeper {
             };
             self.failures += 1;
             let tries = if self.ever_ready { LATER_TRIES } else { FIRST_TRIES };
-            if error.kind() != Kind::Transient || self.failures >= tries {
+            let permanent = matches!(error.kind(), Kind::Configuration | Kind::SignIn);
+            if permanent || self.failures >= tries {
                 return Err(error);
             }
-            tokio::select! {
-                () = sleep(backoff::wait(self.failures)) => {}
-                () = woken(&mut self.commands) => {}
-            }
+            self.pause(backoff::wait(self.failures)).await;
         }
     }
 
@@ -212,6 +224,7 @@ impl Keeper {
     }
 
     async fn connect_once(&mut self) -> Result<Session, Error> {
+        self.adopt();
         let dialer = Dialer {
             entry: &self.entry,
             host: &self.host,
@@ -228,7 +241,7 @@ impl Keeper {
             }
             // The server lives and may have resources or prompts: those are not lost.
             Err(error) if error.kind() == Kind::Call => {
-                let reason = format!("its tools cannot be listed: {error}");
+                let reason = unlisted(&error);
                 let agreed = session.agreed();
                 let (resources, prompts) = (agreed.offers("resources"), agreed.offers("prompts"));
                 let catalogue = Catalogue { resources, prompts, ..Catalogue::default() };
@@ -255,6 +268,8 @@ impl Keeper {
             status.failure = None;
         });
         self.offer(catalogue);
+        self.unlisted = *state != State::Ready;
+        self.pings = Pings::Answered;
         self.ever_ready = true;
         self.usage.touch();
         self.session.send_replace(Some(session.clone()));
@@ -262,7 +277,7 @@ impl Keeper {
     }
 
     /// Registers what the server offers, and tells what is different from before.
-    fn offer(&mut self, catalogue: Catalogue) {
+    pub(super) fn offer(&mut self, catalogue: Catalogue) {
         let part =
             ServerPart::build(&self.entry.name, &self.entry.tools, self.entry.trust, &catalogue);
         self.status.send_modify(|status| {
@@ -303,21 +318,22 @@ impl Keeper {
     /// Watches a session until it ends or is to be ended.
     async fn attend(&mut self, session: Session) -> Next {
         let answered = self.usage.answered();
-        let mut ping_at = Instant::now() + self.entry.keepalive;
+        let mut ping_at = later(self.entry.keepalive);
         loop {
             let (idle_at, old_at) = (self.idle_deadline(&session), self.age_deadline(&session));
             tokio::select! {
                 error = session.over() => return self.ended(&session, error, answered).await,
                 changed = session.changed() => {
+                    session.forget_lists();
                     if changed.tools() {
                         self.relist(&session).await;
                     }
                 }
                 () = sleep_until(ping_at) => {
-                    if session.busy() == 0 && !self.lives(&session).await {
+                    if self.is_dead(&session).await {
                         return self.give_up(&session).await;
                     }
-                    ping_at = Instant::now() + self.entry.keepalive;
+                    ping_at = later(self.entry.keepalive);
                 }
                 () = until(idle_at) => {
                     if session.busy() == 0 && self.idle_deadline(&session).is_some_and(|at| at <= Instant::now()) {
@@ -325,17 +341,18 @@ impl Keeper {
                     }
                 }
                 () = until(old_at) => if session.busy() == 0 { return self.recycle(&session).await },
+                () = self.reconnect.notified() => {
+                    self.session.send_replace(None);
+                    session.close().await;
+                    return Next::Connect;
+                }
+                Ok(()) = self.entries.changed() => self.adopt(),
                 command = self.commands.recv() => match command {
-                    Some(Command::Reconnect) => {
-                        session.close().await;
-                        return Next::Connect;
-                    }
                     Some(Command::Verify) => {
-                        if session.busy() == 0 && !session.is_over() && !self.lives(&session).await {
+                        if !session.is_over() && self.is_dead(&session).await {
                             return self.give_up(&session).await;
                         }
                     }
-                    Some(Command::Adopt(entry)) => self.adopt(entry),
                     Some(Command::Wake) => {}
                     None => std::future::pending().await,
                 },
@@ -350,7 +367,7 @@ impl Keeper {
             self.failures = 0;
         }
         // A session that never answered a call or a ping proves nothing: its end is a failure.
-        if !matches!(error, Error::SessionGone) {
+        if !matches!(error, Error::SessionGone | Error::SessionLost) {
             self.failures += 1;
         }
         if self.failures >= LATER_TRIES {
@@ -358,10 +375,7 @@ impl Keeper {
             self.park(&error).await;
         } else if self.failures > 1 {
             self.set(&State::Connecting);
-            tokio::select! {
-                () = sleep(backoff::wait(self.failures - 1)) => {}
-                () = woken(&mut self.commands) => {}
-            }
+            self.pause(backoff::wait(self.failures - 1)).await;
         }
         Next::Connect
     }
@@ -382,60 +396,12 @@ impl Keeper {
         Next::Sleep
     }
 
-    /// Asks whether the server lives; what one way does not answer is asked in another.
-    async fn lives(&mut self, session: &Session) -> bool {
-        if self.pings == Pings::Answered {
-            // One that is not answered when the next is due was missed.
-            match session.ping(PING.min(self.entry.keepalive)).await {
-                // Any answer is a sign of life, a refusal too.
-                Ok(()) | Err(Error::Rpc(_)) => return self.proven(),
-                Err(error) if error.ends_session() => return false,
-                Err(_) => {}
-            }
+    /// Takes the entry as it is now; what is registered follows it.
+    fn adopt(&mut self) {
+        let entry = Arc::clone(&self.entries.borrow_and_update());
+        if entry == self.entry {
+            return;
         }
-        match session.list_tools().await {
-            Ok(_) | Err(Error::Rpc(_)) => {
-                self.pings = Pings::ByListing;
-                self.proven()
-            }
-            Err(error) => {
-                let local = matches!(self.entry.endpoint, Endpoint::Stdio(_));
-                if local && !session.is_over() {
-                    let reason = format!("it does not answer: {error}");
-                    self.set(&State::Degraded { reason });
-                    return true;
-                }
-                false
-            }
-        }
-    }
-
-    fn proven(&mut self) -> bool {
-        self.failures = 0;
-        if matches!(self.status.borrow().state, State::Degraded { .. }) {
-            self.set(&State::Ready);
-        }
-        true
-    }
-
-    async fn relist(&mut self, session: &Session) {
-        sleep(DEBOUNCE).await;
-        match session.list_tools().await {
-            Ok(catalogue) => self.offer(catalogue),
-            Err(error) if error.ends_session() => return,
-            Err(error) => {
-                let text = format!("its changed tools cannot be listed: {error}");
-                let server = self.entry.name.clone();
-                self.host.observer.event(Event::Warning { server, text });
-            }
-        }
-        tokio::select! {
-            () = sleep(RELIST_PAUSE) => {}
-            _ = session.over() => {}
-        }
-    }
-
-    fn adopt(&mut self, entry: Arc<ServerEntry>) {
         self.entry = entry;
         if let Some(catalogue) = self.catalogue.take() {
             self.offer(catalogue);
@@ -449,16 +415,16 @@ impl Keeper {
         self.status.send_modify(|status| {
             status.tools = 0;
             status.tokens = 0;
+            status.quarantined.clear();
+            status.skipped.clear();
+            status.notes.clear();
         });
         let reason = error.to_string();
         self.set(&match error.kind() {
             Kind::SignIn => State::NeedsSignIn { reason },
             _ => State::Parked { reason, next_try: Instant::now() + PARKED },
         });
-        tokio::select! {
-            () = sleep(PARKED) => {}
-            () = woken(&mut self.commands) => {}
-        }
+        self.pause(PARKED).await;
         // The next try is a single one, unless it works.
         self.failures = if self.ever_ready { LATER_TRIES } else { FIRST_TRIES } - 1;
     }
@@ -467,9 +433,9 @@ impl Keeper {
         let Endpoint::Stdio(endpoint) = &self.entry.endpoint else { return None };
         let idle = endpoint.idle_timeout?;
         if session.busy() > 0 {
-            return Some(Instant::now() + idle);
+            return Some(later(idle));
         }
-        Some(self.usage.last() + idle)
+        Some(after(self.usage.last(), idle))
     }
 
     fn age_deadline(&self, session: &Session) -> Option<Instant> {
@@ -477,10 +443,10 @@ impl Keeper {
         let left = endpoint.max_lifetime?.saturating_sub(session.age());
         // A call in flight is never cut off: look again when it may be over.
         let left = if session.busy() > 0 { left.max(Duration::from_millis(100)) } else { left };
-        Some(Instant::now() + left)
+        Some(later(left))
     }
 
-    fn set(&self, state: &State) {
+    pub(super) fn set(&self, state: &State) {
         let changed = self.status.send_if_modified(|status| {
             if status.state == *state {
                 return false;
@@ -492,17 +458,6 @@ impl Keeper {
         if changed {
             let (server, state) = (self.entry.name.clone(), state.to_string());
             self.host.observer.event(Event::State { server, state });
-        }
-    }
-}
-
-/// Waits until somebody wants the server.
-async fn woken(commands: &mut mpsc::Receiver<Command>) {
-    loop {
-        match commands.recv().await {
-            Some(Command::Reconnect) => return,
-            Some(_) => {}
-            None => std::future::pending().await,
         }
     }
 }

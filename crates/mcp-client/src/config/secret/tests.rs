@@ -64,16 +64,18 @@ fn references_count_by_where_they_came_from() {
     };
     let mut secrets = Secrets::default();
     secrets.note_references(&[
-        reference("A", Origin::Secrets, "1234"),
-        reference("B", Origin::Secrets, "123"),
+        reference("A", Origin::Secrets, "12ab"),
+        reference("B", Origin::Secrets, "12a"),
+        reference("PORT", Origin::Secrets, "8080"),
+        reference("DEBUG", Origin::Secrets, "true"),
         reference("C", Origin::Process, "12345678"),
         reference("D", Origin::Process, "1234567"),
         reference("HOME", Origin::Process, "/home/somebody"),
         reference("XDG_DATA_HOME", Origin::Process, "/home/somebody/data"),
         reference("userHome", Origin::Context, "/home/somebody"),
-        reference("A", Origin::Secrets, "1234"),
+        reference("A", Origin::Secrets, "12ab"),
     ]);
-    assert_eq!(values(secrets), ["12345678", "1234"]);
+    assert_eq!(values(secrets), ["12345678", "12ab"]);
 }
 
 #[test]
