@@ -25,7 +25,9 @@ pub enum Error {
     // Before anything is started.
     #[error("`{command}` was not found; looked in {searched}")]
     MissingExecutable { command: String, searched: String },
-    #[error("`{command}` could not be started")]
+    #[error("`{path}` {reason}", path = path.display())]
+    NotExecutable { path: PathBuf, reason: &'static str },
+    #[error("`{command}` could not be started: {source}")]
     Spawn { command: String, source: io::Error },
     #[error("refused to start: {reason}")]
     Suspicious { reason: String },
@@ -133,6 +135,7 @@ impl Error {
             Self::Spawn { source, .. } if is_passing(source.kind()) => Kind::Transient,
             Self::MissingExecutable { .. }
             | Self::Spawn { .. }
+            | Self::NotExecutable { .. }
             | Self::Suspicious { .. }
             | Self::File { .. }
             | Self::BadUrl { .. }

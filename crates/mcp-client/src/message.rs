@@ -147,6 +147,13 @@ pub(crate) enum Incoming {
     Noise,
 }
 
+impl Incoming {
+    /// Whether it is a message by all signs, and not a piece of one.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self, Self::Answer { .. } | Self::Request { .. } | Self::Notification { .. })
+    }
+}
+
 /// Takes one line, body or event apart and hands out its messages in order.
 pub(crate) fn read(text: &Bytes, mut each: impl FnMut(Incoming)) {
     let start = text.iter().position(|byte| !byte.is_ascii_whitespace());

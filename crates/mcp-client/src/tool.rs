@@ -252,6 +252,9 @@ fn decode(raw: &RawValue, rule: HeaderRule, notes: &mut Vec<String>) -> Result<T
             name.len()
         )));
     }
+    if object.get("execution").and_then(|how| how.get("taskSupport")) == Some(&json!("required")) {
+        return Err(refuse("it only runs as a task, which this client does not do".to_owned()));
+    }
     let mut note = |text: &str| notes.push(format!("tool `{}`: {text}", clip(&name)));
     let input_schema = match object.remove("inputSchema") {
         Some(Value::Object(schema)) => Value::Object(schema),

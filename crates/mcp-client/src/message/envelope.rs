@@ -28,7 +28,7 @@ impl Envelope<'_> {
         let id = self.id.filter(some);
         let error = self.error.filter(some);
         // Some peers write every key they know: what carries an outcome is an answer.
-        let answers = id.is_some() && (self.result.filter(some).is_some() || error.is_some());
+        let answers = id.is_some() && (self.result.as_ref().is_some_and(some) || error.is_some());
         if let Some(method) = self.method.filter(some).filter(|_| !answers) {
             let Ok(method) = serde_json::from_str::<String>(method.get()) else {
                 return Incoming::Malformed { id: None, reason: "a method that is not a string" };

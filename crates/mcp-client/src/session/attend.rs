@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::Inner;
 use crate::host::{Event, ServerRequest};
@@ -17,6 +18,8 @@ use crate::router::PeerEvent;
 const MAX_REQUESTS: usize = 16;
 /// How much of a server's log message is passed on.
 const MAX_LOG_CHARS: usize = 2000;
+/// How often a flood is told of.
+const FLOOD_PAUSE: Duration = Duration::from_secs(10);
 /// How long telling our answer may take.
 const REPLY: Duration = Duration::from_secs(5);
 
@@ -26,6 +29,7 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<PeerEvent>) {
     let router = Arc::clone(&inner.router);
     inner.tasks.spawn(async move {
         let places = Arc::new(Semaphore::new(MAX_REQUESTS));
+        let mut told: Option<Instant> = None;
         let mut running: HashMap<String, AbortHandle> = HashMap::new();
         loop {
             let event = tokio::select! {
@@ -62,8 +66,12 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<PeerEvent>) {
                     }
                 }
             }
+            if told.is_some_and(|told: Instant| told.elapsed() < FLOOD_PAUSE) {
+                continue;
+            }
             let dropped = inner.router.take_dropped();
             if dropped > 0 {
+                told = Some(Instant::now());
                 let text =
                     format!("{dropped} of its messages came faster than they could be looked at");
                 inner

@@ -109,8 +109,7 @@ impl Dialer<'_> {
             Ok(connected) => return Ok(connected),
             Err(error) => error,
         };
-        let older = matches!(first, Error::Http { status: 400 | 404 | 405, .. });
-        if !first_time || !older {
+        if !first_time || !is_older(&first) {
             return Err(first);
         }
         match self.by_protocol(HttpTransport::Sse).await {
@@ -296,6 +295,15 @@ impl Dialer<'_> {
     fn warn(&self, text: &str) {
         let (server, text) = (self.entry.name.clone(), text.to_owned());
         self.host.observer.event(Event::Warning { server, text });
+    }
+}
+
+/// Whether a server of the older transport refuses like this.
+fn is_older(error: &Error) -> bool {
+    match error {
+        Error::Http { status, .. } => matches!(status, 400 | 404 | 405),
+        Error::BothFailed { second, .. } => is_older(second),
+        _ => false,
     }
 }
 

@@ -237,3 +237,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tool_that_only_runs_as_a_task_is_set_aside() {
+    let task = |support: &str| json!({"name": support, "inputSchema": {"type": "object"}, "execution": {"taskSupport": support}});
+    let page = page(&json!({"tools": [task("required"), task("optional"), task("forbidden")]}));
+    assert_eq!(names(&page), ["optional", "forbidden"]);
+    assert!(page.quarantined[0].reason.contains("task"));
+}

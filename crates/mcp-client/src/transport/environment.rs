@@ -120,7 +120,13 @@ pub(crate) fn locate(
     if command.contains('/') || (cfg!(windows) && command.contains('\\')) {
         let base = endpoint.cwd.as_ref().map_or(Path::new(""), |cwd| Path::new(cwd.value()));
         let whole = base.join(command);
-        return executable(&whole, child).ok_or_else(|| missing("that very place".to_owned()));
+        return executable(&whole, child).ok_or_else(|| match whole.metadata() {
+            Ok(found) if found.is_dir() => {
+                Error::NotExecutable { path: whole, reason: "is a folder" }
+            }
+            Ok(_) => Error::NotExecutable { path: whole, reason: "is no program that may be run" },
+            Err(_) => missing("that very place".to_owned()),
+        });
     }
     let usual = USUAL_DIRS.iter().map(PathBuf::from);
     let at_home =
@@ -130,7 +136,11 @@ pub(crate) fn locate(
     let Some(found) = found else {
         let shown =
             if path.is_empty() { "an empty PATH".to_owned() } else { format!("PATH {path}") };
-        return Err(missing(format!("{shown} and the usual folders")));
+        let mut searched = format!("{shown} and the usual folders");
+        if command.contains(char::is_whitespace) {
+            searched.push_str(" (arguments belong under `args`, not behind the command)");
+        }
+        return Err(missing(searched));
     };
     if let Some(folder) = found.parent().map(Path::to_path_buf) {
         let mut parts: Vec<PathBuf> = std::env::split_paths(&path).collect();

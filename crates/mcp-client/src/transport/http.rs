@@ -35,8 +35,12 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// How often an answer is looked for on a new stream after its stream broke.
 const MAX_RESUMES: u32 = 5;
+/// The longest message that only says that a session is lost.
+const MAX_LOST_SESSION_BYTES: usize = 80;
 /// How long to wait before that, unless the server says.
 const RESUME_DELAY: Duration = Duration::from_secs(1);
+/// The shortest wait a server can ask for.
+const MIN_RESUME_DELAY: Duration = Duration::from_millis(100);
 /// The longest wait a server can ask for.
 const MAX_RESUME_DELAY: Duration = Duration::from_mins(1);
 /// How long the end of an answered stream is awaited, so that its connection serves the next call.
@@ -104,22 +108,18 @@ impl HttpLink {
             answer = &mut ticket.answer => return answer.unwrap_or(Err(Error::Closed)),
         };
         let status = response.status();
-        if !status.is_success() {
-            return Err(shared.refused(response).await);
-        }
         if outgoing.method == "initialize"
             && let Some(id) = response.headers().get(SESSION_ID)
         {
             let _ = shared.session.set(id.clone());
         }
-        match media_type(response.headers()).as_str() {
-            "text/event-stream" => self.follow(response, outgoing.id, ticket).await,
-            _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {
-                let reason =
-                    format!("HTTP status {} to a request that wants an answer", status.as_u16());
-                Err(Error::Malformed { reason })
-            }
-            kind => shared.whole(response, kind.to_owned(), outgoing.id).await,
+        let kind = media_type(response.headers());
+        if status.is_success() && kind == "text/event-stream" {
+            return self.follow(response, outgoing, ticket).await;
+        }
+        tokio::select! {
+            answer = shared.plain(response, kind, outgoing) => answer,
+            answer = &mut ticket.answer => answer.unwrap_or(Err(Error::Closed)),
         }
     }
 
@@ -137,7 +137,7 @@ impl HttpLink {
     async fn follow(
         &self,
         response: Response<Body>,
-        id: u64,
+        outgoing: &Outgoing<'_>,
         ticket: &mut Ticket,
     ) -> Result<Payload, Error> {
         let shared = &self.shared;
@@ -151,7 +151,7 @@ impl HttpLink {
             match step {
                 Step::Event(event) => {
                     tries = 0;
-                    if let Some(outcome) = shared.take(&event.data, id) {
+                    if let Some(outcome) = shared.take(&event.data, outgoing) {
                         self.let_end(events).await;
                         return outcome;
                     }
@@ -163,11 +163,20 @@ impl HttpLink {
                         return Err(Error::Broken { reason });
                     }
                     tries += 1;
-                    let wait = shared.resume(&events);
-                    events = tokio::select! {
-                        resumed = wait => resumed?,
+                    let resumed = tokio::select! {
+                        resumed = shared.resume(&events) => resumed,
                         answer = &mut ticket.answer => return answer.unwrap_or(Err(Error::Closed)),
                     };
+                    match resumed {
+                        Ok(resumed) => events = resumed,
+                        // The next round tries again, as long as there are tries.
+                        Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
+                        // Whatever the server says now, the request itself was taken before.
+                        Err(error) => {
+                            let reason = format!("the answer cannot be resumed: {error}");
+                            return Err(Error::Broken { reason });
+                        }
+                    }
                 }
             }
         }
@@ -277,15 +286,34 @@ impl Shared {
         headers
     }
 
+    /// A response that is no stream.
+    async fn plain(
+        &self,
+        response: Response<Body>,
+        kind: String,
+        outgoing: &Outgoing<'_>,
+    ) -> Result<Payload, Error> {
+        let status = response.status();
+        if !status.is_success() {
+            return Err(self.refused(response).await);
+        }
+        if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
+            let status = status.as_u16();
+            let reason = format!("HTTP status {status} to a request that wants an answer");
+            return Err(Error::Malformed { reason });
+        }
+        self.whole(response, kind, outgoing).await
+    }
+
     /// A body that came whole.
     async fn whole(
         &self,
         response: Response<Body>,
         kind: String,
-        id: u64,
+        outgoing: &Outgoing<'_>,
     ) -> Result<Payload, Error> {
         let body = read_body(response, MAX_BODY_BYTES).await?;
-        if let Some(outcome) = self.take(&body, id) {
+        if let Some(outcome) = self.take(&body, outgoing) {
             return outcome;
         }
         let reason = match kind.as_str() {
@@ -299,8 +327,9 @@ impl Shared {
         Err(Error::Malformed { reason })
     }
 
-    /// Finds the answer to `id` in a text; everything else is for the router.
-    fn take(&self, text: &Bytes, id: u64) -> Option<Result<Payload, Error>> {
+    /// Finds the answer to a request in a text; everything else is for the router.
+    fn take(&self, text: &Bytes, outgoing: &Outgoing<'_>) -> Option<Result<Payload, Error>> {
+        let id = outgoing.id;
         let mut found = None;
         message::read(text, |message| match message {
             Incoming::Answer { id: answered, outcome } if answered == id => {
@@ -316,8 +345,14 @@ impl Shared {
         found
     }
 
+    /// Some servers tell of a lost session by an error in a good response. It must say nothing
+    /// else: a tool may have failed over a session of its own.
     fn rpc(&self, error: RpcError) -> Error {
-        let lost = self.session.get().is_some() && tells_of_lost_session(&error.peer_message);
+        let words = error.peer_message.trim();
+        let lost = self.session.get().is_some()
+            && words.len() <= MAX_LOST_SESSION_BYTES
+            && starts_with_session(words)
+            && tells_of_lost_session(words);
         if lost { Error::SessionGone } else { Error::Rpc(error) }
     }
 
@@ -352,7 +387,7 @@ impl Shared {
     /// Continues a stream that broke off, after the wait it asked for.
     async fn resume(&self, broken: &Events) -> Result<Events, Error> {
         let wait = broken.retry_ms().map_or(RESUME_DELAY, Duration::from_millis);
-        tokio::time::sleep(wait.min(MAX_RESUME_DELAY)).await;
+        tokio::time::sleep(wait.clamp(MIN_RESUME_DELAY, MAX_RESUME_DELAY)).await;
         let response = self.open_stream(broken.last_id()).await?;
         Ok(Events::new(response, broken.last_id()))
     }
@@ -387,11 +422,17 @@ impl Shared {
                     let mut events = Events::new(response, last_id.as_deref());
                     while let Ok(Step::Event(event)) = events.next().await {
                         wait = RESUME_DELAY;
-                        message::read(&event.data, |message| self.router.deliver(message));
+                        message::read(&event.data, |message| {
+                            // An error without an id on this stream is about no call of ours.
+                            if !matches!(message, Incoming::Stray { .. }) {
+                                self.router.deliver(message);
+                            }
+                        });
                     }
                     last_id = events.last_id().map(str::to_owned);
                     if let Some(asked) = events.retry_ms() {
-                        wait = Duration::from_millis(asked).min(MAX_RESUME_DELAY);
+                        wait =
+                            Duration::from_millis(asked).clamp(MIN_RESUME_DELAY, MAX_RESUME_DELAY);
                     }
                 }
                 Err(Error::SessionGone) => return self.router.close(CloseReason::SessionGone),
@@ -403,6 +444,20 @@ impl Shared {
             wait = (wait * 2).min(MAX_RESUME_DELAY);
         }
     }
+}
+
+fn starts_with_session(words: &str) -> bool {
+    let words = words.to_ascii_lowercase();
+    [
+        "session",
+        "invalid session",
+        "unknown session",
+        "no valid session",
+        "expired session",
+        "mcp session",
+    ]
+    .iter()
+    .any(|start| words.starts_with(start))
 }
 
 /// Servers tell of a lost session in many words.

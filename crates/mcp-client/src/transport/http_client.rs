@@ -2,6 +2,7 @@
 //! carry credentials to strangers.
 
 use std::error::Error as StdError;
+use std::net::IpAddr;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
@@ -151,13 +152,21 @@ impl HttpClient {
         if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
             return Err(refused("from https to http is not followed"));
         }
+        if !is_private(from) && is_private(&to) {
+            return Err(refused("from a public address to a private one is not followed"));
+        }
         Ok(Some(to))
     }
 
     fn failure(&self, target: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
         let url =
             if same_origin(target, &self.url) { self.shown.clone() } else { shown_address(target) };
-        let reason = innermost(error);
+        let mut reason = innermost(error);
+        if let Some(proxy) = self.proxies.of_address(target) {
+            let proxy = proxy.uri().authority().map(|place| place.as_str().rsplit('@').next());
+            let proxy = proxy.flatten().unwrap_or_default();
+            reason = format!("through the proxy {proxy}: {reason}");
+        }
         if chain(error).any(<dyn StdError>::is::<rustls::Error>)
             || chain(error)
                 .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
@@ -266,6 +275,24 @@ pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
     };
     let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
     one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
+}
+
+/// Whether the host is written as an address of this machine or its neighbourhood.
+fn is_private(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(v4)) => {
+            v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified()
+        }
+        Ok(IpAddr::V6(v6)) => {
+            v6.is_loopback()
+                || v6.is_unspecified()
+                || v6.is_unique_local()
+                || v6.is_unicast_link_local()
+                || v6.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback() || v4.is_private())
+        }
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
 }
 
 /// What an address written in a response means, seen from `base`.

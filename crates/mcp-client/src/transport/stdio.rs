@@ -5,6 +5,7 @@
 //! up to a limit, and written by a task that lives as long as the queue.
 
 mod input;
+mod joined;
 mod log;
 
 use std::collections::VecDeque;
@@ -20,7 +21,8 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::input::Input;
+use self::input::{Input, Trouble};
+use self::joined::{Join, Joined, MAX_JOINED_BYTES};
 use self::log::Log;
 use super::environment;
 use super::lines::{Line, Lines, MAX_LINE_BYTES};
@@ -37,8 +39,6 @@ use crate::router::{CloseReason, Router};
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
 /// How much of a line that is no message is quoted.
 const MAX_NOISE_BYTES: usize = 200;
-/// The longest message that is put together from several lines.
-const MAX_JOINED_BYTES: usize = 256 * 1024;
 /// How long the last output of a process that has ended may take to arrive.
 const DRAIN: Duration = Duration::from_millis(250);
 /// How long a process may outlive its closed output before we act.
@@ -119,7 +119,7 @@ impl StdioLink {
             stdout: Some(stdout),
             stderr: Some(stderr),
             lines: Lines::default(),
-            begun: Vec::new(),
+            begun: Joined::default(),
             router: Arc::clone(router),
             words,
             log,
@@ -185,7 +185,7 @@ struct Attendant {
     stderr: Option<ChildStderr>,
     lines: Lines,
     /// The beginning of a message that a server spreads over several lines.
-    begun: Vec<u8>,
+    begun: Joined,
     router: Arc<Router>,
     words: Arc<Words>,
     log: Option<Log>,
@@ -223,7 +223,10 @@ impl Attendant {
                     self.drain(&mut errors).await;
                     return self.exited(status.ok());
                 }
-                stuck = self.input.stuck() => return CloseReason::InputStuck { queued: stuck },
+                trouble = self.input.trouble() => match trouble {
+                    Trouble::Stuck { queued } => return CloseReason::InputStuck { queued },
+                    Trouble::Closed => return self.after_input().await,
+                },
             }
         }
     }
@@ -243,25 +246,34 @@ impl Attendant {
         }
     }
 
+    /// The server no longer takes input; the exit usually follows at once.
+    async fn after_input(&mut self) -> CloseReason {
+        let status = tokio::time::timeout(EXIT_AFTER_EOF, self.child.wait()).await;
+        self.drain(&mut Vec::new()).await;
+        match status {
+            Ok(status) => self.exited(status.ok()),
+            Err(_) => CloseReason::Broken { reason: "the server closed its input".to_owned() },
+        }
+    }
+
     /// Reads what a process that has ended left in its pipes. Grandchildren may hold them open.
     async fn drain(&mut self, errors: &mut Vec<u8>) {
-        let all = async {
-            while read_more(&mut self.stdout, self.lines.room()).await.is_some() {
+        // Each output gets its chance even if somebody holds the other open.
+        let output = async {
+            while self.stdout.is_some()
+                && read_more(&mut self.stdout, self.lines.room()).await.is_some()
+            {
                 self.take_lines();
             }
-            while read_more(&mut self.stderr, errors).await.is_some() {
-                self.take_errors(errors);
-            }
         };
-        // Each output gets its chance even if the other stays open.
-        let _ = tokio::time::timeout(DRAIN, all).await;
+        let _ = tokio::time::timeout(DRAIN, output).await;
         self.take_rest();
-        let rest = async {
-            while read_more(&mut self.stderr, errors).await.is_some() {
+        let output = async {
+            while self.stderr.is_some() && read_more(&mut self.stderr, errors).await.is_some() {
                 self.take_errors(errors);
             }
         };
-        let _ = tokio::time::timeout(Duration::from_millis(10), rest).await;
+        let _ = tokio::time::timeout(DRAIN, output).await;
     }
 
     /// What stands without a line end, or was only the beginning of a message.
@@ -269,10 +281,7 @@ impl Attendant {
         if let Some(line) = self.lines.finish() {
             self.take(line);
         }
-        let begun = std::mem::take(&mut self.begun);
-        if !begun.is_empty() {
-            self.read(&Bytes::from(begun));
-        }
+        self.give_up_begun();
     }
 
     fn exited(&self, status: Option<ExitStatus>) -> CloseReason {
@@ -303,39 +312,49 @@ impl Attendant {
     /// One line should be one message. A server that prints its JSON prettily spreads it: lines are
     /// joined as long as they are the beginning of a message.
     fn take_text(&mut self, text: &Bytes) {
-        if self.begun.is_empty() {
-            // The ordinary case is taken apart once.
-            if let Some(message) = message::read_one(text) {
-                self.router.deliver(message);
-            } else if text.len() <= MAX_JOINED_BYTES && message::is_beginning(text) {
-                self.begun = text.to_vec();
-            } else {
-                self.read(text);
-            }
+        // The ordinary case is taken apart once. Within a message that is spread over lines, a line
+        // that is a message by itself shows that the rest of it will not come.
+        if let Some(message) = message::read_one(text)
+            && (self.begun.is_empty() || message.is_whole())
+        {
+            self.give_up_begun();
+            self.router.deliver(message);
             return;
         }
-        let mut joined = std::mem::take(&mut self.begun);
-        joined.push(b'\n');
-        joined.extend_from_slice(text);
-        if joined.len() <= MAX_JOINED_BYTES && message::is_beginning(&joined) {
-            self.begun = joined;
-        } else if serde_json::from_slice::<serde::de::IgnoredAny>(&joined).is_ok() {
-            self.read(&Bytes::from(joined));
-        } else {
-            // It was no beginning after all; the line may still stand by itself.
-            self.read(&Bytes::from(joined[..joined.len() - text.len() - 1].to_vec()));
-            self.read(text);
+        if self.begun.is_empty() && (text.len() > MAX_JOINED_BYTES || !message::is_beginning(text))
+        {
+            return self.read(text);
+        }
+        match self.begun.push(text) {
+            Join::Begun => {}
+            Join::Whole(joined) | Join::GivenUp(joined) => self.read(&Bytes::from(joined)),
         }
     }
 
-    fn read(&self, text: &Bytes) {
+    fn give_up_begun(&mut self) {
+        let begun = self.begun.take();
+        if !begun.is_empty() {
+            self.read(&Bytes::from(begun));
+        }
+    }
+
+    fn read(&mut self, text: &Bytes) {
+        let mut noise = false;
         message::read(text, |message| {
             if message == Incoming::Noise {
-                self.words.noise(text);
+                noise = true;
             } else {
                 self.router.deliver(message);
             }
         });
+        if noise {
+            self.words.noise(text);
+            if let Some(log) = &mut self.log {
+                log.write(b"[standard output] ", &self.words.redactor);
+                log.write(text, &self.words.redactor);
+                log.write(b"\n", &self.words.redactor);
+            }
+        }
     }
 
     fn take_errors(&mut self, errors: &mut Vec<u8>) {

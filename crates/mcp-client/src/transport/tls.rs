@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use pkcs8::EncryptedPrivateKeyInfoRef;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConfig, WantsClientCert};
+use rustls::client::{ClientConfig, WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::ParsedCertificate;
 use rustls::{ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -26,7 +27,10 @@ pub(crate) fn configure(endpoint: &HttpEndpoint) -> Result<Arc<ClientConfig>, Er
         .map_err(|error| internal(endpoint, &error))?;
     let builder = match &endpoint.verify {
         Verify::System => builder.with_root_certificates(system_roots(endpoint)?),
-        Verify::Bundle(path) => builder.with_root_certificates(bundle(path)?),
+        Verify::Bundle(path) => {
+            let verifier = Listed::new(path, &provider)?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+        }
         Verify::Off => {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone { provider }))
         }
@@ -57,16 +61,6 @@ fn system_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> {
         return Err(Error::Tls { url: endpoint.url.shown().to_owned(), reason });
     }
     Ok(Arc::clone(roots))
-}
-
-fn bundle(path: &Text) -> Result<Arc<RootCertStore>, Error> {
-    const WHAT: &str = "the CA bundle";
-    let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(certificates(WHAT, path)?);
-    if added == 0 {
-        return Err(unusable(WHAT, path, "holds no certificate that can be used"));
-    }
-    Ok(Arc::new(roots))
 }
 
 fn identified(
@@ -144,6 +138,86 @@ fn read(what: &'static str, path: &Text) -> Result<Vec<u8>, Error> {
 
 fn unusable(what: &'static str, path: &Text, reason: &str) -> Error {
     Error::File { what, path: path.shown().into(), reason: reason.to_owned() }
+}
+
+/// Believes what the authorities of a file signed, and the very certificates that stand in it: a
+/// self-signed certificate is both, and the usual rules refuse it as a server's own. The name must
+/// fit in either case.
+#[derive(Debug)]
+struct Listed {
+    by_authority: Arc<WebPkiServerVerifier>,
+    listed: Vec<CertificateDer<'static>>,
+}
+
+impl Listed {
+    fn new(path: &Text, provider: &Arc<CryptoProvider>) -> Result<Self, Error> {
+        const WHAT: &str = "the CA bundle";
+        let listed = certificates(WHAT, path)?;
+        let mut roots = RootCertStore::empty();
+        let (added, _) = roots.add_parsable_certificates(listed.iter().cloned());
+        if added == 0 {
+            return Err(unusable(WHAT, path, "holds no certificate that can be used"));
+        }
+        let by_authority =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+                .build()
+                .map_err(|error| unusable(WHAT, path, &format!("cannot be used: {error}")))?;
+        Ok(Self { by_authority, listed })
+    }
+}
+
+/// Whether a certificate was refused for being an authority's own: the rules behind rustls tell it
+/// in no other way than by their name for it.
+fn is_authority_itself(error: &rustls::Error) -> bool {
+    matches!(
+        error,
+        rustls::Error::InvalidCertificate(rustls::CertificateError::Other(reason))
+            if format!("{reason:?}").contains("CaUsedAsEndEntity")
+    )
+}
+
+impl ServerCertVerifier for Listed {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let judged = self.by_authority.verify_server_cert(shown, between, name, ocsp, now);
+        match judged {
+            Err(error)
+                if is_authority_itself(&error) && self.listed.iter().any(|one| one == shown) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authority.supported_verify_schemes()
+    }
 }
 
 /// Believes any certificate; signatures are still checked.

@@ -16,10 +16,19 @@ use crate::error::Error;
 /// How much may wait for a server that does not read.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
+/// Why a server can no longer be written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// It does not read, and too much is waiting.
+    Stuck { queued: usize },
+    /// It closed its end.
+    Closed,
+}
+
 /// The writing end of the pipe, and what it has not taken yet.
 pub(super) struct Input {
     state: Mutex<State>,
-    stuck: Notify,
+    trouble: Notify,
 }
 
 struct State {
@@ -37,7 +46,7 @@ impl fmt::Debug for Input {
 impl Input {
     pub(super) fn new(pipe: ChildStdin) -> Self {
         let state = State { pipe: Some(pipe), queue: VecDeque::new(), queued: 0 };
-        Self { state: Mutex::new(state), stuck: Notify::new() }
+        Self { state: Mutex::new(state), trouble: Notify::new() }
     }
 
     /// Writes the message, or as much as the pipe takes; the rest is queued.
@@ -47,7 +56,7 @@ impl Input {
             return Err(Error::Unsent);
         }
         if state.queued + message.len() > MAX_QUEUED_BYTES {
-            self.stuck.notify_one();
+            self.trouble.notify_one();
             return Err(Error::InputStuck { queued: state.queued });
         }
         let idle = state.queue.is_empty();
@@ -58,11 +67,19 @@ impl Input {
         }
         // Nobody writes at the moment, so this thread may; whoever takes over brings its own waker.
         let mut context = Context::from_waker(Waker::noop());
-        if state.write(&mut context).is_pending() {
+        let written = state.write(&mut context);
+        if state.pipe.is_none() {
+            self.trouble.notify_one();
+            return Err(Error::Unsent);
+        }
+        if written.is_pending() {
             let input = Arc::clone(self);
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 runtime.spawn(async move {
                     std::future::poll_fn(|context| input.lock().write(context)).await;
+                    if input.lock().pipe.is_none() {
+                        input.trouble.notify_one();
+                    }
                 });
             }
         }
@@ -77,10 +94,14 @@ impl Input {
         state.queued = 0;
     }
 
-    /// Waits until more is queued than the limit allows.
-    pub(super) async fn stuck(&self) -> usize {
-        self.stuck.notified().await;
-        self.lock().queued
+    /// Waits until the server can no longer be written to.
+    pub(super) async fn trouble(&self) -> Trouble {
+        self.trouble.notified().await;
+        let state = self.lock();
+        match state.pipe {
+            Some(_) => Trouble::Stuck { queued: state.queued },
+            None => Trouble::Closed,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -89,7 +110,7 @@ impl Input {
 }
 
 impl State {
-    /// Writes until the queue is empty. An error is left to the task that notices the exit.
+    /// Writes until the queue is empty, or the pipe is gone.
     fn write(&mut self, context: &mut Context<'_>) -> Poll<()> {
         while let (Some(pipe), Some(front)) = (self.pipe.as_mut(), self.queue.front_mut()) {
             match Pin::new(pipe).poll_write(context, front) {
@@ -101,6 +122,7 @@ impl State {
                     }
                 }
                 Poll::Ready(_) => {
+                    self.pipe = None;
                     self.queue.clear();
                     self.queued = 0;
                 }
