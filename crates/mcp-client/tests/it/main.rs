@@ -4,6 +4,7 @@
 mod fleet;
 mod hostile;
 mod keepalive;
+mod lost;
 mod network;
 mod peers;
 mod policy;

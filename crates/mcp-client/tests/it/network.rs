@@ -131,9 +131,13 @@ async fn a_login_in_the_address_becomes_a_header_and_is_never_shown() {
         (format!("https://ada:p%40ss-word-1@{place}/mcp"), &*place),
         (format!("http://ada:p%40ss-word-1@{}/mcp", place_of(&page.url)), &*place_of(&page.url)),
     ] {
-        let error = attempt(&of(&format!("{{url: '{address}'}}"))).await.unwrap_err();
+        let mut entry = of(&format!("{{url: '{address}'}}"));
+        entry.connect_timeout = Duration::from_secs(5);
+        let error = attempt(&entry).await.unwrap_err();
         let said = format!("{error} {error:?}");
-        assert!(said.contains(seen), "{said}");
+        // A server that takes TLS for the beginning of a request may wait for the rest of it.
+        let silent = matches!(error, Error::ConnectTimeout { .. });
+        assert!(silent || said.contains(seen), "{said}");
         for part in ["ss-word", "YWRhOnBAc3Mtd29yZC0x"] {
             assert!(!said.contains(part), "{said}");
         }
