@@ -240,6 +240,34 @@ async fn a_wrong_name_and_a_past_date_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_self_signed_certificate_in_the_bundle_is_believed_for_its_own_name() {
+    let server = HostileHttp::start(Behaviour::Correct).unwrap();
+    let files = Files::new();
+    // What `openssl req -x509` makes: an authority and a server's own in one.
+    let make = |name: &str| {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let cert = params.self_signed(&key).unwrap();
+        Identity { cert: cert.pem(), key: key.serialize_pem() }
+    };
+    for (name, fits) in [("127.0.0.1", true), ("elsewhere.test", false)] {
+        let own = make(name);
+        let port = terminate(&own, None, &server.url).await;
+        let entry = http("h", &format!("https://127.0.0.1:{port}/mcp"));
+        let listed = files.put("own.pem", &own.cert);
+        let entry = trusting(entry, Verify::Bundle(listed));
+        if fits {
+            works(entry.clone()).await;
+            let other = files.put("other.pem", &make(name).cert);
+            refused(&trusting(entry, Verify::Bundle(other))).await;
+        } else {
+            refused(&entry).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_verification_it_works_and_warns_on_every_start() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let port = terminate(&Authority::new().issue(&["elsewhere.test"]), None, &server.url).await;
