@@ -16,6 +16,7 @@ use mcp_client::config::{
     Configured, Endpoint, HttpTransport, Parsed, Problem, Scope, ServerEntry, env_file, parse,
 };
 use mcp_client::host::{Approver, Decline, Host, Identity, Observer, Refuse};
+use mcp_client::name::registered;
 use mcp_client::redact::Redactor;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
@@ -88,6 +89,13 @@ impl Servers {
             }
             None => "`agent mcp list --no-connect` shows the servers there are".to_owned(),
         }))
+    }
+
+    /// The other servers that take part and whose tools get the same beginning.
+    pub(crate) fn twins<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let prefix = registered(name, "");
+        let names = self.enabled().map(|entry| entry.name.as_str());
+        names.filter(move |other| *other != name && registered(other, "") == prefix)
     }
 
     /// What knows every secret of the configuration.
@@ -242,14 +250,13 @@ impl Fleet {
                 Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
                     .hint(format!("`agent mcp enable {}` enables it", entry.name)),
             ),
-            State::Connecting | State::Parked { .. } | State::NeedsSignIn { .. } => {
-                Some(match &status.failure {
-                    Some(failure) => self.trouble(entry, failure),
-                    None => {
-                        Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state))
-                    }
-                })
-            }
+            State::Connecting
+            | State::Stopped
+            | State::Parked { .. }
+            | State::NeedsSignIn { .. } => Some(match &status.failure {
+                Some(failure) => self.trouble(entry, failure),
+                None => Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state)),
+            }),
         }
     }
 }

@@ -2,6 +2,11 @@
 
 use mcp_client::Error;
 use mcp_client::config::{Auth, Endpoint, ServerEntry};
+use mcp_client::redact::Redactor;
+
+/// What is said wherever somebody counts on `auth: oauth`.
+pub(crate) const NO_OAUTH: &str = "signing in with OAuth is not in this version; give the server a \
+                                   credential under `headers`, with `${NAME}`";
 
 /// How the programs that usually start servers are installed.
 const INSTALLED_BY: &[(&[&str], &str)] = &[
@@ -38,7 +43,8 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         }
         Error::SignIn { .. } => sign_in(entry),
         Error::Forbidden { .. } => vec![
-            "the credentials are known but not allowed this: check their scopes and headers"
+            "the credential is known but not allowed this, or none was sent: check `headers`, and \
+             what the credential may do"
                 .to_owned(),
         ],
         Error::NotMcp { .. } => vec![
@@ -88,17 +94,14 @@ fn missing(command: &str) -> Vec<String> {
 
 fn sign_in(entry: &ServerEntry) -> Vec<String> {
     let name = &entry.name;
-    match &entry.endpoint {
-        Endpoint::Http(http) if matches!(http.auth, Auth::OAuth(_)) => {
-            vec![format!("`agent mcp login {name}` signs you in")]
-        }
-        _ => vec![
-            format!(
-                "give `headers` of {name} an Authorization from a variable, such as `Bearer ${{TOKEN}}`"
-            ),
-            format!("or set `auth: oauth`, and `agent mcp login {name}` signs you in"),
-        ],
+    let mut hints = vec![format!(
+        "put a credential under `headers` of {name}, from a variable of the profile's `.env`: \
+         `Authorization: Bearer ${{NAME}}`"
+    )];
+    if matches!(&entry.endpoint, Endpoint::Http(http) if matches!(http.auth, Auth::OAuth(_))) {
+        hints.push(NO_OAUTH.to_owned());
     }
+    hints
 }
 
 fn tls(reason: &str) -> Vec<String> {
@@ -126,17 +129,26 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
     match &entry.endpoint {
         Endpoint::Stdio(stdio) => std::iter::once(&stdio.command)
             .chain(&stdio.args)
-            .map(|text| text.shown().to_owned())
+            .map(|text| quoted(&Redactor::default().clean(text.shown())))
             .collect::<Vec<_>>()
             .join(" "),
-        Endpoint::Http(http) => http.url.shown().to_owned(),
+        Endpoint::Http(http) => Redactor::default().clean(http.url.shown()).into_owned(),
     }
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~[]".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_client::config::{HttpEndpoint, StdioEndpoint};
+    use mcp_client::config::{HttpEndpoint, StdioEndpoint, Text};
 
     fn local() -> ServerEntry {
         ServerEntry::new("files", Endpoint::Stdio(StdioEndpoint::new("npx")))
@@ -162,7 +174,16 @@ mod tests {
             |http: &HttpEndpoint| ServerEntry::new("docs", Endpoint::Http(Box::new(http.clone())));
         assert!(advice(&error, &entry(&http))[0].contains("headers"));
         http.auth = Auth::OAuth(Box::default());
-        assert_eq!(advice(&error, &entry(&http)), ["`agent mcp login docs` signs you in"]);
+        assert_eq!(advice(&error, &entry(&http))[1..], [NO_OAUTH]);
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted_and_shows_no_secret() {
+        let mut stdio = StdioEndpoint::new("run");
+        stdio.args =
+            ["a b", "it's", "--key=ghp_0123456789abcdef", "x;y", ""].map(Text::literal).into();
+        let line = command_line(&ServerEntry::new("x", Endpoint::Stdio(stdio)));
+        assert_eq!(line, r"run 'a b' 'it'\''s' --key=[redacted] 'x;y' ''");
     }
 
     #[test]

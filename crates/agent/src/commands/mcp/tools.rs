@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::observe::Place;
 use crate::mcp::table::{Lean, Table, counted, grouped};
 use crate::mcp::{Fleet, already_told, patience};
-use crate::output::{DIM, WARNING};
+use crate::output::{DIM, WARNING, printable};
 use crate::session::Session;
 
 /// List the tools of all servers, or of one
@@ -36,7 +36,14 @@ struct Failed {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = Fleet::load(session, Place::Notes)?;
     let entries: Vec<ServerEntry> = if let Some(name) = &args.server {
-        vec![fleet.servers.find(name)?.entry.clone()]
+        let entry = fleet.servers.find(name)?.entry.clone();
+        for twin in fleet.servers.twins(name) {
+            session.output.warn(format!(
+                "the tools of `{}` are registered under the same names; `{name}/TOOL` calls these",
+                printable(twin)
+            ));
+        }
+        vec![entry]
     } else {
         fleet.servers.tell_problems(session);
         fleet.servers.enabled().cloned().collect()
