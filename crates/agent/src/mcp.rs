@@ -114,11 +114,18 @@ impl Servers {
     /// Says on standard error what is wrong with the configuration.
     pub(crate) fn tell_problems(&self, session: &Session) {
         for problem in &self.parsed.problems {
+            let line = problem_line(&self.path, problem);
+            if session.output.is_json() && problem.is_error() {
+                session.output.note(Diagnostic::configuration(line).to_json());
+                continue;
+            }
+            if session.output.is_json() {
+                session.output.warn(line);
+                continue;
+            }
             let (style, word) =
                 if problem.is_error() { (ERROR, "error") } else { (WARNING, "warning") };
-            session
-                .output
-                .note(format!("{style}{word}:{style:#} {}", problem_line(&self.path, problem)));
+            session.output.note(format!("{style}{word}:{style:#} {line}"));
         }
     }
 
@@ -302,7 +309,7 @@ pub(crate) fn told(shown: &Shown, error: &mcp_client::Error) -> (String, Vec<Str
 
 /// What references resolve to: the profile's secrets, then the environment.
 pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic> {
-    let secrets = match config::read(&home.env_file())? {
+    let secrets = match config::read_lossy(&home.env_file())? {
         Some(text) => env_file::parse(&text).0,
         None => BTreeMap::new(),
     };

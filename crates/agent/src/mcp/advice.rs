@@ -1,5 +1,7 @@
 //! What to do about an error of a server, by what went wrong.
 
+use std::time::Duration;
+
 use mcp_client::Error;
 use mcp_client::config::{Auth, Endpoint, ServerEntry};
 use mcp_client::redact::Redactor;
@@ -64,13 +66,16 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         Error::Unreachable { .. } => {
             vec!["check the address, the network, and the proxy variables".to_owned()]
         }
-        Error::ConnectTimeout { after, .. } => vec![format!(
-            "if it is only slow, raise `connect_timeout` of {name} (now {} s)",
-            after.as_secs_f32()
-        )],
-        Error::CallTimeout { idle, .. } => {
-            vec![format!("raise `timeout` of {name} (now {} s), or use --timeout", idle.as_secs())]
+        Error::ConnectTimeout { method, .. } | Error::CallTimeout { method, .. }
+            if method == "ping" =>
+        {
+            vec![
+                "it answered before: it hangs, or is busy; a ping has a limit of its own"
+                    .to_owned(),
+            ]
         }
+        Error::ConnectTimeout { after, .. } => slow(entry, *after),
+        Error::CallTimeout { idle, .. } => slow(entry, *idle),
         Error::UnknownVersion { .. } => {
             vec!["update the server, or this program, to a version both know".to_owned()]
         }
@@ -80,6 +85,18 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Which limit was reached, by its length.
+fn slow(entry: &ServerEntry, limit: Duration) -> Vec<String> {
+    let (name, seconds) = (&entry.name, limit.as_secs_f32());
+    vec![if limit == entry.connect_timeout {
+        format!("if it is only slow, raise `connect_timeout` of {name} (now {seconds} s)")
+    } else if limit == entry.timeout {
+        format!("if it is only slow, raise `timeout` of {name} (now {seconds} s), or use --timeout")
+    } else {
+        format!("if it is only slow, give --timeout more than {seconds} seconds")
+    }]
 }
 
 fn missing(command: &str) -> Vec<String> {
@@ -175,6 +192,18 @@ mod tests {
         assert!(advice(&error, &entry(&http))[0].contains("headers"));
         http.auth = Auth::OAuth(Box::default());
         assert_eq!(advice(&error, &entry(&http))[1..], [NO_OAUTH]);
+    }
+
+    #[test]
+    fn a_timeout_names_the_limit_that_was_reached() {
+        let of = |method: &str, seconds| {
+            let idle = Duration::from_secs(seconds);
+            advice(&Error::CallTimeout { method: method.to_owned(), idle }, &local()).remove(0)
+        };
+        assert!(of("tools/call", 300).contains("`timeout` of files (now 300 s)"));
+        assert!(of("tools/call", 7).contains("give --timeout more than 7 seconds"));
+        assert!(of("tools/list", 60).contains("`connect_timeout` of files (now 60 s)"));
+        assert!(of("ping", 60).contains("limit of its own"));
     }
 
     #[test]

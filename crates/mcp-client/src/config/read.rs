@@ -104,6 +104,10 @@ fn read_root(root: &Node, scope: &Scope, parsed: &mut Parsed) {
             return;
         }
     };
+    for (key, _) in entries.iter().filter(|(key, _)| key.text != ROOT && is_meant(&key.text)) {
+        let message = format!("`{}` is not read; did you mean `{ROOT}`?", key.text);
+        parsed.problems.push(Problem::warning(key.place, message));
+    }
     let mut found = entries.iter().filter(|(key, _)| key.text == ROOT);
     let Some((first, node)) = found.next() else { return };
     if let Some((second, _)) = found.next() {
@@ -121,6 +125,12 @@ fn read_root(root: &Node, scope: &Scope, parsed: &mut Parsed) {
                 .push(Problem { key: Some(ROOT.into()), ..Problem::error(node.place, message) });
         }
     }
+}
+
+/// Whether a root key is probably another spelling of ours.
+fn is_meant(key: &str) -> bool {
+    let letters = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
+    matches!(letters.collect::<String>().as_str(), "mcpservers" | "mcpserver")
 }
 
 fn read_servers(servers: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {

@@ -242,7 +242,7 @@ fn what_cannot_be_pasted_is_refused_with_its_reason() {
     insta::assert_snapshot!(told, @r#"
     $ add --paste {"mcpServers": [}
     3 error: the pasted text cannot be used
-      cause: the text is neither JSON nor YAML nor TOML
+      cause: the text is no mapping of servers in JSON, YAML or TOML
       hint: paste JSON such as {"mcpServers": {"name": {"command": "...", "args": []}}}
 
     $ add --paste {"mcpServers": {}}

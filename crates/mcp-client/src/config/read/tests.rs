@@ -382,3 +382,14 @@ fn servers_whose_tools_get_the_same_names_are_warned_of() {
     let off = both.replace("a.b: {", "a.b: {enabled: false, ");
     assert_eq!(parse(&off, &scope()).problems, []);
 }
+
+#[test]
+fn another_spelling_of_the_root_key_is_asked_about() {
+    for key in ["mcpServers", "mcp-servers", "mcp_server"] {
+        let parsed = parse(&format!("{key}:\n  a: {{command: x}}\n"), &scope());
+        let problem = &parsed.problems[0];
+        assert!(!problem.is_error() && parsed.servers.is_empty());
+        assert!(problem.message.contains("did you mean `mcp_servers`?"), "{problem}");
+    }
+    assert_eq!(parse("servers: 1\n", &scope()).problems, []);
+}

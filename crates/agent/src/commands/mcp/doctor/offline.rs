@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use mcp_client::config::{
-    Auth, Configured, Endpoint, HttpEndpoint, HttpTransport, Trust, Verify, danger, env_file,
+    Auth, Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, Trust, Verify, danger,
+    env_file, parse,
 };
 use mcp_client::transport::environment;
 
@@ -50,8 +51,24 @@ fn place(path: &Path, line: usize) -> String {
 /// The files around the configuration: secrets and logs.
 pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Diagnostic> {
     let home = session.home()?;
+    let config = home.config();
+    if let Some(mode) = readable_by_others(&config)
+        && let Some(text) = config::read(&config)?
+        // Read without variables: what is secret then stands there literally.
+        && parse(&text, &Scope::default())
+            .servers
+            .iter()
+            .flat_map(|server| &server.secrets)
+            .any(|secret| !secret.value().contains("${"))
+    {
+        findings.add(
+            Finding::warning(format!("it holds secrets, and others can read it (mode {mode:o})"))
+                .at(config.display().to_string())
+                .fix(format!("chmod 600 {}, or move them to `.env`", config.display())),
+        );
+    }
     let secrets = home.env_file();
-    if let Some(text) = config::read(&secrets)? {
+    if let Some(text) = config::read_lossy(&secrets)? {
         for problem in env_file::parse(&text).1 {
             findings.add(Finding::warning(problem.message).at(place(&secrets, problem.line)));
         }
