@@ -88,9 +88,8 @@ fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
     if !asked_for_help && arguments.iter().any(|argument| argument == "--json") {
         let output = Output::new(Style::Json, Volume::Normal, Color::Never);
         let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
-        return output.finish(Err(Diagnostic::usage(message).hint("see `agent --help`")));
+        let (message, help) = in_a_line(&text);
+        return output.finish(Err(Diagnostic::usage(message).hint(format!("see `{help} --help`"))));
     }
     // A closed pipe is no reason to fail.
     let _ = error.print();
@@ -100,11 +99,42 @@ fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
     }
 }
 
+/// What clap says, on one line, and the command whose help explains it.
+fn in_a_line(text: &str) -> (String, String) {
+    let is_end =
+        |line: &str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let said = text.lines().take_while(|line| !is_end(line));
+    let words: Vec<&str> = said.flat_map(str::split_whitespace).collect();
+    let message = words.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("agent");
+    let is_command =
+        |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let command: Vec<&str> = usage
+        .split_whitespace()
+        .take_while(|word| is_command(word) && !word.starts_with('-'))
+        .collect();
+    (message, command.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn a_usage_error_names_what_is_missing_and_the_help_that_explains_it() {
+        let of = |words: &[&str]| {
+            let error = <Cli as Parser>::try_parse_from(words).unwrap_err();
+            in_a_line(&error.to_string())
+        };
+        let (message, help) = of(&["agent", "mcp", "call"]);
+        assert_eq!(message, "the following required arguments were not provided: <TOOL>");
+        assert_eq!(help, "agent mcp call");
+        let (message, _) = of(&["agent", "mcp", "add", "x", "--trust", "some", "--", "y"]);
+        assert!(message.contains("[possible values: full, untrusted]"), "{message}");
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

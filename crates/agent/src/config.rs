@@ -157,7 +157,24 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
         }
         Ok(_) => {}
     }
-    fs::read_to_string(path).map(Some).map_err(|error| cannot(&error))
+    let bytes = fs::read(path).map_err(|error| cannot(&error))?;
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.split(|byte| *byte == b'\n').count();
+        Diagnostic::configuration(format!("{}:{line}: this line is not UTF-8", path.display()))
+            .hint("save the file as UTF-8; nothing was changed")
+    })
+}
+
+/// The same, with a mark for whatever is not UTF-8.
+pub(crate) fn read_lossy(path: &Path) -> Result<Option<String>, Diagnostic> {
+    match fs::read(path) {
+        Ok(bytes) if bytes.len() as u64 <= MAX_CONFIG_BYTES => {
+            Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+        }
+        // It says better what is wrong.
+        _ => read(path),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {

@@ -16,6 +16,7 @@ use mcp_client::config::{
     Configured, Endpoint, HttpTransport, Parsed, Problem, Scope, ServerEntry, env_file, parse,
 };
 use mcp_client::host::{Approver, Decline, Host, Identity, Observer, Refuse};
+use mcp_client::name::registered;
 use mcp_client::redact::Redactor;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
@@ -90,6 +91,13 @@ impl Servers {
         }))
     }
 
+    /// The other servers that take part and whose tools get the same beginning.
+    pub(crate) fn twins<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let prefix = registered(name, "");
+        let names = self.enabled().map(|entry| entry.name.as_str());
+        names.filter(move |other| *other != name && registered(other, "") == prefix)
+    }
+
     /// What knows every secret of the configuration.
     pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new(self.secrets())
@@ -106,11 +114,18 @@ impl Servers {
     /// Says on standard error what is wrong with the configuration.
     pub(crate) fn tell_problems(&self, session: &Session) {
         for problem in &self.parsed.problems {
+            let line = problem_line(&self.path, problem);
+            if session.output.is_json() && problem.is_error() {
+                session.output.note(Diagnostic::configuration(line).to_json());
+                continue;
+            }
+            if session.output.is_json() {
+                session.output.warn(line);
+                continue;
+            }
             let (style, word) =
                 if problem.is_error() { (ERROR, "error") } else { (WARNING, "warning") };
-            session
-                .output
-                .note(format!("{style}{word}:{style:#} {}", problem_line(&self.path, problem)));
+            session.output.note(format!("{style}{word}:{style:#} {line}"));
         }
     }
 
@@ -242,14 +257,13 @@ impl Fleet {
                 Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
                     .hint(format!("`agent mcp enable {}` enables it", entry.name)),
             ),
-            State::Connecting | State::Parked { .. } | State::NeedsSignIn { .. } => {
-                Some(match &status.failure {
-                    Some(failure) => self.trouble(entry, failure),
-                    None => {
-                        Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state))
-                    }
-                })
-            }
+            State::Connecting
+            | State::Stopped
+            | State::Parked { .. }
+            | State::NeedsSignIn { .. } => Some(match &status.failure {
+                Some(failure) => self.trouble(entry, failure),
+                None => Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state)),
+            }),
         }
     }
 }
@@ -295,7 +309,7 @@ pub(crate) fn told(shown: &Shown, error: &mcp_client::Error) -> (String, Vec<Str
 
 /// What references resolve to: the profile's secrets, then the environment.
 pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic> {
-    let secrets = match config::read(&home.env_file())? {
+    let secrets = match config::read_lossy(&home.env_file())? {
         Some(text) => env_file::parse(&text).0,
         None => BTreeMap::new(),
     };

@@ -103,6 +103,16 @@ impl Output {
         }
     }
 
+    /// Says beside the data what may hurt; a program gets an object on a line of its own.
+    pub(crate) fn warn(&self, text: impl Display) {
+        match self.style {
+            Style::Human => self.note(format!("{WARNING}warning:{WARNING:#} {text}")),
+            Style::Json => {
+                self.note(serde_json::json!({ "warning": { "message": text.to_string() } }));
+            }
+        }
+    }
+
     /// Says something only a curious person wants to know.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.volume >= Volume::Verbose {

@@ -30,6 +30,7 @@ impl Prompt {
     /// Asks for a line; nothing if the input has ended.
     #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
     pub(crate) fn ask(&self, question: &str) -> Result<Option<String>, Diagnostic> {
+        forget_typed();
         anstream::eprint!("{question} ");
         io::stderr().flush()?;
         let mut answer = String::new();
@@ -37,5 +38,14 @@ impl Prompt {
         let read =
             read.map_err(|error| Diagnostic::failed("cannot read the answer").because(&error))?;
         Ok((read > 0).then(|| answer.trim().to_owned()))
+    }
+}
+
+/// Throws away what was typed before the question: it cannot be an answer to it.
+pub(crate) fn forget_typed() {
+    #[cfg(unix)]
+    {
+        // Where there is no terminal there is nothing to throw away.
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
     }
 }

@@ -25,7 +25,7 @@ pub use read::{
     fault_of_client_document, parse, parse_entry, valid_name,
 };
 pub use reference::Scope;
-pub use secret::{KnownSecret, MAX_SECRETS};
+pub use secret::{KnownSecret, MAX_SECRETS, looks_like_token};
 pub use text::Text;
 
 /// How long a tool call may be silent, unless the entry says otherwise.

@@ -1,7 +1,14 @@
 //! What to do about an error of a server, by what went wrong.
 
+use std::time::Duration;
+
 use mcp_client::Error;
 use mcp_client::config::{Auth, Endpoint, ServerEntry};
+use mcp_client::redact::Redactor;
+
+/// What is said wherever somebody counts on `auth: oauth`.
+pub(crate) const NO_OAUTH: &str = "signing in with OAuth is not in this version; give the server a \
+                                   credential under `headers`, with `${NAME}`";
 
 /// How the programs that usually start servers are installed.
 const INSTALLED_BY: &[(&[&str], &str)] = &[
@@ -38,7 +45,8 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         }
         Error::SignIn { .. } => sign_in(entry),
         Error::Forbidden { .. } => vec![
-            "the credentials are known but not allowed this: check their scopes and headers"
+            "the credential is known but not allowed this, or none was sent: check `headers`, and \
+             what the credential may do"
                 .to_owned(),
         ],
         Error::NotMcp { .. } => vec![
@@ -58,13 +66,16 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         Error::Unreachable { .. } => {
             vec!["check the address, the network, and the proxy variables".to_owned()]
         }
-        Error::ConnectTimeout { after, .. } => vec![format!(
-            "if it is only slow, raise `connect_timeout` of {name} (now {} s)",
-            after.as_secs_f32()
-        )],
-        Error::CallTimeout { idle, .. } => {
-            vec![format!("raise `timeout` of {name} (now {} s), or use --timeout", idle.as_secs())]
+        Error::ConnectTimeout { method, .. } | Error::CallTimeout { method, .. }
+            if method == "ping" =>
+        {
+            vec![
+                "it answered before: it hangs, or is busy; a ping has a limit of its own"
+                    .to_owned(),
+            ]
         }
+        Error::ConnectTimeout { after, .. } => slow(entry, *after),
+        Error::CallTimeout { idle, .. } => slow(entry, *idle),
         Error::UnknownVersion { .. } => {
             vec!["update the server, or this program, to a version both know".to_owned()]
         }
@@ -74,6 +85,18 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Which limit was reached, by its length.
+fn slow(entry: &ServerEntry, limit: Duration) -> Vec<String> {
+    let (name, seconds) = (&entry.name, limit.as_secs_f32());
+    vec![if limit == entry.connect_timeout {
+        format!("if it is only slow, raise `connect_timeout` of {name} (now {seconds} s)")
+    } else if limit == entry.timeout {
+        format!("if it is only slow, raise `timeout` of {name} (now {seconds} s), or use --timeout")
+    } else {
+        format!("if it is only slow, give --timeout more than {seconds} seconds")
+    }]
 }
 
 fn missing(command: &str) -> Vec<String> {
@@ -88,17 +111,14 @@ fn missing(command: &str) -> Vec<String> {
 
 fn sign_in(entry: &ServerEntry) -> Vec<String> {
     let name = &entry.name;
-    match &entry.endpoint {
-        Endpoint::Http(http) if matches!(http.auth, Auth::OAuth(_)) => {
-            vec![format!("`agent mcp login {name}` signs you in")]
-        }
-        _ => vec![
-            format!(
-                "give `headers` of {name} an Authorization from a variable, such as `Bearer ${{TOKEN}}`"
-            ),
-            format!("or set `auth: oauth`, and `agent mcp login {name}` signs you in"),
-        ],
+    let mut hints = vec![format!(
+        "put a credential under `headers` of {name}, from a variable of the profile's `.env`: \
+         `Authorization: Bearer ${{NAME}}`"
+    )];
+    if matches!(&entry.endpoint, Endpoint::Http(http) if matches!(http.auth, Auth::OAuth(_))) {
+        hints.push(NO_OAUTH.to_owned());
     }
+    hints
 }
 
 fn tls(reason: &str) -> Vec<String> {
@@ -126,17 +146,26 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
     match &entry.endpoint {
         Endpoint::Stdio(stdio) => std::iter::once(&stdio.command)
             .chain(&stdio.args)
-            .map(|text| text.shown().to_owned())
+            .map(|text| quoted(&Redactor::default().clean(text.shown())))
             .collect::<Vec<_>>()
             .join(" "),
-        Endpoint::Http(http) => http.url.shown().to_owned(),
+        Endpoint::Http(http) => Redactor::default().clean(http.url.shown()).into_owned(),
     }
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~[]".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_client::config::{HttpEndpoint, StdioEndpoint};
+    use mcp_client::config::{HttpEndpoint, StdioEndpoint, Text};
 
     fn local() -> ServerEntry {
         ServerEntry::new("files", Endpoint::Stdio(StdioEndpoint::new("npx")))
@@ -162,7 +191,28 @@ mod tests {
             |http: &HttpEndpoint| ServerEntry::new("docs", Endpoint::Http(Box::new(http.clone())));
         assert!(advice(&error, &entry(&http))[0].contains("headers"));
         http.auth = Auth::OAuth(Box::default());
-        assert_eq!(advice(&error, &entry(&http)), ["`agent mcp login docs` signs you in"]);
+        assert_eq!(advice(&error, &entry(&http))[1..], [NO_OAUTH]);
+    }
+
+    #[test]
+    fn a_timeout_names_the_limit_that_was_reached() {
+        let of = |method: &str, seconds| {
+            let idle = Duration::from_secs(seconds);
+            advice(&Error::CallTimeout { method: method.to_owned(), idle }, &local()).remove(0)
+        };
+        assert!(of("tools/call", 300).contains("`timeout` of files (now 300 s)"));
+        assert!(of("tools/call", 7).contains("give --timeout more than 7 seconds"));
+        assert!(of("tools/list", 60).contains("`connect_timeout` of files (now 60 s)"));
+        assert!(of("ping", 60).contains("limit of its own"));
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted_and_shows_no_secret() {
+        let mut stdio = StdioEndpoint::new("run");
+        stdio.args =
+            ["a b", "it's", "--key=ghp_0123456789abcdef", "x;y", ""].map(Text::literal).into();
+        let line = command_line(&ServerEntry::new("x", Endpoint::Stdio(stdio)));
+        assert_eq!(line, r"run 'a b' 'it'\''s' --key=[redacted] 'x;y' ''");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use mcp_client::host::{Answer, Approval, Approver, Decision};
 use super::observe::Reporter;
 use super::shown::Shown;
 use crate::output::WARNING;
+use crate::prompt::forget_typed;
 
 /// Asks on the terminal. Where there is none, nothing is approved.
 #[derive(Debug)]
@@ -76,6 +77,7 @@ impl Approver for OnCommandLine {
 /// Asks a question; anything but a plain yes is a no.
 fn ask(question: &str) -> bool {
     anstream::eprintln!("{question}");
+    forget_typed();
     anstream::eprint!("Run it this once? [y/N] ");
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);

@@ -81,7 +81,11 @@ impl Reporter {
 
     fn warned(&self, server: String, text: &str) {
         let text = self.shown.line(text);
-        self.say(format!("{WARNING}warning:{WARNING:#} {server}: {text}"));
+        if self.output.is_json() {
+            self.output.warn(format!("{server}: {text}"));
+        } else {
+            self.say(format!("{WARNING}warning:{WARNING:#} {server}: {text}"));
+        }
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if warnings.len() < MAX_WARNINGS {
             warnings.push((server, text));

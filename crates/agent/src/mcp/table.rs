@@ -1,5 +1,7 @@
 //! Rows under headings, as wide as they need to be.
 
+use crate::output::printable;
+
 /// Which side a column leans to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lean {
@@ -21,7 +23,8 @@ impl Table {
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
+        // A name with a line end or an escape sequence must not break the rows.
+        self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 
     /// The rows as lines.
@@ -76,6 +79,14 @@ mod tests {
         table.row(["long".to_owned(), "1".to_owned(), "x".to_owned()]);
         table.row(["b".to_owned(), "100".to_owned(), String::new()]);
         assert_eq!(table.text(), "a       n  z\nlong    1  x\nb     100\n");
+    }
+
+    #[test]
+    fn a_cell_stays_on_its_line() {
+        let mut table = Table::new([("a", Lean::Left), ("b", Lean::Left)]);
+        table.row(["x\ny\x1b[2J".to_owned(), "z".to_owned()]);
+        assert_eq!(table.text().lines().count(), 2);
+        assert!(!table.text().contains('\x1b'));
     }
 
     #[test]

@@ -65,7 +65,9 @@ fn usage_errors_exit_with_2_for_people_and_programs() {
     assert_eq!((json.code, &*json.stdout), (2, ""));
     let error: serde_json::Value = serde_json::from_str(&json.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "usage");
-    assert_eq!(error["error"]["message"], "unrecognized subcommand 'vlidate'");
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("unrecognized subcommand 'vlidate' tip: "), "{message}");
+    assert_eq!(error["error"]["hints"][0], "see `agent metrics --help`");
     let nothing = bench.run::<&str>([]);
     assert_eq!((nothing.code, &*nothing.stdout), (2, ""));
 }

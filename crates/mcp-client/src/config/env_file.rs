@@ -85,6 +85,10 @@ fn variable(line: &str, lines: &mut Lines<'_>) -> Result<(String, String), &'sta
     if value.contains('\0') {
         return Err("the value holds a NUL character; the line is ignored");
     }
+    // What reads the file puts this mark for what is no text.
+    if value.contains(char::REPLACEMENT_CHARACTER) {
+        return Err("the value is not UTF-8; the line is ignored");
+    }
     Ok((name.to_owned(), value))
 }
 
@@ -206,6 +210,7 @@ mod tests {
             "A='s3cret' x",
             "ä=s3cret",
             "A=s3\0cret",
+            "A=s3\u{fffd}cret",
         ] {
             let (variables, problems) = parse(&format!("# first\n\n{line}\nB=c\n"));
             assert_eq!(variables.into_keys().collect::<Vec<_>>(), ["B"], "{line}");
@@ -239,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn a_single_quoted_value_is_kept(value in "[^'\r\0]{0,40}") {
+        fn a_single_quoted_value_is_kept(value in "[^'\r\0\u{fffd}]{0,40}") {
             let (variables, problems) = parse(&format!("A='{value}'\nB=1"));
             prop_assert_eq!(problems, []);
             prop_assert_eq!(&variables["A"], &value);

@@ -18,6 +18,9 @@ pub const MAX_FOREIGN_BYTES: usize = 64 * 1024 * 1024;
 /// The most servers that are taken out of one file.
 pub const MAX_FOUND: usize = 1024;
 
+/// Keys of clients whose entries are not understood.
+const WRAPPERS: &[&str] = &["mcp", "extensions"];
+
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -81,8 +84,14 @@ pub enum ForeignError {
         line: usize,
     },
     /// It is none of the forms that documentation uses.
-    #[error("the text is neither JSON nor YAML nor TOML")]
+    #[error("the text is no mapping of servers in JSON, YAML or TOML")]
     NotUnderstood,
+    /// Its servers stand under the key of a client whose entries have other keys.
+    #[error("servers under `{wrapper}` have a form that is not understood")]
+    UnknownWrapper {
+        /// The key.
+        wrapper: &'static str,
+    },
     /// It can be read, but no servers stand where they are expected.
     #[error("there are no servers under {expected}")]
     NoServers {
@@ -159,6 +168,7 @@ fn codex(root: &Json) -> Result<Vec<Found>, ForeignError> {
 /// Any form: the wrapper of some client, a bare mapping of servers, or one entry; in JSON, also
 /// without its outer braces, in YAML or in TOML.
 fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
+    let text = unfenced(text);
     let trimmed = text.trim().trim_end_matches(',');
     let json = lenient::parse(trimmed)
         .or_else(|_| lenient::parse(&format!("{{{trimmed}}}")))
@@ -174,10 +184,16 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
             return Ok(found);
         }
     }
-    let servers = object(&root, "mcp_servers").or(root.as_object());
-    let servers = servers.ok_or(ForeignError::NotUnderstood)?;
+    let ours = object(&root, "mcp_servers").or_else(|| object(&root, "context_servers"));
+    let servers = ours.or(root.as_object()).ok_or(ForeignError::NotUnderstood)?;
     if is_entry(&root) {
-        return Ok(vec![translate("", servers, None, Source::Pasted)]);
+        let mut servers = servers.clone();
+        let name = servers.remove("name");
+        let name = name.as_ref().and_then(Json::as_str).unwrap_or_default();
+        return Ok(vec![translate(name, &servers, None, Source::Pasted)]);
+    }
+    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| object(&root, wrapper).is_some()) {
+        return Err(ForeignError::UnknownWrapper { wrapper });
     }
     let found = all(servers, None, Source::Pasted);
     if found.is_empty() {
@@ -185,6 +201,12 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
         return Err(ForeignError::NoServers { expected });
     }
     Ok(found)
+}
+
+/// What stands within a fence of Markdown, or the text as it is.
+fn unfenced(text: &str) -> &str {
+    let fenced = text.trim().strip_prefix("```").and_then(|rest| rest.split_once('\n'));
+    fenced.map_or(text, |(_, inside)| inside.split("```").next().unwrap_or(inside))
 }
 
 /// Whether an object is an entry rather than something that holds entries.

@@ -195,8 +195,14 @@ fn not_understood(error: &Error) -> Problem {
         | Error::AliasReplayStackDepthExceeded { .. } => "it is too large or too deeply nested",
         _ => "a value does not have the form that its tag or place asks for",
     };
-    Problem::error(place, format!("the file is not valid YAML: {why}"))
-        .hint("a value that begins with one of * & ! % @ ` { [ or holds `: ` or ` #` needs quotes")
+    let problem = Problem::error(place, format!("the file is not valid YAML: {why}"));
+    // Only where a special character may be the reason.
+    match error {
+        Error::ExternalMessage { .. } | Error::UnknownAnchor { .. } => problem.hint(
+            "a value that begins with one of * & ! % @ ` { [ or holds `: ` or ` #` needs quotes",
+        ),
+        _ => problem,
+    }
 }
 
 /// What the YAML reader hands over, before scalars are looked up in the text.

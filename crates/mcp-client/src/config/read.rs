@@ -9,6 +9,9 @@ mod section;
 mod stdio;
 mod values;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
+
 use serde_json::Value as Json;
 
 pub use self::http::{MAX_HEADERS, fault_of_client_document};
@@ -22,6 +25,7 @@ use super::node::{Key, Node, Value};
 use super::problem::{self, Place, Problem};
 use super::reference::Scope;
 use super::secret::KnownSecret;
+use crate::name::registered;
 
 /// The most servers of one configuration; further ones are refused.
 pub const MAX_SERVERS: usize = 256;
@@ -100,6 +104,10 @@ fn read_root(root: &Node, scope: &Scope, parsed: &mut Parsed) {
             return;
         }
     };
+    for (key, _) in entries.iter().filter(|(key, _)| key.text != ROOT && is_meant(&key.text)) {
+        let message = format!("`{}` is not read; did you mean `{ROOT}`?", key.text);
+        parsed.problems.push(Problem::warning(key.place, message));
+    }
     let mut found = entries.iter().filter(|(key, _)| key.text == ROOT);
     let Some((first, node)) = found.next() else { return };
     if let Some((second, _)) = found.next() {
@@ -119,6 +127,12 @@ fn read_root(root: &Node, scope: &Scope, parsed: &mut Parsed) {
     }
 }
 
+/// Whether a root key is probably another spelling of ours.
+fn is_meant(key: &str) -> bool {
+    let letters = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
+    matches!(letters.collect::<String>().as_str(), "mcpservers" | "mcpserver")
+}
+
 fn read_servers(servers: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {
     let twice = duplicates(servers);
     for (first, second) in &twice {
@@ -136,6 +150,36 @@ fn read_servers(servers: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {
         let is_unique = !twice.iter().any(|(first, _)| first.text == key.text);
         parsed.servers.extend(configured.filter(|_| is_unique));
     }
+    parsed.problems.extend(alike(servers, &parsed.servers));
+}
+
+/// Servers whose tools would be registered under the same names: the later of two is warned of.
+fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
+    let mut first: BTreeMap<String, &str> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for Configured { entry, .. } in read.iter().filter(|configured| configured.entry.enabled) {
+        match first.entry(registered(&entry.name, "")) {
+            Slot::Vacant(slot) => {
+                slot.insert(&entry.name);
+            }
+            Slot::Occupied(slot) => {
+                let key = servers.iter().find(|(key, _)| key.text == entry.name);
+                let message = format!(
+                    "its tools are registered as `{}…`, as those of `{}` are: where the names are \
+                     the same, only the first server's is used",
+                    slot.key(),
+                    slot.get()
+                );
+                let place = key.map_or_else(Place::default, |(key, _)| key.place);
+                problems.push(
+                    Problem::warning(place, message).of(&entry.name, "").hint(
+                        "rename one of them so that they differ in more than `-`, `.` and `_`",
+                    ),
+                );
+            }
+        }
+    }
+    problems
 }
 
 fn read_server(key: &Key, node: &Node, scope: &Scope) -> (Option<Configured>, Vec<Problem>) {

@@ -26,6 +26,29 @@ const HARMLESS_PREFIXES: &[&str] = &["XDG_", "LC_"];
 /// Parts of a name that make its value a secret.
 const SECRET_WORDS: &[&str] =
     &["token", "secret", "password", "passwd", "key", "auth", "credential", "cookie", "session"];
+/// Whole words of a name that make its value a secret; within other words they mean nothing.
+const SECRET_NAMES: &[&str] = &["pat"];
+/// How the values of well-known tokens begin; their names do not always tell.
+const TOKEN_BEGINNINGS: &[&str] = &[
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "xoxb-",
+    "xoxp-",
+    "xoxa-",
+    "xapp-",
+    "AKIA",
+    "eyJ",
+    "npm_",
+    "hf_",
+];
+/// The shortest value that is taken for a token by its beginning.
+const MIN_TOKEN_BYTES: usize = 16;
 /// Values under such names that are no secrets.
 const PLAIN_WORDS: &[&str] =
     &["true", "false", "none", "null", "basic", "bearer", "oauth", "oauth2", "disabled", "enabled"];
@@ -61,7 +84,16 @@ impl fmt::Debug for KnownSecret {
 /// Whether a value under this name is taken for a secret.
 pub(super) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     SECRET_WORDS.iter().any(|word| name.contains(word))
+        || words.any(|word| SECRET_NAMES.contains(&word))
+}
+
+/// Whether a value begins as well-known tokens do and is one word, long enough to be one.
+pub fn looks_like_token(value: &str) -> bool {
+    value.len() >= MIN_TOKEN_BYTES
+        && TOKEN_BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+/=".contains(&byte))
 }
 
 /// The secrets of one entry, as they are found.
@@ -196,6 +228,9 @@ fn after_scheme(value: &str) -> &str {
 /// Label and value of each secret that stands inside a string.
 fn embedded_secrets(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
+    if looks_like_token(text) {
+        found.push(("token".to_owned(), text.to_owned()));
+    }
     if let Some((_, rest)) = text.split_once("://") {
         in_address(rest, &mut found);
     }

@@ -63,7 +63,7 @@ pub(super) fn without(bytes: &[u8]) -> Option<Vec<u8>> {
         let shape = BEGINNINGS[found.pattern().as_usize()].1;
         at = end;
         let Some((from, to)) = secret(bytes, start, end, shape) else { continue };
-        if bytes[from..].starts_with(b"[redacted") {
+        if bytes[from..].starts_with(b"[redacted") || is_reference(&bytes[from..]) {
             continue;
         }
         kept.extend_from_slice(&bytes[copied..from]);
@@ -75,6 +75,14 @@ pub(super) fn without(bytes: &[u8]) -> Option<Vec<u8>> {
     }
     kept.extend_from_slice(&bytes[copied..]);
     Some(kept)
+}
+
+/// Whether a value is nothing but `${NAME}`: that is where a secret comes from, not one.
+fn is_reference(value: &[u8]) -> bool {
+    let Some(name) = value.strip_prefix(b"${") else { return false };
+    let length = run(name, |byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte));
+    let after = name.get(length + 1);
+    name.get(length) == Some(&b'}') && after.is_none_or(|&byte| stops(byte) || byte == b'&')
 }
 
 /// Where the secret behind a beginning lies, if there is one.

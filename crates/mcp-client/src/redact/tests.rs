@@ -160,3 +160,19 @@ proptest! {
         prop_assert_eq!(cleaned.as_bytes(), redactor.clean_bytes(text.as_bytes()));
     }
 }
+
+#[test]
+fn a_reference_to_a_secret_stays_as_it_is_written() {
+    let redactor = Redactor::default();
+    for text in [
+        "api_key=${X}",
+        "--token='${MY.X}' y",
+        "Authorization: Bearer ${TOKEN}",
+        r#"{"password": "${P}"}"#,
+        "https://x/?key=${K}&b=1",
+    ] {
+        assert_eq!(redactor.clean(text), text);
+    }
+    assert_eq!(redactor.clean("token='${X}abc'"), "token='[redacted]'");
+    assert_eq!(redactor.clean("token=$abc"), "token=[redacted]");
+}

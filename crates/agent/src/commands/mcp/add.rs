@@ -107,9 +107,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         candidates.push(Candidate::check(&name, entry, notes, &scope));
     }
-    let candidates = all(candidates)?;
+    let mut candidates = all(candidates)?;
     let taken = if args.replace { Taken::Replace } else { Taken::Refuse };
-    refuse_taken(&ServersFile::load(&home.config())?, &candidates, taken)?;
+    let file = ServersFile::load(&home.config())?;
+    refuse_taken(&file, &candidates, taken)?;
+    for candidate in &mut candidates {
+        candidate.note_twins(file.names());
+    }
     tell_notes(session, candidates.iter().flat_map(|candidate| &candidate.notes));
     if paste.is_some() && !args.yes && !confirmed(session, &candidates)? {
         session.output.note("Nothing was added.");

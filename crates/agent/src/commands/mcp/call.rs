@@ -11,6 +11,7 @@ use std::time::Duration;
 use mcp_client::config::ServerEntry;
 use mcp_client::registry::Entry;
 use mcp_client::session::CallOptions;
+use mcp_client::supervise::State;
 use mcp_client::{Client, Error, Progress};
 use serde_json::Value;
 
@@ -29,6 +30,9 @@ const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 /// Call a tool and print what it gives back
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Only the server of the tool is connected. Ctrl-C cancels the call.\n\n\
+                        Exit codes: 0 it gave a result, 1 the tool failed or is not there, 2 the \
+                        command line is wrong, 3 the configuration is wrong, 4 the server wants a \
+                        sign-in, 5 the server failed, 130 Ctrl-C.\n\n\
                         Examples:\n  agent mcp call mcp__files__read_text_file '{\"path\": \"notes.txt\"}'\n  \
                         agent mcp call files/read_text_file --arg path=notes.txt\n  \
                         echo '{\"path\": \"notes.txt\"}' | agent mcp call files/read_text_file -")]
@@ -127,13 +131,26 @@ impl Call<'_> {
         if let Some(tool) = registry.skipped().iter().find(|tool| self.target.is(&tool.native)) {
             return left_out(&tool.native, &tool.reason);
         }
+        for status in &statuses {
+            if let State::Degraded { reason } = &status.state {
+                let what = printable(&self.args.tool);
+                let mut diagnostic = Diagnostic::peer(format!("cannot find `{what}`"));
+                let reason = self.fleet.shown.first_line(reason);
+                diagnostic.causes.push(format!("server `{}`: {reason}", status.server));
+                return diagnostic
+                    .hint(format!("`agent mcp test {}` goes step by step", status.server));
+            }
+        }
         let names: Vec<&str> = match self.target.native {
             Some(_) => registry.entries().map(Entry::native).collect(),
             None => registry.entries().map(|entry| &*entry.name).collect(),
         };
         let wanted = self.target.native.as_deref().unwrap_or(&self.args.tool);
         let message = format!("there is no tool `{}`", printable(&self.args.tool));
-        Diagnostic::failed(message).hint(match nearest(wanted, names) {
+        let mut diagnostic = Diagnostic::failed(message);
+        let notes = statuses.iter().flat_map(|status| &status.notes);
+        diagnostic.causes.extend(notes.map(|note| self.fleet.shown.first_line(note)));
+        diagnostic.hint(match nearest(wanted, names) {
             Some(near) => format!("did you mean `{}`?", printable(near)),
             None => "`agent mcp tools` lists the tools there are; `tools.include` and \
                      `tools.exclude` may leave it out"

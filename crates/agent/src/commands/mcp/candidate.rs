@@ -4,8 +4,10 @@
 use std::path::PathBuf;
 
 use mcp_client::config::{
-    Configured, Endpoint, Problem, Scope, Text, danger, parse_entry, valid_name,
+    Auth, Configured, Endpoint, Problem, Scope, Text, danger, parse_entry, valid_name,
 };
+use mcp_client::name::registered;
+use mcp_client::redact::Redactor;
 use serde_json::Value as Json;
 
 use super::literals::{self, Moved};
@@ -13,6 +15,7 @@ use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::{self, ServersFile};
 use crate::diagnostic::Diagnostic;
+use crate::mcp::advice::NO_OAUTH;
 use crate::output::printable;
 use crate::session::Session;
 
@@ -92,8 +95,27 @@ impl Candidate {
             diagnostic.causes.push(suspicion.to_string());
             return Err(diagnostic);
         }
+        if let Endpoint::Http(endpoint) = &configured.entry.endpoint
+            && matches!(endpoint.auth, Auth::OAuth(_))
+        {
+            notes.push(format!("{name}: {NO_OAUTH}"));
+        }
         notes.extend(warnings.iter().map(Problem::to_string));
         Ok(Candidate { name: name.to_owned(), entry, configured, notes })
+    }
+
+    /// Notes which of these servers would register tools under the same names.
+    pub(super) fn note_twins<'n>(&mut self, others: impl Iterator<Item = &'n str>) {
+        let prefix = registered(&self.name, "");
+        for other in others.filter(|other| *other != self.name) {
+            if registered(other, "") == prefix {
+                self.notes.push(format!(
+                    "{}: its tools are registered as `{prefix}…`, as those of `{other}` are; \
+                     another name keeps them apart",
+                    self.name
+                ));
+            }
+        }
     }
 
     /// Whether it starts a process on this machine.
@@ -121,6 +143,7 @@ impl Candidate {
                 (printable(endpoint.url.shown()), (" (with the headers ", names(&endpoint.headers)))
             }
         };
+        let line = Redactor::default().clean(&line).into_owned();
         match rest {
             (_, names) if names.is_empty() => line,
             (words, names) => format!("{line}{words}{names})"),

@@ -40,7 +40,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     for configured in &chosen {
         offline::server(configured, &fleet, &mut findings);
     }
-    offline::names(&fleet.servers, &mut findings);
     // What is known to fail is not tried.
     let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();

@@ -7,12 +7,14 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use mcp_client::Client;
+use mcp_client::config::ServerEntry;
 use serde_json::json;
 
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::observe::Place;
 use crate::mcp::{Fleet, already_told, patience, problem_line};
+use crate::output::printable;
 use crate::session::Session;
 
 /// The longest that may be waited for, in seconds.
@@ -22,7 +24,9 @@ const MAX_WAIT_SECONDS: u64 = 24 * 60 * 60;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Every enabled server is connected in the background; servers that fail are \
-                        shown with the reason.\n\nExamples:\n  agent mcp list\n  \
+                        shown with the reason.\n\n\
+                        Exit codes: 0 done, 3 the configuration is wrong, 5 a server with \
+                        `required: true` is not ready.\n\nExamples:\n  agent mcp list\n  \
                         agent mcp list --no-connect\n  agent mcp list --watch"
 )]
 pub(crate) struct Args {
@@ -59,15 +63,31 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let most = args.wait.map(Duration::from_secs);
         let most = most.unwrap_or_else(|| patience(fleet.servers.enabled()));
         let entries = fleet.servers.entries().cloned().collect();
-        fleet.run(entries, async |client| {
+        let missing = fleet.run(entries, async |client| {
             wait(client, &fleet, most).await;
-            show(client, &fleet, session)
+            show(client, &fleet, session)?;
+            Ok(missing(client, &fleet))
         })?;
+        if !missing.is_empty() && !fleet.servers.has_errors() {
+            let message = format!("required and not ready: {}", missing.join(", "));
+            return Err(Diagnostic::peer(message));
+        }
     }
     if fleet.servers.has_errors() {
         return Err(already_told(Exit::Configuration));
     }
     Ok(())
+}
+
+/// The servers that are required and cannot be used.
+fn missing(client: &Client, fleet: &Fleet) -> Vec<String> {
+    let statuses = client.status();
+    let is_missing = |entry: &&ServerEntry| {
+        let status = statuses.iter().find(|status| status.server == entry.name);
+        entry.required && status.is_some_and(|status| fleet.unusable(entry, status).is_some())
+    };
+    let missing = fleet.servers.enabled().filter(is_missing);
+    missing.map(|entry| printable(&entry.name)).collect()
 }
 
 /// Waits until every server is settled, and says meanwhile which ones are not.
@@ -118,6 +138,10 @@ fn show_configuration(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic
 }
 
 fn nothing(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+    if fleet.servers.has_errors() {
+        // What is there cannot be used, and that was said.
+        return Ok(());
+    }
     let path = fleet.servers.path.display();
     session.output.text(format!("No servers are configured in {path}.\n"))?;
     session

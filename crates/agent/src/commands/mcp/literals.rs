@@ -1,28 +1,10 @@
 //! Secrets that were given literally, and their way into the profile's `.env`.
 
-use mcp_client::config::{Endpoint, KnownSecret, Scope, Text, parse_entry};
+use mcp_client::config::{Endpoint, KnownSecret, Scope, Text, looks_like_token, parse_entry};
 use serde_json::{Map, Value as Json};
 
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
-
-/// How the values of well-known tokens begin; their names do not always tell.
-const TOKEN_BEGINNINGS: [&str; 12] = [
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "sk-",
-    "xoxb-",
-    "xoxp-",
-    "AKIA",
-    "eyJ",
-    "npm_",
-    "hf_",
-];
-/// The shortest value that is taken for a token by its beginning.
-const MIN_TOKEN_BYTES: usize = 16;
 
 /// A secret that went to the profile's `.env`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -90,7 +72,9 @@ impl Mover<'_> {
     /// A value whose name may make it a secret.
     fn named(&mut self, section: &str, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
         let Some(text) = value.as_str() else { return Ok(()) };
-        let Some(secret) = secret_of(text, &self.known) else { return Ok(()) };
+        let Some(secret) = secret_of(text, &self.known) else {
+            return self.embedded(&format!("{section}.{key}"), value);
+        };
         let lead = &text[..text.len() - secret.len()];
         let variable = self.add(&format!("{section}.{key}"), key, secret)?;
         *value = format!("{lead}${{{variable}}}").into();
@@ -129,12 +113,10 @@ fn secret_of<'t>(text: &'t str, known: &[KnownSecret]) -> Option<&'t str> {
         return None;
     }
     let last = text.rsplit(' ').next().unwrap_or(text);
-    let looks_known = last.len() >= MIN_TOKEN_BYTES
-        && TOKEN_BEGINNINGS.iter().any(|beginning| last.starts_with(beginning));
     let named = known.iter().map(KnownSecret::value).filter(|secret| {
         text.strip_suffix(secret).is_some_and(|lead| lead.is_empty() || lead.ends_with(' '))
     });
-    let length = named.map(str::len).min().or(looks_known.then_some(last.len()))?;
+    let length = named.map(str::len).min().or(looks_like_token(last).then_some(last.len()))?;
     text.get(text.len() - length..)
 }
 

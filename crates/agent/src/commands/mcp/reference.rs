@@ -9,5 +9,9 @@ use crate::session::Session;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    session.output.text(mcp_client::config::keys::page())
+    let page = mcp_client::config::keys::page();
+    if session.output.is_json() {
+        return session.output.json(&serde_json::json!({ "markdown": page }));
+    }
+    session.output.text(page)
 }

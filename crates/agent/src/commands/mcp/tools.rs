@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::observe::Place;
 use crate::mcp::table::{Lean, Table, counted, grouped};
 use crate::mcp::{Fleet, already_told, patience};
-use crate::output::{DIM, WARNING};
+use crate::output::{DIM, WARNING, printable};
 use crate::session::Session;
 
 /// List the tools of all servers, or of one
@@ -36,7 +36,14 @@ struct Failed {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = Fleet::load(session, Place::Notes)?;
     let entries: Vec<ServerEntry> = if let Some(name) = &args.server {
-        vec![fleet.servers.find(name)?.entry.clone()]
+        let entry = fleet.servers.find(name)?.entry.clone();
+        for twin in fleet.servers.twins(name) {
+            session.output.warn(format!(
+                "the tools of `{}` are registered under the same names; `{name}/TOOL` calls these",
+                printable(twin)
+            ));
+        }
+        vec![entry]
     } else {
         fleet.servers.tell_problems(session);
         fleet.servers.enabled().cloned().collect()
@@ -73,26 +80,37 @@ fn failed(client: &Client, fleet: &Fleet, entries: &[ServerEntry]) -> Vec<Failed
 /// Names on standard error whatever is not among the tools.
 fn tell_unusable(client: &Client, fleet: &Fleet, failed: &[Failed], session: &Session) {
     let (output, shown) = (&session.output, &fleet.shown);
+    let tell = |word: &str, text: String| {
+        if output.is_json() {
+            output.warn(format!("{word}: {text}"));
+        } else {
+            output.note(format!("{WARNING}{word}:{WARNING:#} {text}"));
+        }
+    };
     for status in client.status() {
         let server = &status.server;
         for tool in &status.quarantined {
             let (name, why) = (shown.line(&tool.name), shown.line(&tool.reason));
-            output.note(format!("{WARNING}unusable:{WARNING:#} `{name}` of {server}: {why}"));
+            tell("unusable", format!("`{name}` of {server}: {why}"));
         }
     }
     for tool in client.registry().skipped() {
         let (name, why) = (shown.line(&tool.native), shown.line(&tool.reason));
-        output.note(format!("{WARNING}skipped:{WARNING:#} `{name}` of {}: {why}", tool.server));
+        tell("skipped", format!("`{name}` of {}: {why}", tool.server));
     }
     for status in client.status() {
         if let (State::Degraded { reason }, server) = (&status.state, &status.server) {
             let reason = shown.first_line(reason);
-            output.note(format!("{WARNING}degraded:{WARNING:#} server `{server}`: {reason}"));
+            tell("degraded", format!("server `{server}`: {reason}"));
         }
     }
     for Failed { why, .. } in failed {
         let message = why.message.as_deref().unwrap_or_default();
-        output.note(format!("{WARNING}not ready:{WARNING:#} {message}"));
+        tell("not ready", message.to_owned());
+        if output.is_json() {
+            // The document says the rest.
+            continue;
+        }
         for line in &why.causes {
             output.note(format!("  {line}"));
         }

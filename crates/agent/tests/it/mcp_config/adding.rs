@@ -82,6 +82,7 @@ fn a_remote_server_is_added_from_the_command_line() {
     ----- stdout -----
     Added docs: https://example.com/mcp (with the headers X-Mode, X-Team)
     ----- stderr -----
+    note: docs: signing in with OAuth is not in this version; give the server a credential under `headers`, with `${NAME}`
     Written to [home]/config.yaml; `agent mcp test docs` tries it.
     ");
     insta::assert_snapshot!(configuration(&bench), @r#"
@@ -241,7 +242,7 @@ fn what_cannot_be_pasted_is_refused_with_its_reason() {
     insta::assert_snapshot!(told, @r#"
     $ add --paste {"mcpServers": [}
     3 error: the pasted text cannot be used
-      cause: the text is neither JSON nor YAML nor TOML
+      cause: the text is no mapping of servers in JSON, YAML or TOML
       hint: paste JSON such as {"mcpServers": {"name": {"command": "...", "args": []}}}
 
     $ add --paste {"mcpServers": {}}
@@ -419,7 +420,6 @@ fn a_pasted_command_is_shown_and_needs_a_yes() {
     exit code: 0
     ----- stdout -----
     ----- stderr -----
-
     This will run on this machine, with your rights:
       a: npx -y "two words" --token=[hidden] (with the variables API_KEY)
     Add it? [y/N] Nothing was added.
@@ -431,7 +431,6 @@ fn a_pasted_command_is_shown_and_needs_a_yes() {
     ----- stdout -----
     Added a: npx -y "two words" --token=[hidden] (with the variables API_KEY)
     ----- stderr -----
-    y
     This will run on this machine, with your rights:
       a: npx -y "two words" --token=[hidden] (with the variables API_KEY)
     Add it? [y/N] The secret of a (env.API_KEY) is kept as MCP_A_API_KEY in [home]/.env.

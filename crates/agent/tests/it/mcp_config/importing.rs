@@ -215,12 +215,6 @@ fn a_person_is_asked_about_each() {
     Imported files.
     Imported files2.
     ----- stderr -----
-    y
-
-    time
-    files2
-
-
     note: cannot read [work]/.cursor/mcp.json: the text is not JSON: it breaks in line 1, column 2
     files: npx -y files (with the variables API_KEY)
       [work]/user/.config/Claude/claude_desktop_config.json

@@ -51,7 +51,6 @@ fn removal_is_asked_for() {
     exit code: 0
     ----- stdout -----
     ----- stderr -----
-
     Remove files, docs? [y/N] Nothing was removed.
     ");
     assert_eq!(configuration(&bench), SERVERS);
@@ -62,7 +61,6 @@ fn removal_is_asked_for() {
     Removed files.
     Removed docs.
     ----- stderr -----
-    yes
     Remove files, docs? [y/N]
     ");
     assert!(configuration(&bench).starts_with("mcp_servers:\n  # apart\n"));

@@ -204,3 +204,28 @@ fn an_env_file_that_others_can_read_is_told() {
     Written to [home]/config.yaml; `agent mcp test a` tries it.
     ");
 }
+
+#[test]
+fn secrets_are_known_by_their_shape_and_by_addresses_too() {
+    let bench = bench();
+    let token = "xoxb-0123456789abcdef";
+    let run = bench.run([
+        "mcp",
+        "add",
+        "x",
+        "--env",
+        "DB=postgres://me:hunter22@db/x",
+        "--env",
+        "GITHUB_PAT=abcd12345",
+        "--",
+        "run",
+        token,
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for secret in [token, "hunter22", "abcd12345"] {
+        assert!(!run.transcript().contains(secret), "{run:?}");
+        assert!(!configuration(&bench).contains(secret), "{}", configuration(&bench));
+        assert!(env_file(&bench).contains(secret), "{}", env_file(&bench));
+    }
+    assert!(configuration(&bench).contains("postgres://me:${MCP_X_"), "{}", configuration(&bench));
+}

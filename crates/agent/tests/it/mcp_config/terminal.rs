@@ -1,4 +1,4 @@
-//! A terminal with a person who has typed ahead.
+//! A terminal with a person who types a yes too early, and then answers each question.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -7,9 +7,14 @@ use std::process::{Command, Stdio};
 
 use agent_test_support::command::Run;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-/// Runs a command whose standard input and standard error are a terminal. What was typed shows
-/// there first; standard output goes elsewhere.
+/// How a question ends.
+const QUESTIONS: [&str; 2] = ["[y/N] ", "): "];
+
+/// Runs a command whose standard input and standard error are a terminal, and types one line at
+/// each question. The yes that is typed before the first one must not count. Standard output goes
+/// elsewhere.
 pub(super) fn run(command: &mut Command, typed: &str) -> Run {
     let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&near).unwrap();
@@ -17,8 +22,13 @@ pub(super) fn run(command: &mut Command, typed: &str) -> Run {
     let name = ptsname(&near, Vec::new()).unwrap();
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
     let far = File::options().read(true).write(true).open(path).unwrap();
+    // What is typed does not show: when it would is a matter of chance.
+    let mut how = tcgetattr(&far).unwrap();
+    how.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&far, OptionalActions::Now, &how).unwrap();
     let mut near = File::from(near);
-    near.write_all(typed.as_bytes()).unwrap();
+    near.write_all(b"y\n").unwrap();
+    let mut answers = typed.split_inclusive('\n');
     let mut child = command
         .stdin(Stdio::from(far.try_clone().unwrap()))
         .stderr(Stdio::from(far))
@@ -32,6 +42,9 @@ pub(super) fn run(command: &mut Command, typed: &str) -> Run {
     // The near end fails when nobody holds the far one any more.
     while let Ok(count @ 1..) = near.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..count]);
+        if QUESTIONS.iter().any(|end| shown.ends_with(end.as_bytes())) {
+            near.write_all(answers.next().unwrap_or("\n").as_bytes()).unwrap();
+        }
     }
     let mut stdout = String::new();
     child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();

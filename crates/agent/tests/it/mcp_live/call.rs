@@ -173,3 +173,21 @@ fn a_disabled_server_is_not_called() {
     let run = bench.run(["mcp", "call", "notes/echo", "{}"]);
     insta::assert_snapshot!(run.transcript());
 }
+
+#[test]
+fn a_name_that_two_servers_share_is_refused_with_both_ways_to_say_it() {
+    let two = format!("mcp_servers:\n{}{}", entry("a.b", ""), entry("a-b", ""));
+    let bench = configured(&two);
+    let run = bench.run(["mcp", "call", "mcp__a_b__echo", "--arg", "text=x"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stderr.contains("write `a.b/echo` or `a-b/echo`"), "{run:?}");
+    let run = bench.run(["mcp", "call", "a-b/echo", "--arg", "text=x"]);
+    assert_eq!((run.code, &*run.stdout), (0, "x\n"), "{run:?}");
+    let run = bench.run(["mcp", "tools", "a-b"]);
+    assert!(
+        run.stderr.contains("the tools of `a.b` are registered under the same names"),
+        "{run:?}"
+    );
+    let run = bench.run(["mcp", "add", "a_b", "--", "python3"]);
+    assert!(run.stderr.contains("as those of `a.b` are"), "{run:?}");
+}

@@ -140,3 +140,23 @@ fn watching_for_programs_is_one_object_a_line() {
     assert_eq!(events.last().unwrap()["removed"][0], "notes");
     assert_eq!(watching.interrupt(), Some(0));
 }
+
+#[test]
+fn a_required_server_that_is_not_ready_ends_with_5() {
+    let bench = configured("mcp_servers:\n  gone: {command: no-such-program, required: true}\n");
+    let run = bench.run(["mcp", "list"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("required and not ready: gone"), "{run:?}");
+}
+
+#[test]
+fn a_file_that_is_not_text_is_named_with_the_line() {
+    let bench = configured("mcp_servers: {}\n");
+    std::fs::write(bench.home().join(".env"), b"A=1\nB=\xff\n").unwrap();
+    let run = bench.run(["mcp", "doctor", "--offline"]);
+    assert!(run.stdout.contains(".env:2") && run.stdout.contains("not UTF-8"), "{run:?}");
+    std::fs::write(bench.home().join("config.yaml"), b"a: 1\n# \xff\n").unwrap();
+    let run = bench.run(["mcp", "list"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stderr.contains("config.yaml:2: this line is not UTF-8"), "{run:?}");
+}

@@ -95,7 +95,7 @@ fn a_server_that_wants_a_sign_in_ends_with_4() {
     let bench = answering("401 Unauthorized");
     let run = bench.run(["mcp", "test", "web"]);
     assert_eq!(run.code, 4, "{run:?}");
-    assert!(run.stderr.contains("agent mcp login web"), "{run:?}");
+    assert!(run.stderr.contains("`Authorization: Bearer ${NAME}`"), "{run:?}");
 }
 
 #[test]

@@ -221,3 +221,20 @@ fn what_was_found_shows_only_its_keys() {
     let shown = format!("{found:?}");
     assert!(shown.contains("env") && !shown.contains("s3cret"), "{shown}");
 }
+
+#[test]
+fn a_pasted_entry_may_name_itself_stand_in_a_fence_or_in_the_wrapper_of_an_editor() {
+    for text in [
+        r#"{"name": "x", "command": "run"}"#,
+        "```json\n{\"mcpServers\": {\"x\": {\"command\": \"run\"}}}\n```\n",
+        r#"{"context_servers": {"x": {"command": "run"}}}"#,
+    ] {
+        let found = read(Kind::Pasted, text).unwrap();
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!((found[0].name.as_str(), &found[0].notes[..]), ("x", &[][..]), "{text}");
+        assert_eq!(found[0].entry, serde_json::json!({"command": "run"}), "{text}");
+    }
+    let opencode = r#"{"mcp": {"x": {"type": "local", "command": ["run"]}}}"#;
+    let error = read(Kind::Pasted, opencode).unwrap_err();
+    assert_eq!(error, ForeignError::UnknownWrapper { wrapper: "mcp" });
+}

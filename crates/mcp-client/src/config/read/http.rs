@@ -215,7 +215,11 @@ impl Reader<'_> {
             return Auth::OAuth(Box::new(self.oauth(oauth)));
         }
         // What stands here may well be a token: it is not quoted.
-        let message = format!("must be `oauth`, found {}", auth.node.kind());
+        let found = match auth.node.kind() {
+            "a string" => "another text",
+            other => other,
+        };
+        let message = format!("must be `oauth`, found {found}");
         let problem = Problem::error(auth.place, message)
             .hint("leave it out to sign in with `headers` or a certificate");
         self.report(&auth.key, problem);

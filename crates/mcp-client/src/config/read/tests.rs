@@ -369,3 +369,27 @@ fn elicitation_has_a_switch_and_a_time() {
     assert!(!clean(&local("elicitation: false")).elicitation.enabled);
     assert_eq!(refused(&local("elicitation: perhaps")).key.as_deref(), Some("elicitation"));
 }
+
+#[test]
+fn servers_whose_tools_get_the_same_names_are_warned_of() {
+    let both = "mcp_servers:\n  a.b: {command: x}\n  c: {command: x}\n  a-b: {command: x}\n";
+    let parsed = parse(both, &scope());
+    assert_eq!((parsed.servers.len(), parsed.problems.len()), (3, 1));
+    let problem = &parsed.problems[0];
+    assert_eq!((problem.line, problem.server.as_deref()), (4, Some("a-b")));
+    assert!(problem.message.contains("`mcp__a_b__…`, as those of `a.b`"), "{problem}");
+    assert!(!problem.is_error());
+    let off = both.replace("a.b: {", "a.b: {enabled: false, ");
+    assert_eq!(parse(&off, &scope()).problems, []);
+}
+
+#[test]
+fn another_spelling_of_the_root_key_is_asked_about() {
+    for key in ["mcpServers", "mcp-servers", "mcp_server"] {
+        let parsed = parse(&format!("{key}:\n  a: {{command: x}}\n"), &scope());
+        let problem = &parsed.problems[0];
+        assert!(!problem.is_error() && parsed.servers.is_empty());
+        assert!(problem.message.contains("did you mean `mcp_servers`?"), "{problem}");
+    }
+    assert_eq!(parse("servers: 1\n", &scope()).problems, []);
+}

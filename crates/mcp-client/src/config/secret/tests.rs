@@ -24,11 +24,15 @@ fn literal_values_under_secret_looking_names_are_hidden() {
         "CREDENTIALS",
         "Cookie",
         "session-id",
+        "PAT",
+        "GITHUB_PAT",
     ] {
         let (shown, values) = named(name, "abcd1234");
         assert_eq!((shown.as_str(), values), (HIDDEN, vec!["abcd1234".to_owned()]), "{name}");
     }
-    assert_eq!(named("LOG_LEVEL", "debugging"), ("debugging".into(), vec![]));
+    for name in ["LOG_LEVEL", "PATH", "PATTERN", "COMPAT"] {
+        assert_eq!(named(name, "debugging"), ("debugging".into(), vec![]));
+    }
 }
 
 #[test]
@@ -113,6 +117,8 @@ fn arguments_hide_what_follows_or_fills_a_secret_flag() {
         "postgres://me:abcdef5@db/x",
         "--name",
         "plain",
+        "sk-abcdefghijklmnop6",
+        "sk-short",
     ];
     let mut secrets = Secrets::default();
     let shown: Vec<_> = secrets
@@ -136,9 +142,13 @@ fn arguments_hide_what_follows_or_fills_a_secret_flag() {
             "postgres://me:[hidden]@db/x",
             "--name",
             "plain",
+            "[hidden]",
+            "sk-short",
         ]
     );
-    assert_eq!(values(secrets), ["abcdef1", "abcdef2", "abcdef3", "abcdef4", "abcdef5"]);
+    let found = values(secrets);
+    assert_eq!(found[0], "sk-abcdefghijklmnop6");
+    assert_eq!(found[1..], ["abcdef1", "abcdef2", "abcdef3", "abcdef4", "abcdef5"]);
 }
 
 #[test]

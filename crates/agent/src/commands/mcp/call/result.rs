@@ -65,7 +65,7 @@ impl Files<'_> {
         let mut path = folder.join(name);
         // What is there already is never overwritten.
         for copy in 2..=MAX_COPIES {
-            match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+            match private().open(&path) {
                 Ok(mut open) => {
                     std::io::Write::write_all(&mut open, bytes)
                         .map_err(|error| cannot(&path, &error))?;
@@ -83,7 +83,11 @@ impl Files<'_> {
 
     fn folder(&mut self) -> Result<PathBuf, Diagnostic> {
         if let Some(folder) = &self.folder {
-            fs::create_dir_all(folder).map_err(|error| {
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder).map_err(|error| {
                 Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
             })?;
             return Ok(folder.clone());
@@ -97,6 +101,15 @@ impl Files<'_> {
         self.folder = Some(path.clone());
         Ok(path)
     }
+}
+
+/// A new file for its owner alone: what a server gives may be nobody else's business.
+fn private() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// How many results may stand beside each other under one name.

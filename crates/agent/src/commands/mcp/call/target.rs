@@ -36,6 +36,9 @@ impl Target {
         if found.is_empty() {
             return Err(unknown(typed, servers));
         }
+        if let Some(diagnostic) = ambiguous(typed, &found) {
+            return Err(diagnostic);
+        }
         Self { name: typed.to_owned(), native: None, servers: found }.enabled()
     }
 
@@ -71,6 +74,23 @@ impl Target {
 
 /// The end of a name that was cut: `_` and eight digits.
 const HASH_CHARS: usize = 9;
+
+/// The error of a name that stands for tools of several servers.
+fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {
+    let enabled: Vec<&ServerEntry> = found.iter().filter(|entry| entry.enabled).collect();
+    let alike = enabled.iter().find_map(|entry| {
+        let prefix = registered(&entry.name, "");
+        let tool = typed.strip_prefix(&prefix)?;
+        let alike = enabled.iter().filter(|other| registered(&other.name, "") == prefix);
+        let names: Vec<String> = alike.map(|other| printable(&other.name)).collect();
+        (names.len() > 1).then_some((names, tool))
+    });
+    let (names, tool) = alike?;
+    let forms: Vec<String> =
+        names.iter().map(|name| format!("`{name}/{}`", printable(tool))).collect();
+    let message = format!("`{}` may be a tool of {}", printable(typed), names.join(" or of "));
+    Some(Diagnostic::configuration(message).hint(format!("write {}", forms.join(" or "))))
+}
 
 fn unknown(typed: &str, servers: &Servers) -> Diagnostic {
     let typed = printable(typed);

@@ -1,20 +1,19 @@
 //! What can be judged without connecting: the files, the entries, the programs.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use mcp_client::config::{
-    Configured, Endpoint, HttpEndpoint, HttpTransport, Trust, Verify, danger, env_file,
+    Auth, Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, Trust, Verify, danger,
+    env_file, parse,
 };
-use mcp_client::name::registered;
 use mcp_client::transport::environment;
 
 use super::super::test::named_files;
 use super::finding::{Finding, Findings};
 use crate::config;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::advice::advice;
+use crate::mcp::advice::{NO_OAUTH, advice};
 use crate::mcp::{Fleet, Servers};
 use crate::session::Session;
 
@@ -52,8 +51,24 @@ fn place(path: &Path, line: usize) -> String {
 /// The files around the configuration: secrets and logs.
 pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Diagnostic> {
     let home = session.home()?;
+    let config = home.config();
+    if let Some(mode) = readable_by_others(&config)
+        && let Some(text) = config::read(&config)?
+        // Read without variables: what is secret then stands there literally.
+        && parse(&text, &Scope::default())
+            .servers
+            .iter()
+            .flat_map(|server| &server.secrets)
+            .any(|secret| !secret.value().contains("${"))
+    {
+        findings.add(
+            Finding::warning(format!("it holds secrets, and others can read it (mode {mode:o})"))
+                .at(config.display().to_string())
+                .fix(format!("chmod 600 {}, or move them to `.env`", config.display())),
+        );
+    }
     let secrets = home.env_file();
-    if let Some(text) = config::read(&secrets)? {
+    if let Some(text) = config::read_lossy(&secrets)? {
         for problem in env_file::parse(&text).1 {
             findings.add(Finding::warning(problem.message).at(place(&secrets, problem.line)));
         }
@@ -156,6 +171,9 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
         add(Finding::advice("it uses the older SSE transport")
             .fix("ask its operator for Streamable HTTP, then remove `transport: sse`"));
     }
+    if matches!(http.auth, Auth::OAuth(_)) {
+        add(Finding::warning("`auth: oauth` has no effect yet").fix(NO_OAUTH));
+    }
     let plain = http.url.value().starts_with("http://") && !is_local(http.url.value());
     if plain && !http.headers.is_empty() {
         add(Finding::warning("its headers are sent without encryption (http)")
@@ -166,24 +184,4 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
 fn is_local(url: &str) -> bool {
     let host = url.trim_start_matches("http://");
     ["localhost", "127.", "[::1]"].iter().any(|local| host.starts_with(local))
-}
-
-/// Servers whose tools would get the same names.
-pub(super) fn names(servers: &Servers, findings: &mut Findings) {
-    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for entry in servers.enabled() {
-        alike.entry(registered(&entry.name, "")).or_default().push(&entry.name);
-    }
-    for (prefix, names) in alike.into_iter().filter(|(_, names)| names.len() > 1) {
-        let what = format!(
-            "the servers {} both register tools as `{prefix}…`; where the names are the same, only \
-             the first server's is used",
-            names.join(" and ")
-        );
-        findings.add(
-            Finding::warning(what)
-                .at(servers.path.display().to_string())
-                .fix("rename one of them so that they differ in more than `-`, `.` and `_`"),
-        );
-    }
 }

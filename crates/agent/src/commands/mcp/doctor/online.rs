@@ -1,6 +1,6 @@
 //! What only shows when the servers are connected.
 
-use mcp_client::config::ServerEntry;
+use mcp_client::config::{ServerEntry, ToolPolicy};
 use mcp_client::content::warnings;
 use mcp_client::supervise::State;
 
@@ -51,6 +51,15 @@ pub(super) fn servers(
                 grouped(status.tokens)
             );
             findings.add(Finding::good(answered).of(name));
+            for pattern in entry.tools.include.iter().flatten() {
+                let only =
+                    ToolPolicy { include: Some(vec![pattern.clone()]), ..ToolPolicy::default() };
+                let mut tools = registry.entries().filter(|tool| *tool.server == **name);
+                if !tools.any(|tool| only.admits(tool.native())) {
+                    let what = format!("`{pattern}` in `tools.include` matches none of its tools");
+                    findings.add(Finding::advice(what).of(name).fix("correct or remove it"));
+                }
+            }
             for tool in &status.quarantined {
                 let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
                 findings.add(Finding::warning(what).of(name).fix("tell those who make the server"));

@@ -9,7 +9,7 @@ use crate::mcp::advice::{advice, command_line};
 use crate::mcp::shown::Shown;
 use crate::mcp::table::{Lean, Table, grouped};
 use crate::mcp::{Fleet, Servers, told, transport};
-use crate::output::DIM;
+use crate::output::{DIM, printable};
 
 /// One row for each server.
 pub(super) fn table(all: &[Status]) -> String {
@@ -44,7 +44,7 @@ pub(super) fn table(all: &[Status]) -> String {
 pub(super) fn reasons(all: &[Status], fleet: &Fleet) -> String {
     let mut text = String::new();
     for status in all {
-        let name = &status.server;
+        let name = &printable(&status.server);
         let (why, said) = match (&status.failure, status.state.reason()) {
             (Some(failure), _) => told(&fleet.shown, failure),
             (None, Some(reason)) => (fleet.shown.lines(reason, "  "), Vec::new()),
