@@ -228,6 +228,11 @@ impl Session {
         }
     }
 
+    /// Whether both are one conversation.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// The way it goes: `stdio`, `http` or `sse`.
     pub fn transport(&self) -> &'static str {
         match &self.inner.link {

@@ -166,12 +166,13 @@ impl Handle {
 
     /// A session other than the one that was lost.
     async fn another(&self, lost: &Session) -> Result<Session, Error> {
-        if !lost.is_over() {
-            // HTTP: the connection broke, not the session; the next request makes a new one.
+        if !lost.is_over() && lost.transport() == "http" {
+            // The connection broke, not the session; the next request makes a new one.
             return Ok(lost.clone());
         }
+        // The end of a process may not have been noticed yet: what is wanted is another session.
         self.tell(Command::Wake);
-        self.wait_for(self.connect_timeout, |session| !session.is_over()).await
+        self.wait_for(self.connect_timeout, |session| !session.is_same(lost)).await
     }
 
     fn live(&self) -> Option<Session> {

@@ -37,6 +37,8 @@ use crate::router::{CloseReason, Router};
 
 /// How much of a server's standard error is kept for the error that may follow.
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
+/// How much of it is read at once.
+const STDERR_READ_BYTES: usize = 4096;
 /// How much of a line that is no message is quoted.
 const MAX_NOISE_BYTES: usize = 200;
 /// How long the last output of a process that has ended may take to arrive.
@@ -208,10 +210,12 @@ impl Attendant {
     }
 
     async fn listen(&mut self) -> CloseReason {
-        let mut errors = Vec::new();
+        let mut errors = Vec::with_capacity(STDERR_READ_BYTES);
         loop {
             tokio::select! {
-                () = self.closing.cancelled() => return CloseReason::Ours,
+                // Answers first: somebody waits for them. A flood of them still gives way, because
+                // every read takes from the budget of the task.
+                biased;
                 read = read_more(&mut self.stdout, self.lines.room()) => match read {
                     Some(_) => self.take_lines(),
                     None => return self.after_output().await,
@@ -219,6 +223,7 @@ impl Attendant {
                 read = read_more(&mut self.stderr, &mut errors) => {
                     if read.is_some() { self.take_errors(&mut errors) } else { self.stderr = None }
                 }
+                () = self.closing.cancelled() => return CloseReason::Ours,
                 status = self.child.wait() => {
                     self.drain(&mut errors).await;
                     return self.exited(status.ok());
@@ -363,8 +368,6 @@ impl Attendant {
             log.write(errors, &self.words.redactor);
         }
         errors.clear();
-        // After a flood the room for one ordinary read is enough.
-        errors.shrink_to(4096);
     }
 }
 
