@@ -174,6 +174,12 @@ impl HttpClient {
         {
             return Error::Tls { url, reason };
         }
+        // A server that refuses our certificate, or the lack of one, says so after the handshake; the
+        // connection may be gone before its word is read.
+        if target.scheme() == Some(&Scheme::HTTPS) && reason.ends_with("connection was not ready") {
+            let reason = format!("{reason}; the server may want a client certificate");
+            return Error::Tls { url, reason };
+        }
         if error.is_connect() {
             Error::Unreachable { url, reason }
         } else {

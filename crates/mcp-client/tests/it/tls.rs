@@ -320,7 +320,9 @@ async fn a_server_that_wants_a_certificate_gets_it_in_every_form() {
         endpoint.transport = transport;
 
         let said = refused(&entry).await;
-        assert!(said.contains("CertificateRequired"), "{said}");
+        // Its word may come too late to be read.
+        let told = said.contains("CertificateRequired") || said.contains("client certificate");
+        assert!(told, "{said}");
         let stranger = Authority::new().issue(&["me"]);
         let strange = ClientCert {
             cert: files.put("strange.pem", &format!("{}{}", stranger.cert, stranger.key)),
