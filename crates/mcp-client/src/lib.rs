@@ -13,6 +13,7 @@ pub mod guardian;
 pub mod host;
 mod message;
 pub mod name;
+mod percent;
 pub mod redact;
 pub mod registry;
 mod router;

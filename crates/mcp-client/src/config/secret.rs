@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::reference::{Origin, Reference};
 use super::text::Text;
+use crate::percent;
 
 /// The most secrets of one entry that are kept: more than its arguments, variables and headers.
 pub const MAX_SECRETS: usize = 4096;
@@ -277,22 +278,7 @@ fn percent_decoded(value: &str) -> Option<String> {
     if !value.contains('%') {
         return None;
     }
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) if first == b'%' => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok().filter(|decoded| decoded != value)
+    String::from_utf8(percent::decoded(value)).ok().filter(|decoded| decoded != value)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Ask, Limit, Session};
+use super::{Ask, Era, Limit, Session};
 use crate::error::Error;
 use crate::message::{Params, Payload};
 use crate::registry::Catalogue;
@@ -140,7 +140,7 @@ impl Session {
         let limit = Limit::within(self.inner.entry.connect_timeout);
         let asked_in = self.inner.cache.generation();
         let answer = self.ask(Ask::new(method, params, limit)).await?;
-        if self.mirrors() || self.agreed().era == super::Era::Stateless {
+        if self.agreed().era == Era::Stateless {
             self.inner.cache.keep(key, &answer, asked_in);
         }
         Ok(answer)

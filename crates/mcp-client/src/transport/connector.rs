@@ -53,7 +53,7 @@ impl Proxies {
 
     /// The proxy for this address. Loopback is never proxied.
     pub(crate) fn of_address(&self, address: &Uri) -> Option<Intercept> {
-        if is_loopback(address.host().unwrap_or_default()) {
+        if is_loopback(bare_host(address)) {
             return None;
         }
         self.0.intercept(address)
@@ -79,8 +79,12 @@ fn with_port(address: &Uri) -> Result<Uri, BoxError> {
     Ok(Uri::from_parts(parts)?)
 }
 
+/// The host of an address, without the brackets of IPv6.
+pub(crate) fn bare_host(address: &Uri) -> &str {
+    address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
+}
+
 fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || host.to_ascii_lowercase().ends_with(".localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -135,9 +139,7 @@ impl Connector {
         };
         let tcp = Prompt(tcp.into_inner());
         let stream = if secure {
-            let host = address.host().unwrap_or_default();
-            let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-            let name = ServerName::try_from(host)?;
+            let name = ServerName::try_from(bare_host(&address).to_owned())?;
             let tls = TlsConnector::from(self.tls).connect(name, tcp).await?;
             Stream::Tls(Box::new(tls))
         } else {

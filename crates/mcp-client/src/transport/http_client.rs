@@ -15,12 +15,13 @@ use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::connector::{Connector, Proxies};
+use super::connector::{Connector, Proxies, bare_host};
 use super::tls;
 use crate::config::HttpEndpoint;
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::head;
+use crate::percent;
 
 /// How many redirects one request follows.
 pub(crate) const MAX_REDIRECTS: usize = 5;
@@ -239,7 +240,7 @@ fn address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
     }
     let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     let Some((login, place)) = authority.rsplit_once('@') else { return Ok((uri, None)) };
-    let header = format!("Basic {}", base64_of(&percent_decoded(login)));
+    let header = format!("Basic {}", base64_of(&percent::decoded(login)));
     let mut header = HeaderValue::from_str(&header).map_err(|error| error.to_string())?;
     header.set_sensitive(true);
     let mut parts = uri.clone().into_parts();
@@ -253,27 +254,6 @@ fn base64_of(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let pair = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
-        let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        match (bytes[at], byte) {
-            (b'%', Some(byte)) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            (byte, _) => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
-    }
-    decoded
-}
-
 /// Whether two addresses have scheme, host and port in common.
 pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
     let port = |uri: &Uri| {
@@ -285,7 +265,7 @@ pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
 
 /// Whether the host is written as an address of this machine or its neighbourhood.
 fn is_private(uri: &Uri) -> bool {
-    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let host = bare_host(uri);
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V4(v4)) => {
             v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified()

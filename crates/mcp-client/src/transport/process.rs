@@ -16,6 +16,8 @@ pub(crate) const MARKER: &str = "AGENT_MCP_OWNER";
 pub(crate) const TERM_GRACE: Duration = Duration::from_secs(2);
 /// How long the rest of a group may outlive its killing before it is given up.
 const KILL_GRACE: Duration = Duration::from_millis(500);
+/// First they are asked, then they are ended.
+const ENDING: [(Signal, Duration); 2] = [(Signal::TERM, TERM_GRACE), (Signal::KILL, KILL_GRACE)];
 /// How often it is looked whether they have ended.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -39,37 +41,57 @@ impl Group {
 
     /// Ends everything at once, without asking.
     pub(crate) fn kill(&self) {
-        self.signal(Signal::KILL, &marked(&self.marker));
+        signal(&[self.leader], &marked(&self.marker), Signal::KILL);
     }
 
     /// Asks all to end, and ends those that do not.
     pub(crate) async fn end(&self) {
-        for (signal, grace) in [(Signal::TERM, TERM_GRACE), (Signal::KILL, KILL_GRACE)] {
+        for (word, grace) in ENDING {
             let strays = marked(&self.marker);
-            if !self.lives(&strays) {
+            if !live(&[self.leader], &strays) {
                 return;
             }
-            self.signal(signal, &strays);
+            signal(&[self.leader], &strays, word);
             let deadline = Instant::now() + grace;
-            while self.lives(&strays) && Instant::now() < deadline {
+            while live(&[self.leader], &strays) && Instant::now() < deadline {
                 sleep(POLL).await;
             }
         }
     }
+}
 
-    fn signal(&self, signal: Signal, strays: &[Pid]) {
-        let _ = kill_process_group(self.leader, signal);
-        for stray in strays {
-            let _ = kill_process(*stray, signal);
+/// Ends the groups and everything whose marker begins with `owner`, as [`Group::end`] does, but
+/// waiting in this thread.
+pub(crate) fn end_blocking(groups: &[i32], owner: &str) {
+    let leaders: Vec<Pid> = groups.iter().copied().filter_map(Pid::from_raw).collect();
+    for (word, grace) in ENDING {
+        let strays = marked(owner);
+        if !live(&leaders, &strays) {
+            return;
+        }
+        signal(&leaders, &strays, word);
+        let deadline = std::time::Instant::now() + grace;
+        while live(&leaders, &strays) && std::time::Instant::now() < deadline {
+            std::thread::sleep(POLL);
         }
     }
+}
 
-    /// Whether somebody of the group, or one of these, has not ended. Most servers have by now, so
-    /// the cheap question comes first.
-    fn lives(&self, strays: &[Pid]) -> bool {
-        (test_kill_process_group(self.leader).is_ok() && has_living_member(self.leader))
-            || strays.iter().any(|stray| is_living(*stray))
+fn signal(leaders: &[Pid], strays: &[Pid], signal: Signal) {
+    for leader in leaders {
+        let _ = kill_process_group(*leader, signal);
     }
+    for stray in strays {
+        let _ = kill_process(*stray, signal);
+    }
+}
+
+/// Whether somebody of these groups, or one of the strays, has not ended. Most servers have by now,
+/// so the cheap question comes first.
+fn live(leaders: &[Pid], strays: &[Pid]) -> bool {
+    let of_group =
+        |leader: &Pid| test_kill_process_group(*leader).is_ok() && has_living_member(*leader);
+    leaders.iter().any(of_group) || strays.iter().any(|stray| is_living(*stray))
 }
 
 /// Whether some member of the group is more than a zombie that nobody has collected.
@@ -107,32 +129,6 @@ pub(crate) fn marked(marker: &str) -> Vec<Pid> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn marked(_: &str) -> Vec<Pid> {
     Vec::new()
-}
-
-/// Ends the groups and everything whose marker begins with `owner`, waiting in this thread.
-pub(crate) fn end_blocking(groups: &[i32], owner: &str) {
-    let groups: Vec<Pid> = groups.iter().copied().filter_map(Pid::from_raw).collect();
-    let lives = || {
-        groups
-            .iter()
-            .any(|leader| test_kill_process_group(*leader).is_ok() && has_living_member(*leader))
-            || !marked(owner).is_empty()
-    };
-    for (signal, grace) in [(Signal::TERM, TERM_GRACE), (Signal::KILL, KILL_GRACE)] {
-        if !lives() {
-            return;
-        }
-        for leader in &groups {
-            let _ = kill_process_group(*leader, signal);
-        }
-        for stray in marked(owner) {
-            let _ = kill_process(stray, signal);
-        }
-        let deadline = std::time::Instant::now() + grace;
-        while lives() && std::time::Instant::now() < deadline {
-            std::thread::sleep(POLL);
-        }
-    }
 }
 
 #[cfg(target_os = "linux")]

@@ -28,11 +28,13 @@ pub(crate) fn configure(endpoint: &HttpEndpoint) -> Result<Arc<ClientConfig>, Er
     let builder = match &endpoint.verify {
         Verify::System => builder.with_root_certificates(system_roots(endpoint)?),
         Verify::Bundle(path) => {
-            let verifier = Listed::new(path, &provider)?;
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            let rule = Rule::listed(path, &provider)?;
+            let judge = Arc::new(Judge { provider, rule });
+            builder.dangerous().with_custom_certificate_verifier(judge)
         }
         Verify::Off => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone { provider }))
+            let judge = Arc::new(Judge { provider, rule: Rule::Anyone });
+            builder.dangerous().with_custom_certificate_verifier(judge)
         }
     };
     let config = match &endpoint.client_cert {
@@ -140,17 +142,25 @@ fn unusable(what: &'static str, path: &Text, reason: &str) -> Error {
     Error::File { what, path: path.shown().into(), reason: reason.to_owned() }
 }
 
-/// Believes what the authorities of a file signed, and the very certificates that stand in it: a
-/// self-signed certificate is both, and the usual rules refuse it as a server's own. The name must
-/// fit in either case.
+/// Judges by a rule of ours; signatures are checked as everywhere.
 #[derive(Debug)]
-struct Listed {
-    by_authority: Arc<WebPkiServerVerifier>,
-    listed: Vec<CertificateDer<'static>>,
+struct Judge {
+    provider: Arc<CryptoProvider>,
+    rule: Rule,
 }
 
-impl Listed {
-    fn new(path: &Text, provider: &Arc<CryptoProvider>) -> Result<Self, Error> {
+#[derive(Debug)]
+enum Rule {
+    /// Believes any certificate.
+    Anyone,
+    /// Believes what the authorities of a file signed, and the very certificates that stand in it:
+    /// a self-signed certificate is both, and the usual rules refuse it as a server's own. The
+    /// name must fit in either case.
+    Listed { by_authority: Arc<WebPkiServerVerifier>, listed: Vec<CertificateDer<'static>> },
+}
+
+impl Rule {
+    fn listed(path: &Text, provider: &Arc<CryptoProvider>) -> Result<Self, Error> {
         const WHAT: &str = "the CA bundle";
         let listed = certificates(WHAT, path)?;
         let mut roots = RootCertStore::empty();
@@ -162,7 +172,7 @@ impl Listed {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
                 .build()
                 .map_err(|error| unusable(WHAT, path, &format!("cannot be used: {error}")))?;
-        Ok(Self { by_authority, listed })
+        Ok(Self::Listed { by_authority, listed })
     }
 }
 
@@ -176,7 +186,7 @@ fn is_authority_itself(error: &rustls::Error) -> bool {
     )
 }
 
-impl ServerCertVerifier for Listed {
+impl ServerCertVerifier for Judge {
     fn verify_server_cert(
         &self,
         shown: &CertificateDer<'_>,
@@ -185,57 +195,16 @@ impl ServerCertVerifier for Listed {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let judged = self.by_authority.verify_server_cert(shown, between, name, ocsp, now);
-        match judged {
-            Err(error)
-                if is_authority_itself(&error) && self.listed.iter().any(|one| one == shown) =>
-            {
+        let Rule::Listed { by_authority, listed } = &self.rule else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match by_authority.verify_server_cert(shown, between, name, ocsp, now) {
+            Err(error) if is_authority_itself(&error) && listed.iter().any(|one| one == shown) => {
                 verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
                 Ok(ServerCertVerified::assertion())
             }
             other => other,
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.by_authority.verify_tls12_signature(message, cert, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.by_authority.verify_tls13_signature(message, cert, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by_authority.supported_verify_schemes()
-    }
-}
-
-/// Believes any certificate; signatures are still checked.
-#[derive(Debug)]
-struct Anyone {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(

@@ -2,24 +2,26 @@
 
 use std::time::{Duration, Instant};
 
+use agent_test_support::mcp::hostile::Behaviour;
+use agent_test_support::mcp::hostile_stdio;
 use agent_test_support::wait::eventually;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, Text, ToolPolicy};
 use mcp_client::supervise::State;
 use serde_json::json;
 
-use crate::support::{call, host, launch, names, stdio};
+use crate::support::{call, host, names, stdio};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_fifty_servers_the_thirty_good_ones_do_not_wait_for_the_others() {
     let mut entries = Vec::new();
     for number in 0..50 {
         let behaviour = match number % 5 {
-            0 => "initialize-silent",
-            1 => "die-at-once",
-            _ => "correct",
+            0 => Behaviour::InitializeSilent,
+            1 => Behaviour::DieAtOnce,
+            _ => Behaviour::Correct,
         };
-        let mut entry = stdio(&format!("s{number}"), &launch("hostile", &["stdio", behaviour]));
+        let mut entry = stdio(&format!("s{number}"), &hostile_stdio(behaviour));
         entry.connect_timeout = Duration::from_mins(1);
         entries.push(entry);
     }
@@ -58,7 +60,7 @@ async fn until_thirty_are_ready(entries: Vec<mcp_client::config::ServerEntry>) -
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reload_touches_only_what_changed() {
-    let entry = |name: &str| stdio(name, &launch("hostile", &["stdio", "correct"]));
+    let entry = |name: &str| stdio(name, &hostile_stdio(Behaviour::Correct));
     let (host, notebook) = host();
     let client = Client::start([entry("a"), entry("b"), entry("c"), entry("d")], host);
     client.settled(Duration::from_secs(30)).await;
@@ -105,7 +107,7 @@ async fn a_reload_touches_only_what_changed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lazy_server_is_offered_from_memory_and_started_by_the_first_call() {
     let cache = tempfile::tempdir().unwrap();
-    let mut entry = stdio("l", &launch("hostile", &["stdio", "correct"]));
+    let mut entry = stdio("l", &hostile_stdio(Behaviour::Correct));
     entry.lazy = true;
     for round in 0..2 {
         let (mut host, _) = host();
@@ -121,7 +123,7 @@ async fn a_lazy_server_is_offered_from_memory_and_started_by_the_first_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disabled_server_is_left_alone() {
-    let mut entry = stdio("off", &launch("hostile", &["stdio", "correct"]));
+    let mut entry = stdio("off", &hostile_stdio(Behaviour::Correct));
     entry.enabled = false;
     let (host, _) = host();
     let client = Client::start([entry], host);
@@ -135,7 +137,7 @@ async fn a_disabled_server_is_left_alone() {
 async fn why_a_try_failed_is_known_while_the_next_is_waited_for_and_gone_once_it_works() {
     let folder = tempfile::tempdir().unwrap();
     let works = folder.path().join("works");
-    let launched = launch("hostile", &["stdio", "correct"]);
+    let launched = hostile_stdio(Behaviour::Correct);
     let mut entry = stdio("late", &launched);
     if let Endpoint::Stdio(endpoint) = &mut entry.endpoint {
         let server = endpoint.command.value().to_owned();

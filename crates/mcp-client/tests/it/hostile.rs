@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_test_support::mcp::hostile::{Behaviour, Realm};
-use agent_test_support::mcp::{HttpPeer, hostile_http};
+use agent_test_support::mcp::{HttpPeer, hostile_http, hostile_stdio};
 use mcp_client::Client;
 use mcp_client::config::ServerEntry;
 use mcp_client::content::render;
@@ -14,7 +14,7 @@ use mcp_client::session::{CallOptions, MAX_CALL_FACTOR};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{host, http, launch, sse, stdio};
+use crate::support::{host, http, sse, stdio};
 
 const TIMEOUT: Duration = Duration::from_millis(1500);
 const HEAVY: Duration = Duration::from_secs(40);
@@ -38,7 +38,7 @@ async fn over_stdio_no_behaviour_hangs_or_hides() {
         .iter()
         .filter(|one| one.realm() != Realm::Http && **one != Behaviour::Report);
     let stories = tell(all.map(|one| {
-        let mut launch = launch("hostile", &["stdio", one.name()]);
+        let mut launch = hostile_stdio(*one);
         launch.env.push(("HOSTILE_SECRET".to_owned(), SECRET.to_owned()));
         (*one, stdio("h", &launch), None)
     }))

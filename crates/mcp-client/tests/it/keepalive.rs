@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agent_test_support::mcp::hostile::{Behaviour, HostileHttp};
+use agent_test_support::mcp::{example, hostile_stdio};
 use agent_test_support::wait::eventually;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, ServerEntry, StdioEndpoint, Text};
@@ -13,7 +14,7 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::support::{call, example, host, http, launch, names, ready, stdio};
+use crate::support::{call, host, http, names, ready, stdio};
 use crate::tls::place_of;
 
 const OFTEN: Duration = Duration::from_millis(200);
@@ -110,7 +111,7 @@ async fn a_process_that_answers_nothing_but_lives_is_not_killed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_ping_disturbs_a_running_call() {
     let server = HostileHttp::start(Behaviour::PingDisturbs).unwrap();
-    let local = stdio("h", &launch("hostile", &["stdio", "ping-disturbs"]));
+    let local = stdio("h", &hostile_stdio(Behaviour::PingDisturbs));
     for entry in [http("h", &server.url), local] {
         let client = ready(often(entry)).await;
         // The call takes two seconds, ten times the period.

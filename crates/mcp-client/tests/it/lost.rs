@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use agent_test_support::mcp::hostile::Behaviour;
+use agent_test_support::mcp::{example, hostile_stdio};
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,7 +16,7 @@ use mcp_client::config::{ServerEntry, Trust};
 use mcp_client::session::CallOptions;
 use serde_json::{Value, json};
 
-use crate::support::{host, http, launch, stdio};
+use crate::support::{host, http, stdio};
 
 type Calls = Arc<dyn Fn(usize, &Value) -> Response + Send + Sync>;
 
@@ -167,8 +169,8 @@ async fn a_policy_that_changes_while_a_server_is_parked_holds_when_it_is_back() 
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("there");
     // The program is missing at first, which parks the server at once.
-    let mut entry = stdio("h", &launch("hostile", &["stdio", "correct"]));
-    let program = crate::support::example("hostile");
+    let mut entry = stdio("h", &hostile_stdio(Behaviour::Correct));
+    let program = example("hostile");
     if let mcp_client::config::Endpoint::Stdio(endpoint) = &mut entry.endpoint {
         endpoint.command = mcp_client::config::Text::literal(there.display().to_string());
     }

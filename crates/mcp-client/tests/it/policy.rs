@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agent_test_support::mcp::example;
 use agent_test_support::mcp::hostile::{Behaviour, HostileHttp};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -22,7 +23,7 @@ use mcp_client::supervise::State;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::support::{call, example, host, http, names};
+use crate::support::{call, host, http, names};
 
 /// A server that quotes what it was sent wherever it can; gives its address and what was called.
 async fn quoting() -> (String, Arc<Mutex<Vec<String>>>) {

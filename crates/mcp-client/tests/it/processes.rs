@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use agent_test_support::mcp::hostile::Behaviour;
+use agent_test_support::mcp::{example, hostile_stdio};
 use agent_test_support::wait::eventually;
 use mcp_client::Client;
 use mcp_client::config::Text;
@@ -12,7 +14,7 @@ use mcp_client::session::CallOptions;
 use mcp_client::supervise::State;
 use serde_json::json;
 
-use crate::support::{call, example, host, launch, ready, stdio};
+use crate::support::{call, host, ready, stdio};
 
 /// The ids a hostile server wrote down, once all are there.
 fn pids(file: &Path, count: usize) -> Vec<i32> {
@@ -34,8 +36,8 @@ fn lives(pid: i32) -> bool {
     !matches!(state, Some("Z" | "X"))
 }
 
-fn hostile(behaviour: &str, file: &Path) -> ServerEntry {
-    let mut launch = launch("hostile", &["stdio", behaviour]);
+fn hostile(behaviour: Behaviour, file: &Path) -> ServerEntry {
+    let mut launch = hostile_stdio(behaviour);
     launch.env.push(("HOSTILE_PIDS".to_owned(), file.display().to_string()));
     stdio("h", &launch)
 }
@@ -44,7 +46,7 @@ fn hostile(behaviour: &str, file: &Path) -> ServerEntry {
 async fn a_stubborn_server_and_its_grandchildren_end_with_the_client() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
-    let client = ready(hostile("stubborn", &file)).await;
+    let client = ready(hostile(Behaviour::Stubborn, &file)).await;
     let ids = pids(&file, 3);
     assert!(ids.iter().all(|id| lives(*id)), "{ids:?}");
     client.close().await;
@@ -56,7 +58,7 @@ async fn a_stubborn_server_and_its_grandchildren_end_with_the_client() {
 async fn a_leader_that_leaves_takes_its_children_along() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
-    let client = ready(hostile("leader-leaves", &file)).await;
+    let client = ready(hostile(Behaviour::LeaderLeaves, &file)).await;
     let ids = pids(&file, 2);
     client.close().await;
     assert!(!ids.iter().any(|id| lives(*id)), "{ids:?}");
@@ -66,7 +68,7 @@ async fn a_leader_that_leaves_takes_its_children_along() {
 async fn dropping_the_client_is_enough() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
-    let client = ready(hostile("stubborn", &file)).await;
+    let client = ready(hostile(Behaviour::Stubborn, &file)).await;
     let ids = pids(&file, 3);
     drop(client);
     tokio::task::spawn_blocking(move || {
@@ -81,7 +83,7 @@ fn a_dropped_runtime_still_kills() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let client = runtime.block_on(ready(hostile("stubborn", &file)));
+    let client = runtime.block_on(ready(hostile(Behaviour::Stubborn, &file)));
     let ids = pids(&file, 3);
     drop(runtime);
     drop(client);
@@ -110,7 +112,7 @@ fn after_a_kill_of_ours_the_guardian_ends_everything() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_is_brought_back_and_only_one_runs() {
     let (host, _) = host();
-    let mut entry = stdio("h", &launch("hostile", &["stdio", "die-mid-call"]));
+    let mut entry = stdio("h", &hostile_stdio(Behaviour::DieMidCall));
     entry.timeout = Duration::from_secs(5);
     let client = Client::start([entry], host);
     client.settled(Duration::from_secs(20)).await;
@@ -128,7 +130,7 @@ async fn a_server_that_dies_is_brought_back_and_only_one_runs() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_server_is_recycled_behind_the_next_call() {
-    let mut entry = stdio("h", &launch("hostile", &["stdio", "correct"]));
+    let mut entry = stdio("h", &hostile_stdio(Behaviour::Correct));
     if let Endpoint::Stdio(endpoint) = &mut entry.endpoint {
         endpoint.idle_timeout = Some(Duration::from_millis(300));
         endpoint.env.push(("X".to_owned(), Text::literal("y")));
@@ -144,7 +146,7 @@ async fn an_idle_server_is_recycled_behind_the_next_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_server_is_recycled_too() {
-    let mut entry = stdio("h", &launch("hostile", &["stdio", "correct"]));
+    let mut entry = stdio("h", &hostile_stdio(Behaviour::Correct));
     if let Endpoint::Stdio(endpoint) = &mut entry.endpoint {
         endpoint.max_lifetime = Some(Duration::from_millis(400));
     }

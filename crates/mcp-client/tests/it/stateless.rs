@@ -1,10 +1,9 @@
 //! The stateless era against the official Rust SDK: headers, rounds of input, subscriptions.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agent_test_support::mcp::{rmcp_http, rmcp_stdio};
 use agent_test_support::wait::eventually;
 use mcp_client::config::{Protocol, ServerEntry};
 use mcp_client::host::{Answer, Host, Requests, ServerRequest};
@@ -12,31 +11,7 @@ use mcp_client::session::{CallOptions, Era};
 use mcp_client::{Client, RpcError};
 use serde_json::{Value, json};
 
-use crate::support::{call, example, host, http, launch, names, ready, stdio};
-
-/// The rmcp server over HTTP, ended with the test.
-struct Served {
-    url: String,
-    child: Child,
-}
-
-impl Served {
-    fn start(flags: &[&str]) -> Self {
-        let mut command = Command::new(example("rmcp_server"));
-        command.args(["http", "0"]).args(flags).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Self { url: url.trim().to_owned(), child }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
+use crate::support::{call, host, http, names, ready, stdio};
 
 /// Accepts every form with the name Ada.
 #[derive(Debug)]
@@ -98,7 +73,7 @@ async fn all_tools(entry: ServerEntry, era: Era) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rust_sdk_over_stdio_in_both_eras() {
     for (protocol, era) in [(Protocol::Auto, Era::Legacy), (Protocol::Stateless, Era::Stateless)] {
-        all_tools(with(stdio("r", &launch("rmcp_server", &["stdio"])), protocol), era).await;
+        all_tools(with(stdio("r", &rmcp_stdio()), protocol), era).await;
     }
 }
 
@@ -109,7 +84,7 @@ async fn the_rust_sdk_over_http_in_both_eras() {
         (&[], Protocol::Stateless, Era::Stateless),
         (&["--json"], Protocol::Stateless, Era::Stateless),
     ] {
-        let served = Served::start(flags);
+        let served = rmcp_http(flags);
         all_tools(with(http("r", &served.url), protocol), era).await;
     }
 }
@@ -117,7 +92,7 @@ async fn the_rust_sdk_over_http_in_both_eras() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_nodelay_costs_no_forty_milliseconds() {
     const CALLS: u32 = 50;
-    let served = Served::start(&[]);
+    let served = rmcp_http(&[]);
     let client = ready(with(http("r", &served.url), Protocol::Legacy)).await;
     call(&client, "mcp__r__echo", json!({ "text": "warm" })).await;
     let began = Instant::now();
@@ -133,7 +108,7 @@ async fn a_server_without_nodelay_costs_no_forty_milliseconds() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parallel_calls_run_at_once_only_where_the_server_allows_it() {
     for (parallel, least, most) in [(true, 0, 1100), (false, 1200, 60_000)] {
-        let mut entry = stdio("r", &launch("rmcp_server", &["stdio"]));
+        let mut entry = stdio("r", &rmcp_stdio());
         entry.parallel_calls = parallel;
         let client = ready(entry).await;
         let began = Instant::now();

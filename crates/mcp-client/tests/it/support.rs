@@ -1,7 +1,6 @@
 //! Entries, hosts and clients for the tests.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,20 +12,6 @@ use mcp_client::host::{Event, Host, Observer};
 use mcp_client::session::CallOptions;
 use mcp_client::supervise::State;
 use serde_json::Value;
-
-/// An example program of this crate; nextest builds them with the tests.
-pub(crate) fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().unwrap().parent().unwrap();
-    let path = folder.join("examples").join(name);
-    assert!(path.is_file(), "{} is not built", path.display());
-    path
-}
-
-pub(crate) fn launch(name: &str, args: &[&str]) -> Launch {
-    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-    Launch { command: example(name), args, env: Vec::new() }
-}
 
 pub(crate) fn stdio(name: &str, launch: &Launch) -> ServerEntry {
     let mut endpoint = StdioEndpoint::new(launch.command.display().to_string());

@@ -76,16 +76,9 @@ impl Reader<'_> {
     }
 
     fn headers(&mut self, field: &Field<'_>) -> Vec<(String, Text)> {
-        let Value::Map(entries) = &field.node.value else {
-            let kind = field.node.kind();
-            self.refuse(field, format!("must be a mapping from names to values, found {kind}"));
+        let Some(entries) = self.named_values(field, MAX_HEADERS, "headers") else {
             return Vec::new();
         };
-        self.report_duplicates(&field.key, entries);
-        if entries.len() > MAX_HEADERS {
-            self.refuse(field, format!("must be at most {MAX_HEADERS} headers"));
-            return Vec::new();
-        }
         let mut headers: Vec<(String, Text)> = Vec::with_capacity(entries.len());
         for (key, node) in entries {
             let name = &key.text;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::keys::{self, Applies};
-use super::super::node::{Key, Node};
+use super::super::node::{Key, Node, Value};
 use super::super::problem::{Place, Problem};
 use super::given_twice;
 use super::values::Reader;
@@ -129,6 +129,26 @@ pub(super) fn duplicates(entries: &[(Key, Node)]) -> Vec<(&Key, &Key)> {
 }
 
 impl Reader<'_> {
+    /// The entries of a mapping from names to values, if it is one and not too long.
+    pub(super) fn named_values<'n>(
+        &mut self,
+        field: &Field<'n>,
+        most: usize,
+        what: &str,
+    ) -> Option<&'n [(Key, Node)]> {
+        let Value::Map(entries) = &field.node.value else {
+            let kind = field.node.kind();
+            self.refuse(field, format!("must be a mapping from names to values, found {kind}"));
+            return None;
+        };
+        self.report_duplicates(&field.key, entries);
+        if entries.len() > most {
+            self.refuse(field, format!("must be at most {most} {what}"));
+            return None;
+        }
+        Some(entries)
+    }
+
     /// Reports every key that stands twice.
     pub(super) fn report_duplicates(&mut self, section: &str, entries: &[(Key, Node)]) {
         for (first, second) in duplicates(entries) {

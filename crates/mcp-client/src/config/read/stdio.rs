@@ -101,16 +101,9 @@ impl Reader<'_> {
     }
 
     fn env(&mut self, field: &Field<'_>) -> Vec<(String, Text)> {
-        let Value::Map(entries) = &field.node.value else {
-            let kind = field.node.kind();
-            self.refuse(field, format!("must be a mapping from names to values, found {kind}"));
+        let Some(entries) = self.named_values(field, MAX_LAUNCH_ITEMS, "variables") else {
             return Vec::new();
         };
-        self.report_duplicates(&field.key, entries);
-        if entries.len() > MAX_LAUNCH_ITEMS {
-            self.refuse(field, format!("must be at most {MAX_LAUNCH_ITEMS} variables"));
-            return Vec::new();
-        }
         let mut env = Vec::with_capacity(entries.len());
         for (key, node) in entries {
             let name = &key.text;
