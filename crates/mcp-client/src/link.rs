@@ -1,0 +1,1 @@
+//! The install link: `agent://mcp/install?name=…&config=…`.

@@ -1,0 +1,1 @@
+//! The listener on loopback that waits for a browser to come back.

@@ -1,0 +1,1 @@
+//! The client document: who we are, at an address of ours.

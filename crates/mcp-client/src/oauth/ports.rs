@@ -1,0 +1,1 @@
+//! The five ports a client document can name.

@@ -1,0 +1,1 @@
+//! What an authorization server sent the browser back with.
