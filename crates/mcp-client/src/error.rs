@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::content::clean_value;
 use crate::message::{RpcError, head};
+use crate::oauth;
 use crate::redact::Redactor;
 use crate::tool::DecodeError;
 
@@ -63,6 +64,8 @@ pub enum Error {
     SignIn { challenge: Option<String> },
     #[error("the server refuses us (HTTP status 403){}", Quoted(body))]
     Forbidden { challenge: Option<String>, body: String },
+    #[error(transparent)]
+    OAuth(Box<oauth::Error>),
     #[error("redirected to {to}: {reason}")]
     Redirect { to: String, reason: &'static str },
     #[error("the connection to the server broke: {reason}")]
@@ -146,6 +149,7 @@ impl Error {
             | Self::UnknownVersion { .. }
             | Self::UnknownServer { .. } => Kind::Configuration,
             Self::SignIn { .. } | Self::Forbidden { .. } => Kind::SignIn,
+            Self::OAuth(error) => error.kind(),
             Self::BothFailed { first, second, .. } => match (first.kind(), second.kind()) {
                 (Kind::SignIn, _) | (_, Kind::SignIn) => Kind::SignIn,
                 (Kind::Configuration, _) | (_, Kind::Configuration) => Kind::Configuration,
@@ -206,6 +210,12 @@ fn is_passing(kind: io::ErrorKind) -> bool {
             | io::ErrorKind::OutOfMemory
             | io::ErrorKind::Interrupted
     )
+}
+
+impl From<oauth::Error> for Error {
+    fn from(error: oauth::Error) -> Self {
+        Self::OAuth(Box::new(error))
+    }
 }
 
 impl From<DecodeError> for Error {

@@ -29,6 +29,10 @@ pub struct Host {
     pub log_dir: Option<PathBuf>,
     /// Where tool definitions seen before are kept.
     pub cache_dir: Option<PathBuf>,
+    /// Where tokens are kept; without it nobody can be signed in.
+    pub token_dir: Option<PathBuf>,
+    /// The address of the document that says who this program is, where no server has its own.
+    pub client_document: Option<String>,
     /// The program that ends the servers' processes if ours dies: see [`crate::guardian`].
     pub guardian: Option<Vec<String>>,
     /// Secrets that must not appear in anything that is written.
@@ -37,6 +41,8 @@ pub struct Host {
     pub requests: Arc<dyn Requests>,
     /// Decides on calls that need a person's yes.
     pub approver: Arc<dyn Approver>,
+    /// Brings a person to a page to sign in; without it a server that wants that has to wait.
+    pub browser: Option<Arc<dyn Browser>>,
     /// Is told what happens.
     pub observer: Arc<dyn Observer>,
 }
@@ -50,10 +56,13 @@ impl Host {
             home: None,
             log_dir: None,
             cache_dir: None,
+            token_dir: None,
+            client_document: None,
             guardian: None,
             redactor: Arc::new(Redactor::default()),
             requests: Arc::new(Decline),
             approver: Arc::new(Refuse),
+            browser: None,
             observer: Arc::new(Silent),
         }
     }
@@ -156,6 +165,50 @@ impl Approver for Refuse {
     fn decide(&self, _: Approval) -> Answer<Decision> {
         Box::pin(std::future::ready(Decision::Deny))
     }
+}
+
+/// A page a person is to visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visit {
+    /// To sign in to which server.
+    pub server: String,
+    /// The page.
+    pub address: String,
+    /// Whose page it is.
+    pub issuer: String,
+    /// Where the browser comes back to.
+    pub redirect_uri: String,
+    /// The port of this machine that listens for it.
+    pub port: u16,
+    /// What is asked for.
+    pub scope: Option<String>,
+    /// What was wrong with what the person pasted last.
+    pub problem: Option<String>,
+}
+
+/// What came of a visit, besides the browser coming back by itself.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Visited {
+    /// The person pasted where they were sent.
+    Pasted(String),
+    /// The person gave up.
+    Cancelled,
+}
+
+// What was pasted holds a code that is as good as a token.
+impl fmt::Debug for Visited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pasted(_) => "Pasted",
+            Self::Cancelled => "Cancelled",
+        })
+    }
+}
+
+/// Brings a person to a page and back.
+pub trait Browser: fmt::Debug + Send + Sync {
+    /// Shows the page. The answer may never come: the listener hears of who comes back.
+    fn visit(&self, visit: Visit) -> Answer<Visited>;
 }
 
 /// Something that happened, worth telling. Texts have passed the redactor.

@@ -5,8 +5,25 @@
 //! authorization server. `store` keeps what was granted, `login` goes through all steps with a
 //! person, and `credentials` is what the transports ask for a token.
 
+mod assertion;
 pub mod callback;
 pub mod challenge;
+pub(crate) mod credentials;
+pub(crate) mod discovery;
 pub mod document;
+mod dpop;
+mod error;
+pub mod identification;
+mod login;
+pub mod metadata;
+mod pkce;
 pub mod ports;
 pub mod redirect;
+mod registration;
+mod scope;
+mod store;
+mod token;
+mod wire;
+
+pub use self::assertion::SigningKey;
+pub use self::error::Error;

@@ -15,6 +15,9 @@ use arc_swap::ArcSwap;
 /// Values with fewer bytes are not looked for: they would tear ordinary words apart.
 pub const MIN_SECRET_BYTES: usize = 4;
 
+/// How many values of one label that follow each other are remembered.
+pub const MAX_ROTATED: usize = 8;
+
 /// Takes secrets out of text. What it knows only grows, and whoever shares it sees that at once: a
 /// changed configuration brings new secrets while the old ones may still be on their way.
 #[derive(Default)]
@@ -57,6 +60,24 @@ impl Redactor {
             for (label, value) in &more {
                 if !secrets.iter().any(|secret| secret.value == *value) {
                     secrets.push(Secret { label: label.clone(), value: value.clone() });
+                }
+            }
+            Known::of(secrets)
+        });
+    }
+
+    /// Learns the newest of values that follow each other, such as tokens that are renewed. Only the
+    /// last few are remembered: older ones are worth nothing.
+    pub fn learn_rotating(&self, label: &str, value: &str) {
+        self.known.rcu(|before| {
+            let mut secrets = before.secrets.clone();
+            if !secrets.iter().any(|secret| secret.value == value) {
+                secrets.push(Secret { label: label.to_owned(), value: value.to_owned() });
+                let of_label = |secret: &&Secret| secret.label == label;
+                if secrets.iter().filter(of_label).count() > MAX_ROTATED
+                    && let Some(oldest) = secrets.iter().position(|secret| secret.label == label)
+                {
+                    secrets.remove(oldest);
                 }
             }
             Known::of(secrets)

@@ -84,7 +84,8 @@ pub(crate) fn bare_host(address: &Uri) -> &str {
     address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a host is this machine, by its name.
+pub(crate) fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.to_ascii_lowercase().ends_with(".localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -114,7 +114,8 @@ impl HttpClient {
         Err(Error::Redirect { to: shown_address(&target), reason: "too many redirects" })
     }
 
-    async fn send_once(
+    /// Sends one request. A redirect is an answer like any other.
+    pub(crate) async fn send_once(
         &self,
         method: &Method,
         target: &Uri,
@@ -153,7 +154,7 @@ impl HttpClient {
         if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
             return Err(refused("from https to http is not followed"));
         }
-        if !is_private(from) && is_private(&to) {
+        if leads_inside(from, &to) {
             return Err(refused("from a public address to a private one is not followed"));
         }
         Ok(Some(to))
@@ -261,6 +262,11 @@ pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
     };
     let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
     one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
+}
+
+/// Whether the way goes from a public address to a private one, where strangers must not send us.
+pub(crate) fn leads_inside(from: &Uri, to: &Uri) -> bool {
+    !is_private(from) && is_private(to)
 }
 
 /// Whether the host is written as an address of this machine or its neighbourhood.

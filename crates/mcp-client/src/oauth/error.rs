@@ -1,0 +1,146 @@
+//! What can go wrong with signing in, by what went wrong.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::redirect;
+use crate::error::Kind;
+
+/// What went wrong with signing in. Texts of peers are bounded.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum Error {
+    // Finding out.
+    #[error("{url} does not tell how to sign in: {reason}")]
+    Discovery { url: String, reason: String },
+    #[error("{url} speaks for `{found}`, which is not this server")]
+    WrongResource { url: String, found: String },
+    #[error("{url} names the issuer `{found}`, and `{expected}` was asked for")]
+    WrongIssuer { url: String, found: String, expected: String },
+    #[error("{what} {url} is not encrypted, and secrets would travel to it")]
+    Insecure { what: &'static str, url: String },
+    #[error("the authorization server {issuer} does not bind codes to who asked for them (PKCE with S256)")]
+    NoPkce { issuer: String },
+    #[error("the authorization server {issuer} has no page to sign in at")]
+    NoPage { issuer: String },
+
+    // Who we are.
+    #[error("the authorization server {issuer} takes neither a client document nor registrations")]
+    NoIdentity { issuer: String },
+    #[error("the configured client belongs to {expected}, and the server now trusts {found}")]
+    Moved { expected: String, found: String },
+    #[error("registration at {issuer} was refused (HTTP status {status}){}", Detail(code, description))]
+    Registration { issuer: String, status: u16, code: Option<String>, description: Option<String> },
+
+    // The person.
+    #[error("port {port} for the browser's way back is taken by another program")]
+    PortTaken { port: u16 },
+    #[error("no loopback port for the browser's way back: {source}")]
+    NoPort { source: io::Error },
+    #[error("{0}")]
+    Redirect(#[from] redirect::Fault),
+    #[error("the browser did not come back within {} s{}", after.as_secs(), Document(document.as_ref()))]
+    TimedOut { after: Duration, document: Option<String> },
+    #[error("the sign-in was cancelled")]
+    Cancelled,
+
+    // Tokens.
+    #[error("the authorization server refused: `{code}`{}", Quoted(description.as_ref()))]
+    Refused { status: u16, code: String, description: Option<String> },
+    #[error("{url} is not available (HTTP status {status}){}", Later(*retry_after))]
+    Unavailable { url: String, status: u16, retry_after: Option<Duration> },
+    #[error("{url} did not answer within {} s", after.as_secs())]
+    Silent { url: String, after: Duration },
+    #[error("the answer of {url} cannot be used: {reason}")]
+    Malformed { url: String, reason: String },
+    #[error("cannot reach the authorization server: {0}")]
+    Unreached(Box<crate::Error>),
+    #[error("{reason}")]
+    Assertion { reason: String },
+
+    // Keeping them.
+    #[error("{path} {what}: {source}", path = path.display())]
+    Store { path: PathBuf, what: &'static str, source: io::Error },
+    #[error("another process has been renewing the token for {} s", after.as_secs())]
+    Busy { after: Duration },
+    #[error("there is no folder to keep tokens in")]
+    NoFolder,
+}
+
+impl Error {
+    /// What can be done about it.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::WrongResource { .. }
+            | Self::WrongIssuer { .. }
+            | Self::Insecure { .. }
+            | Self::NoPkce { .. }
+            | Self::NoPage { .. }
+            | Self::NoIdentity { .. }
+            | Self::Moved { .. }
+            | Self::PortTaken { .. }
+            | Self::Assertion { .. }
+            | Self::NoFolder => Kind::Configuration,
+            Self::Registration { status, .. } if *status < 500 => Kind::Configuration,
+            Self::Redirect(_) | Self::TimedOut { .. } | Self::Cancelled | Self::Refused { .. } => {
+                Kind::SignIn
+            }
+            Self::Unreached(error) => error.kind(),
+            Self::Discovery { .. }
+            | Self::Registration { .. }
+            | Self::NoPort { .. }
+            | Self::Unavailable { .. }
+            | Self::Silent { .. }
+            | Self::Malformed { .. }
+            | Self::Store { .. }
+            | Self::Busy { .. } => Kind::Transient,
+        }
+    }
+
+    /// Whether the token endpoint refused with exactly this code, in the way refusals are made.
+    pub fn is_refusal(&self, wanted: &str) -> bool {
+        matches!(self, Self::Refused { status: 400 | 401, code, .. } if code == wanted)
+    }
+}
+
+struct Quoted<'a>(Option<&'a String>);
+
+impl std::fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |text| write!(f, " ({text})"))
+    }
+}
+
+struct Detail<'a>(&'a Option<String>, &'a Option<String>);
+
+impl std::fmt::Display for Detail<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(code) = self.0 {
+            write!(f, ": `{code}`")?;
+        }
+        Quoted(self.1.as_ref()).fmt(f)
+    }
+}
+
+struct Document<'a>(Option<&'a String>);
+
+impl std::fmt::Display for Document<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |document| {
+            write!(
+                f,
+                "; if it showed an invalid client, the authorization server could not use our \
+                 client document {document}: `cimd: false` under `oauth` does without it"
+            )
+        })
+    }
+}
+
+struct Later(Option<Duration>);
+
+impl std::fmt::Display for Later {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |wait| write!(f, "; it asks to wait {} s", wait.as_secs()))
+    }
+}

@@ -1,0 +1,393 @@
+//! One login, from the first question to kept tokens.
+//!
+//! The way back is bound first and held to the end. The browser's page waits until the code has
+//! been redeemed, so it never says more than is true; where the login must go on as another
+//! client, the same tab is sent on.
+
+use std::time::Duration;
+
+use http::Uri;
+use tokio::time::{Instant, sleep_until};
+
+use super::callback::{Arrived, Ending, Listener};
+use super::credentials::{Asked, Credentials};
+use super::discovery::{Found, Hints, discover};
+use super::dpop::Key;
+use super::error::Error;
+use super::identification::{Driver, Facts};
+use super::metadata::{ServerMetadata, is_safe};
+use super::redirect::{self, Code, Expected, Fault};
+use super::registration::{Registration, Wanted, register};
+use super::scope::Wishes;
+use super::store::Tokens;
+use super::token::{Client, Endpoint, Granted};
+use super::{pkce, ports};
+use crate::host::{Browser, Visit, Visited};
+
+/// How long a login waits for the browser, unless the entry says otherwise.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+/// How often a login goes on as another client.
+const MAX_IDENTITIES: u32 = 3;
+/// The path of the way back.
+const PATH: &str = "/callback";
+
+/// What a login is begun with.
+#[derive(Debug)]
+pub(crate) struct Login<'a> {
+    pub(crate) credentials: &'a Credentials,
+    pub(crate) browser: &'a dyn Browser,
+    pub(crate) driver: Driver,
+    pub(crate) wishes: Wishes<'a>,
+}
+
+/// The way the browser comes back.
+struct Way {
+    listener: Listener,
+    redirect_uri: String,
+    /// It is one of those the client document names.
+    pinned: bool,
+}
+
+/// Who we are in this login.
+struct Who {
+    client: Client,
+    kind: Standing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Configured,
+    Document,
+    /// Registered in an earlier login.
+    Known,
+    New,
+}
+
+/// One go as one client.
+struct Round<'a> {
+    facts: &'a Facts<'a>,
+    way: &'a Way,
+    found: &'a Found,
+    scope: Option<String>,
+    key: Option<Key>,
+    /// The document may still identify us.
+    document: bool,
+    /// The browser's tab, which waits for a page.
+    tab: Option<Arrived>,
+}
+
+/// A browser, or a person, that came back with a code.
+struct Came {
+    code: Code,
+    page: Option<Arrived>,
+}
+
+impl Login<'_> {
+    /// Signs in. Nothing that was kept is lost unless it works.
+    pub(crate) async fn run(&self) -> Result<Tokens, Error> {
+        let store = self.credentials.store();
+        let before = store.metadata();
+        let issuer = before.as_ref().map(|found| found.server.issuer.clone());
+        let clients = store.clients();
+        let registration = match &issuer {
+            Some(issuer) => clients.registrations.get(issuer),
+            None => clients.registrations.values().next(),
+        };
+        let facts = Facts {
+            options: self.credentials.options(),
+            default_document: self.credentials.default_document(),
+            driver: self.driver,
+            registered: registration.is_some_and(|known| !known.is_over()),
+            refused: store.has_refused_document(),
+            takes_documents: before.map(|found| found.server.takes_documents),
+        };
+        let way = self.listen(&facts, registration).await?;
+        let hints = Hints { challenges: self.wishes.challenges, prefer: issuer.as_deref() };
+        let found = discover(self.credentials.wire(), hints).await?;
+        if !found.server.binds_codes() {
+            return Err(Error::NoPkce { issuer: found.server.issuer });
+        }
+        store.save_metadata(&found)?;
+        self.with_person(&facts, &way, &found).await
+    }
+
+    /// Binds the way back: one of the five ports where the document could come into use.
+    async fn listen(
+        &self,
+        facts: &Facts<'_>,
+        registration: Option<&Registration>,
+    ) -> Result<Way, Error> {
+        let options = self.credentials.options();
+        if facts.pins().is_ok()
+            && let Some(listener) = ports::bind_pinned().await
+        {
+            let redirect_uri = self.loopback(listener.port());
+            return Ok(Way { listener, redirect_uri, pinned: true });
+        }
+        let own = options.redirect_uri.as_ref().map(|uri| uri.value().trim().to_owned());
+        let parsed = own.as_ref().and_then(|uri| uri.parse::<Uri>().ok());
+        // A way back through a proxy ends at a port of ours that only the entry can name.
+        let local = parsed.as_ref().filter(|uri| uri.scheme_str() == Some("http") && is_safe(uri));
+        let fixed = options.redirect_port.or_else(|| local.and_then(Uri::port_u16));
+        let listener = match (fixed, registration.and_then(Registration::port)) {
+            (Some(port), _) => {
+                Listener::bind(port).await.map_err(|_| Error::PortTaken { port })?
+            }
+            (None, Some(known)) if own.is_none() => match Listener::bind(known).await {
+                Ok(listener) => listener,
+                Err(_) => free().await?,
+            },
+            _ => free().await?,
+        };
+        let redirect_uri = own.unwrap_or_else(|| self.loopback(listener.port()));
+        let listener = match parsed {
+            Some(uri) => listener.at_path(uri.path()),
+            None => listener,
+        };
+        Ok(Way { listener, redirect_uri, pinned: false })
+    }
+
+    fn loopback(&self, port: u16) -> String {
+        let host = self.credentials.options().redirect_host.as_ref();
+        let host = host.map_or("127.0.0.1", |host| host.value().trim());
+        format!("http://{host}:{port}{PATH}")
+    }
+
+    async fn with_person(
+        &self,
+        facts: &Facts<'_>,
+        way: &Way,
+        found: &Found,
+    ) -> Result<Tokens, Error> {
+        let scope = self.wishes.choose(found);
+        let key = found.bind.then(Key::generate).flatten();
+        let after = self.credentials.options().timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let end = Instant::now() + after;
+        let mut round = Round { facts, way, found, scope, key, document: way.pinned, tab: None };
+        for _ in 0..MAX_IDENTITIES {
+            let who = match self.identify(&round).await {
+                Ok(who) => who,
+                Err(error) => return Err(self.fail(round.tab, error).await),
+            };
+            let named = (who.kind == Standing::Document).then(|| who.client.id.clone());
+            let redeemed = tokio::select! {
+                redeemed = self.redeemed(&mut round, &who.client) => redeemed?,
+                () = sleep_until(end) => return Err(Error::TimedOut { after, document: named }),
+            };
+            match (redeemed, who.kind) {
+                (Ok(granted), _) => {
+                    let tokens = self.keep(granted, &round, &who.client).await;
+                    return self.finish(round.tab, tokens).await;
+                }
+                (Err(error), Standing::Document) if error.is_refusal("invalid_client") => {
+                    self.credentials.document_refused(&who.client.id)?;
+                    round.document = false;
+                }
+                (Err(error), Standing::Known) if error.is_refusal("invalid_client") => {
+                    self.credentials.store().change_clients(|clients| {
+                        clients.registrations.remove(&found.server.issuer);
+                    })?;
+                }
+                (Err(error), _) => return Err(self.fail(round.tab, error).await),
+            }
+        }
+        let error = Error::NoIdentity { issuer: found.server.issuer.clone() };
+        Err(self.fail(round.tab, error).await)
+    }
+
+    /// Brings the person to the page and back, and turns the code into tokens. The outer error
+    /// ends the login, the inner one is the token endpoint's.
+    async fn redeemed(
+        &self,
+        round: &mut Round<'_>,
+        client: &Client,
+    ) -> Result<Result<Granted, Error>, Error> {
+        let random = || pkce::random_word().map_err(|source| Error::NoPort { source });
+        let (verifier, state) = (random()?, random()?);
+        let address = round.authorization(client, &state, &verifier)?;
+        let server = &round.found.server;
+        let visit = Visit {
+            server: self.credentials.server().to_owned(),
+            address: address.clone(),
+            issuer: server.issuer.clone(),
+            redirect_uri: round.way.redirect_uri.clone(),
+            port: round.way.listener.port(),
+            scope: round.scope.clone(),
+            problem: None,
+        };
+        let (issuer, issuer_required) = (server.issuer.clone(), server.names_itself);
+        let expected = Expected { state, issuer, issuer_required };
+        let sent_on = round.tab.is_some();
+        if let Some(tab) = round.tab.take() {
+            tab.answer(Ending::Continue { address }).await;
+        }
+        let came = self.come_back(&round.way.listener, &expected, visit, sent_on).await?;
+        round.tab = came.page;
+        let key = round.key.as_ref();
+        let endpoint = Endpoint { wire: self.credentials.wire(), server, client, key };
+        let grant = [
+            ("grant_type", "authorization_code"),
+            ("code", came.code.value()),
+            ("redirect_uri", round.way.redirect_uri.as_str()),
+            ("code_verifier", verifier.as_str()),
+            ("resource", round.found.resource.as_str()),
+        ];
+        Ok(endpoint.request(&grant).await)
+    }
+
+    /// Who we are to this authorization server.
+    async fn identify(&self, round: &Round<'_>) -> Result<Who, Error> {
+        let server = &round.found.server;
+        if let Some(client) = self.credentials.configured_client(server)? {
+            return Ok(Who { client, kind: Standing::Configured });
+        }
+        if round.document
+            && let Some(document) = round.facts.document(server)
+        {
+            let client = Client::public(document);
+            return Ok(Who { client, kind: Standing::Document });
+        }
+        let store = self.credentials.store();
+        let name = self.credentials.client_name();
+        let redirect_uri = &round.way.redirect_uri;
+        let clients = store.clients();
+        let known = clients.registrations.get(&server.issuer).filter(|known| {
+            !known.is_over() && known.redirect_uri == *redirect_uri && known.client_name == name
+        });
+        if let Some(known) = known {
+            return Ok(Who { client: known.client(), kind: Standing::Known });
+        }
+        let method = self.credentials.options().token_endpoint_auth_method.as_ref();
+        let wanted = Wanted {
+            client_name: &name,
+            redirect_uri,
+            scope: round.scope.as_deref(),
+            method: method.map(|method| method.value().trim()),
+        };
+        let registration = register(self.credentials.wire(), server, wanted).await?;
+        let client = registration.client();
+        self.credentials.learn(&client);
+        store.change_clients(|clients| {
+            clients.registrations.insert(server.issuer.clone(), registration);
+        })?;
+        Ok(Who { client, kind: Standing::New })
+    }
+
+    /// Waits for the browser, or for what a person pastes.
+    async fn come_back(
+        &self,
+        listener: &Listener,
+        expected: &Expected,
+        mut visit: Visit,
+        sent_on: bool,
+    ) -> Result<Came, Error> {
+        let arrival = listener.redirect(expected);
+        tokio::pin!(arrival);
+        // A tab that was sent on needs nobody to open it.
+        let mut visited = if sent_on {
+            Box::pin(std::future::pending())
+        } else {
+            self.browser.visit(visit.clone())
+        };
+        loop {
+            let pasted = tokio::select! {
+                arrived = &mut arrival => return self.arrived(arrived).await,
+                visited = &mut visited => match visited {
+                    Visited::Pasted(text) => text,
+                    Visited::Cancelled => return Err(Error::Cancelled),
+                },
+            };
+            let problem = match redirect::query_of_pasted(&pasted) {
+                Some(query) => match redirect::judge(&query, expected) {
+                    Ok(code) => return Ok(Came { code, page: None }),
+                    Err(Fault::WrongState) => "it belongs to another sign-in",
+                    Err(fault) => return Err(fault.into()),
+                },
+                None => "it is not the address that the browser was sent to",
+            };
+            visit.problem = Some(problem.to_owned());
+            visited = self.browser.visit(visit.clone());
+        }
+    }
+
+    async fn arrived(&self, mut arrived: Arrived) -> Result<Came, Error> {
+        match std::mem::replace(&mut arrived.outcome, Err(Fault::NoCode)) {
+            Ok(code) => Ok(Came { code, page: Some(arrived) }),
+            Err(fault) => Err(self.fail(Some(arrived), fault.into()).await),
+        }
+    }
+
+    /// Keeps what was granted; whoever renews at this moment is waited for.
+    async fn keep(
+        &self,
+        granted: Granted,
+        round: &Round<'_>,
+        client: &Client,
+    ) -> Result<Tokens, Error> {
+        let asked = Asked { scope: round.scope.as_deref(), client: &client.id, key: round.key.as_ref() };
+        let tokens = self.credentials.tokens(granted, round.found, asked);
+        let store = self.credentials.store();
+        let _lock = store.lock().await?;
+        store.save_tokens(&tokens)?;
+        Ok(tokens)
+    }
+
+    async fn finish(
+        &self,
+        page: Option<Arrived>,
+        kept: Result<Tokens, Error>,
+    ) -> Result<Tokens, Error> {
+        let tokens = match kept {
+            Ok(tokens) => tokens,
+            Err(error) => return Err(self.fail(page, error).await),
+        };
+        if let Some(page) = page {
+            let server = self.credentials.server().to_owned();
+            page.answer(Ending::SignedIn { server }).await;
+        }
+        Ok(tokens)
+    }
+
+    /// Tells the browser that it did not work.
+    async fn fail(&self, page: Option<Arrived>, error: Error) -> Error {
+        if let Some(page) = page {
+            let server = self.credentials.server().to_owned();
+            let hint = Some("The terminal says what to do next.".to_owned());
+            page.answer(Ending::Failed { server, what: error.to_string(), hint }).await;
+        }
+        error
+    }
+}
+
+async fn free() -> Result<Listener, Error> {
+    Listener::bind(0).await.map_err(|source| Error::NoPort { source })
+}
+
+impl Round<'_> {
+    /// The address of the page to sign in at.
+    fn authorization(&self, client: &Client, state: &str, verifier: &str) -> Result<String, Error> {
+        let ServerMetadata { authorization_endpoint, issuer, .. } = &self.found.server;
+        let page = authorization_endpoint.as_ref();
+        let page = page.ok_or_else(|| Error::NoPage { issuer: issuer.clone() })?;
+        let challenge = pkce::challenge(verifier);
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs([
+            ("response_type", "code"),
+            ("client_id", &client.id),
+            ("redirect_uri", &self.way.redirect_uri),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+            ("state", state),
+            ("resource", &self.found.resource),
+        ]);
+        if let Some(scope) = &self.scope {
+            query.append_pair("scope", scope);
+            // OpenID Connect grants longer logins only after a person was asked.
+            if scope.split_whitespace().any(|scope| scope == "offline_access") {
+                query.append_pair("prompt", "consent");
+            }
+        }
+        let gap = if page.contains('?') { '&' } else { '?' };
+        Ok(format!("{page}{gap}{}", query.finish()))
+    }
+}

@@ -1,0 +1,315 @@
+//! What servers publish about signing in: RFC 9728 for the MCP server, RFC 8414 and OpenID
+//! Connect Discovery for the authorization server. Pure: where to look, and how to read.
+
+use http::Uri;
+use http::uri::Scheme;
+use serde_json::{Map, Value, json};
+
+use crate::transport::connector::{bare_host, is_loopback};
+use crate::transport::http_client::same_origin;
+
+/// The most scopes, servers or methods of one list that are read.
+const MAX_ITEMS: usize = 200;
+
+/// What an MCP server says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceMetadata {
+    /// Its name for itself.
+    pub resource: Option<String>,
+    /// Who issues tokens for it, by issuer.
+    pub authorization_servers: Vec<String>,
+    /// The scopes its basic functions need.
+    pub scopes_supported: Option<Vec<String>>,
+    /// It takes tokens bound to a key (RFC 9449).
+    pub binds_tokens: bool,
+}
+
+impl ResourceMetadata {
+    /// Reads the document; keys of a wrong type count as absent.
+    pub fn read(document: &Map<String, Value>) -> Self {
+        let required = document.get("dpop_bound_access_tokens_required") == Some(&json!(true));
+        Self {
+            resource: text(document, "resource"),
+            authorization_servers: list(document, "authorization_servers").unwrap_or_default(),
+            scopes_supported: list(document, "scopes_supported"),
+            binds_tokens: required || list(document, "dpop_signing_alg_values_supported").is_some(),
+        }
+    }
+}
+
+/// What an authorization server says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerMetadata {
+    /// Who it is.
+    pub issuer: String,
+    /// Where a person signs in.
+    pub authorization_endpoint: Option<String>,
+    /// Where tokens are granted.
+    pub token_endpoint: String,
+    /// Where clients register.
+    pub registration_endpoint: Option<String>,
+    /// Where tokens are given back.
+    pub revocation_endpoint: Option<String>,
+    /// Every scope it knows.
+    pub scopes_supported: Vec<String>,
+    /// How clients may prove themselves.
+    pub auth_methods: Option<Vec<String>>,
+    /// How codes are bound; none if it does not say.
+    pub code_challenge_methods: Option<Vec<String>>,
+    /// Our address may be our identity.
+    pub takes_documents: bool,
+    /// Its redirects say who sent them.
+    pub names_itself: bool,
+    /// The algorithms of proofs it takes.
+    pub dpop_algorithms: Vec<String>,
+    /// Nothing was published: these are the paths of revision 2025-03-26.
+    pub guessed: bool,
+}
+
+impl ServerMetadata {
+    /// Reads a document. The error says what it lacks.
+    pub fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
+        let flag = |key: &str| document.get(key) == Some(&Value::Bool(true));
+        Ok(Self {
+            issuer: text(document, "issuer").ok_or("it names no `issuer`")?,
+            authorization_endpoint: text(document, "authorization_endpoint"),
+            token_endpoint: text(document, "token_endpoint").ok_or("it has no `token_endpoint`")?,
+            registration_endpoint: text(document, "registration_endpoint"),
+            revocation_endpoint: text(document, "revocation_endpoint"),
+            scopes_supported: list(document, "scopes_supported").unwrap_or_default(),
+            auth_methods: list(document, "token_endpoint_auth_methods_supported"),
+            code_challenge_methods: list(document, "code_challenge_methods_supported"),
+            takes_documents: flag("client_id_metadata_document_supported"),
+            names_itself: flag("authorization_response_iss_parameter_supported"),
+            dpop_algorithms: list(document, "dpop_signing_alg_values_supported")
+                .unwrap_or_default(),
+            guessed: false,
+        })
+    }
+
+    /// Where a server of revision 2025-03-26 without metadata has its endpoints.
+    pub fn guess(origin: &str) -> Self {
+        Self {
+            issuer: origin.to_owned(),
+            authorization_endpoint: Some(format!("{origin}/authorize")),
+            token_endpoint: format!("{origin}/token"),
+            registration_endpoint: Some(format!("{origin}/register")),
+            revocation_endpoint: None,
+            scopes_supported: Vec::new(),
+            auth_methods: None,
+            code_challenge_methods: None,
+            takes_documents: false,
+            names_itself: false,
+            dpop_algorithms: Vec::new(),
+            guessed: true,
+        }
+    }
+
+    /// A document that [`ServerMetadata::read`] reads back.
+    pub fn to_json(&self) -> Value {
+        let mut document = json!({
+            "issuer": self.issuer,
+            "authorization_endpoint": self.authorization_endpoint,
+            "token_endpoint": self.token_endpoint,
+            "registration_endpoint": self.registration_endpoint,
+            "revocation_endpoint": self.revocation_endpoint,
+            "scopes_supported": self.scopes_supported,
+            "token_endpoint_auth_methods_supported": self.auth_methods,
+            "code_challenge_methods_supported": self.code_challenge_methods,
+            "client_id_metadata_document_supported": self.takes_documents,
+            "authorization_response_iss_parameter_supported": self.names_itself,
+            "dpop_signing_alg_values_supported": self.dpop_algorithms,
+        });
+        if let Some(document) = document.as_object_mut() {
+            document.retain(|_, value| !value.is_null() && *value != json!([]));
+        }
+        document
+    }
+
+    /// Whether a code can be bound to its verifier. A server that publishes nothing cannot say.
+    pub fn binds_codes(&self) -> bool {
+        let methods = self.code_challenge_methods.as_deref();
+        self.guessed || methods.is_some_and(|methods| methods.iter().any(|known| known == "S256"))
+    }
+}
+
+/// Where an MCP server may publish who issues tokens for it, in the order to look.
+pub fn resource_addresses(server: &Uri) -> Vec<String> {
+    const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+    let origin = origin(server);
+    let path = server.path().trim_end_matches('/');
+    let at_root = format!("{origin}{WELL_KNOWN}");
+    if path.is_empty() {
+        return vec![at_root];
+    }
+    vec![format!("{origin}{WELL_KNOWN}{path}"), at_root]
+}
+
+/// Where an authorization server may publish what it can, in the order to look.
+pub fn server_addresses(issuer: &Uri) -> Vec<String> {
+    let origin = origin(issuer);
+    let path = issuer.path().trim_end_matches('/');
+    let mut addresses = vec![
+        format!("{origin}/.well-known/oauth-authorization-server{path}"),
+        format!("{origin}/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        addresses.push(format!("{origin}{path}/.well-known/openid-configuration"));
+    }
+    addresses
+}
+
+/// Scheme, host and port, as an origin is written.
+pub fn origin(address: &Uri) -> String {
+    let scheme = address.scheme_str().unwrap_or("https").to_ascii_lowercase();
+    let host = address.host().unwrap_or_default().to_ascii_lowercase();
+    let usual = if scheme == "https" { 443 } else { 80 };
+    let port = address.port_u16().filter(|port| *port != usual);
+    format!("{scheme}://{host}{}", port.map(|port| format!(":{port}")).unwrap_or_default())
+}
+
+/// The address by which a server is meant in token requests: no query, which may hold secrets, and
+/// no slash at the end.
+pub fn canonical(server: &Uri) -> String {
+    format!("{}{}", origin(server), server.path().trim_end_matches('/'))
+}
+
+/// Whether a resource of this name is the server, or the whole of which it is a part.
+pub fn covers(resource: &str, server: &Uri) -> bool {
+    let Ok(named) = resource.parse::<Uri>() else { return false };
+    let (whole, part) = (named.path().trim_end_matches('/'), server.path().trim_end_matches('/'));
+    let below = part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    same_origin(&named, server) && below
+}
+
+/// Whether secrets may travel to an address: only encrypted, or within this machine.
+pub fn is_safe(address: &Uri) -> bool {
+    match address.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTPS => true,
+        Some(scheme) if *scheme == Scheme::HTTP => is_loopback(bare_host(address)),
+        _ => false,
+    }
+}
+
+fn text(document: &Map<String, Value>, key: &str) -> Option<String> {
+    let text = document.get(key)?.as_str()?.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn list(document: &Map<String, Value>, key: &str) -> Option<Vec<String>> {
+    let items = document.get(key)?.as_array()?;
+    let texts = items.iter().take(MAX_ITEMS).filter_map(Value::as_str);
+    Some(texts.filter(|text| !text.is_empty()).map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uri(text: &str) -> Uri {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_server_with_a_path_is_looked_up_below_it_and_then_at_the_root() {
+        assert_eq!(
+            resource_addresses(&uri("https://Example.com:443/public/mcp?key=1")),
+            [
+                "https://example.com/.well-known/oauth-protected-resource/public/mcp",
+                "https://example.com/.well-known/oauth-protected-resource",
+            ]
+        );
+        assert_eq!(
+            resource_addresses(&uri("http://localhost:3000/")),
+            ["http://localhost:3000/.well-known/oauth-protected-resource"]
+        );
+    }
+
+    #[test]
+    fn an_issuer_with_a_path_has_three_places_and_one_without_two() {
+        assert_eq!(
+            server_addresses(&uri("https://auth.example.com/tenant1")),
+            [
+                "https://auth.example.com/.well-known/oauth-authorization-server/tenant1",
+                "https://auth.example.com/.well-known/openid-configuration/tenant1",
+                "https://auth.example.com/tenant1/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(
+            server_addresses(&uri("https://auth.example.com/")),
+            [
+                "https://auth.example.com/.well-known/oauth-authorization-server",
+                "https://auth.example.com/.well-known/openid-configuration",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_resource_covers_itself_and_what_lies_below_it() {
+        let server = uri("https://mcp.example.com/a/mcp");
+        for resource in [
+            "https://mcp.example.com/a/mcp",
+            "https://mcp.example.com/a/mcp/",
+            "https://MCP.example.com:443/a",
+            "https://mcp.example.com",
+        ] {
+            assert!(covers(resource, &server), "{resource}");
+        }
+        for resource in [
+            "https://mcp.example.com/a/mc",
+            "https://mcp.example.com/a/mcp/more",
+            "https://evil.example.com/a/mcp",
+            "http://mcp.example.com/a/mcp",
+            "https://mcp.example.com:8443/a/mcp",
+            "not an address",
+        ] {
+            assert!(!covers(resource, &server), "{resource}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_named_without_query_and_last_slash() {
+        assert_eq!(canonical(&uri("HTTPS://Mcp.Example.com/mcp/?token=x")), "https://mcp.example.com/mcp");
+        assert_eq!(canonical(&uri("https://mcp.example.com/")), "https://mcp.example.com");
+        assert_eq!(canonical(&uri("http://[::1]:8080/mcp")), "http://[::1]:8080/mcp");
+    }
+
+    #[test]
+    fn secrets_travel_encrypted_or_within_the_machine() {
+        for safe in ["https://a.example/x", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/"] {
+            assert!(is_safe(&uri(safe)), "{safe}");
+        }
+        for unsafe_ in ["http://a.example/x", "http://192.168.0.1/x", "http://127.0.0.1.evil.example/"] {
+            assert!(!is_safe(&uri(unsafe_)), "{unsafe_}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_can_be_kept_and_read_again() {
+        let document = json!({
+            "issuer": "https://a.example",
+            "authorization_endpoint": "https://a.example/authorize",
+            "token_endpoint": "https://a.example/token",
+            "scopes_supported": ["a", 1, "b"],
+            "code_challenge_methods_supported": ["plain", "S256"],
+            "client_id_metadata_document_supported": true,
+            "registration_endpoint": 7,
+        });
+        let read = ServerMetadata::read(document.as_object().unwrap()).unwrap();
+        assert_eq!(read.scopes_supported, ["a", "b"]);
+        assert_eq!(read.registration_endpoint, None);
+        assert!(read.takes_documents && read.binds_codes());
+        let again = ServerMetadata::read(read.to_json().as_object().unwrap()).unwrap();
+        assert_eq!(again, read);
+        assert!(ServerMetadata::guess("https://b.example").binds_codes());
+    }
+
+    #[test]
+    fn a_server_that_does_not_say_how_codes_are_bound_does_not_bind_them() {
+        let mut metadata = ServerMetadata::guess("https://a.example");
+        metadata.guessed = false;
+        assert!(!metadata.binds_codes());
+        metadata.code_challenge_methods = Some(vec!["plain".to_owned()]);
+        assert!(!metadata.binds_codes());
+    }
+}

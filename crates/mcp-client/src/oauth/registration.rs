@@ -1,0 +1,184 @@
+//! Registers us with an authorization server (RFC 7591), where no document will do.
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::error::Error;
+use super::metadata::ServerMetadata;
+use super::token::{Client, Method};
+use super::wire::Wire;
+
+/// What an authorization server knows us by.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Registration {
+    pub(crate) client_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client_secret: Option<String>,
+    /// When the secret ends, in seconds since 1970; 0 is never.
+    #[serde(default)]
+    pub(crate) client_secret_expires_at: u64,
+    /// How we prove ourselves.
+    pub(crate) token_endpoint_auth_method: String,
+    /// Where the browser comes back to; the server takes no other.
+    pub(crate) redirect_uri: String,
+    /// The name we registered under.
+    pub(crate) client_name: String,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration")
+            .field("client_id", &self.client_id)
+            .field("redirect_uri", &self.redirect_uri)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Registration {
+    /// Who we are by it.
+    pub(crate) fn client(&self) -> Client {
+        let method = match (Method::of(&self.token_endpoint_auth_method), &self.client_secret) {
+            (Some(method), _) => method,
+            (None, Some(_)) => Method::Post,
+            (None, None) => Method::None,
+        };
+        Client { id: self.client_id.clone(), secret: self.client_secret.clone(), method }
+    }
+
+    /// Whether its secret has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        self.client_secret_expires_at != 0 && self.client_secret_expires_at <= now
+    }
+
+    /// The loopback port of its redirect.
+    pub(crate) fn port(&self) -> Option<u16> {
+        self.redirect_uri.parse::<http::Uri>().ok()?.port_u16()
+    }
+}
+
+/// What we register.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) client_name: &'a str,
+    pub(crate) redirect_uri: &'a str,
+    pub(crate) scope: Option<&'a str>,
+    /// Instead of what the server seems to want.
+    pub(crate) method: Option<&'a str>,
+}
+
+/// Registers. What the server gives is what counts, not what was asked for.
+pub(crate) async fn register(
+    wire: &Wire,
+    server: &ServerMetadata,
+    wanted: Wanted<'_>,
+) -> Result<Registration, Error> {
+    let Some(endpoint) = &server.registration_endpoint else {
+        return Err(Error::NoIdentity { issuer: server.issuer.clone() });
+    };
+    let method = wanted.method.unwrap_or_else(|| usual(server));
+    let mut document = json!({
+        "client_name": wanted.client_name,
+        "redirect_uris": [wanted.redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+        "application_type": "native",
+    });
+    if let Some(scope) = wanted.scope {
+        document["scope"] = json!(scope);
+    }
+    let mut reply = wire.post_json(endpoint, &document).await?;
+    // The scopes of a resource need not be known to who registers clients.
+    if reply.status == 400
+        && wanted.scope.is_some()
+        && matches!(reply.refusal().0.as_deref(), Some("invalid_client_metadata" | "invalid_scope"))
+        && let Some(document) = document.as_object_mut()
+    {
+        document.remove("scope");
+        reply = wire.post_json(endpoint, &Value::Object(document.clone())).await?;
+    }
+    if !reply.is_success() {
+        let (code, description) = reply.refusal();
+        let (issuer, status) = (server.issuer.clone(), reply.status);
+        return Err(reply.unavailable().unwrap_or(Error::Registration {
+            issuer,
+            status,
+            code,
+            description,
+        }));
+    }
+    let malformed =
+        |reason: &str| Error::Malformed { url: endpoint.clone(), reason: reason.to_owned() };
+    let object = reply.object().ok_or_else(|| malformed("it is no JSON object"))?;
+    let text = |key: &str| {
+        let text = object.get(key).and_then(Value::as_str).unwrap_or_default();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let client_secret = text("client_secret");
+    let fallback = if client_secret.is_some() && method == "none" { "client_secret_post" } else { method };
+    Ok(Registration {
+        client_id: text("client_id").ok_or_else(|| malformed("it holds no `client_id`"))?,
+        client_secret_expires_at: object
+            .get("client_secret_expires_at")
+            .and_then(Value::as_u64)
+            .unwrap_or(0),
+        token_endpoint_auth_method: text("token_endpoint_auth_method")
+            .unwrap_or_else(|| fallback.to_owned()),
+        client_secret,
+        redirect_uri: wanted.redirect_uri.to_owned(),
+        client_name: wanted.client_name.to_owned(),
+    })
+}
+
+/// A program on a person's machine has no secrets, unless the server insists.
+fn usual(server: &ServerMetadata) -> &'static str {
+    let known = server.auth_methods.as_deref().unwrap_or(&[]);
+    let takes = |name: &str| known.iter().any(|method| method == name);
+    if known.is_empty() || takes("none") {
+        "none"
+    } else if takes("client_secret_post") && !takes("client_secret_basic") {
+        "client_secret_post"
+    } else {
+        "client_secret_basic"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_client_is_asked_for_unless_the_server_insists_on_a_secret() {
+        let mut server = ServerMetadata::guess("https://a.example");
+        let usual = |server: &mut ServerMetadata, methods: &[&str]| {
+            server.auth_methods = Some(methods.iter().map(|&method| method.to_owned()).collect());
+            super::usual(server)
+        };
+        assert_eq!(super::usual(&server), "none");
+        assert_eq!(usual(&mut server, &["client_secret_basic", "none"]), "none");
+        assert_eq!(usual(&mut server, &["client_secret_post"]), "client_secret_post");
+        assert_eq!(usual(&mut server, &["client_secret_post", "client_secret_basic"]), "client_secret_basic");
+    }
+
+    #[test]
+    fn a_secret_ends_when_its_server_said_so() {
+        let mut registration = Registration {
+            client_id: "a".to_owned(),
+            client_secret: Some("hidden".to_owned()),
+            client_secret_expires_at: 0,
+            token_endpoint_auth_method: "client_secret_post".to_owned(),
+            redirect_uri: "http://127.0.0.1:4321/callback".to_owned(),
+            client_name: "agent".to_owned(),
+        };
+        assert!(!registration.is_over());
+        assert_eq!(registration.port(), Some(4321));
+        registration.client_secret_expires_at = 1;
+        assert!(registration.is_over());
+        assert!(!format!("{registration:?}").contains("hidden"));
+        assert_eq!(registration.client().method, Method::Post);
+    }
+}

@@ -1,0 +1,113 @@
+//! What is asked for: lists of scopes, in the order they were met. Pure.
+
+use super::challenge::Challenge;
+use super::discovery::Found;
+
+/// What a server without a person's permission keeps a login for longer than the access token.
+const OFFLINE: &str = "offline_access";
+
+/// What goes into the choice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wishes<'a> {
+    /// What the entry says, or the command line.
+    pub(crate) configured: Option<&'a str>,
+    /// What the server said when it refused us.
+    pub(crate) challenges: &'a [Challenge],
+    /// What was asked for before, when more is needed now.
+    pub(crate) before: Option<&'a str>,
+}
+
+impl Wishes<'_> {
+    /// The scopes to ask for; nothing where nobody named any.
+    pub(crate) fn choose(&self, found: &Found) -> Option<String> {
+        let challenged = challenged(self.challenges);
+        let published = || found.scopes.as_ref().map(|scopes| scopes.join(" "));
+        let base = match (self.configured, self.before) {
+            // More is needed than before: nothing of what there was is lost.
+            (configured, Some(before)) => {
+                let all = [Some(before), configured, challenged.as_deref()];
+                all.into_iter().flatten().fold(String::new(), |one, other| union(&one, other))
+            }
+            (Some(configured), None) => configured.to_owned(),
+            (None, None) => challenged.or_else(published).unwrap_or_default(),
+        };
+        let offers = found.server.scopes_supported.iter().any(|scope| scope == OFFLINE);
+        let all = if offers && self.configured.is_none() { union(&base, OFFLINE) } else { base };
+        (!all.trim().is_empty()).then(|| union(&all, ""))
+    }
+}
+
+/// What a refusal says is needed.
+pub(crate) fn challenged(challenges: &[Challenge]) -> Option<String> {
+    let scopes = challenges.iter().find_map(|challenge| challenge.param("scope"))?;
+    let scopes = union(scopes, "");
+    (!scopes.is_empty()).then_some(scopes)
+}
+
+/// Whether a refusal says that the token is good but not good enough.
+pub(crate) fn is_insufficient(challenges: &[Challenge]) -> bool {
+    challenges.iter().any(|challenge| challenge.param("error") == Some("insufficient_scope"))
+}
+
+/// All scopes of both lists, each once.
+pub(crate) fn union(one: &str, other: &str) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for scope in one.split_whitespace().chain(other.split_whitespace()) {
+        if !all.contains(&scope) {
+            all.push(scope);
+        }
+    }
+    all.join(" ")
+}
+
+/// Whether every scope of the second list is in the first.
+pub(crate) fn has_all(one: &str, other: &str) -> bool {
+    other.split_whitespace().all(|wanted| one.split_whitespace().any(|scope| scope == wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::challenge::parse;
+    use super::super::metadata::ServerMetadata;
+    use super::*;
+
+    fn found(published: Option<&[&str]>, offline: bool) -> Found {
+        let mut server = ServerMetadata::guess("https://a.example");
+        if offline {
+            server.scopes_supported = vec![OFFLINE.to_owned()];
+        }
+        let scopes = published.map(|all| all.iter().map(|&scope| scope.to_owned()).collect());
+        Found { resource: String::new(), scopes, issuers: Vec::new(), server, bind: false }
+    }
+
+    fn choose(configured: Option<&str>, challenge: &str, before: Option<&str>, found: &Found) -> Option<String> {
+        Wishes { configured, challenges: &parse(challenge), before }.choose(found)
+    }
+
+    #[test]
+    fn the_challenge_goes_before_what_is_published_and_nothing_before_a_guess() {
+        let published = found(Some(&["read", "write"]), false);
+        assert_eq!(choose(None, "Bearer scope=\"a b\"", None, &published).as_deref(), Some("a b"));
+        assert_eq!(choose(None, "Bearer", None, &published).as_deref(), Some("read write"));
+        assert_eq!(choose(None, "Bearer", None, &found(None, false)), None);
+        assert_eq!(choose(Some("mine"), "Bearer scope=\"a\"", None, &published).as_deref(), Some("mine"));
+    }
+
+    #[test]
+    fn a_longer_login_is_asked_for_only_where_it_is_offered_and_the_person_did_not_choose() {
+        let offered = found(Some(&["read"]), true);
+        assert_eq!(choose(None, "", None, &offered).as_deref(), Some("read offline_access"));
+        assert_eq!(choose(Some("read"), "", None, &offered).as_deref(), Some("read"));
+        assert_eq!(choose(None, "", None, &found(Some(&["read"]), false)).as_deref(), Some("read"));
+    }
+
+    #[test]
+    fn a_step_up_keeps_what_there_was() {
+        let published = found(Some(&["profile"]), false);
+        let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+        assert!(is_insufficient(&parse(challenge)));
+        assert_eq!(choose(None, challenge, Some("read"), &published).as_deref(), Some("read write"));
+        assert_eq!(choose(Some("own"), challenge, Some("read"), &published).as_deref(), Some("read own write"));
+        assert!(has_all("read write", "write") && !has_all("read", "write"));
+    }
+}

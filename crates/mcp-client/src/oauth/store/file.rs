@@ -1,0 +1,132 @@
+//! One file that is replaced whole or not at all, and that only its owner can read.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::error::Error;
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// How much room is made for new tokens beyond that of the old ones.
+const MARGIN_BYTES: u64 = 16 * 1024;
+
+/// Where a file is, or will be.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) folder: PathBuf,
+    pub(super) path: PathBuf,
+}
+
+impl Place {
+    pub(super) fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut room = Reserved::empty(self)?;
+        room.file.write_all(bytes)?;
+        room.replace()
+    }
+
+    /// Moves a file that cannot be used out of the way.
+    pub(super) fn set_aside(&self) {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".bak");
+        // If that fails, writing fails too, and says why.
+        let _ = fs::rename(&self.path, name);
+    }
+
+    pub(super) fn cannot_be(&self, what: &str, source: io::Error) -> Error {
+        let what = if what == "written" { "cannot be written" } else { "cannot be locked" };
+        Error::Store { path: self.path.clone(), what, source }
+    }
+
+    /// Opens a file of the folder, which is made if it is missing, for its owner alone.
+    pub(super) fn open(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+        private_folder(&self.folder)?;
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+        options.open(path)
+    }
+}
+
+/// Room on the disk for a file that takes the place of another.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    file: File,
+    temporary: PathBuf,
+    place: PathBuf,
+    folder: PathBuf,
+}
+
+impl Reserved {
+    /// Room for what is there now, and more.
+    pub(super) fn make(place: &Place) -> io::Result<Self> {
+        let mut room = Self::empty(place)?;
+        let length = fs::metadata(&place.path).map_or(0, |found| found.len());
+        let bytes = length.min(MAX_FILE_BYTES) + MARGIN_BYTES;
+        io::copy(&mut io::repeat(b' ').take(bytes), &mut room.file)?;
+        room.file.sync_all()?;
+        Ok(room)
+    }
+
+    fn empty(place: &Place) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = place.path.file_name().unwrap_or_default().to_string_lossy();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = place.folder.join(format!(".{name}.{}.{number}.tmp", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let file = place.open(&temporary, &mut options)?;
+        let (place, folder) = (place.path.clone(), place.folder.clone());
+        Ok(Self { file, temporary, place, folder })
+    }
+
+    pub(super) fn fill(mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.rewind()?;
+        self.file.write_all(bytes)?;
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.file.set_len(length)?;
+        self.replace()
+    }
+
+    fn replace(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.temporary, &self.place)?;
+        // Not every system can make a folder's entries durable; the file itself is.
+        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        // After a rename there is nothing left under this name.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Makes the folder, or takes the rights of others away from it.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mode = fs::metadata(folder)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    fs::create_dir_all(folder)
+}

@@ -1,0 +1,300 @@
+//! Requests to the token endpoint: a grant goes in, tokens come out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use serde_json::{Map, Value};
+
+use super::assertion::SigningKey;
+use super::dpop::{Key, Side};
+use super::error::Error;
+use super::metadata::ServerMetadata;
+use super::wire::{Reply, To, Wire, address, quoted};
+
+/// The longest life of a token that is believed, in seconds: ten years.
+const MAX_LIFE_SECONDS: f64 = 315_360_000.0;
+/// The longest token that is kept.
+const MAX_TOKEN_BYTES: usize = 128 * 1024;
+
+/// Who asks.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    pub(crate) secret: Option<String>,
+    pub(crate) method: Method,
+}
+
+/// How a client proves itself at the token endpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Method {
+    /// Not at all: it only names itself.
+    None,
+    /// By its secret in a header.
+    Basic,
+    /// By its secret in the form.
+    Post,
+    /// By a statement signed with its key.
+    Signed(Arc<SigningKey>),
+}
+
+impl Method {
+    /// The method of a name that stands in metadata, without one that needs a key.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        match name {
+            "none" => Some(Self::None),
+            "client_secret_basic" => Some(Self::Basic),
+            "client_secret_post" => Some(Self::Post),
+            _ => None,
+        }
+    }
+
+    /// What a client with a secret uses where nothing else is said.
+    pub(crate) fn with_secret(server: &ServerMetadata) -> Self {
+        let known = server.auth_methods.as_deref().unwrap_or_default();
+        let takes = |name: &str| known.iter().any(|method| method == name);
+        if takes("client_secret_post") && !takes("client_secret_basic") {
+            Self::Post
+        } else {
+            Self::Basic
+        }
+    }
+}
+
+impl Client {
+    /// A client that only names itself.
+    pub(crate) fn public(id: &str) -> Self {
+        Self { id: id.to_owned(), secret: None, method: Method::None }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("id", &self.id).field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+/// What was granted.
+pub(crate) struct Granted {
+    pub(crate) access_token: String,
+    pub(crate) refresh_token: Option<String>,
+    /// Seconds from now.
+    pub(crate) expires_in: Option<u64>,
+    pub(crate) scope: Option<String>,
+    /// The token is bound to the key of the proof.
+    pub(crate) bound: bool,
+}
+
+impl fmt::Debug for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Granted")
+            .field("expires_in", &self.expires_in)
+            .field("scope", &self.scope)
+            .field("bound", &self.bound)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One token endpoint.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Endpoint<'a> {
+    pub(crate) wire: &'a Wire,
+    pub(crate) server: &'a ServerMetadata,
+    pub(crate) client: &'a Client,
+    /// What tokens are to be bound to.
+    pub(crate) key: Option<&'a Key>,
+}
+
+impl Endpoint<'_> {
+    /// Asks for tokens. A nonce that is demanded is taken up once.
+    pub(crate) async fn request(&self, grant: &[(&str, &str)]) -> Result<Granted, Error> {
+        let mut reply = self.send(grant).await?;
+        if let Some(key) = self.key
+            && let Some(nonce) = reply.headers.get("dpop-nonce").and_then(|nonce| nonce.to_str().ok())
+        {
+            key.keep_nonce(Side::TokenEndpoint, nonce);
+            if reply.refusal().0.as_deref() == Some("use_dpop_nonce") {
+                reply = self.send(grant).await?;
+            }
+        }
+        granted(&reply)
+    }
+
+    async fn send(&self, grant: &[(&str, &str)]) -> Result<Reply, Error> {
+        let url = &self.server.token_endpoint;
+        let mut headers = HeaderMap::new();
+        let mut form: Vec<(&str, &str)> = grant.to_vec();
+        let client = self.client;
+        let assertion;
+        match (&client.method, &client.secret) {
+            (Method::Basic, Some(secret)) => {
+                headers.insert(AUTHORIZATION, basic(&client.id, secret)?);
+            }
+            (Method::Post, Some(secret)) => {
+                form.extend([("client_id", client.id.as_str()), ("client_secret", secret)]);
+            }
+            (Method::Signed(key), _) => {
+                assertion = key.client_assertion(&client.id, &self.server.issuer)?;
+                form.extend([
+                    ("client_id", client.id.as_str()),
+                    ("client_assertion_type", CLIENT_ASSERTION),
+                    ("client_assertion", assertion.as_str()),
+                ]);
+            }
+            _ => form.push(("client_id", &client.id)),
+        }
+        if let Some(key) = self.key {
+            let target = address("the token endpoint", url)?;
+            let proof = key.proof(Side::TokenEndpoint, "POST", &target, None);
+            if let Some(proof) = proof.and_then(|proof| HeaderValue::from_str(&proof).ok()) {
+                headers.insert("dpop", proof);
+            }
+        }
+        self.wire.post_form(To::TokenEndpoint, url, headers, &form).await
+    }
+}
+
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// The header of a client with a secret; both parts are encoded as in a form (RFC 6749, 2.3.1).
+fn basic(id: &str, secret: &str) -> Result<HeaderValue, Error> {
+    let encoded = |text: &str| -> String {
+        form_urlencoded::byte_serialize(text.as_bytes()).collect()
+    };
+    let login = STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret)));
+    let mut header = HeaderValue::from_str(&format!("Basic {login}"))
+        .map_err(|_| Error::Assertion { reason: "the client secret cannot be sent".to_owned() })?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+/// Reads an answer of the token endpoint.
+fn granted(reply: &Reply) -> Result<Granted, Error> {
+    let malformed =
+        |reason: &str| Error::Malformed { url: reply.url.clone(), reason: reason.to_owned() };
+    if !reply.is_success() {
+        let (code, description) = reply.refusal();
+        return Err(match (reply.unavailable(), code) {
+            (Some(unavailable), _) => unavailable,
+            (None, Some(code)) => Error::Refused { status: reply.status, code, description },
+            (None, None) => malformed(&format!("HTTP status {}, without a reason", reply.status)),
+        });
+    }
+    let Some(object) = reply.object() else { return Err(malformed("it is no JSON object")) };
+    // Some servers refuse with a status of success.
+    if let (Some(code), None) = (reply.refusal().0, object.get("access_token")) {
+        let description = reply.refusal().1;
+        return Err(Error::Refused { status: reply.status, code, description });
+    }
+    let text = |key: &str| {
+        let text = object.get(key).and_then(Value::as_str).unwrap_or_default();
+        (!text.is_empty() && text.len() <= MAX_TOKEN_BYTES).then(|| text.to_owned())
+    };
+    let access_token = text("access_token").ok_or_else(|| malformed("it holds no access token"))?;
+    if HeaderValue::from_str(&access_token).is_err() {
+        return Err(malformed("its access token cannot be sent in a header"));
+    }
+    let kind = text("token_type").unwrap_or_else(|| "Bearer".to_owned());
+    let bound = kind.eq_ignore_ascii_case("DPoP");
+    if !bound && !kind.eq_ignore_ascii_case("Bearer") {
+        return Err(malformed(&format!("its token is of the kind `{}`", quoted(&kind))));
+    }
+    Ok(Granted {
+        access_token,
+        refresh_token: text("refresh_token"),
+        expires_in: life(&object),
+        scope: text("scope"),
+        bound,
+    })
+}
+
+/// The life of a token in seconds: a number, or a text that holds one.
+fn life(object: &Map<String, Value>) -> Option<u64> {
+    let seconds = match object.get("expires_in")? {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    if !seconds.is_finite() {
+        return None;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to a range that fits"
+    )]
+    let whole = seconds.clamp(0.0, MAX_LIFE_SECONDS) as u64;
+    Some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use serde_json::json;
+
+    fn answer(status: u16, body: &Value) -> Reply {
+        let body = Bytes::from(body.to_string());
+        Reply { url: "https://a.example/token".to_owned(), status, headers: HeaderMap::new(), body }
+    }
+
+    #[test]
+    fn the_life_of_a_token_is_read_from_whatever_form_it_has() {
+        let life = |value: Value| life(json!({ "expires_in": value }).as_object().unwrap());
+        assert_eq!(life(json!(3600)), Some(3600));
+        assert_eq!(life(json!("3600")), Some(3600));
+        assert_eq!(life(json!(59.9)), Some(59));
+        assert_eq!(life(json!(-5)), Some(0));
+        assert_eq!(life(json!(1e300)), Some(315_360_000));
+        for none in [json!(null), json!("soon"), json!([]), json!("NaN")] {
+            assert_eq!(life(none), None);
+        }
+    }
+
+    #[test]
+    fn a_token_of_an_unknown_kind_is_not_taken() {
+        let body = json!({ "access_token": "t", "token_type": "mac" });
+        let error = granted(&answer(200, &body)).unwrap_err();
+        assert!(error.to_string().contains("of the kind `mac`"), "{error}");
+        for kind in ["Bearer", "bearer", "BEARER"] {
+            let body = json!({ "access_token": "t", "token_type": kind });
+            assert!(!granted(&answer(201, &body)).unwrap().bound);
+        }
+        let body = json!({ "access_token": "t", "token_type": "dpop" });
+        assert!(granted(&answer(200, &body)).unwrap().bound);
+    }
+
+    #[test]
+    fn a_refusal_is_believed_only_with_its_status_and_its_exact_word() {
+        let refused = |status, code: &str| {
+            granted(&answer(status, &json!({ "error": code }))).unwrap_err().is_refusal("invalid_client")
+        };
+        assert!(refused(400, "invalid_client"));
+        assert!(refused(401, "invalid_client"));
+        assert!(!refused(400, "invalid_client_metadata"));
+        assert!(!refused(403, "invalid_client"));
+        assert!(!refused(500, "invalid_client"));
+        assert!(!refused(200, "invalid_client"));
+    }
+
+    #[test]
+    fn both_parts_of_a_login_are_encoded() {
+        let header = basic("a:b", "p%+ ä").unwrap();
+        let login = header.to_str().unwrap().strip_prefix("Basic ").unwrap();
+        assert_eq!(STANDARD.decode(login).unwrap(), b"a%3Ab:p%25%2B+%C3%A4");
+    }
+
+    #[test]
+    fn a_page_and_a_token_that_no_header_can_hold_are_malformed() {
+        let mut page = answer(200, &json!(null));
+        page.body = Bytes::from_static(b"<html>");
+        assert!(matches!(granted(&page), Err(Error::Malformed { .. })));
+        let split = answer(200, &json!({ "access_token": "a\r\nb" }));
+        assert!(matches!(granted(&split), Err(Error::Malformed { .. })));
+        let page = answer(404, &json!("x"));
+        assert!(matches!(granted(&page), Err(Error::Malformed { .. })));
+    }
+}
