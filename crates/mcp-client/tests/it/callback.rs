@@ -175,7 +175,7 @@ async fn a_refusal_and_another_issuer_end_the_login() {
         };
         let (answer, ()) = tokio::join!(hear(browser), arrived.answer(ending));
         assert_eq!(status(&answer), "400");
-        assert!(answer.contains("Run `agent mcp login docs` again."), "{answer}");
+        assert!(answer.contains("Run <code>agent mcp login docs</code> again."), "{answer}");
     }
 }
 

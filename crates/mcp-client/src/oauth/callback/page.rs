@@ -32,17 +32,20 @@ const STYLE: &str = "\
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;\
 background:var(--ground);color:var(--ink);\
 font:1rem/1.55 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif}\
-main{width:100%;max-width:29rem;padding:2.5rem 2.25rem;background:var(--card);\
+main{width:100%;max-width:31rem;padding:2.5rem 2.25rem 2.75rem;background:var(--card);\
 border:1px solid var(--line);border-radius:1rem;box-shadow:0 1px 2px #0000000a,0 12px 32px #0000000f}\
-svg{display:block;width:3rem;height:3rem;padding:.75rem;border-radius:50%;\
-fill:none;stroke:currentColor;stroke-width:2.25;stroke-linecap:round;stroke-linejoin:round}\
+svg{display:block;width:3rem;height:3rem;padding:.7rem;border-radius:50%;\
+fill:none;stroke:currentColor;stroke-width:2.5;stroke-linecap:round;stroke-linejoin:round}\
 .good svg{color:var(--good);background:var(--good-ground)}\
 .bad svg{color:var(--bad);background:var(--bad-ground)}\
 h1{margin:1.25rem 0 .5rem;font-size:1.375rem;line-height:1.3;font-weight:600;\
 letter-spacing:-.01em;text-wrap:balance;overflow-wrap:anywhere}\
-p{margin:.5rem 0 0;color:var(--soft);overflow-wrap:anywhere}\
+p{margin:.5rem 0 0;color:var(--soft);text-wrap:pretty;overflow-wrap:anywhere}\
+code{padding:.1em .35em;border-radius:.3rem;background:var(--ground);color:var(--ink);\
+font:.875em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\
 .said{margin:1rem 0;padding:.75rem 1rem;border-left:3px solid var(--bad);\
 border-radius:0 .5rem .5rem 0;background:var(--ground);color:var(--ink)}\
+.said::first-letter{text-transform:uppercase}\
 @media(max-width:26rem){body{padding:1rem;place-items:start center}main{padding:1.75rem 1.5rem}}";
 
 const CHECK: &str = "<path d=\"M4.5 12.5l5 5 10-11\"/>";
@@ -189,7 +192,7 @@ impl Words<'_> {
             let _ = writeln!(html, "<p class=\"said\">{}</p>", escaped(said));
         }
         for line in self.lines {
-            let _ = writeln!(html, "<p>{}</p>", escaped(line));
+            let _ = writeln!(html, "<p>{}</p>", with_code(line));
         }
         html.push_str("</main>\n</body>\n</html>\n");
         Page { status, location: None, html }
@@ -213,6 +216,19 @@ fn escaped(text: &str) -> String {
     safe
 }
 
+/// A text of ours as HTML: what stands between backquotes is code.
+fn with_code(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return escaped(text);
+    }
+    let marked = parts.iter().enumerate().map(|(index, part)| match index % 2 {
+        0 => escaped(part),
+        _ => format!("<code>{}</code>", escaped(part)),
+    });
+    marked.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +250,15 @@ mod tests {
         let safe = "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp; ";
         assert_eq!(html.matches(safe).count(), 4, "title, heading, words and hint: {html}");
         assert!(!html.contains("<img") && !html.contains('\0'));
+    }
+
+    #[test]
+    fn a_command_in_a_hint_is_code() {
+        assert_eq!(
+            with_code("run `a <b>` or `c`"),
+            "run <code>a &lt;b&gt;</code> or <code>c</code>"
+        );
+        assert_eq!(with_code("a ` b"), "a ` b");
     }
 
     #[test]
