@@ -20,6 +20,7 @@ use std::time::Duration;
 
 pub use node::MAX_CONFIG_BYTES;
 pub use problem::{MAX_PROBLEMS, Problem, Severity};
+pub(crate) use read::fault_of_address;
 pub use read::{
     Configured, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SECONDS, MAX_SERVERS, Parsed,
     fault_of_client_document, parse, parse_entry, valid_name,

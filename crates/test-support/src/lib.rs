@@ -6,4 +6,5 @@ pub mod browser;
 pub mod command;
 pub mod disk;
 pub mod mcp;
+pub mod ports;
 pub mod wait;

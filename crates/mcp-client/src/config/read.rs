@@ -14,6 +14,7 @@ use std::collections::btree_map::Entry as Slot;
 
 use serde_json::Value as Json;
 
+pub(crate) use self::http::fault_of_address;
 pub use self::http::{MAX_HEADERS, fault_of_client_document};
 pub use self::policies::MAX_FILTERS;
 use self::section::duplicates;

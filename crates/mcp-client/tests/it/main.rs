@@ -1,6 +1,7 @@
 //! The MCP client against real and hostile peers.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod callback;
 mod fleet;
 mod hostile;
 mod keepalive;

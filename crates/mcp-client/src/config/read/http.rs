@@ -283,7 +283,7 @@ impl Reader<'_> {
 }
 
 /// What is wrong with the address of a server, if anything.
-fn fault_of_address(address: &str) -> Option<&'static str> {
+pub(crate) fn fault_of_address(address: &str) -> Option<&'static str> {
     let Ok(uri) = address.parse::<Uri>() else { return Some("it is not a valid address") };
     match uri.scheme() {
         None => return Some("it does not begin with `http://` or `https://`"),

@@ -1,0 +1,307 @@
+//! The pages a person sees in the browser when a login ends.
+//!
+//! They are whole documents without scripts and without anything from elsewhere, so they can be
+//! read after the listener has gone. Every word that is not ours is escaped.
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Response, StatusCode, Uri};
+use http_body_util::Full;
+use sha2::{Digest, Sha256};
+
+use super::Ending;
+
+/// How much of a text of others stands on a page, in characters.
+const MAX_TEXT_CHARS: usize = 1_000;
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ground:#f6f6f3;--card:#fff;--ink:#1d1f23;--soft:#5b606b;\
+--line:#e3e3dd;--good:#1c7a4d;--good-ground:#e4f3ea;--bad:#ab3a20;--bad-ground:#fbeae4}\
+@media(prefers-color-scheme:dark){:root{--ground:#131518;--card:#1c1f24;--ink:#eceef1;\
+--soft:#a4abb7;--line:#2c3038;--good:#6fcf9a;--good-ground:#1b3327;--bad:#f0957b;\
+--bad-ground:#3a211b}}\
+*{box-sizing:border-box}\
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;\
+background:var(--ground);color:var(--ink);\
+font:1rem/1.55 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif}\
+main{width:100%;max-width:31rem;padding:2.5rem 2.25rem 2.75rem;background:var(--card);\
+border:1px solid var(--line);border-radius:1rem;box-shadow:0 1px 2px #0000000a,0 12px 32px #0000000f}\
+svg{display:block;width:3rem;height:3rem;padding:.7rem;border-radius:50%;\
+fill:none;stroke:currentColor;stroke-width:2.5;stroke-linecap:round;stroke-linejoin:round}\
+.good svg{color:var(--good);background:var(--good-ground)}\
+.bad svg{color:var(--bad);background:var(--bad-ground)}\
+h1{margin:1.25rem 0 .5rem;font-size:1.375rem;line-height:1.3;font-weight:600;\
+letter-spacing:-.01em;text-wrap:balance;overflow-wrap:anywhere}\
+p{margin:.5rem 0 0;color:var(--soft);text-wrap:pretty;overflow-wrap:anywhere}\
+code{padding:.1em .35em;border-radius:.3rem;background:var(--ground);color:var(--ink);\
+font:.875em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\
+.said{margin:1rem 0;padding:.75rem 1rem;border-left:3px solid var(--bad);\
+border-radius:0 .5rem .5rem 0;background:var(--ground);color:var(--ink)}\
+.said::first-letter{text-transform:uppercase}\
+@media(max-width:26rem){body{padding:1rem;place-items:start center}main{padding:1.75rem 1.5rem}}";
+
+const CHECK: &str = "<path d=\"M4.5 12.5l5 5 10-11\"/>";
+const BANG: &str = "<path d=\"M12 5v8.5M12 18.5v.01\"/>";
+
+/// The policy: nothing may be loaded, and only our own style applies.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+    format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'"
+    )
+});
+
+/// An answer to a browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Page {
+    status: StatusCode,
+    location: Option<HeaderValue>,
+    html: String,
+}
+
+/// The page for an ending.
+pub(super) fn of(ending: &Ending) -> Page {
+    match ending {
+        Ending::SignedIn { server } => signed_in(server),
+        Ending::Failed { server, what, hint } => failed(server, what, hint.as_deref()),
+        Ending::Continue { address } => elsewhere(address),
+    }
+}
+
+/// For a second request with a `state` that was used.
+pub(super) fn used() -> Page {
+    Words {
+        tone: Tone::Bad,
+        title: "This sign-in link was already used",
+        said: None,
+        lines: &["It works only once. See the terminal for how the sign-in ended."],
+    }
+    .page(StatusCode::BAD_REQUEST)
+}
+
+/// For a login that was given up while the browser waited.
+pub(super) fn unfinished() -> Page {
+    Words {
+        tone: Tone::Bad,
+        title: "The sign-in was not finished",
+        said: None,
+        lines: &["Go back to the terminal to see why, and to try again."],
+    }
+    .page(StatusCode::BAD_REQUEST)
+}
+
+/// For everything that is not ours.
+pub(super) fn nothing() -> Page {
+    Words {
+        tone: Tone::Bad,
+        title: "There is nothing here",
+        said: None,
+        lines: &["No sign-in is waiting for this page. It may be over, or another one has begun."],
+    }
+    .page(StatusCode::NOT_FOUND)
+}
+
+fn signed_in(server: &str) -> Page {
+    let title = format!("You are signed in to {server}");
+    let lines = &["You can close this tab and go back to the terminal."];
+    Words { tone: Tone::Good, title: &title, said: None, lines }.page(StatusCode::OK)
+}
+
+fn failed(server: &str, what: &str, hint: Option<&str>) -> Page {
+    let title = format!("You are not signed in to {server}");
+    let close = "You can close this tab and go back to the terminal.";
+    let lines: Vec<&str> = hint.into_iter().chain([close]).collect();
+    Words { tone: Tone::Bad, title: &title, said: Some(what), lines: &lines }
+        .page(StatusCode::BAD_REQUEST)
+}
+
+fn elsewhere(address: &str) -> Page {
+    let scheme = address.parse::<Uri>().ok().and_then(|uri| uri.scheme_str().map(str::to_owned));
+    let is_web = matches!(scheme.as_deref(), Some("http" | "https"));
+    match HeaderValue::from_str(address) {
+        Ok(location) if is_web => {
+            Page { status: StatusCode::FOUND, location: Some(location), html: String::new() }
+        }
+        _ => unfinished(),
+    }
+}
+
+impl Page {
+    pub(super) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(Bytes::from(self.html)));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (CONTENT_TYPE, "text/html; charset=utf-8"),
+            (CACHE_CONTROL, "no-store"),
+            (REFERRER_POLICY, "no-referrer"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if let Ok(policy) = HeaderValue::from_str(&POLICY) {
+            headers.insert(CONTENT_SECURITY_POLICY, policy);
+        }
+        if let Some(location) = self.location {
+            headers.insert(LOCATION, location);
+        }
+        response
+    }
+}
+
+/// Whether a page brings good news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tone {
+    Good,
+    Bad,
+}
+
+/// What stands on a page.
+struct Words<'a> {
+    tone: Tone,
+    title: &'a str,
+    said: Option<&'a str>,
+    lines: &'a [&'a str],
+}
+
+impl Words<'_> {
+    fn page(&self, status: StatusCode) -> Page {
+        let (class, mark) = match self.tone {
+            Tone::Good => ("good", CHECK),
+            Tone::Bad => ("bad", BANG),
+        };
+        let title = escaped(self.title);
+        let mut html = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+             <style>{STYLE}</style>\n</head>\n<body>\n<main class=\"{class}\">\n\
+             <svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">{mark}</svg>\n<h1>{title}</h1>\n"
+        );
+        // Writing to a string cannot fail.
+        if let Some(said) = self.said {
+            let _ = writeln!(html, "<p class=\"said\">{}</p>", escaped(said));
+        }
+        for line in self.lines {
+            let _ = writeln!(html, "<p>{}</p>", with_code(line));
+        }
+        html.push_str("</main>\n</body>\n</html>\n");
+        Page { status, location: None, html }
+    }
+}
+
+/// A text that is nothing but text in HTML, and not too long.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars().take(MAX_TEXT_CHARS) {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            letter if letter.is_control() => safe.push(' '),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+/// A text of ours as HTML: what stands between backquotes is code.
+fn with_code(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return escaped(text);
+    }
+    let marked = parts.iter().enumerate().map(|(index, part)| match index % 2 {
+        0 => escaped(part),
+        _ => format!("<code>{}</code>", escaped(part)),
+    });
+    marked.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(page: Page) -> http::HeaderMap {
+        page.into_response().headers().clone()
+    }
+
+    #[test]
+    fn words_of_others_are_only_text() {
+        let evil = "<img src=x onerror=alert(1)>\"'&\u{0}";
+        let ending = Ending::Failed {
+            server: evil.to_owned(),
+            what: evil.to_owned(),
+            hint: Some(evil.to_owned()),
+        };
+        let Page { status, html, .. } = of(&ending);
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+        let safe = "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp; ";
+        assert_eq!(html.matches(safe).count(), 4, "title, heading, words and hint: {html}");
+        assert!(!html.contains("<img") && !html.contains('\0'));
+    }
+
+    #[test]
+    fn a_command_in_a_hint_is_code() {
+        assert_eq!(
+            with_code("run `a <b>` or `c`"),
+            "run <code>a &lt;b&gt;</code> or <code>c</code>"
+        );
+        assert_eq!(with_code("a ` b"), "a ` b");
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        let html = failed("s", &"x".repeat(100_000), None).html;
+        assert_eq!(html.matches("xxxxxxxxxx").count(), MAX_TEXT_CHARS / 10);
+    }
+
+    #[test]
+    fn every_page_is_a_whole_document_that_loads_nothing() {
+        let pages =
+            [signed_in("docs"), failed("docs", "w", Some("h")), used(), unfinished(), nothing()];
+        for page in pages {
+            for part in
+                ["<!doctype html>", "<html lang=\"en\">", "<title>", "<main", "<h1>", "</html>"]
+            {
+                assert_eq!(page.html.matches(part).count(), 1, "{part}: {}", page.html);
+            }
+            for part in
+                ["<script", "http:", "https:", "src=", "href=", "url(", "@import", " style="]
+            {
+                assert!(!page.html.contains(part), "{part}: {}", page.html);
+            }
+            let headers = headers(page);
+            let policy = headers[CONTENT_SECURITY_POLICY].to_str().unwrap();
+            assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+            assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
+            assert_eq!(headers[CACHE_CONTROL], "no-store");
+            assert_eq!(headers[REFERRER_POLICY], "no-referrer");
+            assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
+        }
+    }
+
+    #[test]
+    fn the_browser_is_sent_on_to_web_addresses_only() {
+        let address = "https://login.example.com/authorize?a=b&c=d";
+        let page = elsewhere(address);
+        assert_eq!(page.status, StatusCode::FOUND);
+        assert_eq!(headers(page)[LOCATION], address);
+        for address in
+            ["javascript:alert(1)", "file:///etc/passwd", "/relative", "", "https://x\r\ny"]
+        {
+            assert_eq!(elsewhere(address), unfinished(), "{address}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Redirects of all kinds, right and wrong.
+
+use form_urlencoded::Serializer;
+use proptest::prelude::*;
+
+use super::*;
+
+const ISSUER: &str = "https://login.example.com/tenant";
+
+fn expected(issuer_required: bool) -> Expected {
+    Expected { state: "right-state".to_owned(), issuer: ISSUER.to_owned(), issuer_required }
+}
+
+fn query(parameters: &[(&str, &str)]) -> String {
+    Serializer::new(String::new()).extend_pairs(parameters).finish()
+}
+
+/// Judges parameters after the right state.
+fn judged(issuer_required: bool, parameters: &[(&str, &str)]) -> Result<String, Fault> {
+    let query = format!("state=right-state&{}", query(parameters));
+    judge(&query, &expected(issuer_required)).map(|code| code.value().to_owned())
+}
+
+#[test]
+fn every_row_of_the_issuer_table_is_followed() {
+    let other = "https://login.example.org/tenant";
+    for (required, issuer, outcome) in [
+        (true, Some(ISSUER), Ok("c".to_owned())),
+        (true, Some(other), Err(Fault::WrongIssuer)),
+        (true, None, Err(Fault::MissingIssuer)),
+        (false, Some(ISSUER), Ok("c".to_owned())),
+        (false, Some(other), Err(Fault::WrongIssuer)),
+        (false, None, Ok("c".to_owned())),
+    ] {
+        let mut parameters = vec![("code", "c")];
+        parameters.extend(issuer.map(|issuer| ("iss", issuer)));
+        assert_eq!(judged(required, &parameters), outcome, "{required} {issuer:?}");
+    }
+}
+
+#[test]
+fn an_issuer_is_compared_letter_by_letter() {
+    for other in [
+        "https://login.example.com/tenant/",
+        "https://login.example.com:443/tenant",
+        "https://LOGIN.example.com/tenant",
+        "HTTPS://login.example.com/tenant",
+        "https://login.example.com/%74enant",
+        "https://login.example.com/tenant?",
+        "https://login.example.com/./tenant",
+        "http://login.example.com/tenant",
+        " https://login.example.com/tenant",
+        "https://login.example.com/tenan",
+        "",
+    ] {
+        for required in [true, false] {
+            let found = judged(required, &[("code", "c"), ("iss", other)]);
+            assert_eq!(found, Err(Fault::WrongIssuer), "{other}");
+        }
+    }
+    // What is encoded for the way is decoded once, and only once.
+    let way = "state=right-state&code=c&iss=https%3A%2F%2Flogin.example.com%2Ftenant";
+    assert!(judge(way, &expected(true)).is_ok());
+    let twice = "state=right-state&code=c&iss=https%253A%252F%252Flogin.example.com%252Ftenant";
+    assert_eq!(judge(twice, &expected(true)).unwrap_err(), Fault::WrongIssuer);
+}
+
+#[test]
+fn the_words_of_another_issuer_are_not_kept() {
+    let words = [("error", "access_denied"), ("error_description", "call 555-0100")];
+    for (issuer, fault) in
+        [(Some("https://evil.test"), Fault::WrongIssuer), (None, Fault::MissingIssuer)]
+    {
+        let mut parameters = words.to_vec();
+        parameters.extend(issuer.map(|issuer| ("iss", issuer)));
+        let found = judged(true, &parameters).unwrap_err();
+        assert_eq!(found, fault);
+        assert!(!format!("{found} {found:?}").contains("555"), "{found:?}");
+    }
+}
+
+#[test]
+fn another_state_is_not_ours_whatever_else_it_says() {
+    for state in ["", "right-stat", "right-state ", "Right-state", "right-statf", "right-state2"] {
+        for more in ["code=c", "error=access_denied", "iss=x", "", "code=c&code=d"] {
+            let query = format!("{}&{more}", query(&[("state", state)]));
+            assert_eq!(judge(&query, &expected(false)).unwrap_err(), Fault::WrongState, "{query}");
+        }
+    }
+    for query in [
+        "",
+        "code=c",
+        "code=c&State=right-state",
+        "code=c&state=right-state&state=right-state",
+        "code=c&state=wrong&state=right-state",
+    ] {
+        assert_eq!(judge(query, &expected(false)).unwrap_err(), Fault::WrongState, "{query}");
+    }
+    let nothing_expected = Expected { state: String::new(), ..expected(false) };
+    assert_eq!(judge("state=&code=c", &nothing_expected).unwrap_err(), Fault::WrongState);
+}
+
+#[test]
+fn only_another_state_lets_the_login_go_on() {
+    assert!(!Fault::WrongState.ends_login());
+    let refused = Fault::Refused { error: "x".to_owned(), description: None };
+    let repeated = Fault::Repeated { name: "code" };
+    for fault in [Fault::MissingIssuer, Fault::WrongIssuer, refused, Fault::NoCode, repeated] {
+        assert!(fault.ends_login(), "{fault:?}");
+    }
+}
+
+#[test]
+fn what_stands_twice_is_a_fault_and_what_is_empty_is_not_there() {
+    let twice = |name| Err(Fault::Repeated { name });
+    assert_eq!(judged(false, &[("code", "c"), ("code", "c")]), twice("code"));
+    assert_eq!(judged(false, &[("iss", ISSUER), ("iss", ISSUER), ("code", "c")]), twice("iss"));
+    assert_eq!(judged(false, &[("error", "a"), ("error", "b")]), twice("error"));
+    let described = [("error", "a"), ("error_description", "b"), ("error_description", "c")];
+    assert_eq!(judged(false, &described), twice("error_description"));
+    assert_eq!(judged(false, &[]), Err(Fault::NoCode));
+    assert_eq!(judged(false, &[("code", "")]), Err(Fault::NoCode));
+    assert_eq!(judged(false, &[("error", ""), ("code", "c")]), Ok("c".to_owned()));
+    let refused = Fault::Refused { error: "e".to_owned(), description: None };
+    assert_eq!(judged(false, &[("error", "e"), ("error_description", "")]), Err(refused.clone()));
+    // An error beside a code is an error.
+    assert_eq!(judged(false, &[("code", "c"), ("error", "e")]), Err(refused));
+}
+
+#[test]
+fn a_query_at_the_limit_is_read_and_a_longer_one_is_not_ours() {
+    let start = "state=right-state&code=";
+    let longest = format!("{start}{}", "x".repeat(MAX_QUERY_BYTES - start.len()));
+    assert!(judge(&longest, &expected(false)).is_ok());
+    let longer = format!("{longest}x");
+    assert_eq!(judge(&longer, &expected(false)).unwrap_err(), Fault::WrongState);
+}
+
+#[test]
+fn the_words_of_a_refusal_are_bounded_and_stay_text() {
+    let markup = "<script>alert(1)</script> & \"more\"";
+    let found = judged(false, &[("error", "access_denied"), ("error_description", markup)]);
+    let refused =
+        Fault::Refused { error: "access_denied".to_owned(), description: Some(markup.to_owned()) };
+    assert_eq!(found, Err(refused));
+    assert_eq!(
+        found.unwrap_err().to_string(),
+        format!("the authorization server refused: access_denied: {markup}")
+    );
+
+    let hidden = "a\u{1b}[31mb\r\n\0c\u{202e}d\u{200b}\u{e0041}e";
+    let found = judged(false, &[("error", hidden), ("error_description", hidden)]).unwrap_err();
+    let Fault::Refused { error, description } = found else { panic!("{found:?}") };
+    assert_eq!((error.as_str(), description.as_deref()), ("a[31mbcde", Some("a[31mbcde")));
+
+    let long = "ä".repeat(MAX_DESCRIPTION_CHARS + 1);
+    let found = judged(false, &[("error", &long), ("error_description", &long)]).unwrap_err();
+    let Fault::Refused { error, description } = found else { panic!("{found:?}") };
+    assert_eq!(error.chars().count(), MAX_ERROR_CHARS + 1);
+    assert_eq!(description.unwrap().chars().count(), MAX_DESCRIPTION_CHARS + 1);
+}
+
+#[test]
+fn a_code_is_never_shown() {
+    let code = judge("state=right-state&code=very-secret", &expected(false)).unwrap();
+    assert_eq!(code.value(), "very-secret");
+    assert!(!format!("{code:?}").contains("secret"));
+}
+
+#[test]
+fn what_a_person_pastes_is_understood() {
+    let query = "code=a%2Bb&state=s&iss=https%3A%2F%2Fx";
+    for pasted in [
+        query.to_owned(),
+        format!("?{query}"),
+        format!("http://127.0.0.1:27890/callback?{query}"),
+        format!("127.0.0.1:27890/callback?{query}"),
+        format!("  \"http://localhost:27890/callback?{query}\"\n"),
+        format!("'?{query}' "),
+        format!("<http://localhost/callback?{query}>"),
+        format!("“http://localhost/callback?{query}”"),
+        format!("http://localhost:27890/callback?{query}#_=_"),
+        format!("http://localhost:27890/call\r\nback?{}\n{}", &query[..9], &query[9..]),
+    ] {
+        assert_eq!(query_of_pasted(&pasted).as_deref(), Some(query), "{pasted}");
+    }
+    let refused = "error=access_denied&error_description=not now&state=s";
+    assert_eq!(query_of_pasted(&format!(" ?{refused}")).as_deref(), Some(refused));
+    let odd = "code=c&state=a?b";
+    assert_eq!(query_of_pasted(odd).as_deref(), Some(odd));
+}
+
+#[test]
+fn what_holds_no_answer_is_not_taken() {
+    for pasted in [
+        "",
+        "   ",
+        "\"\"",
+        "SplxlOBeZQQYbYS6WxSbIA",
+        "http://127.0.0.1:27890/callback",
+        "http://127.0.0.1:27890/callback?state=s",
+        "https://login.example.com/authorize?response_type=code&state=s",
+        "decode=1&myerror=2",
+    ] {
+        assert_eq!(query_of_pasted(pasted), None, "{pasted}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_without_the_right_state_ends_a_login(query in ".{0,200}") {
+        prop_assume!(!query.contains("right-state") && !query.contains('%'));
+        prop_assert_eq!(judge(&query, &expected(false)).unwrap_err(), Fault::WrongState);
+    }
+
+    #[test]
+    fn any_code_comes_through_a_redirect_and_a_paste(code in "[^\\s].{0,80}", state in "[!-~]{1,40}") {
+        let query = query(&[("code", &code), ("state", &state)]);
+        let expected = Expected { state, ..expected(false) };
+        let judged = judge(&query, &expected).unwrap();
+        prop_assert_eq!(judged.value(), &code);
+        let pasted = query_of_pasted(&format!("\"http://127.0.0.1:1/callback?{query}\" ")).unwrap();
+        let judged = judge(&pasted, &expected).unwrap();
+        prop_assert_eq!(judged.value(), &code);
+    }
+}

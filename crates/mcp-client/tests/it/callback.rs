@@ -1,0 +1,354 @@
+//! The listener of a login: who is let in, who is not, and what a browser shows.
+
+mod pages;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_client::oauth::callback::{Arrived, Ending, Listener, MAX_CONNECTIONS};
+use mcp_client::oauth::ports::{PINNED, bind_pinned};
+use mcp_client::oauth::redirect::{Expected, Fault};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+const STATE: &str = "the-state-of-this-login";
+const ISSUER: &str = "https://login.example.com";
+const WAIT: Duration = Duration::from_secs(20);
+
+fn expected() -> Expected {
+    Expected { state: STATE.to_owned(), issuer: ISSUER.to_owned(), issuer_required: false }
+}
+
+async fn listener() -> Arc<Listener> {
+    Arc::new(Listener::bind(0).await.unwrap())
+}
+
+/// Lets a listener wait in the background.
+fn waiting(listener: &Arc<Listener>) -> JoinHandle<Arrived> {
+    let listener = Arc::clone(listener);
+    tokio::spawn(async move { listener.redirect(&expected()).await })
+}
+
+fn right(port: u16, code: &str) -> String {
+    get(port, &format!("/callback?code={code}&state={STATE}"))
+}
+
+fn get(port: u16, target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n")
+}
+
+async fn connect(port: u16) -> TcpStream {
+    TcpStream::connect(("127.0.0.1", port)).await.unwrap()
+}
+
+/// Sends bytes.
+async fn say(port: u16, request: impl AsRef<[u8]>) -> TcpStream {
+    let mut stream = connect(port).await;
+    // Who is thrown out early cannot say all.
+    let _ = stream.write_all(request.as_ref()).await;
+    stream
+}
+
+/// Reads until the other side closes.
+async fn hear(mut stream: TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = tokio::time::timeout(WAIT, stream.read_to_end(&mut bytes)).await.unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or_default()
+}
+
+fn code(arrived: &Arrived) -> &str {
+    arrived.outcome.as_ref().unwrap().value()
+}
+
+fn signed_in() -> Ending {
+    Ending::SignedIn { server: "docs".to_owned() }
+}
+
+/// Requests that are not the right one, by what is wrong with them.
+fn strangers(port: u16) -> Vec<(&'static str, Vec<u8>)> {
+    let target = format!("/callback?code=evil&state={STATE}");
+    let with_host = |host: &str| format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let by = |method: &str| {
+        format!("{method} {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n")
+    };
+    let text = [
+        ("POST", by("POST")),
+        ("HEAD", by("HEAD")),
+        ("PUT", by("PUT")),
+        ("OPTIONS", by("OPTIONS")),
+        ("another method", by("GETT")),
+        ("the icon", get(port, "/favicon.ico")),
+        ("the root", get(port, "/")),
+        ("another path", get(port, &format!("/callback/?code=evil&state={STATE}"))),
+        ("a path in capitals", get(port, &format!("/Callback?code=evil&state={STATE}"))),
+        ("a path above", get(port, &format!("/x/../callback?code=evil&state={STATE}"))),
+        ("no query", get(port, "/callback")),
+        ("no state", get(port, "/callback?code=evil")),
+        ("another state", get(port, "/callback?code=evil&state=other")),
+        ("an error of another state", get(port, "/callback?error=access_denied&state=other")),
+        ("two states", get(port, &format!("/callback?code=evil&state={STATE}&state={STATE}"))),
+        ("the host of a page elsewhere", with_host(&format!("evil.test:{port}"))),
+        ("a host like ours", with_host(&format!("127.0.0.1.evil.test:{port}"))),
+        ("a login in the host", with_host(&format!("evil@127.0.0.1:{port}"))),
+        ("another port", with_host("127.0.0.1:1")),
+        ("no port", with_host("127.0.0.1")),
+        ("no host", format!("GET {target} HTTP/1.0\r\n\r\n")),
+        (
+            "two hosts",
+            format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.test\r\n\r\n"),
+        ),
+        (
+            "another host in the target",
+            format!("GET http://evil.test{target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"),
+        ),
+        ("a proxy's words", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n".to_owned()),
+        ("no HTTP", "SSH-2.0-OpenSSH_9.9\r\n\r\n".to_owned()),
+        ("too long a head", format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(80 * 1024))),
+    ];
+    let mut all: Vec<_> = text.into_iter().map(|(what, text)| (what, text.into_bytes())).collect();
+    all.push(("TLS", b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03\r\n\r\n".to_vec()));
+    all.push(("no text", vec![0xff; 512]));
+    all
+}
+
+#[tokio::test]
+async fn strangers_are_told_nothing_and_change_nothing() {
+    let listener = listener().await;
+    let port = listener.port();
+    let login = waiting(&listener);
+    for (what, request) in strangers(port) {
+        let answer = hear(say(port, request).await).await;
+        let refused = ["400", "404", "414", "431"].contains(&status(&answer));
+        assert!(refused, "{what}: {answer}");
+        assert!(!answer.contains("evil"), "{what}: {answer}");
+        assert!(!login.is_finished(), "{what} ended the login");
+    }
+    let browser = say(port, right(port, "good")).await;
+    let arrived = login.await.unwrap();
+    assert_eq!(code(&arrived), "good");
+    let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
+    assert_eq!(status(&answer), "200");
+    assert!(answer.contains("You are signed in to docs"), "{answer}");
+    assert!(answer.contains("You can close this tab and go back to the terminal."), "{answer}");
+}
+
+#[tokio::test]
+async fn every_name_of_loopback_is_ours() {
+    for host in ["127.0.0.1", "localhost", "LocalHost", "[::1]"] {
+        let listener = listener().await;
+        let port = listener.port();
+        let target = format!("/callback?code=c&state={STATE}");
+        let request = format!("GET {target} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n");
+        let _browser = say(port, request).await;
+        let arrived = tokio::time::timeout(WAIT, listener.redirect(&expected())).await;
+        assert_eq!(code(&arrived.expect(host)), "c");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_and_another_issuer_end_the_login() {
+    for (query, fault) in [
+        (
+            "error=access_denied&error_description=no",
+            Fault::Refused {
+                error: "access_denied".to_owned(),
+                description: Some("no".to_owned()),
+            },
+        ),
+        ("code=c&iss=https%3A%2F%2Fevil.test", Fault::WrongIssuer),
+        ("x=y", Fault::NoCode),
+    ] {
+        let listener = listener().await;
+        let request = get(listener.port(), &format!("/callback?state={STATE}&{query}"));
+        let browser = say(listener.port(), request).await;
+        let arrived = listener.redirect(&expected()).await;
+        assert_eq!(arrived.outcome.as_ref().unwrap_err(), &fault);
+        let ending = Ending::Failed {
+            server: "docs".to_owned(),
+            what: fault.to_string(),
+            hint: Some("Run `agent mcp login docs` again.".to_owned()),
+        };
+        let (answer, ()) = tokio::join!(hear(browser), arrived.answer(ending));
+        assert_eq!(status(&answer), "400");
+        assert!(answer.contains("Run <code>agent mcp login docs</code> again."), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn silent_connections_do_not_keep_the_right_one_out() {
+    let listener = listener().await;
+    let port = listener.port();
+    let login = waiting(&listener);
+    let mut silent = Vec::new();
+    for _ in 0..MAX_CONNECTIONS * 2 {
+        silent.push(say(port, "GET /callback").await);
+    }
+    let browser = say(port, right(port, "good")).await;
+    let arrived = tokio::time::timeout(WAIT, login).await.unwrap().unwrap();
+    // More of them, while the browser waits.
+    for _ in 0..MAX_CONNECTIONS * 2 {
+        silent.push(connect(port).await);
+    }
+    let last = silent.remove(MAX_CONNECTIONS * 4 - 1);
+    let first = silent.remove(0);
+    assert_eq!(hear(first).await, "", "the oldest was put out");
+    let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
+    assert_eq!(status(&answer), "200");
+    drop(last);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_says_nothing_is_closed_in_time() {
+    let listener = listener().await;
+    let login = waiting(&listener);
+    let began = tokio::time::Instant::now();
+    for request in ["", "GET /callback?"] {
+        let heard = hear(say(listener.port(), request).await).await;
+        assert!(heard.is_empty() || status(&heard) == "408", "{heard}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    assert!(!login.is_finished());
+}
+
+#[tokio::test]
+async fn a_page_that_is_loaded_again_says_that_it_was_used() {
+    let listener = listener().await;
+    let port = listener.port();
+    let browser = say(port, right(port, "one")).await;
+    let arrived = listener.redirect(&expected()).await;
+    // Once while the first still waits, once after its end.
+    let replayed = hear(say(port, right(port, "two")).await).await;
+    assert!(status(&replayed) == "400" && replayed.contains("already used"), "{replayed}");
+    assert_eq!(code(&arrived), "one");
+    let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
+    assert_eq!(status(&answer), "200");
+    let replayed = hear(say(port, right(port, "three")).await).await;
+    assert!(status(&replayed) == "400" && replayed.contains("already used"), "{replayed}");
+}
+
+#[tokio::test]
+async fn a_login_that_is_given_up_tells_the_browser() {
+    let listener = listener().await;
+    let browser = say(listener.port(), right(listener.port(), "c")).await;
+    drop(listener.redirect(&expected()).await);
+    let answer = hear(browser).await;
+    assert_eq!(status(&answer), "400");
+    assert!(answer.contains("The sign-in was not finished"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_page_is_shown_although_the_port_was_given_back() {
+    let listener = listener().await;
+    let port = listener.port();
+    let browser = say(port, right(port, "c")).await;
+    let arrived = listener.redirect(&expected()).await;
+    drop(listener);
+    while Listener::bind(port).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
+    assert_eq!(status(&answer), "200");
+}
+
+#[tokio::test]
+async fn who_comes_before_anybody_waits_is_heard() {
+    let listener = listener().await;
+    let port = listener.port();
+    let _browser = say(port, right(port, "early")).await;
+    assert_eq!(code(&listener.redirect(&expected()).await), "early");
+}
+
+#[tokio::test]
+async fn a_login_may_be_waited_for_again_and_go_on_elsewhere() {
+    let listener = listener().await;
+    let port = listener.port();
+    let given_up = waiting(&listener);
+    assert_eq!(status(&hear(say(port, get(port, "/")).await).await), "404");
+    given_up.abort();
+    assert!(given_up.await.is_err());
+
+    let browser = say(port, right(port, "first")).await;
+    let arrived = listener.redirect(&expected()).await;
+    assert_eq!(code(&arrived), "first");
+    let address = "https://login.example.com/authorize?state=second&x=1".to_owned();
+    let (answer, ()) =
+        tokio::join!(hear(browser), arrived.answer(Ending::Continue { address: address.clone() }));
+    assert_eq!(status(&answer), "302");
+    assert!(answer.contains(&format!("location: {address}\r\n")), "{answer}");
+    // The browser is back before anybody waits for it.
+    let mut browser = say(port, get(port, "/callback?code=again&state=second")).await;
+    let mut byte = [0];
+    let early = tokio::time::timeout(Duration::from_millis(100), browser.read(&mut byte));
+    assert!(early.await.is_err(), "it waits");
+    let second = Expected { state: "second".to_owned(), ..expected() };
+    let arrived = listener.redirect(&second).await;
+    assert_eq!(code(&arrived), "again");
+    let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
+    assert_eq!(status(&answer), "200");
+    for state in [STATE, "second"] {
+        let replayed = hear(say(port, get(port, &format!("/callback?state={state}"))).await).await;
+        assert!(replayed.contains("already used"), "{replayed}");
+    }
+}
+
+#[tokio::test]
+async fn a_proxied_redirect_has_its_own_path_and_host() {
+    for path in ["/oauth/done", "oauth/done", "/oauth/done?x=y"] {
+        let listener = Arc::new(Listener::bind(0).await.unwrap().at_path(path));
+        let port = listener.port();
+        let login = waiting(&listener);
+        assert_eq!(status(&hear(say(port, right(port, "c")).await).await), "404");
+        assert!(!login.is_finished());
+        let request = format!(
+            "GET /oauth/done?code=c&state={STATE} HTTP/1.1\r\nHost: agent.example.com\r\n\r\n"
+        );
+        let _browser = say(port, request).await;
+        assert_eq!(code(&login.await.unwrap()), "c", "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_has_gone_or_does_not_read_keeps_nobody() {
+    for is_gone in [true, false] {
+        let listener = listener().await;
+        let browser = say(listener.port(), right(listener.port(), "c")).await;
+        let arrived = listener.redirect(&expected()).await;
+        assert_eq!(code(&arrived), "c");
+        let kept = (!is_gone).then_some(browser);
+        let began = tokio::time::Instant::now();
+        arrived.answer(signed_in()).await;
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        drop(kept);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_in_no_debug_text() {
+    let listener = listener().await;
+    let _browser = say(listener.port(), right(listener.port(), "very-secret")).await;
+    let arrived = listener.redirect(&expected()).await;
+    let shown = format!("{listener:?} {arrived:?}");
+    assert!(!shown.contains("very-secret") && !shown.contains(STATE), "{shown}");
+}
+
+#[tokio::test]
+async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
+    let _turn = tokio::task::spawn_blocking(agent_test_support::ports::alone).await.unwrap();
+    let mut held = Vec::new();
+    for port in PINNED {
+        let listener = bind_pinned().await.unwrap();
+        assert_eq!(listener.port(), port);
+        held.push(listener);
+    }
+    assert!(bind_pinned().await.is_none());
+    let given_back = held.remove(2).port();
+    let again = bind_pinned().await.unwrap();
+    assert_eq!(again.port(), given_back);
+    // Held from the beginning: nobody else can bind it, and nobody has to wait for a redirect.
+    assert!(std::net::TcpListener::bind(("127.0.0.1", given_back)).is_err());
+}
