@@ -29,6 +29,7 @@ use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Meta, Params, Payload};
+use crate::oauth::credentials::{Credentials, Person};
 use crate::redact::Redactor;
 use crate::router::{Changed, CloseReason, Lasts, ProgressSink, Router};
 use crate::transport::{Link, Outgoing, in_background};
@@ -102,6 +103,8 @@ struct Inner {
     host: Arc<Host>,
     link: Link,
     router: Arc<Router>,
+    /// Who is signed in.
+    credentials: Option<Arc<Credentials>>,
     tasks: TaskTracker,
     agreed: OnceLock<Agreed>,
     /// What every request carries under `_meta`.
@@ -274,12 +277,25 @@ impl Session {
 }
 
 impl Inner {
-    /// Asks and waits for the answer within the limits. Dropping the future cancels the request.
+    /// Asks and waits for the answer within the limits, which do not count while a person signs in.
+    /// Dropping the future cancels the request.
     async fn ask(self: &Arc<Self>, ask: Ask<'_>) -> Result<Payload, Error> {
+        let mut person = Person::new(self.credentials.as_ref(), &self.host);
+        loop {
+            match self.ask_once(&ask).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => person.help(error).await?,
+            }
+        }
+    }
+
+    async fn ask_once(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Payload, Error> {
         let Ask { method, params, headers, progress, limit } = ask;
+        let (method, limit) = (*method, *limit);
         if self.router.close_reason().is_some() && self.agreed.get().is_some() {
             return Err(Error::Unsent);
         }
+        let progress = progress.clone();
         let progress = progress.map(|sink| cleaning(sink, Arc::clone(&self.host.redactor)));
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
@@ -288,8 +304,8 @@ impl Inner {
             standing: self.standing.get().map_or("", String::as_str),
             progress: matches!(method, "tools/call" | "resources/read" | "prompts/get"),
         };
-        let outgoing =
-            Outgoing { id, method, body: message::request(id, method, &params, meta), headers };
+        let body = message::request(id, method, params, meta);
+        let outgoing = Outgoing { id, method, body, headers: headers.clone() };
         let mut giving_up =
             GivingUp { inner: self, id, tell: !matches!(method, "initialize" | "server/discover") };
         let activity = Arc::clone(&ticket.activity);

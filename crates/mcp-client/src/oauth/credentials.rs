@@ -35,6 +35,9 @@ const SKEW_SECONDS: u64 = 300;
 /// How long nothing is asked of a server that wants to be left alone but does not say how long.
 const REST: Duration = Duration::from_secs(5);
 
+/// How often one request brings a person to sign in.
+const MAX_SIGN_INS: u32 = 2;
+
 /// The credentials of one server.
 #[derive(Debug)]
 pub(crate) struct Credentials {
@@ -494,6 +497,39 @@ impl Credentials {
 
     pub(crate) fn wire(&self) -> &Wire {
         &self.wire
+    }
+}
+
+/// Who can be brought to sign in, if anybody can.
+#[derive(Debug)]
+pub(crate) struct Person<'a> {
+    credentials: Option<&'a Arc<Credentials>>,
+    browser: Option<&'a Arc<dyn Browser>>,
+    visits: u32,
+}
+
+impl<'a> Person<'a> {
+    pub(crate) fn new(credentials: Option<&'a Arc<Credentials>>, host: &'a Host) -> Self {
+        Self { credentials, browser: host.browser.as_ref(), visits: 0 }
+    }
+
+    /// Where the server wants a sign-in, or more than was granted, and somebody is there, signs in:
+    /// then what failed can be tried again. Gives the error back where that does not help.
+    pub(crate) async fn help(&mut self, error: crate::Error) -> Result<(), crate::Error> {
+        let (Some(credentials), Some(browser)) = (self.credentials, self.browser) else {
+            return Err(error);
+        };
+        let (crate::Error::SignIn { challenge } | crate::Error::Forbidden { challenge, .. }) =
+            &error
+        else {
+            return Err(error);
+        };
+        if self.visits == MAX_SIGN_INS || !credentials.could_help(&error) {
+            return Err(error);
+        }
+        self.visits += 1;
+        let challenge = challenge.as_deref();
+        credentials.sign_in(&**browser, Driver::Terminal, challenge, None).await
     }
 }
 

@@ -78,7 +78,7 @@ impl Wire {
         if let Some(version) = version.and_then(|version| HeaderValue::from_str(version).ok()) {
             headers.insert("mcp-protocol-version", version);
         }
-        let sent = self.client.send(Method::GET, &target, headers, Bytes::new());
+        let sent = self.client.follow(&Method::GET, &target, &headers, Bytes::new());
         reply(url, async { read(sent.await?).await }).await
     }
 

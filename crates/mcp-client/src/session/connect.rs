@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::host::{Event, Host};
 use crate::message::{self, Meta, RpcError};
+use crate::oauth::credentials::{Credentials, Person};
 use crate::router::Router;
 use crate::transport::http::HttpLink;
 use crate::transport::http_client::HttpClient;
@@ -46,6 +47,24 @@ pub(crate) struct Memory {
     connected: AtomicBool,
     /// It only speaks the older transport.
     sse: AtomicBool,
+    /// Who is signed in.
+    credentials: OnceLock<Option<Arc<Credentials>>>,
+}
+
+impl Memory {
+    /// Who is signed in to a server that wants that.
+    pub(crate) fn credentials(
+        &self,
+        entry: &ServerEntry,
+        host: &Arc<Host>,
+    ) -> Result<Option<Arc<Credentials>>, Error> {
+        let Endpoint::Http(endpoint) = &entry.endpoint else { return Ok(None) };
+        if let Some(known) = self.credentials.get() {
+            return Ok(known.clone());
+        }
+        let made = Credentials::of(entry, endpoint, host)?;
+        Ok(self.credentials.get_or_init(|| made).clone())
+    }
 }
 
 /// Connects one server.
@@ -226,7 +245,23 @@ impl Dialer<'_> {
         self.open(transport).await
     }
 
+    /// A link to the server. The stream of the older transport may want a sign-in at once.
     async fn open(&self, transport: HttpTransport) -> Result<Arc<Inner>, Error> {
+        let credentials = self.memory.credentials(self.entry, self.host)?;
+        let mut person = Person::new(credentials.as_ref(), self.host);
+        loop {
+            match self.open_as(transport, credentials.clone()).await {
+                Ok(inner) => return Ok(inner),
+                Err(error) => person.help(error).await?,
+            }
+        }
+    }
+
+    async fn open_as(
+        &self,
+        transport: HttpTransport,
+        credentials: Option<Arc<Credentials>>,
+    ) -> Result<Arc<Inner>, Error> {
         let began = Instant::now();
         let (router, events) = Router::new();
         let link = match &self.entry.endpoint {
@@ -243,7 +278,7 @@ impl Dialer<'_> {
                 Link::Stdio(started?)
             }
             Endpoint::Http(endpoint) => {
-                let client = HttpClient::new(endpoint, self.host)?;
+                let client = HttpClient::new(endpoint, self.host)?.signed_in(credentials.clone());
                 match transport {
                     HttpTransport::Streamable => {
                         Link::Http(HttpLink::new(client, Arc::clone(&router), self.tasks.clone()))
@@ -264,17 +299,23 @@ impl Dialer<'_> {
                 }
             }
         };
-        let inner = self.inner(link, router);
+        let inner = self.inner(link, router, credentials);
         attend::start(&inner, events);
         Ok(inner)
     }
 
-    fn inner(&self, link: Link, router: Arc<Router>) -> Arc<Inner> {
+    fn inner(
+        &self,
+        link: Link,
+        router: Arc<Router>,
+        credentials: Option<Arc<Credentials>>,
+    ) -> Arc<Inner> {
         Arc::new(Inner {
             entry: Arc::clone(self.entry),
             host: Arc::clone(self.host),
             link,
             router,
+            credentials,
             tasks: self.tasks.clone(),
             agreed: OnceLock::new(),
             standing: OnceLock::new(),
@@ -329,6 +370,7 @@ fn is_final(error: &Error) -> bool {
             !LEGACY_VERSIONS.iter().any(|known| version.contains(known))
         }
         Error::SignIn { .. }
+        | Error::OAuth(_)
         | Error::Forbidden { .. }
         | Error::Unreachable { .. }
         | Error::Tls { .. }

@@ -10,6 +10,7 @@ use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Params, Payload, RpcError, bounded};
+use crate::oauth::credentials::Person;
 use crate::transport::Link;
 
 /// The `params` of our `initialize`.
@@ -40,17 +41,22 @@ pub(super) async fn initialize(inner: &Arc<Inner>, within: Duration) -> Result<A
     if let Link::Http(link) = &inner.link {
         link.settle(Era::Legacy, version);
     }
-    let told = message::notification("notifications/initialized", &Params::new());
-    match tokio::time::timeout(within, inner.link.tell(told)).await {
-        // Some servers answer a notification with an error and serve on.
-        Ok(Ok(()) | Err(Error::Http { .. } | Error::Rpc(_))) => {}
-        Ok(Err(error)) => return Err(error),
-        Err(_) => {
-            let reason = "the server did not take our `initialized`".to_owned();
-            return Err(Error::Broken { reason });
+    let mut person = Person::new(inner.credentials.as_ref(), &inner.host);
+    loop {
+        match tell_initialized(inner, within).await {
+            // Some servers answer a notification with an error and serve on.
+            Ok(()) | Err(Error::Http { .. } | Error::Rpc(_)) => return Ok(agreed),
+            Err(error) => person.help(error).await?,
         }
     }
-    Ok(agreed)
+}
+
+async fn tell_initialized(inner: &Arc<Inner>, within: Duration) -> Result<(), Error> {
+    let told = message::notification("notifications/initialized", &Params::new());
+    tokio::time::timeout(within, inner.link.tell(told)).await.unwrap_or_else(|_| {
+        let reason = "the server did not take our `initialized`".to_owned();
+        Err(Error::Broken { reason })
+    })
 }
 
 /// The probe of the stateless era.

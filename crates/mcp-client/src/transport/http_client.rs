@@ -3,6 +3,7 @@
 
 use std::error::Error as StdError;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
@@ -21,10 +22,13 @@ use crate::config::HttpEndpoint;
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::head;
+use crate::oauth::credentials::{Credentials, Held};
 use crate::percent;
 
 /// How many redirects one request follows.
 pub(crate) const MAX_REDIRECTS: usize = 5;
+/// How often one request is sent with another token, or another proof.
+const MAX_RENEWALS: u32 = 2;
 /// The largest body that is read whole.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How much room is made for a body because it says that it will be so long.
@@ -67,6 +71,7 @@ pub(crate) struct HttpClient {
     url: Uri,
     shown: String,
     configured: HeaderMap,
+    credentials: Option<Arc<Credentials>>,
 }
 
 impl HttpClient {
@@ -85,7 +90,16 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_CONNECTION)
             .build(connector);
-        Ok(Self { client, proxies, url, shown, configured })
+        Ok(Self { client, proxies, url, shown, configured, credentials: None })
+    }
+
+    /// Sends the token of who is signed in with every request to the server.
+    pub(crate) fn signed_in(mut self, credentials: Option<Arc<Credentials>>) -> Self {
+        if credentials.is_some() {
+            self.configured.remove(AUTHORIZATION);
+        }
+        self.credentials = credentials;
+        self
     }
 
     pub(crate) fn url(&self) -> &Uri {
@@ -97,7 +111,8 @@ impl HttpClient {
         &self.shown
     }
 
-    /// Sends one request and follows redirects. Any status that is no redirect is an answer.
+    /// Sends one request and follows redirects. Any status that is no redirect is an answer. A
+    /// refused token is renewed and the request sent again: what is refused has not been done.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -105,9 +120,36 @@ impl HttpClient {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<Incoming>, Error> {
+        let Some(credentials) = &self.credentials else {
+            return self.follow(&method, target, &headers, body).await;
+        };
+        let mut held = credentials.present().await?;
+        for _ in 0..MAX_RENEWALS {
+            let signed = with_token(&headers, held.as_deref(), &method, target);
+            let response = self.follow(&method, target, &signed, body.clone()).await?;
+            if response.status() != StatusCode::UNAUTHORIZED {
+                return Ok(response);
+            }
+            match credentials.renew(held.as_ref(), response.headers()).await? {
+                Some(fresh) => held = Some(fresh),
+                None => return Ok(response),
+            }
+        }
+        let signed = with_token(&headers, held.as_deref(), &method, target);
+        self.follow(&method, target, &signed, body).await
+    }
+
+    /// Sends one request without a token and follows redirects.
+    pub(crate) async fn follow(
+        &self,
+        method: &Method,
+        target: &Uri,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
         let mut target = target.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let response = self.send_once(&method, &target, &headers, body.clone()).await?;
+            let response = self.send_once(method, &target, headers, body.clone()).await?;
             let Some(next) = Self::redirect(&target, &response)? else { return Ok(response) };
             target = next;
         }
@@ -126,11 +168,14 @@ impl HttpClient {
         *request.method_mut() = method.clone();
         *request.uri_mut() = target.clone();
         let all = request.headers_mut();
-        // What the person configured is for this server and nobody else.
-        if same_origin(target, &self.url) {
+        // What the person configured is for this server and nobody else; so is a token.
+        let is_ours = same_origin(target, &self.url);
+        if is_ours {
             all.clone_from(&self.configured);
         }
-        all.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let own = |name: &HeaderName| self.credentials.is_some() && *name == AUTHORIZATION;
+        let sent = headers.iter().filter(|(name, _)| is_ours || !own(name));
+        all.extend(sent.map(|(name, value)| (name.clone(), value.clone())));
         if let Some(credentials) = self.proxies.credentials(target) {
             all.insert(PROXY_AUTHORIZATION, credentials);
         }
@@ -188,6 +233,20 @@ impl HttpClient {
             Error::Broken { reason }
         }
     }
+}
+
+/// The headers of a request with those that carry the token.
+fn with_token(
+    headers: &HeaderMap,
+    held: Option<&Held>,
+    method: &Method,
+    target: &Uri,
+) -> HeaderMap {
+    let mut all = headers.clone();
+    if let Some(held) = held {
+        all.extend(held.headers(method, target));
+    }
+    all
 }
 
 fn chain<'a>(
@@ -366,11 +425,10 @@ pub(crate) fn broken(error: &hyper::Error) -> Error {
 /// A refusal, read as far as it helps: a sign-in, or the body's own words.
 pub(crate) async fn refusal(response: Response<Incoming>) -> (Error, Bytes) {
     let status = response.status();
-    let text = |name: &HeaderName| {
-        let value = response.headers().get(name).and_then(|value| value.to_str().ok());
-        value.map(|value| head(value, MAX_QUOTED_BYTES))
-    };
-    let challenge = text(&WWW_AUTHENTICATE);
+    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
+    let challenge =
+        (!challenges.is_empty()).then(|| head(&challenges.join(", "), MAX_QUOTED_BYTES));
     if status == StatusCode::UNAUTHORIZED {
         return (Error::SignIn { challenge }, Bytes::new());
     }
