@@ -5,6 +5,7 @@
 //! authorization server. `store` keeps what was granted, `login` goes through all steps with a
 //! person, and `credentials` is what the transports ask for a token.
 
+mod account;
 mod assertion;
 pub mod callback;
 pub mod challenge;
@@ -25,5 +26,6 @@ mod store;
 mod token;
 mod wire;
 
+pub use self::account::{Account, ClientKind, Grant, LoggedOut, LoginOptions, Standing};
 pub use self::assertion::SigningKey;
 pub use self::error::Error;

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 pub use self::call::CallOptions;
 pub(crate) use self::connect::{Dialer, Memory};
 pub use self::connect::{Stage, Trace};
+pub(crate) use self::handshake::initialize_params;
 use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;

@@ -12,6 +12,7 @@ use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderValue, Method as Verb, Uri};
 use tokio::time::Instant;
 
+use super::account::ClientKind;
 use super::challenge::{self, Challenge};
 use super::discovery::{self, Found, Hints};
 use super::dpop::{Key, Side};
@@ -378,6 +379,27 @@ impl Credentials {
         match known.filter(|known| known.client_id == tokens.client_id) {
             Some(known) => Ok(known.client()),
             None => Ok(Client::public(&tokens.client_id)),
+        }
+    }
+
+    /// As [`Credentials::client_of`], for who only wants to give tokens back.
+    pub(crate) fn client_for(&self, tokens: &Tokens, server: &ServerMetadata) -> Result<Client, ()> {
+        self.client_of(tokens, server).map_err(drop)
+    }
+
+    /// How we are known where the tokens come from, or would be.
+    pub(crate) fn client_kind(&self) -> ClientKind {
+        if let Some(id) = &self.options.client_id {
+            return ClientKind::Configured(id.shown().to_owned());
+        }
+        let issuer = self.store.metadata().map(|found| found.server.issuer);
+        let id = self.store.tokens().ok().flatten().map(|tokens| tokens.client_id);
+        let clients = self.store.clients();
+        let known = issuer.and_then(|issuer| clients.registrations.get(&issuer).cloned());
+        match (known, id) {
+            (Some(known), _) => ClientKind::Registered(known.client_id),
+            (None, Some(id)) if self.is_document(&id) => ClientKind::Document(id),
+            _ => ClientKind::Unknown,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Requests to the token endpoint: a grant goes in, tokens come out.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -69,6 +70,29 @@ impl Client {
     pub(crate) fn public(id: &str) -> Self {
         Self { id: id.to_owned(), secret: None, method: Method::None }
     }
+
+    /// Adds to a form, and to the headers it is sent with, what shows who we are to this issuer.
+    pub(crate) fn prove<'a>(
+        &'a self,
+        form: &mut Vec<(&'a str, Cow<'a, str>)>,
+        issuer: &str,
+    ) -> Result<HeaderMap, Error> {
+        let mut headers = HeaderMap::new();
+        match (&self.method, &self.secret) {
+            (Method::Basic, Some(secret)) => {
+                headers.insert(AUTHORIZATION, basic(&self.id, secret)?);
+                return Ok(headers);
+            }
+            (Method::Post, Some(secret)) => form.push(("client_secret", secret.into())),
+            (Method::Signed(key), _) => {
+                form.push(("client_assertion_type", CLIENT_ASSERTION.into()));
+                form.push(("client_assertion", key.client_assertion(&self.id, issuer)?.into()));
+            }
+            _ => {}
+        }
+        form.push(("client_id", (&self.id).into()));
+        Ok(headers)
+    }
 }
 
 impl fmt::Debug for Client {
@@ -125,27 +149,9 @@ impl Endpoint<'_> {
 
     async fn send(&self, grant: &[(&str, &str)]) -> Result<Reply, Error> {
         let url = &self.server.token_endpoint;
-        let mut headers = HeaderMap::new();
-        let mut form: Vec<(&str, &str)> = grant.to_vec();
-        let client = self.client;
-        let assertion;
-        match (&client.method, &client.secret) {
-            (Method::Basic, Some(secret)) => {
-                headers.insert(AUTHORIZATION, basic(&client.id, secret)?);
-            }
-            (Method::Post, Some(secret)) => {
-                form.extend([("client_id", client.id.as_str()), ("client_secret", secret)]);
-            }
-            (Method::Signed(key), _) => {
-                assertion = key.client_assertion(&client.id, &self.server.issuer)?;
-                form.extend([
-                    ("client_id", client.id.as_str()),
-                    ("client_assertion_type", CLIENT_ASSERTION),
-                    ("client_assertion", assertion.as_str()),
-                ]);
-            }
-            _ => form.push(("client_id", &client.id)),
-        }
+        let mut form: Vec<(&str, Cow<'_, str>)> =
+            grant.iter().map(|(key, value)| (*key, Cow::Borrowed(*value))).collect();
+        let mut headers = self.client.prove(&mut form, &self.server.issuer)?;
         if let Some(key) = self.key {
             let target = address("the token endpoint", url)?;
             let proof = key.proof(Side::TokenEndpoint, "POST", &target, None);

@@ -1,6 +1,7 @@
 //! Requests that belong to signing in: bounded in time and size, over the server's own TLS and
 //! proxy settings, and never carrying a token of the MCP server.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -97,7 +98,7 @@ impl Wire {
         to: To,
         url: &str,
         more: HeaderMap,
-        form: &[(&str, &str)],
+        form: &[(&str, Cow<'_, str>)],
     ) -> Result<Reply, Error> {
         let target = address("the token endpoint", url)?;
         let mut headers = self.headers(to);

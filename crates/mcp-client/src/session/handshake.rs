@@ -14,7 +14,7 @@ use crate::oauth::credentials::Person;
 use crate::transport::Link;
 
 /// The `params` of our `initialize`.
-pub(super) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
+pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
     let identity = &host.identity;
     Params::new()
         .with("protocolVersion", LEGACY_VERSIONS[0])

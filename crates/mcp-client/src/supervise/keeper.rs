@@ -424,9 +424,23 @@ impl Keeper {
             Kind::SignIn => State::NeedsSignIn { reason },
             _ => State::Parked { reason, next_try: Instant::now() + PARKED },
         });
-        self.pause(PARKED).await;
+        self.pause_parked(error).await;
         // The next try is a single one, unless it works.
         self.failures = if self.ever_ready { LATER_TRIES } else { FIRST_TRIES } - 1;
+    }
+
+    /// Waits for the next try; who has to sign in is not kept waiting once that was done, here or
+    /// by another process.
+    async fn pause_parked(&mut self, error: &Error) {
+        let credentials = match error.kind() {
+            Kind::SignIn => self.memory.credentials(&self.entry, &self.host).ok().flatten(),
+            _ => None,
+        };
+        let Some(credentials) = credentials else { return self.pause(PARKED).await };
+        tokio::select! {
+            () = self.pause(PARKED) => {}
+            () = credentials.changed() => {}
+        }
     }
 
     fn idle_deadline(&self, session: &Session) -> Option<Instant> {
