@@ -114,7 +114,8 @@ impl HttpClient {
         Err(Error::Redirect { to: shown_address(&target), reason: "too many redirects" })
     }
 
-    async fn send_once(
+    /// Sends one request. Any status is an answer, also a redirect.
+    pub(crate) async fn send_once(
         &self,
         method: &Method,
         target: &Uri,
