@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod approve;
+pub(crate) mod client_document;
 pub(crate) mod observe;
 pub(crate) mod shown;
 pub(crate) mod table;

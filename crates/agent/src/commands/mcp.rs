@@ -3,6 +3,7 @@
 mod add;
 mod call;
 mod candidate;
+mod client_document;
 mod disable;
 mod doctor;
 mod enable;
@@ -50,6 +51,7 @@ pub(crate) enum Mcp {
     Tools(tools::Args),
     Call(call::Args),
     Doctor(doctor::Args),
+    ClientDocument(client_document::Args),
     Reference(reference::Args),
     Guard(guard::Args),
 }
@@ -67,6 +69,7 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::Tools(args) => tools::run(&args, session),
         Mcp::Call(args) => call::run(&args, session),
         Mcp::Doctor(args) => doctor::run(&args, session),
+        Mcp::ClientDocument(args) => client_document::run(&args, session),
         Mcp::Reference(args) => reference::run(&args, session),
         Mcp::Guard(args) => {
             guard::run(&args);

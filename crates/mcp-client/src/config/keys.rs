@@ -1,5 +1,5 @@
-//! The one table of all keys of a server entry. The reader knows no other keys, and the page of
-//! the documentation is made from it.
+//! The one table of all keys of a server entry, and of those for all servers. The reader knows no
+//! other keys, and the page of the documentation is made from it.
 
 mod page;
 
@@ -64,8 +64,7 @@ pub struct Known {
 
 /// A key of a section.
 pub fn find(section: &str, name: &str) -> Option<&'static Known> {
-    SECTIONS
-        .iter()
+    all()
         .filter(|known| known.name == section)
         .flat_map(|known| known.keys)
         .find(|key| key.name == name)
@@ -73,8 +72,12 @@ pub fn find(section: &str, name: &str) -> Option<&'static Known> {
 
 /// The names of the keys of a section.
 pub fn names(section: &str) -> impl Iterator<Item = &'static str> {
-    let keys = SECTIONS.iter().find(|known| known.name == section).map(|known| known.keys);
+    let keys = all().find(|known| known.name == section).map(|known| known.keys);
     keys.unwrap_or_default().iter().map(|key| key.name)
+}
+
+fn all() -> impl Iterator<Item = &'static Section> {
+    SECTIONS.iter().chain([&FOR_ALL])
 }
 
 const fn stdio(
@@ -103,6 +106,20 @@ const fn both(
 ) -> Known {
     Known { name, kind, applies: Applies::Both, default, meaning }
 }
+
+/// The root key beside the servers, for what holds for all of them.
+pub static FOR_ALL: Section = Section {
+    name: "mcp",
+    about: "A root key beside `mcp_servers`, for all servers.",
+    keys: &[http(
+        "client_metadata_url",
+        "string",
+        "",
+        "Address of the client document of servers that name none under `oauth`: https, with a \
+         path, without fragment, user information and dot segments. Without it, the one that was \
+         built into the program, if any.",
+    )],
+};
 
 /// Every key of an entry, section by section.
 pub static SECTIONS: &[Section] = &[

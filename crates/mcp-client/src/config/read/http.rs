@@ -270,7 +270,8 @@ impl Reader<'_> {
         Some(text)
     }
 
-    fn client_metadata_url(&mut self, field: Option<Field<'_>>) -> Option<Text> {
+    /// The address of a client document.
+    pub(super) fn client_metadata_url(&mut self, field: Option<Field<'_>>) -> Option<Text> {
         let (key, place) = field.as_ref().map(|field| (field.key.clone(), field.place))?;
         let text = self.optional(field)?;
         let text = self.secrets.embedded(text);
