@@ -5,5 +5,6 @@
 pub mod browser;
 pub mod command;
 pub mod disk;
+mod http;
 pub mod mcp;
 pub mod wait;
