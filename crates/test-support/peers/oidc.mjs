@@ -180,7 +180,7 @@ const inspect = async (at, token) => {
     } catch { return null; }
   }
   const found = await fetch(`${at}/token/introspection`, {
-    method: 'POST', body: new URLSearchParams({ ...RESOURCE_SERVER, token }),
+    method: 'POST', body: new URLSearchParams({ token }),
     headers: { authorization: `Basic ${btoa(Object.values(RESOURCE_SERVER).join(':'))}` },
   });
   const claims = await found.json();

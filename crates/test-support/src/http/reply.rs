@@ -65,8 +65,10 @@ impl Reply {
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        201 => "Created",
         202 => "Accepted",
         204 => "No Content",
+        302 => "Found",
         303 => "See Other",
         307 => "Temporary Redirect",
         308 => "Permanent Redirect",
