@@ -45,8 +45,9 @@ const say = (response, status, body, headers = {}) => {
 const proven = async ({ jose, origin }, request, token, jkt) => {
   try {
     const proof = request.headers.dpop;
-    const { jwk } = jose.decodeProtectedHeader(proof);
-    const { payload } = await jose.jwtVerify(proof, await jose.importJWK(jwk), { typ: 'dpop+jwt' });
+    const { jwk, alg } = jose.decodeProtectedHeader(proof);
+    const key = await jose.importJWK(jwk, alg);
+    const { payload } = await jose.jwtVerify(proof, key, { typ: 'dpop+jwt' });
     return payload.htm === request.method
       && payload.htu === origin + request.url.split('?')[0]
       && payload.ath === createHash('sha256').update(token).digest('base64url')
@@ -72,7 +73,8 @@ const guard = async (site, request, response) => {
     return refuse(401, ['error="invalid_token"', ...wanted]);
   }
   const jkt = claims.cnf?.jkt;
-  if (jkt ? scheme !== 'DPoP' || !await proven(site, request, token, jkt) : scheme === 'DPoP') {
+  const isProof = scheme.toLowerCase() === 'dpop';
+  if (jkt ? !isProof || !await proven(site, request, token, jkt) : isProof) {
     return refuse(401, ['error="invalid_token"', ...wanted]);
   }
   return {

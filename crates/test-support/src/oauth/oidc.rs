@@ -33,8 +33,8 @@ pub enum TokenFormat {
 pub enum RefreshTokens {
     /// To every client that registered for the grant.
     Always,
-    /// Only when the scope `offline_access` was granted too. A client that did not register as
-    /// `native` gets that scope only if it asks with `prompt=consent`.
+    /// Only when the scope `offline_access` was granted too, which this server gives only to a client
+    /// that asks with `prompt=consent`, and silently drops otherwise.
     WithOfflineAccess,
     /// Never.
     Never,

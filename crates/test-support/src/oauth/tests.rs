@@ -1,5 +1,6 @@
 //! Each server behaves as it says: logins by hand, without any client of ours.
 
+mod dpop;
 mod faulty;
 mod hand;
 mod oidc;

@@ -162,7 +162,10 @@ impl Hand {
     /// The address at which a person consents.
     pub(super) fn authorization(&self, scope: &str) -> String {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+        // Who wants to stay must have asked for consent.
+        let prompt = scope.contains("offline_access").then_some(("prompt", "consent"));
         let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(prompt)
             .extend_pairs([
                 ("client_id", self.id.as_str()),
                 ("redirect_uri", &self.redirect_uri),

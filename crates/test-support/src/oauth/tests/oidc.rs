@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::hand::{Hand, call_tool, get, post_form, post_form_with, tokens};
+use super::hand::{Hand, call_tool, get, post_form, tokens};
 use crate::oauth::{
     Offer, Oidc, OidcOptions, RefreshTokens, TokenFormat, sign_in_with_browser, visit,
 };
