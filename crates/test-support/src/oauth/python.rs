@@ -31,7 +31,7 @@ impl Default for PythonOptions {
 /// - It asks nobody: the authorization endpoint redirects straight back, so that
 ///   [`visit`](super::visit) is a whole login. A `redirect_uri` must be registered with its port.
 /// - Every refresh gives a new refresh token. One that comes a second time ends its whole login.
-/// - It is fast: more than 700 refreshes a second over one connection, one after another.
+/// - It is fast: hundreds of refreshes a second over one connection, one after another.
 #[derive(Debug)]
 pub struct PythonOauth {
     process: Process,
