@@ -331,13 +331,33 @@ const OAUTH: &[Known] = &[
         "token_endpoint_auth_method",
         "string",
         "",
-        "How the client authenticates at the token endpoint.",
+        "How the client authenticates at the token endpoint: `none`, `client_secret_basic`, \
+         `client_secret_post` or `private_key_jwt`.",
     ),
     http("redirect_uri", "string", "", "The whole redirect address, such as that of a proxy."),
     http("redirect_port", "integer", "0", "Port of the loopback redirect; 0 picks one."),
     http("redirect_host", "string", "127.0.0.1", "Host written in the loopback redirect."),
     http("scope", "string", "", "The scopes to ask for, separated by spaces."),
     http("timeout", "number", "300", "Seconds a login waits for the browser."),
+    http(
+        "flow",
+        "string",
+        "browser",
+        "`browser`: a person signs in. Without a person: `client_credentials`, with the client's \
+         own secret or key; `workload`, with a statement that the surroundings give the program; \
+         `enterprise`, with an identity token that an identity provider exchanges.",
+    ),
+    http("private_key", "string", "", "PEM file of the key a client proves itself with."),
+    http(
+        "assertion_file",
+        "string",
+        "",
+        "File with the statement about the program, or the identity token; read anew each time.",
+    ),
+    http("assertion", "string", "", "The same as a text, best from a variable."),
+    http("idp_token_endpoint", "string", "", "Where the identity provider exchanges tokens."),
+    http("idp_client_id", "string", "", "The client there."),
+    http("idp_client_secret", "string", "", "Its secret."),
 ];
 
 const SAMPLING: &[Known] = &[

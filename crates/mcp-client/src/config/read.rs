@@ -5,6 +5,7 @@
 mod entry;
 mod for_all;
 mod http;
+mod oauth;
 mod policies;
 mod section;
 mod stdio;
@@ -15,8 +16,9 @@ use std::collections::btree_map::Entry as Slot;
 
 use serde_json::Value as Json;
 
+pub use self::http::MAX_HEADERS;
 pub(crate) use self::http::fault_of_address;
-pub use self::http::{MAX_HEADERS, fault_of_client_document};
+pub use self::oauth::fault_of_client_document;
 pub use self::policies::MAX_FILTERS;
 use self::section::duplicates;
 pub use self::stdio::MAX_LAUNCH_ITEMS;
