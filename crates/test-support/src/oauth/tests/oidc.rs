@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::hand::{Hand, call_tool, get, post_form, tokens};
 use crate::oauth::{
     Offer, Oidc, OidcOptions, RefreshTokens, TokenFormat, sign_in_with_browser, visit,
+    visit_and_refuse,
 };
 
 fn loopback_client(id: &str) -> Value {
@@ -48,6 +49,17 @@ fn a_browser_signs_in_consents_and_lands_on_the_redirect() {
     let refused = sign_in_with_browser(&stranger.authorization("mcp:read"), "ann");
     assert!(refused.url.starts_with(server.issuer()), "{refused:?}");
     assert!(refused.text.contains("invalid_client"), "{refused:?}");
+}
+
+#[test]
+fn a_person_may_refuse() {
+    let server = Oidc::start(&OidcOptions::default());
+    let hand = Hand::registered(server.mcp_url());
+    let landed = visit_and_refuse(&hand.authorization("mcp:read"));
+    assert!(landed.text.contains("you are back"), "{landed:?}");
+    assert_eq!(landed.parameter("error").as_deref(), Some("access_denied"));
+    assert_eq!(landed.parameter("state").as_deref(), Some("the-state"));
+    assert_eq!(landed.parameter("code"), None);
 }
 
 #[test]
@@ -104,11 +116,13 @@ fn signed_tokens_are_believed_until_they_are_expired() {
     let token_format = TokenFormat::Jwt;
     let server = Oidc::start(&OidcOptions { token_format, ..OidcOptions::default() });
     let hand = Hand::registered(server.mcp_url());
-    let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
+    let (access, refresh) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
     assert_eq!(access.split('.').count(), 3, "{access}");
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
     server.expire_access_tokens();
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 401);
+    let (access, _) = tokens(&hand.refresh(&refresh));
+    assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
 }
 
 #[test]
