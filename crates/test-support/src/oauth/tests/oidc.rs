@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::hand::{Hand, call_tool, get, post_form, tokens};
+use super::hand::{Hand, call_tool, get, post_form, post_json, tokens};
 use crate::oauth::{
     Offer, Oidc, OidcOptions, RefreshTokens, TokenFormat, sign_in_with_browser, visit,
     visit_and_refuse,
@@ -76,9 +76,15 @@ fn a_token_reaches_only_as_far_as_its_scope_and_its_resource() {
     let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read mcp:write"))));
     assert_eq!(call_tool(server.mcp_url(), &access, "write").status, 200);
 
+    let error = |hand: &Hand, scope: &str| visit(&hand.authorization(scope)).parameter("error");
+    let mut narrow = loopback_client("");
+    narrow["scope"] = "mcp:read".into();
+    let narrow = post_json(hand.at("registration_endpoint"), &narrow).json();
+    hand.id = narrow["client_id"].as_str().unwrap().to_owned();
+    assert_eq!(error(&hand, "mcp:read"), None);
+    assert_eq!(error(&hand, "mcp:write").as_deref(), Some("invalid_scope"));
     hand.resource = "http://127.0.0.1:9/elsewhere".to_owned();
-    let landed = visit(&hand.authorization("mcp:read"));
-    assert_eq!(landed.parameter("error").as_deref(), Some("invalid_target"));
+    assert_eq!(error(&hand, "mcp:read").as_deref(), Some("invalid_target"));
 }
 
 #[test]
