@@ -46,6 +46,8 @@ const settings = {
 const MAX_REQUESTS = 10_000;
 const requests = [];
 const store = new Map();
+// Signed tokens cannot be taken back: those of an earlier generation are refused.
+let generation = 0;
 
 /** Remembers a request; the oldest are forgotten. */
 const record = (server, { method, url, headers }, form = {}) => {
@@ -107,6 +109,7 @@ const provider = new Provider(issuer, {
     options.refresh === 'always'
     || (options.refresh === 'offline_access' && code.scopes.has('offline_access'))),
   ttl: { AccessToken: () => settings.access_seconds },
+  extraTokenClaims: () => ({ generation }),
   // Its own request goes to a document on the loopback interface, which it would refuse.
   fetch: (url, { dispatcher, ...rest }) => fetch(url, rest),
   features: {
@@ -176,7 +179,7 @@ const inspect = async (at, token) => {
     try {
       const keys = jose.createLocalJWKSet(await (await fetch(`${at}/jwks`)).json());
       const { payload } = await jose.jwtVerify(token, keys, { issuer: at });
-      return payload.iat * 1000 < refusedBefore ? null : payload;
+      return at === issuer && payload.generation < generation ? null : payload;
     } catch { return null; }
   }
   const found = await fetch(`${at}/token/introspection`, {
@@ -186,8 +189,6 @@ const inspect = async (at, token) => {
   const claims = await found.json();
   return claims.active ? claims : null;
 };
-let refusedBefore = 0;
-
 mcpServer.on('request', protectedMcp({
   origin: mcpOrigin,
   resources: ownResources,
@@ -215,12 +216,8 @@ const isToken = (key) => /^(AccessToken|RefreshToken|AuthorizationCode|Grant):/.
 const actions = {
   settings: (changes) => { Object.assign(settings, changes); },
   document: ({ path, status, body }) => { documents.set(path, { status, body }); },
-  revoke_all: () => { forget(isToken); refusedBefore = Date.now() + 1000; },
-  expire_access: () => {
-    forget((key) => key.startsWith('AccessToken:'));
-    // A JWT says only the second in which it was made.
-    refusedBefore = (Math.floor(Date.now() / 1000) + 1) * 1000;
-  },
+  revoke_all: () => { forget(isToken); generation += 1; },
+  expire_access: () => { forget((key) => key.startsWith('AccessToken:')); generation += 1; },
   forget_clients: () => forget((key) => key.startsWith('Client:')),
   seen: () => ({
     requests,

@@ -23,7 +23,7 @@ pub use faulty::{Challenge, Endpoint, Fault, Faulty, Issuer, Refresh, Script, Tw
 pub use oidc::{Dpop, Offer, Oidc, OidcOptions, RefreshTokens, TokenFormat};
 pub use python::{PythonOauth, PythonOptions};
 pub use seen::Seen;
-pub use sign_in::{Landed, sign_in_with, sign_in_with_browser, visit};
+pub use sign_in::{Landed, sign_in_with, sign_in_with_browser, visit, visit_and_refuse};
 
 #[cfg(test)]
 mod tests;

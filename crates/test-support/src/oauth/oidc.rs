@@ -100,7 +100,8 @@ impl Default for OidcOptions {
 ///   `mcp:read`, `mcp:write`.
 /// - **Pages**: any name and password sign in, then a page asks for consent;
 ///   [`sign_in_with_browser`](super::sign_in_with_browser) goes through them.
-/// - A client that registers as `native` may come back to any port of its loopback redirect.
+/// - A client that registers as `native` may come back to any port of its loopback redirect. One that
+///   registers with a `scope` may never ask for another: it gets `invalid_scope`.
 #[derive(Debug)]
 pub struct Oidc {
     process: Process,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::seen::parameter;
 use crate::browser::{Browser, Scheme};
 
-pub use visitor::visit;
+pub use visitor::{visit, visit_and_refuse};
 
 /// How many pages there may be between an authorization address and the way back.
 const MAX_PAGES: usize = 8;

@@ -27,8 +27,27 @@ const MAX_PAGE_BYTES: u64 = 8 * 1024 * 1024;
 ///
 /// # Panics
 /// If a server on the way does not answer, or the login does not end.
-#[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
 pub fn visit(address: &str) -> Landed {
+    go_through(address, Mind::Consents)
+}
+
+/// The same for a person who cancels at the first page.
+///
+/// # Panics
+/// If a server on the way does not answer, or the login does not end.
+pub fn visit_and_refuse(address: &str) -> Landed {
+    go_through(address, Mind::Refuses)
+}
+
+/// What a person wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mind {
+    Consents,
+    Refuses,
+}
+
+#[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
+fn go_through(address: &str, mind: Mind) -> Landed {
     let back = parameter(address, "redirect_uri");
     let mut visitor = Visitor::new();
     let mut url = address.to_owned();
@@ -49,6 +68,10 @@ pub fn visit(address: &str) -> Landed {
         let page = page.unwrap_or_default();
         let target = between(&page, "action=\"", "\"").filter(|_| !is_back);
         let Some(target) = target else { return Landed { url, text: page } };
+        if mind == Mind::Refuses {
+            url = format!("{}/abort", resolve(&url, target));
+            continue;
+        }
         let prompt = between(&page, "name=\"prompt\" value=\"", "\"").unwrap_or_default();
         form = Some(format!("prompt={prompt}&login=somebody&password=a+word"));
         url = resolve(&url, target);

@@ -5,9 +5,10 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::hand::{Hand, call_tool, get, post_form, tokens};
+use super::hand::{Hand, call_tool, get, post_form, post_json, tokens};
 use crate::oauth::{
     Offer, Oidc, OidcOptions, RefreshTokens, TokenFormat, sign_in_with_browser, visit,
+    visit_and_refuse,
 };
 
 fn loopback_client(id: &str) -> Value {
@@ -51,6 +52,17 @@ fn a_browser_signs_in_consents_and_lands_on_the_redirect() {
 }
 
 #[test]
+fn a_person_may_refuse() {
+    let server = Oidc::start(&OidcOptions::default());
+    let hand = Hand::registered(server.mcp_url());
+    let landed = visit_and_refuse(&hand.authorization("mcp:read"));
+    assert!(landed.text.contains("you are back"), "{landed:?}");
+    assert_eq!(landed.parameter("error").as_deref(), Some("access_denied"));
+    assert_eq!(landed.parameter("state").as_deref(), Some("the-state"));
+    assert_eq!(landed.parameter("code"), None);
+}
+
+#[test]
 fn a_token_reaches_only_as_far_as_its_scope_and_its_resource() {
     let clients = vec![loopback_client("known")];
     let server = Oidc::start(&OidcOptions { clients, ..OidcOptions::default() });
@@ -64,9 +76,15 @@ fn a_token_reaches_only_as_far_as_its_scope_and_its_resource() {
     let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read mcp:write"))));
     assert_eq!(call_tool(server.mcp_url(), &access, "write").status, 200);
 
+    let error = |hand: &Hand, scope: &str| visit(&hand.authorization(scope)).parameter("error");
+    let mut narrow = loopback_client("");
+    narrow["scope"] = "mcp:read".into();
+    let narrow = post_json(hand.at("registration_endpoint"), &narrow).json();
+    hand.id = narrow["client_id"].as_str().unwrap().to_owned();
+    assert_eq!(error(&hand, "mcp:read"), None);
+    assert_eq!(error(&hand, "mcp:write").as_deref(), Some("invalid_scope"));
     hand.resource = "http://127.0.0.1:9/elsewhere".to_owned();
-    let landed = visit(&hand.authorization("mcp:read"));
-    assert_eq!(landed.parameter("error").as_deref(), Some("invalid_target"));
+    assert_eq!(error(&hand, "mcp:read").as_deref(), Some("invalid_target"));
 }
 
 #[test]
@@ -104,11 +122,13 @@ fn signed_tokens_are_believed_until_they_are_expired() {
     let token_format = TokenFormat::Jwt;
     let server = Oidc::start(&OidcOptions { token_format, ..OidcOptions::default() });
     let hand = Hand::registered(server.mcp_url());
-    let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
+    let (access, refresh) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
     assert_eq!(access.split('.').count(), 3, "{access}");
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
     server.expire_access_tokens();
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 401);
+    let (access, _) = tokens(&hand.refresh(&refresh));
+    assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
 }
 
 #[test]
