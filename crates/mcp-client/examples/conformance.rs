@@ -2,11 +2,14 @@
 //! environment, the address of its server as the last argument.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::config::{Auth, Endpoint, HttpEndpoint, OauthOptions, Protocol, ServerEntry, Text};
+use mcp_client::config::{
+    Auth, Endpoint, Flow, HttpEndpoint, OauthOptions, Protocol, ServerEntry, Text,
+};
 use mcp_client::host::{Answer, Browser, Host, Requests, ServerRequest, Visit, Visited};
 use mcp_client::session::{CallOptions, Session, Stage};
 use mcp_client::tool::Tool;
@@ -34,10 +37,11 @@ async fn run() -> Outcome {
     let url = std::env::args().next_back().ok_or("no address")?;
     let scenario = word("MCP_CONFORMANCE_SCENARIO");
     let context = word("MCP_CONFORMANCE_CONTEXT");
+    let tokens = tempfile::tempdir()?;
     let mut endpoint = HttpEndpoint::new(url);
     endpoint.skip_preflight = true;
     if scenario.starts_with("auth/") {
-        endpoint.auth = Auth::OAuth(Box::new(oauth(&context)));
+        endpoint.auth = Auth::OAuth(Box::new(oauth(&scenario, &context, tokens.path())?));
     }
     let mut entry = ServerEntry::new("suite", Endpoint::Http(Box::new(endpoint)));
     entry.connect_timeout = Duration::from_secs(20);
@@ -45,7 +49,6 @@ async fn run() -> Outcome {
     if word("MCP_CONFORMANCE_PROTOCOL_VERSION") == mcp_client::session::STATELESS_VERSION {
         entry.protocol = Protocol::Stateless;
     }
-    let tokens = tempfile::tempdir()?;
     let host = Host {
         requests: Arc::new(Accept),
         token_dir: Some(tokens.path().to_owned()),
@@ -112,14 +115,33 @@ async fn play(session: &Session, scenario: &str, context: &str) -> Outcome {
 }
 
 /// What the suite says about the client it expects.
-fn oauth(context: &str) -> OauthOptions {
+fn oauth(scenario: &str, context: &str, folder: &Path) -> Result<OauthOptions, std::io::Error> {
     let context: Value = serde_json::from_str(context).unwrap_or_default();
     let text = |key: &str| context.get(key).and_then(Value::as_str).map(Text::literal);
-    OauthOptions {
+    let flow = match scenario {
+        "auth/client-credentials-basic" | "auth/client-credentials-jwt" => Flow::ClientCredentials,
+        "auth/wif-jwt-bearer" => Flow::Workload,
+        "auth/enterprise-managed-authorization" => Flow::Enterprise,
+        _ => Flow::Browser,
+    };
+    let private_key = match text("private_key_pem") {
+        Some(pem) => {
+            let path = folder.join("key.pem");
+            std::fs::write(&path, pem.value())?;
+            Some(Text::literal(path.to_string_lossy()))
+        }
+        None => None,
+    };
+    Ok(OauthOptions {
+        flow,
+        private_key,
         client_id: text("client_id"),
         client_secret: text("client_secret"),
+        assertion: text("valid_jwt").or_else(|| text("idp_id_token")),
+        idp_client_id: text("idp_client_id"),
+        idp_token_endpoint: text("idp_token_endpoint"),
         ..OauthOptions::default()
-    }
+    })
 }
 
 async fn everything_by_name(session: &Session, tools: &[Arc<Tool>]) -> Outcome {

@@ -184,6 +184,34 @@ pub struct OauthOptions {
     pub scope: Option<Text>,
     /// How long a login waits.
     pub timeout: Option<Duration>,
+    /// Who signs in.
+    pub flow: Flow,
+    /// The PEM file of the key that the client proves itself with; `~` is expanded.
+    pub private_key: Option<Text>,
+    /// A statement about us, or an identity token.
+    pub assertion: Option<Text>,
+    /// A file that holds it; `~` is expanded.
+    pub assertion_file: Option<Text>,
+    /// Where an identity provider exchanges identity tokens.
+    pub idp_token_endpoint: Option<Text>,
+    /// The client there.
+    pub idp_client_id: Option<Text>,
+    /// Its secret.
+    pub idp_client_secret: Option<Text>,
+}
+
+/// Who signs in, and how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// A person, in a browser.
+    #[default]
+    Browser,
+    /// The program itself, with its own secret or key.
+    ClientCredentials,
+    /// The program, with a statement of its surroundings about it (RFC 7523).
+    Workload,
+    /// A person that an identity provider vouches for.
+    Enterprise,
 }
 
 /// The order of handshakes.

@@ -16,6 +16,7 @@ mod dpop;
 mod error;
 pub mod identification;
 mod login;
+mod machine;
 pub mod metadata;
 mod pkce;
 pub mod ports;

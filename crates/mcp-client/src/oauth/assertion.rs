@@ -35,7 +35,8 @@ enum Pair {
 impl SigningKey {
     /// Reads an unencrypted PEM file: PKCS#8, or PKCS#1 of RSA. The error says what is wrong.
     pub fn read(pem: &[u8]) -> Result<Self, &'static str> {
-        let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| "it holds no private key in PEM")?;
+        let key =
+            PrivateKeyDer::from_pem_slice(pem).map_err(|_| "it holds no private key in PEM")?;
         let random = SystemRandom::new();
         let document = key.secret_der();
         let pair = match &key {
@@ -52,7 +53,8 @@ impl SigningKey {
             }
             _ => None,
         };
-        let known = "its key is of an unknown kind: P-256, P-384, Ed25519 and RSA in PKCS#8 are known";
+        let known =
+            "its key is of an unknown kind: P-256, P-384, Ed25519 and RSA in PKCS#8 are known";
         Ok(Self { pair: pair.ok_or(known)? })
     }
 
@@ -79,10 +81,13 @@ impl SigningKey {
             Pair::Rsa(_) => "RS256",
         };
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(&json!({ "typ": "JWT", "alg": algorithm })), part(claims));
+        let signed =
+            format!("{}.{}", part(&json!({ "typ": "JWT", "alg": algorithm })), part(claims));
         let (random, bytes) = (SystemRandom::new(), signed.as_bytes());
         let signature = match &self.pair {
-            Pair::P256(pair) | Pair::P384(pair) => pair.sign(&random, bytes).ok()?.as_ref().to_vec(),
+            Pair::P256(pair) | Pair::P384(pair) => {
+                pair.sign(&random, bytes).ok()?.as_ref().to_vec()
+            }
             Pair::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
             Pair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
@@ -114,7 +119,11 @@ mod tests {
         ECDSA_P256_SHA256_FIXED, ED25519, KeyPair, UnparsedPublicKey, VerificationAlgorithm,
     };
 
-    fn verifies(statement: &str, algorithm: &'static dyn VerificationAlgorithm, key: &[u8]) -> Value {
+    fn verifies(
+        statement: &str,
+        algorithm: &'static dyn VerificationAlgorithm,
+        key: &[u8],
+    ) -> Value {
         let (signed, signature) = statement.rsplit_once('.').unwrap();
         UnparsedPublicKey::new(algorithm, key)
             .verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap())

@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Method as Verb, Uri};
 use tokio::time::Instant;
 
 use super::account::ClientKind;
+use super::assertion::SigningKey;
 use super::challenge::{self, Challenge};
 use super::discovery::{self, Found, Hints};
 use super::dpop::{Key, Side};
@@ -24,7 +25,7 @@ use super::scope::{self, Wishes};
 use super::store::{Look, Store, Tokens};
 use super::token::{Client, Endpoint, Granted, Method};
 use super::wire::Wire;
-use crate::config::{Auth, HttpEndpoint, OauthOptions, ServerEntry, Text};
+use crate::config::{Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text};
 use crate::host::{Browser, Event, Host};
 
 /// How often the file is looked at for what other processes did.
@@ -92,7 +93,11 @@ impl From<Error> for Stuck {
 
 impl Credentials {
     /// Of an entry that signs in; none for all others.
-    pub(crate) fn of(entry: &ServerEntry, endpoint: &HttpEndpoint, host: &Arc<Host>) -> Result<Option<Arc<Self>>, crate::Error> {
+    pub(crate) fn of(
+        entry: &ServerEntry,
+        endpoint: &HttpEndpoint,
+        host: &Arc<Host>,
+    ) -> Result<Option<Arc<Self>>, crate::Error> {
         let Auth::OAuth(options) = &endpoint.auth else { return Ok(None) };
         let folder = host.token_dir.as_ref().ok_or(Error::NoFolder)?;
         let user_agent = options.user_agent.as_ref().map(Text::value);
@@ -114,10 +119,11 @@ impl Credentials {
     /// The token for the next request; one that is about to end is renewed first.
     pub(crate) async fn present(&self) -> Result<Option<Arc<Held>>, crate::Error> {
         let Some(held) = self.current() else { return Ok(None) };
-        if !held.is_old() || held.tokens.refresh_token.is_none() {
+        let renewable = held.tokens.refresh_token.is_some() || self.is_alone();
+        if !held.is_old() || !renewable {
             return Ok(Some(held));
         }
-        match self.refresh(&held).await {
+        match self.refresh(&held, &[]).await {
             Ok(fresh) => Ok(Some(fresh)),
             Err(Stuck::Person) => Ok(None),
             // It still counts: whoever judges it may be kinder than our clock.
@@ -134,7 +140,9 @@ impl Credentials {
     ) -> Result<Option<Arc<Held>>, crate::Error> {
         let challenges = challenges(refusal);
         if let (Some(held), Some(nonce)) = (used, refusal.get("dpop-nonce")) {
-            let is_demanded = challenges.iter().any(|challenge| challenge.param("error") == Some("use_dpop_nonce"));
+            let is_demanded = challenges
+                .iter()
+                .any(|challenge| challenge.param("error") == Some("use_dpop_nonce"));
             if let (Some(key), Ok(nonce)) = (&held.key, nonce.to_str()) {
                 key.keep_nonce(Side::Server, nonce);
                 if is_demanded {
@@ -144,7 +152,9 @@ impl Credentials {
         }
         let now = self.current();
         match (used, now) {
-            (Some(used), Some(now)) if now.tokens.access_token != used.tokens.access_token => Ok(Some(now)),
+            (Some(used), Some(now)) if now.tokens.access_token != used.tokens.access_token => {
+                Ok(Some(now))
+            }
             (None, Some(now)) => Ok(Some(now)),
             (Some(used), Some(_)) => {
                 if self.has_moved(used, &challenges).await {
@@ -152,12 +162,13 @@ impl Credentials {
                     self.clear().await?;
                     return Ok(None);
                 }
-                match self.refresh(used).await {
+                match self.refresh(used, &challenges).await {
                     Ok(fresh) => Ok(Some(fresh)),
                     Err(Stuck::Person) => Ok(None),
                     Err(Stuck::Failed(error)) => Err(error.into()),
                 }
             }
+            (None, None) if self.is_alone() => self.begin_alone(&challenges).await.map(Some),
             (_, None) => Ok(None),
         }
     }
@@ -195,8 +206,8 @@ impl Credentials {
     /// never asked for.
     pub(crate) fn could_help(&self, error: &crate::Error) -> bool {
         match error {
-            crate::Error::SignIn { .. } => true,
-            crate::Error::Forbidden { challenge: Some(challenge), .. } => {
+            crate::Error::SignIn { .. } => !self.is_alone(),
+            crate::Error::Forbidden { challenge: Some(challenge), .. } if !self.is_alone() => {
                 let challenges = challenge::parse(challenge);
                 let asked = self.current().and_then(|held| held.requested().map(str::to_owned));
                 scope::is_insufficient(&challenges)
@@ -216,14 +227,16 @@ impl Credentials {
     }
 
     /// Renews one pair of tokens, once among all who want it.
-    async fn refresh(&self, used: &Held) -> Result<Arc<Held>, Stuck> {
+    async fn refresh(&self, used: &Held, challenges: &[Challenge]) -> Result<Arc<Held>, Stuck> {
         let _turn = self.turn.lock().await;
         match self.current() {
             Some(now) if now.tokens.access_token != used.tokens.access_token => return Ok(now),
             Some(_) => {}
             None => return Err(Stuck::Person),
         }
-        let refresh_token = used.tokens.refresh_token.clone().ok_or(Stuck::Person)?;
+        if used.tokens.refresh_token.is_none() && !self.is_alone() {
+            return Err(Stuck::Person);
+        }
         self.may_ask()?;
         let lock = self.store.lock().await?;
         // Somebody else may have renewed them while we waited.
@@ -237,6 +250,11 @@ impl Credentials {
                 return Err(Stuck::Person);
             }
         }
+        let Some(refresh_token) = used.tokens.refresh_token.clone() else {
+            let tokens = self.obtain(challenges).await?;
+            self.store.save_tokens(&tokens)?;
+            return Ok(self.hold(tokens));
+        };
         let found = self.found(&used.tokens).await?;
         let client = self.client_of(&used.tokens, &found.server)?;
         let room = self.store.reserve_tokens()?;
@@ -262,6 +280,26 @@ impl Credentials {
         }
         drop(lock);
         Ok(self.hold(tokens))
+    }
+
+    /// The first tokens of a program that signs in by itself.
+    async fn begin_alone(&self, challenges: &[Challenge]) -> Result<Arc<Held>, crate::Error> {
+        let _turn = self.turn.lock().await;
+        if let Some(now) = self.current() {
+            return Ok(now);
+        }
+        let _lock = self.store.lock().await?;
+        if let Ok(Some(kept)) = self.store.tokens() {
+            return Ok(self.hold(kept));
+        }
+        let tokens = self.obtain(challenges).await?;
+        self.store.save_tokens(&tokens)?;
+        Ok(self.hold(tokens))
+    }
+
+    /// Whether no person is needed to sign in.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.options.flow != Flow::Browser
     }
 
     /// What a failed renewal means. The lock is held.
@@ -299,7 +337,8 @@ impl Credentials {
     }
 
     fn may_ask(&self) -> Result<(), Error> {
-        let left = self.state().not_before.map(|then| then.saturating_duration_since(Instant::now()));
+        let left =
+            self.state().not_before.map(|then| then.saturating_duration_since(Instant::now()));
         match left {
             Some(left) if !left.is_zero() => {
                 let url = "the authorization server".to_owned();
@@ -311,7 +350,8 @@ impl Credentials {
 
     /// What is known of the issuer of these tokens; if it is no longer known, it is found out.
     async fn found(&self, tokens: &Tokens) -> Result<Found, Stuck> {
-        if let Some(kept) = self.store.metadata().filter(|kept| kept.server.issuer == tokens.issuer) {
+        if let Some(kept) = self.store.metadata().filter(|kept| kept.server.issuer == tokens.issuer)
+        {
             return Ok(kept);
         }
         let prefer = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
@@ -344,8 +384,12 @@ impl Credentials {
     }
 
     /// The client of the entry, if it names one. It belongs to the issuer it was first used with.
-    pub(crate) fn configured_client(&self, server: &ServerMetadata) -> Result<Option<Client>, Error> {
-        let Some(id) = self.options.client_id.as_ref().map(|id| id.value().trim().to_owned()) else {
+    pub(crate) fn configured_client(
+        &self,
+        server: &ServerMetadata,
+    ) -> Result<Option<Client>, Error> {
+        let Some(id) = self.options.client_id.as_ref().map(|id| id.value().trim().to_owned())
+        else {
             return Ok(None);
         };
         let known = self.store.clients().configured.get(&id).cloned();
@@ -360,6 +404,10 @@ impl Credentials {
         }
         let secret = self.options.client_secret.as_ref().map(|secret| secret.value().to_owned());
         let named = self.options.token_endpoint_auth_method.as_ref();
+        if let Some(path) = &self.options.private_key {
+            let method = Method::Signed(Arc::new(signing_key(path)?));
+            return Ok(Some(Client { id, secret: None, method }));
+        }
         let method = match (named.and_then(|named| Method::of(named.value().trim())), &secret) {
             (Some(method), _) => method,
             (None, Some(_)) => Method::with_secret(server),
@@ -383,7 +431,11 @@ impl Credentials {
     }
 
     /// As [`Credentials::client_of`], for who only wants to give tokens back.
-    pub(crate) fn client_for(&self, tokens: &Tokens, server: &ServerMetadata) -> Result<Client, ()> {
+    pub(crate) fn client_for(
+        &self,
+        tokens: &Tokens,
+        server: &ServerMetadata,
+    ) -> Result<Client, ()> {
         self.client_of(tokens, server).map_err(drop)
     }
 
@@ -439,6 +491,11 @@ impl Credentials {
         if let Some(secret) = &client.secret {
             self.host.redactor.learn_rotating(&format!("{} client secret", self.server), secret);
         }
+    }
+
+    /// Lets the redactor know a statement about us.
+    pub(crate) fn learn_statement(&self, text: &str) {
+        self.host.redactor.learn_rotating(&format!("{} assertion", self.server), text);
     }
 
     /// The tokens in use, as they are on disk now.
@@ -585,12 +642,22 @@ impl Held {
         let life = end.saturating_sub(self.tokens.obtained_at);
         let early = EARLY_SECONDS.min(life / 10);
         // A clock that was set back makes a token look younger than it is.
-        now.saturating_add(early) >= end || self.tokens.obtained_at > now.saturating_add(SKEW_SECONDS)
+        now.saturating_add(early) >= end
+            || self.tokens.obtained_at > now.saturating_add(SKEW_SECONDS)
     }
 
     fn is_over(&self) -> bool {
         self.tokens.expires_at.is_some_and(|end| now() >= end)
     }
+}
+
+fn signing_key(path: &Text) -> Result<SigningKey, Error> {
+    let bad = |reason: String| Error::Assertion {
+        reason: format!("`private_key` {} {reason}", path.shown()),
+    };
+    let pem = std::fs::read(path.value());
+    let pem = pem.map_err(|error| bad(format!("cannot be read: {error}")))?;
+    SigningKey::read(&pem).map_err(|reason| bad(format!("cannot be used: {reason}")))
 }
 
 fn now() -> u64 {

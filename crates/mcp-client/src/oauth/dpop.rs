@@ -45,7 +45,8 @@ pub(crate) enum Side {
 impl Key {
     pub(crate) fn generate() -> Option<Self> {
         let random = SystemRandom::new();
-        let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).ok()?;
+        let document =
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).ok()?;
         Self::read(document.as_ref())
     }
 
@@ -154,9 +155,8 @@ mod tests {
         assert_eq!(claims["htu"], "https://a.example/token");
         assert_eq!(claims["htm"], "POST");
         assert!(claims["ath"].is_string() && claims.get("nonce").is_none());
-        let coordinate = |name: &str| {
-            URL_SAFE_NO_PAD.decode(header["jwk"][name].as_str().unwrap()).unwrap()
-        };
+        let coordinate =
+            |name: &str| URL_SAFE_NO_PAD.decode(header["jwk"][name].as_str().unwrap()).unwrap();
         let point = [vec![4], coordinate("x"), coordinate("y")].concat();
         let (signed, signature) = proof.rsplit_once('.').unwrap();
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)
@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(again.public(), key.public());
         key.keep_nonce(Side::Server, "n1");
         let address: Uri = "https://a.example/".parse().unwrap();
-        let nonce = |side| part(&key.proof(side, "GET", &address, None).unwrap(), 1)["nonce"].clone();
+        let nonce =
+            |side| part(&key.proof(side, "GET", &address, None).unwrap(), 1)["nonce"].clone();
         assert_eq!(nonce(Side::Server), "n1");
         assert_eq!(nonce(Side::TokenEndpoint), Value::Null);
         key.keep_nonce(Side::Server, &"x".repeat(MAX_NONCE_BYTES + 1));

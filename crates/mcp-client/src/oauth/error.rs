@@ -20,7 +20,9 @@ pub enum Error {
     WrongIssuer { url: String, found: String, expected: String },
     #[error("{what} {url} is not encrypted, and secrets would travel to it")]
     Insecure { what: &'static str, url: String },
-    #[error("the authorization server {issuer} does not bind codes to who asked for them (PKCE with S256)")]
+    #[error(
+        "the authorization server {issuer} does not bind codes to who asked for them (PKCE with S256)"
+    )]
     NoPkce { issuer: String },
     #[error("the authorization server {issuer} has no page to sign in at")]
     NoPage { issuer: String },
@@ -30,7 +32,10 @@ pub enum Error {
     NoIdentity { issuer: String },
     #[error("the configured client belongs to {expected}, and the server now trusts {found}")]
     Moved { expected: String, found: String },
-    #[error("registration at {issuer} was refused (HTTP status {status}){}", Detail(code, description))]
+    #[error(
+        "registration at {issuer} was refused (HTTP status {status}){}",
+        Detail(code, description)
+    )]
     Registration { issuer: String, status: u16, code: Option<String>, description: Option<String> },
 
     // The person.

@@ -70,8 +70,9 @@ impl<'a> Facts<'a> {
     pub fn pins(&self) -> Result<(), Without> {
         let options = self.options;
         let is_other = |method: &str| !method.trim().is_empty() && method.trim() != "none";
-        let is_named =
-            |host: &str| matches!(host.trim(), "" | "127.0.0.1") || host.trim().eq_ignore_ascii_case("localhost");
+        let is_named = |host: &str| {
+            matches!(host.trim(), "" | "127.0.0.1") || host.trim().eq_ignore_ascii_case("localhost")
+        };
         let text = |text: &'a Option<crate::config::Text>| {
             text.as_ref().map(crate::config::Text::value).unwrap_or_default()
         };
@@ -161,7 +162,10 @@ mod tests {
             Err(Without::AuthMethod)
         );
         assert_eq!(with(|options, text| options.redirect_uri = text), Err(Without::RedirectUri));
-        assert_eq!(with(|options, _| options.redirect_port = Some(5000)), Err(Without::RedirectPort));
+        assert_eq!(
+            with(|options, _| options.redirect_port = Some(5000)),
+            Err(Without::RedirectPort)
+        );
         assert_eq!(with(|options, text| options.redirect_host = text), Err(Without::RedirectHost));
         assert_eq!(with(|options, _| options.cimd = Some(false)), Err(Without::SwitchedOff));
         // What changes nothing for the document leaves it in use.
@@ -169,7 +173,8 @@ mod tests {
         assert_eq!(with(|options, text| options.scope = text), Ok(()));
         assert_eq!(with(|options, text| options.user_agent = text), Ok(()));
         let method = Some(Text::literal("none"));
-        let options = OauthOptions { token_endpoint_auth_method: method, ..OauthOptions::default() };
+        let options =
+            OauthOptions { token_endpoint_auth_method: method, ..OauthOptions::default() };
         assert_eq!(facts(&options).pins(), Ok(()));
         for host in ["localhost", "LOCALHOST", "127.0.0.1"] {
             let redirect_host = Some(Text::literal(host));

@@ -130,9 +130,7 @@ impl Login<'_> {
         let local = parsed.as_ref().filter(|uri| uri.scheme_str() == Some("http") && is_safe(uri));
         let fixed = options.redirect_port.or_else(|| local.and_then(Uri::port_u16));
         let listener = match (fixed, registration.and_then(Registration::port)) {
-            (Some(port), _) => {
-                Listener::bind(port).await.map_err(|_| Error::PortTaken { port })?
-            }
+            (Some(port), _) => Listener::bind(port).await.map_err(|_| Error::PortTaken { port })?,
             (None, Some(known)) if own.is_none() => match Listener::bind(known).await {
                 Ok(listener) => listener,
                 Err(_) => free().await?,
@@ -324,7 +322,8 @@ impl Login<'_> {
         round: &Round<'_>,
         client: &Client,
     ) -> Result<Tokens, Error> {
-        let asked = Asked { scope: round.scope.as_deref(), client: &client.id, key: round.key.as_ref() };
+        let asked =
+            Asked { scope: round.scope.as_deref(), client: &client.id, key: round.key.as_ref() };
         let tokens = self.credentials.tokens(granted, round.found, asked);
         let store = self.credentials.store();
         let _lock = store.lock().await?;

@@ -178,7 +178,8 @@ pub fn canonical(server: &Uri) -> String {
 pub fn covers(resource: &str, server: &Uri) -> bool {
     let Ok(named) = resource.parse::<Uri>() else { return false };
     let (whole, part) = (named.path().trim_end_matches('/'), server.path().trim_end_matches('/'));
-    let below = part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let below =
+        part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     same_origin(&named, server) && below
 }
 
@@ -269,17 +270,24 @@ mod tests {
 
     #[test]
     fn a_server_is_named_without_query_and_last_slash() {
-        assert_eq!(canonical(&uri("HTTPS://Mcp.Example.com/mcp/?token=x")), "https://mcp.example.com/mcp");
+        assert_eq!(
+            canonical(&uri("HTTPS://Mcp.Example.com/mcp/?token=x")),
+            "https://mcp.example.com/mcp"
+        );
         assert_eq!(canonical(&uri("https://mcp.example.com/")), "https://mcp.example.com");
         assert_eq!(canonical(&uri("http://[::1]:8080/mcp")), "http://[::1]:8080/mcp");
     }
 
     #[test]
     fn secrets_travel_encrypted_or_within_the_machine() {
-        for safe in ["https://a.example/x", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/"] {
+        for safe in
+            ["https://a.example/x", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/"]
+        {
             assert!(is_safe(&uri(safe)), "{safe}");
         }
-        for unsafe_ in ["http://a.example/x", "http://192.168.0.1/x", "http://127.0.0.1.evil.example/"] {
+        for unsafe_ in
+            ["http://a.example/x", "http://192.168.0.1/x", "http://127.0.0.1.evil.example/"]
+        {
             assert!(!is_safe(&uri(unsafe_)), "{unsafe_}");
         }
     }

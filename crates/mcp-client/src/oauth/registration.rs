@@ -119,7 +119,8 @@ pub(crate) async fn register(
         (!text.is_empty()).then(|| text.to_owned())
     };
     let client_secret = text("client_secret");
-    let fallback = if client_secret.is_some() && method == "none" { "client_secret_post" } else { method };
+    let fallback =
+        if client_secret.is_some() && method == "none" { "client_secret_post" } else { method };
     Ok(Registration {
         client_id: text("client_id").ok_or_else(|| malformed("it holds no `client_id`"))?,
         client_secret_expires_at: object
@@ -161,7 +162,10 @@ mod tests {
         assert_eq!(super::usual(&server), "none");
         assert_eq!(usual(&mut server, &["client_secret_basic", "none"]), "none");
         assert_eq!(usual(&mut server, &["client_secret_post"]), "client_secret_post");
-        assert_eq!(usual(&mut server, &["client_secret_post", "client_secret_basic"]), "client_secret_basic");
+        assert_eq!(
+            usual(&mut server, &["client_secret_post", "client_secret_basic"]),
+            "client_secret_basic"
+        );
     }
 
     #[test]

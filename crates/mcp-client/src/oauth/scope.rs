@@ -80,7 +80,12 @@ mod tests {
         Found { resource: String::new(), scopes, issuers: Vec::new(), server, bind: false }
     }
 
-    fn choose(configured: Option<&str>, challenge: &str, before: Option<&str>, found: &Found) -> Option<String> {
+    fn choose(
+        configured: Option<&str>,
+        challenge: &str,
+        before: Option<&str>,
+        found: &Found,
+    ) -> Option<String> {
         Wishes { configured, challenges: &parse(challenge), before }.choose(found)
     }
 
@@ -90,7 +95,10 @@ mod tests {
         assert_eq!(choose(None, "Bearer scope=\"a b\"", None, &published).as_deref(), Some("a b"));
         assert_eq!(choose(None, "Bearer", None, &published).as_deref(), Some("read write"));
         assert_eq!(choose(None, "Bearer", None, &found(None, false)), None);
-        assert_eq!(choose(Some("mine"), "Bearer scope=\"a\"", None, &published).as_deref(), Some("mine"));
+        assert_eq!(
+            choose(Some("mine"), "Bearer scope=\"a\"", None, &published).as_deref(),
+            Some("mine")
+        );
     }
 
     #[test]
@@ -106,8 +114,14 @@ mod tests {
         let published = found(Some(&["profile"]), false);
         let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
         assert!(is_insufficient(&parse(challenge)));
-        assert_eq!(choose(None, challenge, Some("read"), &published).as_deref(), Some("read write"));
-        assert_eq!(choose(Some("own"), challenge, Some("read"), &published).as_deref(), Some("read own write"));
+        assert_eq!(
+            choose(None, challenge, Some("read"), &published).as_deref(),
+            Some("read write")
+        );
+        assert_eq!(
+            choose(Some("own"), challenge, Some("read"), &published).as_deref(),
+            Some("read own write")
+        );
         assert!(has_all("read write", "write") && !has_all("read", "write"));
     }
 }

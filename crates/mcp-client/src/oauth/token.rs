@@ -97,7 +97,10 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("id", &self.id).field("method", &self.method).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
     }
 }
 
@@ -137,7 +140,8 @@ impl Endpoint<'_> {
     pub(crate) async fn request(&self, grant: &[(&str, &str)]) -> Result<Granted, Error> {
         let mut reply = self.send(grant).await?;
         if let Some(key) = self.key
-            && let Some(nonce) = reply.headers.get("dpop-nonce").and_then(|nonce| nonce.to_str().ok())
+            && let Some(nonce) =
+                reply.headers.get("dpop-nonce").and_then(|nonce| nonce.to_str().ok())
         {
             key.keep_nonce(Side::TokenEndpoint, nonce);
             if reply.refusal().0.as_deref() == Some("use_dpop_nonce") {
@@ -167,9 +171,8 @@ const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-
 
 /// The header of a client with a secret; both parts are encoded as in a form (RFC 6749, 2.3.1).
 fn basic(id: &str, secret: &str) -> Result<HeaderValue, Error> {
-    let encoded = |text: &str| -> String {
-        form_urlencoded::byte_serialize(text.as_bytes()).collect()
-    };
+    let encoded =
+        |text: &str| -> String { form_urlencoded::byte_serialize(text.as_bytes()).collect() };
     let login = STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret)));
     let mut header = HeaderValue::from_str(&format!("Basic {login}"))
         .map_err(|_| Error::Assertion { reason: "the client secret cannot be sent".to_owned() })?;
@@ -276,7 +279,9 @@ mod tests {
     #[test]
     fn a_refusal_is_believed_only_with_its_status_and_its_exact_word() {
         let refused = |status, code: &str| {
-            granted(&answer(status, &json!({ "error": code }))).unwrap_err().is_refusal("invalid_client")
+            granted(&answer(status, &json!({ "error": code })))
+                .unwrap_err()
+                .is_refusal("invalid_client")
         };
         assert!(refused(400, "invalid_client"));
         assert!(refused(401, "invalid_client"));

@@ -242,6 +242,7 @@ impl Reader<'_> {
                 let default = std::time::Duration::from_secs(DEFAULT_LOGIN_SECONDS);
                 self.seconds(Some(timeout), &Seconds { default, zero: Zero::Refused })
             }),
+            ..OauthOptions::default()
         };
         section.close(self);
         options

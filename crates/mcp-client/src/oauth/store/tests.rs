@@ -39,7 +39,8 @@ fn tokens_are_kept_under_the_servers_name_and_only_their_owner_can_read_them() {
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         // What others could look into is closed by the next write.
-        std::fs::set_permissions(path.parent().unwrap(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(path.parent().unwrap(), std::fs::Permissions::from_mode(0o755))
+            .unwrap();
         store.save_tokens(&tokens()).unwrap();
         assert_eq!(mode(path.parent().unwrap()), 0o700);
     }
@@ -61,7 +62,10 @@ fn a_damaged_file_says_which_without_its_contents_and_is_kept_aside() {
     for (bytes, reason) in [
         (&whole[..whole.len() / 2], "is damaged: it is no JSON document"),
         (b"{\"access_token\": 7}".as_slice(), "is damaged: a key is missing or wrong"),
-        (b"{\"version\": 2, \"access_token\": \"access-secret\"}", "was written by another version of this program"),
+        (
+            b"{\"version\": 2, \"access_token\": \"access-secret\"}",
+            "was written by another version of this program",
+        ),
     ] {
         std::fs::write(store.tokens_path(), bytes).unwrap();
         let unreadable = store.tokens().unwrap_err();
@@ -91,8 +95,24 @@ fn a_file_of_the_first_shape_is_read() {
 #[test]
 fn two_servers_never_share_a_file() {
     let names = [
-        "docs", "docs.client", "docs.meta", "docs.json", "docs_client", "a.b", "a_b", "a b", "a/b",
-        "..", ".", "", "docs.cimd-off", "docs.lock", "ä", "a\u{0}b", "CON.", ".docs",
+        "docs",
+        "docs.client",
+        "docs.meta",
+        "docs.json",
+        "docs_client",
+        "a.b",
+        "a_b",
+        "a b",
+        "a/b",
+        "..",
+        ".",
+        "",
+        "docs.cimd-off",
+        "docs.lock",
+        "ä",
+        "a\u{0}b",
+        "CON.",
+        ".docs",
     ];
     let parts = [Part::Tokens, Part::Clients, Part::Metadata, Part::Refused, Part::Lock];
     let mut seen = BTreeMap::new();
@@ -106,7 +126,10 @@ fn two_servers_never_share_a_file() {
             }
         }
     }
-    assert_eq!(stem("GitHub.com"), if cfg!(target_os = "linux") { "GitHub.com".to_owned() } else { stem("GitHub.com") });
+    assert_eq!(
+        stem("GitHub.com"),
+        if cfg!(target_os = "linux") { "GitHub.com".to_owned() } else { stem("GitHub.com") }
+    );
     assert!(stem(&"x".repeat(1000)).len() < 100);
 }
 
@@ -135,9 +158,11 @@ fn registrations_are_kept_by_issuer_and_bounded() {
     };
     for id in 0..MAX_ISSUERS + 3 {
         let issuer = format!("https://{id:02}.example");
-        store.change_clients(|clients| {
-            clients.registrations.insert(issuer, registration(id));
-        }).unwrap();
+        store
+            .change_clients(|clients| {
+                clients.registrations.insert(issuer, registration(id));
+            })
+            .unwrap();
     }
     let kept = store.clients().registrations;
     assert_eq!(kept.len(), MAX_ISSUERS);

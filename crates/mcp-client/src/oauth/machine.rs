@@ -1,0 +1,134 @@
+//! Signing in without a person: a program's own credentials, the identity its surroundings gave it,
+//! or that which an identity provider vouches for.
+
+use super::challenge::Challenge;
+use super::credentials::{Asked, Credentials};
+use super::discovery::{Found, Hints, discover};
+use super::dpop::Key;
+use super::error::Error;
+use super::scope::Wishes;
+use super::store::Tokens;
+use super::token::{Client, Endpoint};
+use super::wire::{To, quoted};
+use crate::config::{Flow, Text};
+
+/// The largest file with a statement about us.
+const MAX_ASSERTION_BYTES: usize = 64 * 1024;
+
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+
+impl Credentials {
+    /// Asks for tokens in the way of the entry's `flow`. A refusal is final: nothing else is tried.
+    pub(super) async fn obtain(&self, challenges: &[Challenge]) -> Result<Tokens, Error> {
+        let found = discover(self.wire(), Hints { challenges, prefer: None }).await?;
+        self.store().save_metadata(&found)?;
+        let client = self.configured_client(&found.server)?;
+        let configured = self.options().scope.as_ref().map(|scope| scope.value().trim());
+        let wishes = Wishes { configured, challenges, before: None };
+        let scope = wishes.choose(&found);
+        let key = found.bind.then(Key::generate).flatten();
+        let mut grant = vec![("resource", found.resource.clone())];
+        grant.extend(scope.clone().map(|scope| ("scope", scope)));
+        let client = match self.options().flow {
+            Flow::Browser | Flow::ClientCredentials => {
+                grant.push(("grant_type", "client_credentials".to_owned()));
+                client.ok_or_else(|| wanting("`client_id`, `client_secret` or `private_key`"))?
+            }
+            Flow::Workload => {
+                grant.push(("grant_type", JWT_BEARER.to_owned()));
+                grant.push(("assertion", self.assertion()?));
+                client.unwrap_or_else(|| Client::public(&self.client_name()))
+            }
+            Flow::Enterprise => {
+                grant.push(("grant_type", JWT_BEARER.to_owned()));
+                grant.push(("assertion", self.exchanged(&found, scope.as_deref()).await?));
+                client.ok_or_else(|| wanting("`client_id`"))?
+            }
+        };
+        let (wire, server) = (self.wire(), &found.server);
+        let endpoint = Endpoint { wire, server, client: &client, key: key.as_ref() };
+        let form: Vec<(&str, &str)> =
+            grant.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let granted = endpoint.request(&form).await?;
+        let asked = Asked { scope: scope.as_deref(), client: &client.id, key: key.as_ref() };
+        Ok(self.tokens(granted, &found, asked))
+    }
+
+    /// What the identity provider gives for our identity token: a statement for this server alone.
+    async fn exchanged(&self, found: &Found, scope: Option<&str>) -> Result<String, Error> {
+        let options = self.options();
+        let endpoint = options.idp_token_endpoint.as_ref();
+        let endpoint = endpoint.ok_or_else(|| wanting("`idp_token_endpoint`"))?.value().trim();
+        let id = options.idp_client_id.as_ref().map(|id| id.value().trim());
+        let subject = self.assertion()?;
+        let mut form = vec![
+            ("grant_type", TOKEN_EXCHANGE.into()),
+            ("subject_token", subject.into()),
+            ("subject_token_type", ID_TOKEN.into()),
+            ("requested_token_type", ID_JAG.into()),
+            ("audience", found.server.issuer.as_str().into()),
+            ("resource", found.resource.as_str().into()),
+        ];
+        form.extend(scope.map(|scope| ("scope", scope.into())));
+        form.extend(id.map(|id| ("client_id", id.into())));
+        let secret = options.idp_client_secret.as_ref().map(Text::value);
+        form.extend(secret.map(|secret| ("client_secret", secret.into())));
+        let headers = http::HeaderMap::new();
+        let reply = self.wire().post_form(To::TokenEndpoint, endpoint, headers, &form).await?;
+        if !reply.is_success() {
+            let (code, description) = reply.refusal();
+            return Err(match (reply.unavailable(), code) {
+                (Some(unavailable), _) => unavailable,
+                (None, Some(code)) => Error::Refused { status: reply.status, code, description },
+                (None, None) => Error::Malformed {
+                    url: reply.url.clone(),
+                    reason: format!("HTTP status {}, without a reason", reply.status),
+                },
+            });
+        }
+        let object = reply.object().unwrap_or_default();
+        let kind = object.get("issued_token_type").and_then(serde_json::Value::as_str);
+        let token = object.get("access_token").and_then(serde_json::Value::as_str);
+        match (kind, token) {
+            (Some(ID_JAG), Some(token)) => Ok(token.to_owned()),
+            (Some(other), _) if other != ID_JAG => Err(Error::Malformed {
+                url: reply.url.clone(),
+                reason: format!("it issued a token of the kind `{}`", quoted(other)),
+            }),
+            _ => Err(Error::Malformed {
+                url: reply.url.clone(),
+                reason: "it holds no statement for the authorization server".to_owned(),
+            }),
+        }
+    }
+
+    /// The statement about us, read anew each time: whoever provides it renews it.
+    fn assertion(&self) -> Result<String, Error> {
+        let options = self.options();
+        let text = match (&options.assertion_file, &options.assertion) {
+            (Some(path), _) => {
+                let bad = |reason: String| Error::Assertion {
+                    reason: format!("`assertion_file` {} {reason}", path.shown()),
+                };
+                let bytes = std::fs::read(path.value())
+                    .map_err(|error| bad(format!("cannot be read: {error}")))?;
+                if bytes.len() > MAX_ASSERTION_BYTES {
+                    return Err(bad(format!("is over the limit of {MAX_ASSERTION_BYTES} bytes")));
+                }
+                String::from_utf8(bytes).map_err(|_| bad("is no text".to_owned()))?
+            }
+            (None, Some(text)) => text.value().to_owned(),
+            (None, None) => return Err(wanting("`assertion_file` or `assertion`")),
+        };
+        let text = text.trim().to_owned();
+        self.learn_statement(&text);
+        Ok(text)
+    }
+}
+
+fn wanting(keys: &str) -> Error {
+    Error::Assertion { reason: format!("this `flow` needs {keys} under `oauth`") }
+}
