@@ -49,6 +49,11 @@ impl Home {
         self.root.join(".env")
     }
 
+    /// What was granted where somebody signed in.
+    pub(crate) fn mcp_tokens(&self) -> PathBuf {
+        self.root.join("mcp-tokens")
+    }
+
     /// What the servers write to standard error.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")

@@ -2,7 +2,9 @@
 
 pub(crate) mod advice;
 pub(crate) mod approve;
+pub(crate) mod browser;
 pub(crate) mod client_document;
+pub(crate) mod kept;
 pub(crate) mod observe;
 pub(crate) mod shown;
 pub(crate) mod table;
@@ -14,14 +16,17 @@ use std::time::Duration;
 
 use mcp_client::Client;
 use mcp_client::config::{
-    Configured, Endpoint, HttpTransport, Parsed, Problem, Scope, ServerEntry, env_file, parse,
+    Auth, Configured, Endpoint, HttpTransport, OauthOptions, Parsed, Problem, Scope, ServerEntry,
+    env_file, parse,
 };
-use mcp_client::host::{Approver, Decline, Host, Identity, Observer, Refuse};
+use mcp_client::host::{Approver, Decline, Host, Identity, Observer, Refuse, Silent};
 use mcp_client::name::registered;
+use mcp_client::oauth::Account;
 use mcp_client::redact::Redactor;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
 
+use self::browser::OnTerminal;
 use self::observe::{Place, Reporter};
 use self::shown::Shown;
 use crate::config;
@@ -34,6 +39,8 @@ use crate::session::Session;
 const ALIKE: f64 = 0.5;
 /// How long a server may take beyond its own time before a command stops waiting for it.
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
+/// How long a sign-in waits for a person, unless the entry says otherwise.
+const SIGN_IN: Duration = Duration::from_mins(5);
 
 /// What the configuration says about servers.
 #[derive(Debug)]
@@ -209,7 +216,8 @@ impl Fleet {
         let shown = Shown::new(Arc::clone(&redactor));
         let reporter = Reporter::new(session.output.clone(), shown.clone(), place);
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
-        let host = host(session, redactor, Arc::new(Refuse), observer)?;
+        let mut host = host(session, redactor, Arc::new(Refuse), observer)?;
+        host.client_document = client_document::address_for_all(&servers.parsed).map(str::to_owned);
         Ok(Self { servers, shown, reporter, host })
     }
 
@@ -222,6 +230,21 @@ impl Fleet {
     /// Lets somebody approve calls.
     pub(crate) fn approved_by(&mut self, approver: Arc<dyn Approver>) {
         self.host.approver = approver;
+    }
+
+    /// Lets a person be brought to a page to sign in, where there is one at a terminal.
+    pub(crate) fn with_browser(&mut self, session: &Session) {
+        self.host.browser = OnTerminal::find(session, &self.reporter).map(|it| Arc::new(it) as _);
+    }
+
+    /// The longest any of these servers may take to be settled, sign-ins included.
+    pub(crate) fn patience<'a>(
+        &self,
+        entries: impl IntoIterator<Item = &'a ServerEntry> + Clone,
+    ) -> Duration {
+        let sign_in = entries.clone().into_iter().filter_map(sign_in_timeout).max();
+        let sign_in = sign_in.filter(|_| self.host.browser.is_some());
+        patience(entries).saturating_add(sign_in.unwrap_or_default())
     }
 
     /// Connects `entries` and works with them.
@@ -246,8 +269,22 @@ impl Fleet {
             mcp_client::Kind::Call => Diagnostic::failed(message),
         };
         diagnostic.causes.extend(tail);
-        diagnostic.hints.extend(advice::advice(error, entry));
+        diagnostic.hints.extend(self.advice(error, entry));
         diagnostic
+    }
+
+    /// What to do about an error of a server.
+    pub(crate) fn advice(&self, error: &mcp_client::Error, entry: &ServerEntry) -> Vec<String> {
+        let granted = self.account(entry).and_then(|account| account.standing().granted);
+        let scope = granted.and_then(|granted| granted.scope);
+        advice::advice_with(error, entry, scope.as_deref())
+    }
+
+    /// The sign-in of a server that has one. What is wrong with it shows in its standing.
+    pub(crate) fn account(&self, entry: &ServerEntry) -> Option<Account> {
+        let observer = Arc::new(Silent);
+        let host = Host { observer, browser: None, ..self.host.clone() };
+        Account::of(entry, &Arc::new(host)).ok().flatten()
     }
 
     /// Why a server that is settled cannot be used; nothing if it can.
@@ -273,6 +310,22 @@ impl Fleet {
 pub(crate) fn patience<'a>(entries: impl IntoIterator<Item = &'a ServerEntry>) -> Duration {
     let longest = entries.into_iter().map(|entry| entry.connect_timeout).max();
     longest.unwrap_or_default().saturating_add(MAX_EXTRA_WAIT)
+}
+
+/// The options of an entry that signs in; none for all others.
+pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {
+    match &entry.endpoint {
+        Endpoint::Http(http) => match &http.auth {
+            Auth::OAuth(options) => Some(options),
+            Auth::Static => None,
+        },
+        Endpoint::Stdio(_) => None,
+    }
+}
+
+/// How long a sign-in of this server may take.
+fn sign_in_timeout(entry: &ServerEntry) -> Option<Duration> {
+    oauth(entry).map(|options| options.timeout.unwrap_or(SIGN_IN))
 }
 
 /// The end of a command that has said already what went wrong.
@@ -337,10 +390,13 @@ pub(crate) fn host(
         home: session.environment.home.clone(),
         log_dir: Some(home.logs()),
         cache_dir: Some(home.cache()),
+        token_dir: Some(home.mcp_tokens()),
+        client_document: None,
         guardian: program.map(|program| vec![program, "mcp".to_owned(), "guard".to_owned()]),
         redactor,
         requests: Arc::new(Decline),
         approver,
+        browser: None,
         observer,
     })
 }

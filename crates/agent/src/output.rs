@@ -103,6 +103,12 @@ impl Output {
         }
     }
 
+    /// Says beside the data what somebody must know to go on, however quiet it is to be.
+    #[expect(clippy::unused_self, reason = "only who holds the output may write")]
+    pub(crate) fn need(&self, text: impl Display) {
+        anstream::eprintln!("{text}");
+    }
+
     /// Says beside the data what may hurt; a program gets an object on a line of its own.
     pub(crate) fn warn(&self, text: impl Display) {
         match self.style {

@@ -1,14 +1,12 @@
 //! What to do about an error of a server, by what went wrong.
 
+pub(crate) mod sign_in;
+
 use std::time::Duration;
 
 use mcp_client::Error;
-use mcp_client::config::{Auth, Endpoint, ServerEntry};
+use mcp_client::config::{Endpoint, ServerEntry};
 use mcp_client::redact::Redactor;
-
-/// What is said wherever somebody counts on `auth: oauth`.
-pub(crate) const NO_OAUTH: &str = "signing in with OAuth is not in this version; give the server a \
-                                   credential under `headers`, with `${NAME}`";
 
 /// How the programs that usually start servers are installed.
 const INSTALLED_BY: &[(&[&str], &str)] = &[
@@ -20,8 +18,17 @@ const INSTALLED_BY: &[(&[&str], &str)] = &[
     (&["deno"], "install Deno"),
 ];
 
-/// What to do next. `entry` is the server's, if it is known.
+/// What to do next about an error of the server of this entry, where nobody is signed in.
 pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
+    advice_with(error, entry, None)
+}
+
+/// What to do next; `granted` is the scope that a sign-in brought.
+pub(crate) fn advice_with(
+    error: &Error,
+    entry: &ServerEntry,
+    granted: Option<&str>,
+) -> Vec<String> {
     let name = &entry.name;
     match error {
         Error::MissingExecutable { command, .. } => missing(command),
@@ -43,12 +50,11 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         Error::Exited { .. } | Error::OutputClosed { .. } => {
             vec![format!("run its command by itself to see what it says: {}", command_line(entry))]
         }
-        Error::SignIn { .. } => sign_in(entry),
-        Error::Forbidden { .. } => vec![
-            "the credential is known but not allowed this, or none was sent: check `headers`, and \
-             what the credential may do"
-                .to_owned(),
-        ],
+        Error::SignIn { challenge } => sign_in::wanted(challenge.as_deref(), entry),
+        Error::Forbidden { challenge, .. } => {
+            sign_in::forbidden(challenge.as_deref(), entry, granted)
+        }
+        Error::OAuth(error) => sign_in::failed(error, entry, granted),
         Error::NotMcp { .. } => vec![
             format!("look at `url` of {name}: MCP endpoints often end in /mcp or /sse"),
             "if it is right, `skip_preflight: true` leaves this check out".to_owned(),
@@ -79,7 +85,10 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
         Error::UnknownVersion { .. } => {
             vec!["update the server, or this program, to a version both know".to_owned()]
         }
-        Error::BothFailed { first, .. } => advice(first, entry),
+        Error::BothFailed { first, second, .. } => {
+            let hints = advice_with(first, entry, granted);
+            if hints.is_empty() { advice_with(second, entry, granted) } else { hints }
+        }
         Error::OutcomeUnknown { .. } => {
             vec!["look whether it has happened before you call it again".to_owned()]
         }
@@ -106,18 +115,6 @@ fn missing(command: &str) -> Vec<String> {
     let known = INSTALLED_BY.iter().find(|(names, _)| names.contains(&command));
     let mut hints: Vec<String> = known.map(|(_, how)| (*how).to_owned()).into_iter().collect();
     hints.push("if it is installed, write the whole path of the program as `command`".to_owned());
-    hints
-}
-
-fn sign_in(entry: &ServerEntry) -> Vec<String> {
-    let name = &entry.name;
-    let mut hints = vec![format!(
-        "put a credential under `headers` of {name}, from a variable of the profile's `.env`: \
-         `Authorization: Bearer ${{NAME}}`"
-    )];
-    if matches!(&entry.endpoint, Endpoint::Http(http) if matches!(http.auth, Auth::OAuth(_))) {
-        hints.push(NO_OAUTH.to_owned());
-    }
     hints
 }
 
@@ -154,7 +151,7 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
 }
 
 /// A word as a shell takes it for one.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~[]".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -165,7 +162,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_client::config::{HttpEndpoint, StdioEndpoint, Text};
+    use mcp_client::config::{StdioEndpoint, Text};
 
     fn local() -> ServerEntry {
         ServerEntry::new("files", Endpoint::Stdio(StdioEndpoint::new("npx")))
@@ -181,17 +178,6 @@ mod tests {
         assert!(advice(&error("uvx"), &local())[0].contains("comes with uv"));
         assert!(advice(&error("/opt/x/uvx"), &local())[0].contains("correct `command`"));
         assert_eq!(advice(&error("my-server"), &local()).len(), 1);
-    }
-
-    #[test]
-    fn a_sign_in_names_the_way_that_fits() {
-        let error = Error::SignIn { challenge: None };
-        let mut http = HttpEndpoint::new("https://example.com/mcp");
-        let entry =
-            |http: &HttpEndpoint| ServerEntry::new("docs", Endpoint::Http(Box::new(http.clone())));
-        assert!(advice(&error, &entry(&http))[0].contains("headers"));
-        http.auth = Auth::OAuth(Box::default());
-        assert_eq!(advice(&error, &entry(&http))[1..], [NO_OAUTH]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which client document a sign-in would use.
 
 use mcp_client::config::{OauthOptions, Parsed, fault_of_client_document};
+use mcp_client::oauth::identification::{Facts, Without};
 
 /// What whoever distributes the program built in.
 const BUILT_IN: Option<&str> = option_env!("AGENT_CLIENT_METADATA_URL");
@@ -13,31 +14,13 @@ pub(crate) fn address_for_all(parsed: &Parsed) -> Option<&str> {
 
 /// The address of the document that a sign-in to a server would use, if any.
 pub(crate) fn address<'a>(oauth: &'a OauthOptions, parsed: &'a Parsed) -> Option<&'a str> {
-    if in_its_place(oauth).is_some() {
-        return None;
-    }
-    let own = oauth.client_metadata_url.as_ref().map(mcp_client::config::Text::value);
-    own.or_else(|| address_for_all(parsed))
+    let facts = Facts::first_time(oauth, address_for_all(parsed));
+    facts.pins().ok().and(facts.configured_document())
 }
 
 /// The key because of which a server is never shown a document.
 pub(crate) fn in_its_place(oauth: &OauthOptions) -> Option<&'static str> {
-    let is_elsewhere = |host: &str| !["127.0.0.1", "localhost"].contains(&host);
-    [
-        ("cimd", oauth.cimd == Some(false)),
-        ("client_id", oauth.client_id.is_some()),
-        ("client_secret", oauth.client_secret.is_some()),
-        ("client_name", oauth.client_name.is_some()),
-        ("token_endpoint_auth_method", oauth.token_endpoint_auth_method.is_some()),
-        ("redirect_uri", oauth.redirect_uri.is_some()),
-        ("redirect_port", oauth.redirect_port.is_some()),
-        (
-            "redirect_host",
-            oauth.redirect_host.as_ref().is_some_and(|host| is_elsewhere(host.value())),
-        ),
-    ]
-    .into_iter()
-    .find_map(|(key, is_set)| is_set.then_some(key))
+    Facts::first_time(oauth, None).pins().err().and_then(Without::key)
 }
 
 /// What is wrong with the address that was built in.

@@ -20,7 +20,7 @@ use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::approve::{OnCommandLine, OnTerminal};
 use crate::mcp::observe::{Place, Reporter};
 use crate::mcp::shown::Shown;
-use crate::mcp::{Fleet, nearest, patience};
+use crate::mcp::{Fleet, nearest};
 use crate::output::printable;
 use crate::session::Session;
 
@@ -61,6 +61,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let arguments = arguments::read(args.arguments.as_deref(), &args.arg)?;
     let mut fleet = Fleet::load(session, Place::Notes)?;
+    fleet.with_browser(session);
     let target = Target::find(&args.tool, &fleet.servers)?;
     let asking = OnTerminal::new(fleet.shown.clone(), Arc::clone(&fleet.reporter));
     if args.approve {
@@ -90,7 +91,7 @@ impl Call<'_> {
         let reporter = &self.fleet.reporter;
         let names: Vec<&str> = self.target.servers.iter().map(|entry| &*entry.name).collect();
         reporter.waiting_for(format!("connecting {}", names.join(", ")));
-        client.settled(patience(&self.target.servers)).await;
+        client.settled(self.fleet.patience(&self.target.servers)).await;
         let registry = client.registry();
         let Some(entry) = self.target.lookup(&registry) else {
             return Err(self.not_there(client));

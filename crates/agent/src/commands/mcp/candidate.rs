@@ -15,7 +15,7 @@ use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::{self, ServersFile};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::advice::NO_OAUTH;
+use crate::mcp::advice::sign_in::login;
 use crate::output::printable;
 use crate::session::Session;
 
@@ -98,7 +98,7 @@ impl Candidate {
         if let Endpoint::Http(endpoint) = &configured.entry.endpoint
             && matches!(endpoint.auth, Auth::OAuth(_))
         {
-            notes.push(format!("{name}: {NO_OAUTH}"));
+            notes.push(format!("{name}: {} signs you in", login(name)));
         }
         notes.extend(warnings.iter().map(Problem::to_string));
         Ok(Candidate { name: name.to_owned(), entry, configured, notes })

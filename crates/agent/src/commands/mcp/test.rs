@@ -38,7 +38,8 @@ pub(crate) struct Args {
 
 /// Goes through the steps until one fails.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let fleet = Fleet::load(session, Place::Notes)?;
+    let mut fleet = Fleet::load(session, Place::Notes)?;
+    fleet.with_browser(session);
     let configured = fleet.servers.find(&args.server)?;
     let steps = Steps::new(session.output.clone(), fleet.shown.clone());
     let test = Test { fleet: &fleet, session, configured, steps: &steps };

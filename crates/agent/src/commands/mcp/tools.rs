@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::observe::Place;
 use crate::mcp::table::{Lean, Table, counted, grouped};
-use crate::mcp::{Fleet, already_told, patience};
+use crate::mcp::{Fleet, already_told};
 use crate::output::{DIM, WARNING, printable};
 use crate::session::Session;
 
@@ -34,7 +34,10 @@ struct Failed {
 
 /// Connects, lists, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let fleet = Fleet::load(session, Place::Notes)?;
+    let mut fleet = Fleet::load(session, Place::Notes)?;
+    if args.server.is_some() {
+        fleet.with_browser(session);
+    }
     let entries: Vec<ServerEntry> = if let Some(name) = &args.server {
         let entry = fleet.servers.find(name)?.entry.clone();
         for twin in fleet.servers.twins(name) {
@@ -51,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     fleet.run(entries.clone(), async |client| {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         fleet.reporter.waiting_for(format!("connecting {}", names.join(", ")));
-        client.settled(patience(&entries)).await;
+        client.settled(fleet.patience(&entries)).await;
         fleet.reporter.done_waiting();
         let failed = failed(client, &fleet, &entries);
         tell_unusable(client, &fleet, &failed, session);

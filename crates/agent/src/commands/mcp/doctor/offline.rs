@@ -4,16 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use mcp_client::config::{
-    Auth, Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, Trust, Verify, danger,
-    env_file, parse,
+    Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, Trust, Verify, danger, env_file,
+    parse,
 };
+use mcp_client::oauth::Standing;
 use mcp_client::transport::environment;
 
 use super::super::test::named_files;
 use super::finding::{Finding, Findings};
 use crate::config;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::advice::{NO_OAUTH, advice};
+use crate::mcp::advice::advice;
+use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::{Fleet, Servers};
 use crate::session::Session;
 
@@ -79,6 +81,14 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
                     .fix(format!("chmod 600 {}", secrets.display())),
             );
         }
+    }
+    let tokens = home.mcp_tokens();
+    if let Some(mode) = readable_by_others(&tokens) {
+        findings.add(
+            Finding::warning(format!("others can look into the folder of tokens (mode {mode:o})"))
+                .at(tokens.display().to_string())
+                .fix(format!("chmod 700 {}", tokens.display())),
+        );
     }
     let logs = home.logs();
     let standing = logs.ancestors().find(|folder| folder.exists());
@@ -147,6 +157,9 @@ pub(super) fn server(configured: &Configured, fleet: &Fleet, findings: &mut Find
         }
         Endpoint::Http(http) => remote(http, &mut add),
     }
+    if let Some(account) = fleet.account(entry) {
+        signed_in(&entry.name, &account.standing(), findings);
+    }
 }
 
 fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
@@ -171,13 +184,31 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
         add(Finding::advice("it uses the older SSE transport")
             .fix("ask its operator for Streamable HTTP, then remove `transport: sse`"));
     }
-    if matches!(http.auth, Auth::OAuth(_)) {
-        add(Finding::warning("`auth: oauth` has no effect yet").fix(NO_OAUTH));
-    }
     let plain = http.url.value().starts_with("http://") && !is_local(http.url.value());
     if plain && !http.headers.is_empty() {
         add(Finding::warning("its headers are sent without encryption (http)")
             .fix("use the https address"));
+    }
+}
+
+/// Whether somebody is signed in, as far as the kept files tell.
+fn signed_in(name: &str, standing: &Standing, findings: &mut Findings) {
+    let file = standing.file.display();
+    let mut add = |finding: Finding| findings.add(finding.of(name).at(file.to_string()));
+    if let Some(reason) = &standing.unreadable {
+        add(Finding::error(format!("its tokens {reason}")).fix(login(name)));
+    } else if let Some(granted) = &standing.granted {
+        add(Finding::good(format!("signed in at {}", granted.issuer)));
+    } else {
+        add(Finding::error("it is not signed in").fix(login(name)));
+    }
+    if let Some(mode) = readable_by_others(&standing.file) {
+        add(Finding::warning(format!("others can read your tokens (mode {mode:o})"))
+            .fix(format!("chmod 600 {file}; if others are on this machine, {} too", logout(name))));
+    }
+    if standing.document_refused {
+        add(Finding::advice("its authorization server refused our client document")
+            .fix(format!("{} gives it another chance", login(name))));
     }
 }
 

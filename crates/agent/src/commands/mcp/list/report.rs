@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
 
-use crate::mcp::advice::{advice, command_line};
+use crate::mcp::advice::command_line;
 use crate::mcp::shown::Shown;
 use crate::mcp::table::{Lean, Table, grouped};
 use crate::mcp::{Fleet, Servers, told, transport};
@@ -73,7 +73,7 @@ fn hints(status: &Status, fleet: &Fleet) -> Vec<String> {
     let name = &status.server;
     let entry = fleet.servers.entries().find(|entry| entry.name == *name);
     let mut hints = match (&status.failure, entry) {
-        (Some(failure), Some(entry)) => advice(failure, entry),
+        (Some(failure), Some(entry)) => fleet.advice(failure, entry),
         _ => Vec::new(),
     };
     hints.push(format!("`agent mcp test {name}` goes step by step"));

@@ -1,0 +1,324 @@
+//! What to do when a server wants a sign-in, or when one did not work.
+
+use mcp_client::config::ServerEntry;
+use mcp_client::oauth::Error;
+use mcp_client::oauth::challenge::{self, Challenge};
+use mcp_client::oauth::redirect::Fault;
+
+use super::quoted;
+use crate::mcp::oauth;
+
+/// The command that signs in.
+pub(crate) fn login(name: &str) -> String {
+    format!("`agent mcp login {}`", quoted(name))
+}
+
+/// The command that forgets a sign-in.
+pub(crate) fn logout(name: &str) -> String {
+    format!("`agent mcp logout {}`", quoted(name))
+}
+
+/// The server answered that somebody has to sign in.
+pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String> {
+    let name = &entry.name;
+    if oauth(entry).is_some() {
+        return vec![format!("run {}", login(name))];
+    }
+    let with_header = format!(
+        "put a credential under `headers` of {name}, from a variable of the profile's `.env`: \
+         `Authorization: Bearer ${{NAME}}`"
+    );
+    // Whoever names its metadata can be signed in to.
+    let offers = |challenge: &Challenge| {
+        challenge.scheme() == "bearer" && challenge.param("resource_metadata").is_some()
+    };
+    match challenge.is_some_and(|text| challenge::parse(text).iter().any(offers)) {
+        true => vec![
+            format!("set `auth: oauth` for {name} in config.yaml, then run {}", login(name)),
+            format!("or {with_header}"),
+        ],
+        false => vec![with_header],
+    }
+}
+
+/// The server refused what we are signed in for.
+pub(super) fn forbidden(
+    challenge: Option<&str>,
+    entry: &ServerEntry,
+    granted: Option<&str>,
+) -> Vec<String> {
+    let name = &entry.name;
+    let challenges = challenge.map(challenge::parse).unwrap_or_default();
+    let lacking = |challenge: &&Challenge| challenge.param("error") == Some("insufficient_scope");
+    if let Some(lacking) = challenges.iter().find(lacking)
+        && oauth(entry).is_some()
+    {
+        let scope = union(granted.unwrap_or_default(), lacking.param("scope").unwrap_or_default());
+        let more = if scope.is_empty() { String::new() } else { format!(" --scope \"{scope}\"") };
+        return vec![format!(
+            "what was granted does not reach this far: run `agent mcp login {}{more}`",
+            quoted(name)
+        )];
+    }
+    if oauth(entry).is_some() {
+        return vec![format!(
+            "whoever signed in is not allowed this: {} as somebody who is",
+            login(name)
+        )];
+    }
+    vec![
+        "the credential is known but not allowed this, or none was sent: check `headers`, and \
+         what the credential may do"
+            .to_owned(),
+    ]
+}
+
+/// All scopes of both lists, each once, and none that a shell would take for more.
+fn union(one: &str, other: &str) -> String {
+    let is_plain = |scope: &&str| {
+        scope.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '$' | '`' | '!'))
+    };
+    let mut all: Vec<&str> = Vec::new();
+    for scope in one.split_whitespace().chain(other.split_whitespace()).filter(is_plain) {
+        if !all.contains(&scope) {
+            all.push(scope);
+        }
+    }
+    all.join(" ")
+}
+
+/// A sign-in, or the renewal of one, did not work.
+pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
+    let name = &entry.name;
+    let again = || vec![format!("try again: {}", login(name))];
+    match error {
+        Error::Discovery { .. } => vec![format!(
+            "check `url` of {name}; a server that does not sign people in needs no `auth: oauth`"
+        )],
+        Error::WrongResource { .. } => vec![format!(
+            "write the address that it speaks for as `url` of {name}, if that is the server you mean"
+        )],
+        Error::WrongIssuer { .. } => vec![
+            "nothing was sent to it: tell the server's operator that its metadata names another \
+             issuer"
+                .to_owned(),
+        ],
+        Error::Insecure { .. } => vec![
+            "nothing was sent to it: its operator must offer https (plain http is only for this \
+             machine)"
+                .to_owned(),
+        ],
+        Error::NoPkce { .. } => vec![
+            "a code could be stolen on its way, so it is not used: its operator must offer PKCE"
+                .to_owned(),
+        ],
+        Error::NoPage { .. } => {
+            vec!["its operator must publish an authorization endpoint".to_owned()]
+        }
+        Error::NoIdentity { .. } => vec![by_hand(name)],
+        Error::Moved { .. } => vec![format!(
+            "if that is so, {} and then {}; a client id of the new issuer belongs in \
+             `oauth.client_id`",
+            logout(name),
+            login(name)
+        )],
+        Error::Registration { status: 401 | 403, .. } => only_known_clients(name),
+        Error::Registration { status, .. } if *status < 500 => vec![by_hand(name)],
+        Error::Registration { .. } | Error::Unavailable { .. } | Error::Silent { .. } => {
+            vec!["the authorization server is in trouble; try again later".to_owned()]
+        }
+        Error::PortTaken { .. } => vec![format!(
+            "end the other program, or give `oauth.redirect_port` of {name} another port (one that \
+             the client is registered with)"
+        )],
+        Error::NoPort { .. } => vec!["check that programs may listen on 127.0.0.1".to_owned()],
+        Error::Redirect(fault) => refused_redirect(fault, name),
+        Error::TimedOut { .. } => vec![format!(
+            "try again: {}; `--timeout SECONDS` waits longer, and over SSH the address can be pasted",
+            login(name)
+        )],
+        Error::Cancelled => vec![format!("{} begins again", login(name))],
+        Error::Refused { code, .. } => refused(code, name),
+        Error::Malformed { .. } => {
+            vec![
+                "the authorization server does not speak OAuth there: tell its operator".to_owned(),
+            ]
+        }
+        Error::Unreached(inner) => super::advice_with(inner, entry, granted),
+        Error::Assertion { .. } => {
+            vec![format!("correct the key of `oauth` of {name} that it is made from")]
+        }
+        Error::Store { .. } => vec![
+            "check that the disk is not full and that the folder is yours; the old tokens are as \
+             they were"
+                .to_owned(),
+        ],
+        Error::Busy { .. } => vec!["try again when the other process is done".to_owned()],
+        Error::NoFolder => vec!["set AGENT_HOME to a folder of yours".to_owned()],
+        #[expect(unreachable_patterns, reason = "further ways to fail come with further ways in")]
+        _ => again(),
+    }
+}
+
+fn by_hand(name: &str) -> String {
+    format!(
+        "register a client with the authorization server by hand, then set `oauth.client_id` of \
+         {name} (and `oauth.client_secret`, as `${{NAME}}`, if it gives you one)"
+    )
+}
+
+fn only_known_clients(name: &str) -> Vec<String> {
+    vec![
+        "this server only takes clients it knows; there are three ways:".to_owned(),
+        by_hand(name),
+        format!(
+            "or use a client of the server's own: its documentation may name a client id for \
+             `oauth.client_id` and a port for `oauth.redirect_port` of {name}"
+        ),
+        format!(
+            "or use an access token instead: remove `auth: oauth` and set `headers` of {name} to \
+             `Authorization: Bearer ${{NAME}}`"
+        ),
+    ]
+}
+
+fn refused_redirect(fault: &Fault, name: &str) -> Vec<String> {
+    vec![match fault {
+        Fault::Refused { error, .. } if error == "access_denied" => {
+            format!("the page said no; {} asks again", login(name))
+        }
+        Fault::Refused { error, .. } if error == "invalid_scope" => format!(
+            "name the scopes that it knows: `agent mcp login {} --scope \"...\"`, or `oauth.scope`",
+            quoted(name)
+        ),
+        Fault::MissingIssuer | Fault::WrongIssuer => {
+            "somebody may be mixing up sign-ins, so the code was not used; if it stays, tell the \
+             server's operator"
+                .to_owned()
+        }
+        _ => format!("try again: {}", login(name)),
+    }]
+}
+
+fn refused(code: &str, name: &str) -> Vec<String> {
+    vec![match code {
+        "invalid_client" | "unauthorized_client" => format!(
+            "check `oauth.client_id` and `oauth.client_secret` of {name}; without them, {} and {} \
+             registers anew",
+            logout(name),
+            login(name)
+        ),
+        "invalid_scope" => format!(
+            "name the scopes that it knows: `agent mcp login {} --scope \"...\"`, or `oauth.scope`",
+            quoted(name)
+        ),
+        _ => format!("try again: {}", login(name)),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use mcp_client::config::{Auth, Endpoint, HttpEndpoint};
+
+    use super::*;
+    use crate::mcp::advice::{advice, advice_with};
+
+    fn entry(auth: Auth) -> ServerEntry {
+        let http = HttpEndpoint { auth, ..HttpEndpoint::new("https://example.com/mcp") };
+        ServerEntry::new("docs", Endpoint::Http(Box::new(http)))
+    }
+
+    fn signed() -> ServerEntry {
+        entry(Auth::OAuth(Box::default()))
+    }
+
+    #[test]
+    fn a_sign_in_names_the_way_that_fits() {
+        let of = |challenge: Option<&str>, entry: &ServerEntry| {
+            let challenge = challenge.map(str::to_owned);
+            advice(&mcp_client::Error::SignIn { challenge }, entry)
+        };
+        assert_eq!(of(None, &signed()), ["run `agent mcp login docs`"]);
+        let plain = of(None, &entry(Auth::Static));
+        assert!(plain.len() == 1 && plain[0].contains("headers"), "{plain:?}");
+        let basic = of(Some("Basic realm=x"), &entry(Auth::Static));
+        assert_eq!(basic, plain);
+        let named = "Bearer resource_metadata=\"https://example.com/x\"";
+        let offered = of(Some(named), &entry(Auth::Static));
+        assert!(offered[0].contains("set `auth: oauth`"), "{offered:?}");
+        assert!(offered[0].contains("`agent mcp login docs`"), "{offered:?}");
+    }
+
+    #[test]
+    fn a_scope_that_is_missing_is_asked_for_beside_those_there_are() {
+        let challenge = "Bearer error=\"insufficient_scope\", scope=\"write read\"";
+        let error = mcp_client::Error::Forbidden {
+            challenge: Some(challenge.to_owned()),
+            body: String::new(),
+        };
+        let hints = advice_with(&error, &signed(), Some("read list"));
+        assert!(
+            hints[0].ends_with("`agent mcp login docs --scope \"read list write\"`"),
+            "{hints:?}"
+        );
+        assert!(advice(&error, &entry(Auth::Static))[0].contains("headers"));
+        // A server's words never become a command of their own.
+        let challenge = "Bearer error=\"insufficient_scope\", scope=\"a $(x) `y` b;c\"";
+        let error = mcp_client::Error::Forbidden {
+            challenge: Some(challenge.to_owned()),
+            body: String::new(),
+        };
+        assert!(advice(&error, &signed())[0].ends_with("--scope \"a b;c\"`"));
+    }
+
+    #[test]
+    fn every_way_to_fail_has_something_to_do_next() {
+        let text = || "x".to_owned();
+        let registration =
+            |status| Error::Registration { issuer: text(), status, code: None, description: None };
+        let refused =
+            |code: &str| Error::Refused { status: 400, code: code.to_owned(), description: None };
+        let source = || io::Error::other("x");
+        let second = Duration::from_secs(1);
+        let cases = [
+            (Error::Discovery { url: text(), reason: text() }, "check `url`"),
+            (Error::WrongResource { url: text(), found: text() }, "`url` of docs"),
+            (Error::WrongIssuer { url: text(), found: text(), expected: text() }, "operator"),
+            (Error::Insecure { what: "x", url: text() }, "https"),
+            (Error::NoPkce { issuer: text() }, "PKCE"),
+            (Error::NoPage { issuer: text() }, "authorization endpoint"),
+            (Error::NoIdentity { issuer: text() }, "`oauth.client_id`"),
+            (Error::Moved { expected: text(), found: text() }, "`agent mcp logout docs`"),
+            (registration(403), "three ways"),
+            (registration(400), "by hand"),
+            (registration(503), "later"),
+            (Error::PortTaken { port: 1 }, "`oauth.redirect_port`"),
+            (Error::NoPort { source: source() }, "127.0.0.1"),
+            (Error::Redirect(Fault::WrongIssuer), "mixing up"),
+            (Error::Redirect(Fault::NoCode), "`agent mcp login docs`"),
+            (Error::TimedOut { after: second, document: None }, "--timeout"),
+            (Error::Cancelled, "`agent mcp login docs`"),
+            (refused("invalid_client"), "`oauth.client_secret`"),
+            (refused("invalid_scope"), "`oauth.scope`"),
+            (refused("other"), "`agent mcp login docs`"),
+            (Error::Unavailable { url: text(), status: 503, retry_after: None }, "later"),
+            (Error::Silent { url: text(), after: second }, "later"),
+            (Error::Malformed { url: text(), reason: text() }, "operator"),
+            (Error::Assertion { reason: text() }, "key"),
+            (Error::Store { path: "x".into(), what: "x", source: source() }, "disk"),
+            (Error::Busy { after: second }, "other process"),
+            (Error::NoFolder, "AGENT_HOME"),
+        ];
+        for (error, word) in cases {
+            let what = error.to_string();
+            let hints = advice(&error.into(), &signed());
+            assert!(hints.iter().any(|hint| hint.contains(word)), "{what}: {hints:?}");
+        }
+        let unreached = mcp_client::Error::Unreachable { url: text(), reason: text() };
+        let hints = advice(&Error::Unreached(Box::new(unreached)).into(), &signed());
+        assert!(hints[0].contains("network"), "{hints:?}");
+    }
+}

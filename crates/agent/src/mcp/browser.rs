@@ -1,0 +1,289 @@
+//! A person at a terminal, brought to the page of an authorization server and back.
+//!
+//! The address always stands on standard error. Where there is a browser it is opened, where there
+//! is none the way back is explained; either way the address the browser was sent to can be pasted.
+
+#[cfg(unix)]
+mod line;
+mod opener;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mcp_client::host::{Answer, Browser, Visit, Visited};
+use serde_json::json;
+
+use self::opener::Opener;
+use super::observe::Reporter;
+use crate::output::{DIM, GOOD, Output, WARNING, printable};
+use crate::session::Session;
+
+/// Words that end a sign-in.
+const GIVE_UP: &[&str] = &["skip", "cancel", "s", "n", "no", "q", "quit"];
+/// How often an empty line is taken for an accident.
+const MAX_EMPTY_LINES: u32 = 1;
+/// What stands before what is pasted.
+const PROMPT: &str = "> ";
+
+/// Whether a browser may be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Where there is one.
+    Allowed,
+    /// Somebody asked not to.
+    Never,
+}
+
+/// Who brings the person to the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Page {
+    /// A program that was started.
+    Opens,
+    /// The person.
+    IsPrinted,
+}
+
+/// Shows pages to sign in at, and reads what a person brings back.
+#[derive(Debug)]
+pub(crate) struct OnTerminal {
+    desk: Arc<Desk>,
+}
+
+#[derive(Debug)]
+struct Desk {
+    output: Output,
+    reporter: Arc<Reporter>,
+    opener: Opener,
+    /// How this machine is reached from elsewhere.
+    here: Here,
+    can_paste: bool,
+    /// One sign-in at a time has the terminal.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// How this machine is reached over SSH.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Here {
+    user: String,
+    host: String,
+    port: Option<String>,
+}
+
+impl OnTerminal {
+    /// For a command that may need a sign-in; none where no person is at a terminal.
+    pub(crate) fn find(session: &Session, reporter: &Arc<Reporter>) -> Option<Self> {
+        let is_there = is_person_there() && !session.output.is_json();
+        is_there.then(|| Self::new(session, reporter, Opening::Allowed))
+    }
+
+    /// For a command whose purpose is the sign-in: it goes on without a terminal too, for whoever
+    /// reads the address from standard error.
+    pub(crate) fn new(session: &Session, reporter: &Arc<Reporter>, opening: Opening) -> Self {
+        let environment = &session.environment.all;
+        // A program that reads JSON decides itself where to open the page.
+        let opener = match opening {
+            Opening::Allowed if !session.output.is_json() => Opener::find(environment),
+            _ => Opener::none(),
+        };
+        let desk = Desk {
+            output: session.output.clone(),
+            reporter: Arc::clone(reporter),
+            opener,
+            here: Here::find(environment),
+            can_paste: is_person_there() && !session.output.is_json(),
+            turn: Arc::default(),
+        };
+        Self { desk: Arc::new(desk) }
+    }
+}
+
+impl Browser for OnTerminal {
+    fn visit(&self, visit: Visit) -> Answer<Visited> {
+        let desk = Arc::clone(&self.desk);
+        Box::pin(async move {
+            let _turn = desk.turn.lock().await;
+            desk.reporter.done_waiting();
+            desk.show(&visit);
+            desk.answer().await
+        })
+    }
+}
+
+impl Desk {
+    fn show(&self, visit: &Visit) {
+        let address = shown_address(&visit.address);
+        if self.output.is_json() {
+            self.output.need(json!({ "sign_in": {
+                "server": visit.server,
+                "address": address,
+                "issuer": visit.issuer,
+                "scope": visit.scope,
+                "redirect_uri": visit.redirect_uri,
+                "port": visit.port,
+                "problem": visit.problem,
+            }}));
+            return;
+        }
+        if let Some(problem) = &visit.problem {
+            let problem = printable(problem);
+            self.output.need(format!(
+                "{WARNING}That cannot be used:{WARNING:#} {problem}. Paste the whole address from \
+                 the browser's address bar, or type `skip` to cancel."
+            ));
+            return;
+        }
+        let page = if self.opener.open(&address) { Page::Opens } else { Page::IsPrinted };
+        self.output.need(steps(visit, &address, page, self));
+    }
+
+    /// What the person brings back. It may never come.
+    #[cfg(unix)]
+    async fn answer(&self) -> Visited {
+        use self::line::Typed;
+        if !self.can_paste {
+            return std::future::pending().await;
+        }
+        let mut empty = 0;
+        loop {
+            let Ok(typed) = line::read(PROMPT).await else {
+                // The browser can still come back by itself.
+                return std::future::pending().await;
+            };
+            let Typed::Line(line) = typed else { return Visited::Cancelled };
+            match line.trim() {
+                "" if empty == MAX_EMPTY_LINES => return Visited::Cancelled,
+                "" => {
+                    empty += 1;
+                    self.output.need("Still waiting; another empty line cancels.");
+                }
+                word if GIVE_UP.contains(&word.to_lowercase().as_str()) => {
+                    return Visited::Cancelled;
+                }
+                pasted => return Visited::Pasted(pasted.to_owned()),
+            }
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn answer(&self) -> Visited {
+        std::future::pending().await
+    }
+}
+
+#[cfg(unix)]
+fn is_person_there() -> bool {
+    line::is_possible()
+}
+
+#[cfg(not(unix))]
+fn is_person_there() -> bool {
+    false
+}
+
+/// The address as it can be clicked and copied: whole, and without anything a terminal obeys.
+fn shown_address(address: &str) -> String {
+    let mut shown = String::new();
+    for letter in address.chars() {
+        if letter.is_ascii_graphic() {
+            shown.push(letter);
+        } else {
+            let mut bytes = [0; 4];
+            let encoded = letter.encode_utf8(&mut bytes).bytes();
+            shown.extend(encoded.map(|byte| format!("%{byte:02X}")));
+        }
+    }
+    shown
+}
+
+/// What a person reads before anything else happens.
+fn steps(visit: &Visit, address: &str, page: Page, desk: &Desk) -> String {
+    let Visit { server, issuer, scope, redirect_uri, port, .. } = visit;
+    let mut text = format!(
+        "{GOOD}Signing in to {}{GOOD:#}\n  at     {}\n",
+        printable(server),
+        printable(issuer)
+    );
+    if let Some(scope) = scope {
+        text.push_str(&format!("  scope  {}\n", printable(scope)));
+    }
+    text.push_str(match page {
+        Page::Opens => "Your browser opens this page; if it does not, open it yourself:\n",
+        Page::IsPrinted => "Open this page in a browser:\n",
+    });
+    // On a line of its own, so that it can be selected whole.
+    text.push_str(&format!("\n{address}\n\n"));
+    if page == Page::IsPrinted && is_loopback(redirect_uri) {
+        text.push_str(&format!(
+            "If that browser is on another machine, run this there first, so that it finds its way \
+             back:\n\n  {}\n\n",
+            desk.here.tunnel(*port)
+        ));
+    }
+    if desk.can_paste {
+        text.push_str(match page {
+            Page::Opens => {
+                "If the browser ends at a page that cannot be shown, paste its address here.\n"
+            }
+            Page::IsPrinted => {
+                "Or sign in without it: the browser ends at a page that cannot be shown; paste its \
+                 address here.\n"
+            }
+        });
+        text.push_str(&format!("{DIM}Waiting. `skip` or Ctrl-C cancels.{DIM:#}"));
+    } else {
+        text.push_str(&format!("{DIM}Waiting. Ctrl-C cancels.{DIM:#}"));
+    }
+    text
+}
+
+/// Whether a browser comes back to the machine it runs on.
+fn is_loopback(redirect_uri: &str) -> bool {
+    let host = redirect_uri.strip_prefix("http://").unwrap_or_default();
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|local| {
+        let rest = host.strip_prefix(local);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/', '?']))
+    })
+}
+
+impl Here {
+    fn find(environment: &BTreeMap<String, String>) -> Self {
+        let word = |text: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:-@\\".contains(c);
+            (!text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-'))
+                .then(|| text.to_owned())
+        };
+        let variable = |name: &str| environment.get(name).and_then(|value| word(value));
+        // The address and the port that this machine was reached at.
+        let connection = environment.get("SSH_CONNECTION").map(String::as_str).unwrap_or_default();
+        let mut reached = connection.split_whitespace().skip(2);
+        let (host, port) = (reached.next().and_then(word), reached.next().and_then(word));
+        Self {
+            user: variable("USER")
+                .or_else(|| variable("LOGNAME"))
+                .unwrap_or_else(|| "<user>".to_owned()),
+            host: host.or_else(|| word(&machine())).unwrap_or_else(|| "<this machine>".to_owned()),
+            port: port.filter(|port| port != "22"),
+        }
+    }
+
+    /// What brings the browser of another machine to a port of this one.
+    fn tunnel(&self, port: u16) -> String {
+        let Self { user, host, port: ssh } = self;
+        let ssh = ssh.as_ref().map(|ssh| format!("-p {ssh} ")).unwrap_or_default();
+        format!("ssh -N -L {port}:127.0.0.1:{port} {ssh}{user}@{host}")
+    }
+}
+
+/// The name of this machine.
+#[cfg(unix)]
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn machine() -> String {
+    String::new()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! A line from the terminal, however long, that can be given up while somebody types.
+//!
+//! A terminal hands over at most 4096 bytes of a line, and pasted addresses can be longer. So its
+//! own editing is off while we read; who drops the reading gets the terminal back as it was, and
+//! nothing that is typed later is lost.
+
+use std::io::{self, IsTerminal, Stdin, Write};
+
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// The longest line that is kept; the rest of it is thrown away.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+/// How much of a line is shown as it is typed: words, but no code that was pasted.
+const MAX_SHOWN_BYTES: usize = 32;
+/// How much is taken from the terminal at once.
+const PIECE_BYTES: usize = 4096;
+
+/// What came of a reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// A line, without its end.
+    Line(String),
+    /// Nothing more will come.
+    Ended,
+}
+
+/// Whether a person can be read from.
+pub(super) fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Shows the prompt and reads a line. What was typed before is thrown away.
+pub(super) async fn read(prompt: &str) -> io::Result<Typed> {
+    let mut raw = Raw::begin()?;
+    let input = AsyncFd::with_interest(io::stdin(), Interest::READABLE)?;
+    raw.show(prompt);
+    let mut editor = Editor::default();
+    let mut buffer = [0; PIECE_BYTES];
+    loop {
+        let mut ready = input.readable().await?;
+        let count = match rustix::io::read(input.get_ref(), &mut buffer) {
+            Ok(count) => count,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => 0,
+            Err(_) => return Ok(raw.end(Typed::Ended)),
+        };
+        if count == 0 {
+            if ready.ready().is_read_closed() {
+                return Ok(raw.end(Typed::Ended));
+            }
+            ready.clear_ready();
+            continue;
+        }
+        for byte in buffer.iter().take(count) {
+            match editor.take(*byte) {
+                Step::Show(text) => raw.show(&text),
+                Step::Nothing => {}
+                Step::Done(typed) => return Ok(raw.end(typed)),
+            }
+        }
+    }
+}
+
+/// A terminal that hands over each byte. It is as it was when this is gone.
+struct Raw {
+    input: Stdin,
+    before: Termios,
+    /// Something stands on the line.
+    shown: bool,
+}
+
+impl Raw {
+    fn begin() -> io::Result<Self> {
+        let input = io::stdin();
+        let before = tcgetattr(&input)?;
+        let mut modes = before.clone();
+        // Signals stay: Ctrl-C is the way out.
+        modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+        // Reading never waits: whoever is told that there is something reads what there is.
+        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(&input, OptionalActions::Flush, &modes)?;
+        Ok(Self { input, before, shown: false })
+    }
+
+    fn show(&mut self, text: &str) {
+        self.shown = true;
+        let mut out = io::stderr().lock();
+        // A terminal that cannot be written to cannot be told so.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    fn end(mut self, typed: Typed) -> Typed {
+        self.show("\n");
+        self.shown = false;
+        typed
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        if self.shown {
+            self.show("\r\x1b[K");
+        }
+        let _ = tcsetattr(&self.input, OptionalActions::Now, &self.before);
+    }
+}
+
+/// What a byte leads to.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Nothing,
+    Show(String),
+    Done(Typed),
+}
+
+/// The line so far.
+#[derive(Debug, Default)]
+struct Editor {
+    line: Vec<u8>,
+    escape: Escape,
+}
+
+/// Where in a key's sequence of bytes we are.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    Outside,
+    Begun,
+    Inside,
+}
+
+impl Editor {
+    fn take(&mut self, byte: u8) -> Step {
+        match self.escape {
+            Escape::Outside => {}
+            Escape::Begun if matches!(byte, b'[' | b'O') => {
+                self.escape = Escape::Inside;
+                return Step::Nothing;
+            }
+            Escape::Begun => self.escape = Escape::Outside,
+            Escape::Inside => {
+                if matches!(byte, 0x40..=0x7e) {
+                    self.escape = Escape::Outside;
+                }
+                return Step::Nothing;
+            }
+        }
+        match byte {
+            b'\n' | b'\r' => {
+                let line = std::mem::take(&mut self.line);
+                Step::Done(Typed::Line(String::from_utf8_lossy(&line).into_owned()))
+            }
+            // Ctrl-D.
+            0x04 if self.line.is_empty() => Step::Done(Typed::Ended),
+            // Backspace, and Ctrl-U for the whole line.
+            0x08 | 0x7f => self.rub_out(1),
+            0x15 => self.rub_out(self.line.len()),
+            0x1b => {
+                self.escape = Escape::Begun;
+                Step::Nothing
+            }
+            control if control.is_ascii_control() => Step::Nothing,
+            _ if self.line.len() == MAX_LINE_BYTES => Step::Nothing,
+            letter => {
+                self.line.push(letter);
+                match self.line.len() {
+                    ..=MAX_SHOWN_BYTES if letter.is_ascii() => {
+                        Step::Show(char::from(letter).to_string())
+                    }
+                    length if length == MAX_SHOWN_BYTES + 1 => Step::Show("…".to_owned()),
+                    _ => Step::Nothing,
+                }
+            }
+        }
+    }
+
+    fn rub_out(&mut self, count: usize) -> Step {
+        let width = |line: &[u8]| {
+            let shown = line.iter().take(MAX_SHOWN_BYTES).filter(|byte| byte.is_ascii()).count();
+            shown + usize::from(line.len() > MAX_SHOWN_BYTES)
+        };
+        let before = width(&self.line);
+        self.line.truncate(self.line.len().saturating_sub(count));
+        let gone = before - width(&self.line);
+        if gone == 0 { Step::Nothing } else { Step::Show("\x08 \x08".repeat(gone)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of these bytes, and what is shown meanwhile.
+    fn typed(bytes: &[u8]) -> (Option<Typed>, String) {
+        let (mut editor, mut shown) = (Editor::default(), String::new());
+        for byte in bytes {
+            match editor.take(*byte) {
+                Step::Show(text) => shown.push_str(&text),
+                Step::Nothing => {}
+                Step::Done(typed) => return (Some(typed), shown),
+            }
+        }
+        (None, shown)
+    }
+
+    fn line(bytes: &[u8]) -> String {
+        match typed(bytes).0 {
+            Some(Typed::Line(line)) => line,
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_line_ends_with_either_end() {
+        assert_eq!(line(b"skip\n"), "skip");
+        assert_eq!(line(b"skip\r"), "skip");
+        assert_eq!(line(b"\n"), "");
+        assert_eq!(typed(b"skip").0, None);
+    }
+
+    #[test]
+    fn what_was_typed_can_be_taken_back() {
+        assert_eq!(line(b"skop\x7f\x7fip\n"), "skip");
+        assert_eq!(line(b"\x7f\x08abc\x15x\n"), "x");
+        assert_eq!(typed(b"ab\x7f").1, "ab\x08 \x08");
+    }
+
+    #[test]
+    fn the_end_of_input_counts_on_an_empty_line_only() {
+        assert_eq!(typed(b"\x04").0, Some(Typed::Ended));
+        assert_eq!(line(b"a\x04b\n"), "ab");
+    }
+
+    #[test]
+    fn keys_that_are_no_letters_leave_nothing_behind() {
+        assert_eq!(line(b"a\x1b[A\x1b[1;5C\x1bOPb\x07\n"), "ab");
+        // As terminals mark what is pasted.
+        assert_eq!(line(b"\x1b[200~http://x\x1b[201~\n"), "http://x");
+    }
+
+    #[test]
+    fn a_code_that_is_pasted_is_not_shown() {
+        let pasted = b"http://127.0.0.1:27890/callback?code=topsecret&state=x\n";
+        let (read, shown) = typed(pasted);
+        assert_eq!(shown, "http://127.0.0.1:27890/callback?…");
+        assert!(
+            matches!(read, Some(Typed::Line(line)) if line.ends_with("code=topsecret&state=x"))
+        );
+    }
+
+    #[test]
+    fn a_line_is_longer_than_terminals_allow_but_not_endless() {
+        let long = |length: usize| line(&[&vec![b'x'; length][..], b"\n"].concat()).len();
+        assert_eq!(long(5000), 5000);
+        assert_eq!(long(MAX_LINE_BYTES + 5), MAX_LINE_BYTES);
+    }
+
+    #[test]
+    fn letters_of_any_script_are_kept() {
+        assert_eq!(line("grün\n".as_bytes()), "grün");
+        assert_eq!(line(b"\xff\n"), "\u{fffd}");
+    }
+}

@@ -1,0 +1,98 @@
+//! What a person is shown, without a terminal.
+
+use mcp_client::redact::Redactor;
+
+use super::*;
+use crate::mcp::observe::Place;
+use crate::mcp::shown::Shown;
+use crate::output::{Color, Style, Volume};
+
+fn desk(can_paste: bool) -> Desk {
+    let output = Output::new(Style::Human, Volume::Normal, Color::Auto);
+    let shown = Shown::new(Arc::new(Redactor::default()));
+    Desk {
+        output: output.clone(),
+        reporter: Reporter::new(output, shown, Place::Kept),
+        opener: Opener::none(),
+        here: Here { user: "ada".to_owned(), host: "host".to_owned(), port: None },
+        can_paste,
+        turn: Arc::default(),
+    }
+}
+
+fn visit() -> Visit {
+    Visit {
+        server: "docs".to_owned(),
+        address: format!("https://auth.example/authorize?state={}", "x".repeat(3000)),
+        issuer: "https://auth.example".to_owned(),
+        redirect_uri: "http://127.0.0.1:27890/callback".to_owned(),
+        port: 27890,
+        scope: Some("read write".to_owned()),
+        problem: None,
+    }
+}
+
+fn told(visit: &Visit, page: Page, can_paste: bool) -> String {
+    steps(visit, &shown_address(&visit.address), page, &desk(can_paste))
+}
+
+#[test]
+fn the_address_stands_whole_on_a_line_of_its_own() {
+    for (page, can_paste) in [
+        (Page::Opens, true),
+        (Page::Opens, false),
+        (Page::IsPrinted, true),
+        (Page::IsPrinted, false),
+    ] {
+        let text = told(&visit(), page, can_paste);
+        assert!(text.lines().any(|line| line == visit().address), "{text}");
+        for word in ["docs", "https://auth.example\n", "read write", "Ctrl-C"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        assert_eq!(text.contains("paste"), can_paste, "{text}");
+        assert_eq!(text.contains("ssh -N -L"), page == Page::IsPrinted, "{text}");
+    }
+}
+
+#[test]
+fn the_tunnel_leads_to_the_port_that_listens() {
+    let text = told(&visit(), Page::IsPrinted, true);
+    assert!(text.contains("ssh -N -L 27890:127.0.0.1:27890 ada@host\n"), "{text}");
+    // A browser that comes back through a proxy needs none.
+    let redirect_uri = "https://proxy.example/callback".to_owned();
+    let text = told(&Visit { redirect_uri, ..visit() }, Page::IsPrinted, true);
+    assert!(!text.contains("ssh"), "{text}");
+}
+
+#[test]
+fn nothing_in_an_address_drives_the_terminal() {
+    let shown = shown_address("https://a.example/\x1b[2J\n\u{202e}é x");
+    assert_eq!(shown, "https://a.example/%1B[2J%0A%E2%80%AE%C3%A9%20x");
+}
+
+#[test]
+fn this_machine_is_named_as_it_was_reached() {
+    let of = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Here::find(&pairs.collect()).tunnel(5000)
+    };
+    let over = ("SSH_CONNECTION", "10.0.0.2 50123 10.0.0.1 22");
+    assert_eq!(of(&[over, ("USER", "ada")]), "ssh -N -L 5000:127.0.0.1:5000 ada@10.0.0.1");
+    let over = ("SSH_CONNECTION", "fe80::2 50123 fe80::1 2222");
+    let tunnel = of(&[over, ("LOGNAME", "ada")]);
+    assert_eq!(tunnel, "ssh -N -L 5000:127.0.0.1:5000 -p 2222 ada@fe80::1");
+    // What could do something else when it is pasted into a shell is not repeated.
+    let odd = of(&[("USER", "$(x)"), ("SSH_CONNECTION", "a b ;c; -oX")]);
+    assert!(odd.starts_with("ssh -N -L 5000:127.0.0.1:5000 <user>@"), "{odd}");
+    assert!(!odd.contains(';') && !odd.contains("-oX"), "{odd}");
+}
+
+#[test]
+fn only_a_way_back_to_this_machine_needs_a_tunnel() {
+    for here in ["http://127.0.0.1:1/callback", "http://localhost/x", "http://[::1]:9/"] {
+        assert!(is_loopback(here), "{here}");
+    }
+    for there in ["https://127.0.0.1:1/", "http://127.0.0.1.example/", "http://localhosts:1/"] {
+        assert!(!is_loopback(there), "{there}");
+    }
+}
