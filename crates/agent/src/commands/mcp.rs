@@ -9,10 +9,13 @@ mod doctor;
 mod enable;
 mod guard;
 mod import;
+mod install;
+mod link;
 mod list;
 mod literals;
 mod named;
 mod reference;
+mod register_links;
 mod remove;
 mod switch;
 mod test;
@@ -44,6 +47,9 @@ pub(crate) enum Mcp {
     List(list::Args),
     Add(Box<add::Args>),
     Import(import::Args),
+    Install(install::Args),
+    Link(link::Args),
+    RegisterLinks(register_links::Args),
     Remove(remove::Args),
     Enable(enable::Args),
     Disable(disable::Args),
@@ -62,6 +68,9 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::List(args) => list::run(&args, session),
         Mcp::Add(args) => add::run(&args, session),
         Mcp::Import(args) => import::run(&args, session),
+        Mcp::Install(args) => install::run(&args, session),
+        Mcp::Link(args) => link::run(&args, session),
+        Mcp::RegisterLinks(args) => register_links::run(&args, session),
         Mcp::Remove(args) => remove::run(&args, session),
         Mcp::Enable(args) => enable::run(&args, session),
         Mcp::Disable(args) => disable::run(&args, session),
