@@ -81,7 +81,6 @@ impl Client {
         match (&self.method, &self.secret) {
             (Method::Basic, Some(secret)) => {
                 headers.insert(AUTHORIZATION, basic(&self.id, secret)?);
-                return Ok(headers);
             }
             (Method::Post, Some(secret)) => form.push(("client_secret", secret.into())),
             (Method::Signed(key), _) => {
@@ -90,6 +89,7 @@ impl Client {
             }
             _ => {}
         }
+        // Also beside a header: the official Python SDK's server looks for it there first.
         form.push(("client_id", (&self.id).into()));
         Ok(headers)
     }
