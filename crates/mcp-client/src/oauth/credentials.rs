@@ -92,7 +92,7 @@ impl Credentials {
     }
 
     /// The token for the next request; one that is about to end is renewed first.
-    pub(crate) async fn present(&self) -> Result<Option<Arc<Held>>, crate::Error> {
+    pub(crate) async fn present(self: &Arc<Self>) -> Result<Option<Arc<Held>>, crate::Error> {
         let Some(held) = self.current() else { return Ok(None) };
         let renewable = held.tokens.refresh_token.is_some() || self.is_alone();
         if !held.is_old() || !renewable {
@@ -109,7 +109,7 @@ impl Credentials {
 
     /// Another token after one was refused, or the lack of one; none if only a person can help.
     pub(crate) async fn renew(
-        &self,
+        self: &Arc<Self>,
         used: Option<&Arc<Held>>,
         refusal: &HeaderMap,
     ) -> Result<Option<Arc<Held>>, crate::Error> {
@@ -193,11 +193,14 @@ impl Credentials {
         }
     }
 
-    /// Waits until the kept tokens are others than now.
+    /// Waits until the kept tokens are others than those that were looked at last.
     pub(crate) async fn changed(&self) {
-        let before = self.store.look();
-        while self.store.look() == before {
+        let before = self.state().look;
+        loop {
             tokio::time::sleep(LOOK_AGAIN).await;
+            if self.store.look() != before {
+                return;
+            }
         }
     }
 
@@ -440,4 +443,30 @@ fn challenges(refusal: &HeaderMap) -> Vec<Challenge> {
     let values = refusal.get_all(WWW_AUTHENTICATE).iter();
     let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
     challenge::parse(&texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::Endpoint;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sign_in_just_before_the_wait_for_one_ends_it_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut endpoint = HttpEndpoint::new("http://127.0.0.1:9/mcp");
+        endpoint.auth = Auth::OAuth(Box::default());
+        let entry = ServerEntry::new("s", Endpoint::Http(Box::new(endpoint.clone())));
+        let token_dir = Some(folder.path().to_owned());
+        let host = Arc::new(Host { token_dir, ..Host::bare(BTreeMap::new()) });
+        let credentials = Credentials::of(&entry, &endpoint, &host).unwrap().unwrap();
+        assert!(credentials.current().is_none());
+        let tokens = serde_json::from_value(json!({ "access_token": "t" })).unwrap();
+        credentials.store.save_tokens(&tokens).unwrap();
+        tokio::time::timeout(Duration::from_mins(1), credentials.changed()).await.unwrap();
+        assert!(credentials.current().is_some());
+    }
 }

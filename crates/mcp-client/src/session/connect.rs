@@ -66,6 +66,13 @@ impl Memory {
         let made = Credentials::of(entry, endpoint, host)?;
         Ok(self.credentials.get_or_init(|| made).clone())
     }
+
+    /// Waits for what must not be broken off: a token that is being renewed.
+    pub(crate) async fn finished(&self) {
+        if let Some(Some(credentials)) = self.credentials.get() {
+            credentials.finished().await;
+        }
+    }
 }
 
 /// Connects one server.

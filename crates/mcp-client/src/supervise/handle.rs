@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::breaker::Breaker;
 use super::{State, Status};
 use crate::config::ServerEntry;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::session::Session;
 
 /// How many calls of one server run at once where it allows that.
@@ -120,7 +120,7 @@ impl Handle {
                 self.use_.answered.fetch_add(1, Ordering::AcqRel);
                 self.breaker.succeeded();
             }
-            Err(Error::SignIn { .. } | Error::Forbidden { .. }) => self.tell(Command::Verify),
+            Err(error) if error.kind() == Kind::SignIn => self.tell(Command::Verify),
             // What never reached the server says nothing about it.
             Err(_) => {}
         }

@@ -148,6 +148,7 @@ impl Keeper {
         // Also what was only being connected has ended before this server counts as gone.
         self.tasks.close();
         let _ = tokio::time::timeout(STOP, self.tasks.wait()).await;
+        self.memory.finished().await;
         self.set(&State::Stopped);
     }
 

@@ -30,12 +30,25 @@ impl From<Error> for Stuck {
 }
 
 impl Credentials {
-    /// Renews one pair of tokens, once among all who want it.
+    /// Renews one pair of tokens, once among all who want it. What was begun is brought to its end
+    /// even if nobody waits any more: the answer holds the only good refresh token.
     pub(super) async fn refresh(
-        &self,
-        used: &Held,
+        self: &Arc<Self>,
+        used: &Arc<Held>,
         challenges: &[Challenge],
     ) -> Result<Arc<Held>, Stuck> {
+        let (this, used, challenges) = (Arc::clone(self), Arc::clone(used), challenges.to_vec());
+        let renewing = tokio::spawn(async move { this.refresh_now(&used, &challenges).await });
+        // It ends early only with the whole program.
+        renewing.await.unwrap_or(Err(Stuck::Failed(Error::Cancelled)))
+    }
+
+    /// Waits until nothing is being renewed.
+    pub(crate) async fn finished(&self) {
+        let _turn = self.turn.lock().await;
+    }
+
+    async fn refresh_now(&self, used: &Held, challenges: &[Challenge]) -> Result<Arc<Held>, Stuck> {
         let _turn = self.turn.lock().await;
         match self.current() {
             Some(now) if now.tokens.access_token != used.tokens.access_token => return Ok(now),
@@ -59,7 +72,7 @@ impl Credentials {
             }
         }
         let Some(refresh_token) = used.tokens.refresh_token.clone() else {
-            let tokens = self.obtain(challenges).await?;
+            let tokens = self.obtain(challenges).await.inspect_err(|error| self.rest(error))?;
             self.store.save_tokens(&tokens)?;
             return Ok(self.hold(tokens));
         };
@@ -103,7 +116,8 @@ impl Credentials {
         if let Ok(Some(kept)) = self.kept() {
             return Ok(self.hold(kept));
         }
-        let tokens = self.obtain(challenges).await?;
+        self.may_ask()?;
+        let tokens = self.obtain(challenges).await.inspect_err(|error| self.rest(error))?;
         self.store.save_tokens(&tokens)?;
         Ok(self.hold(tokens))
     }
@@ -136,10 +150,15 @@ impl Credentials {
             };
             return recorded.map_or_else(Stuck::Failed, |()| Stuck::Person);
         }
-        if let Error::Unavailable { retry_after, .. } = &error {
+        self.rest(&error);
+        Stuck::Failed(error)
+    }
+
+    /// Leaves alone for a while whoever is in trouble, or asks for it.
+    fn rest(&self, error: &Error) {
+        if let Error::Unavailable { retry_after, .. } = error {
             self.state().not_before = Some(Instant::now() + retry_after.unwrap_or(REST));
         }
-        Stuck::Failed(error)
     }
 
     fn may_ask(&self) -> Result<(), Error> {
