@@ -151,9 +151,10 @@ impl Store {
         self.save(Part::Tokens, tokens)
     }
 
-    /// Makes sure that there is room for new tokens, before the old ones are spent.
+    /// Makes sure that there is room for new tokens, before the old ones are spent. The lock is held.
     pub(crate) fn reserve_tokens(&self) -> Result<Reserved, Error> {
         let place = self.place(Part::Tokens);
+        place.sweep();
         Reserved::make(&place).map_err(|source| place.cannot_be("written", source))
     }
 
@@ -217,8 +218,9 @@ impl Store {
         self.remove(Part::Refused)
     }
 
-    /// Forgets everything about the server.
+    /// Forgets everything about the server. The lock is held.
     pub(crate) fn forget(&self) -> Result<(), Error> {
+        self.place(Part::Tokens).sweep();
         [Part::Tokens, Part::Clients, Part::Metadata, Part::Refused]
             .into_iter()
             .try_for_each(|part| self.remove(part))
@@ -263,10 +265,13 @@ impl Store {
         read.map(Some).map_err(|_| unreadable("is damaged: a key is missing or wrong".to_owned()))
     }
 
-    fn save(&self, part: Part, value: &impl Serialize) -> Result<(), Error> {
+    fn save<T>(&self, part: Part, value: &T) -> Result<(), Error>
+    where
+        T: Serialize + serde::de::DeserializeOwned,
+    {
         let place = self.place(part);
         // What cannot be read is not ours to destroy.
-        if matches!(part, Part::Tokens | Part::Clients) && self.load::<Value>(part).is_err() {
+        if matches!(part, Part::Tokens | Part::Clients) && self.load::<T>(part).is_err() {
             place.set_aside();
         }
         place.write(&text(value)).map_err(|source| place.cannot_be("written", source))

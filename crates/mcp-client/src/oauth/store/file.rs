@@ -37,6 +37,21 @@ impl Place {
         room.replace()
     }
 
+    /// Removes what somebody left who was killed while writing. Only for who holds the lock, and for
+    /// a file that is written under it.
+    pub(super) fn sweep(&self) {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let start = format!(".{name}.");
+        for found in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = found.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(&start) && name.ends_with(".tmp") {
+                // If it stays, it only takes up room.
+                let _ = fs::remove_file(found.path());
+            }
+        }
+    }
+
     /// Moves a file that cannot be used out of the way.
     pub(super) fn set_aside(&self) {
         let mut name = self.path.clone().into_os_string();
