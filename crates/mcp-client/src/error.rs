@@ -62,7 +62,7 @@ pub enum Error {
     Http { status: u16, body: String },
     #[error("the server wants a sign-in (HTTP status 401)")]
     SignIn { challenge: Option<String> },
-    #[error("the server refuses us (HTTP status 403){}", Quoted(body))]
+    #[error("the server refuses us (HTTP status 403){}{}", Quoted(body), Wanted(challenge.as_deref()))]
     Forbidden { challenge: Option<String>, body: String },
     #[error(transparent)]
     OAuth(Box<oauth::Error>),
@@ -305,6 +305,18 @@ impl fmt::Display for Tail<'_> {
             write!(f, "\nIts standard output held text that is no message, first: {noise}")?;
         }
         Ok(())
+    }
+}
+
+/// The scopes that a refusal says are missing.
+struct Wanted<'a>(Option<&'a str>);
+
+impl fmt::Display for Wanted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.and_then(oauth::missing_scope) {
+            Some(scope) => write!(f, "; it wants the scope `{scope}`"),
+            None => Ok(()),
+        }
     }
 }
 

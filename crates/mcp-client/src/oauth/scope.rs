@@ -49,6 +49,12 @@ pub(crate) fn is_insufficient(challenges: &[Challenge]) -> bool {
     challenges.iter().any(|challenge| challenge.param("error") == Some("insufficient_scope"))
 }
 
+/// The scopes that a refusal says a good token lacks.
+pub(crate) fn missing_scope(challenge: &str) -> Option<String> {
+    let challenges = super::challenge::parse(challenge);
+    is_insufficient(&challenges).then(|| challenged(&challenges)).flatten()
+}
+
 /// All scopes of both lists, each once.
 pub(crate) fn union(one: &str, other: &str) -> String {
     let mut all: Vec<&str> = Vec::new();
