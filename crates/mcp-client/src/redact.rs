@@ -15,6 +15,10 @@ use arc_swap::ArcSwap;
 /// Values with fewer bytes are not looked for: they would tear ordinary words apart.
 pub const MIN_SECRET_BYTES: usize = 4;
 
+/// Longer values are looked for piece by piece: to find one that repeats itself takes time that grows
+/// with the square of its length, and tokens are what peers make them.
+const MAX_PIECE_BYTES: usize = 1024;
+
 /// How many values of one label that follow each other are remembered.
 pub const MAX_ROTATED: usize = 8;
 
@@ -123,8 +127,11 @@ impl Known {
         for (owner, secret) in secrets.iter().enumerate() {
             if secret.value.len() >= MIN_SECRET_BYTES {
                 for form in forms::of(&secret.value) {
-                    forms.push(form);
-                    owners.push(owner);
+                    let pieces = form.len().div_ceil(MAX_PIECE_BYTES).max(1);
+                    for piece in form.as_bytes().chunks(form.len().div_ceil(pieces)) {
+                        forms.push(piece.to_vec());
+                        owners.push(owner);
+                    }
                 }
             }
         }
@@ -170,11 +177,15 @@ impl Known {
 impl Finder {
     fn replaced(&self, bytes: &[u8], mark: impl Fn(usize) -> Cow<'static, str>) -> Vec<u8> {
         let mut kept = Vec::with_capacity(bytes.len());
-        let mut copied = 0;
+        let (mut copied, mut last) = (0, None);
         for found in self.forms.find_iter(bytes) {
+            let owner = self.owners[found.pattern().as_usize()];
             kept.extend_from_slice(&bytes[copied..found.start()]);
-            kept.extend_from_slice(mark(self.owners[found.pattern().as_usize()]).as_bytes());
-            copied = found.end();
+            // The pieces of one value get one mark.
+            if last != Some(owner) || found.start() > copied {
+                kept.extend_from_slice(mark(owner).as_bytes());
+            }
+            (copied, last) = (found.end(), Some(owner));
         }
         kept.extend_from_slice(&bytes[copied..]);
         kept

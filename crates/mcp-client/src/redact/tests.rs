@@ -176,3 +176,16 @@ fn a_reference_to_a_secret_stays_as_it_is_written() {
     assert_eq!(redactor.clean("token='${X}abc'"), "token='[redacted]'");
     assert_eq!(redactor.clean("token=$abc"), "token=[redacted]");
 }
+
+/// A token is what a peer makes it: one that repeats itself must not cost us minutes.
+#[test]
+fn a_long_value_is_taken_out_whole_and_soon() {
+    let numbers: Vec<String> = (0..9000).map(|number: u32| number.to_string()).collect();
+    let long = numbers.join("-");
+    for value in ["x".repeat(128 * 1024), long] {
+        let redactor = Redactor::new([("token".to_owned(), value.clone())]);
+        assert_eq!(redactor.clean_known(&format!("a {value} b")), "a [redacted:token] b");
+        let half = &value[..value.len() / 2];
+        assert!(!redactor.clean_known(half).contains(&value[..2 * MAX_PIECE_BYTES]));
+    }
+}
