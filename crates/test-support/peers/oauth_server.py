@@ -55,6 +55,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
 
     def __init__(self) -> None:
         self.access_seconds = options["access_seconds"]
+        self.said_seconds = None
         known = (OAuthClientInformationFull.model_validate(client) for client in options["clients"])
         self.clients = {client.client_id: client for client in known}
         self.codes: dict[str, AuthorizationCode] = {}
@@ -125,7 +126,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
         return OAuthToken(
             access_token=access.token,
             refresh_token=refresh.token,
-            expires_in=lifetime,
+            expires_in=lifetime if self.said_seconds is None else self.said_seconds,
             scope=" ".join(scopes),
         )
 

@@ -193,6 +193,7 @@ mcpServer.on('request', protectedMcp({
   origin: mcpOrigin,
   resources: ownResources,
   issuer: () => settings.resource_issuer ?? issuer,
+  dpop: options.dpop !== 'off',
   challengeScope: () => settings.challenge_scope,
   inspect,
   jose,

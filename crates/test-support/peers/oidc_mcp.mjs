@@ -83,7 +83,7 @@ const guard = async (site, request, response) => {
   };
 };
 
-/** Answers requests for a site: {origin, resources, issuer(), challengeScope(), inspect(),
+/** Answers requests for a site: {origin, resources, dpop, issuer(), challengeScope(), inspect(),
  * jose, record()}. */
 export const protectedMcp = (site) => {
   const streams = new Map();
@@ -122,6 +122,7 @@ export const protectedMcp = (site) => {
         authorization_servers: [site.issuer()],
         scopes_supported: Object.values(TOOLS),
         bearer_methods_supported: ['header'],
+        ...(site.dpop ? { dpop_signing_alg_values_supported: ['ES256'] } : {}),
       });
     }
     if (path !== '/mcp' && path !== '/sse') return say(response, 404, {});

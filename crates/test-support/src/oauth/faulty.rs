@@ -34,8 +34,9 @@ const HUGE_BYTES: usize = 5 * 1024 * 1024;
 ///   [`other_url`](Self::other_url), with the same script, clients and endpoints; the MCP server names
 ///   and believes the first, or the other by [`Script::issuer`]. When correct: registration, PKCE with
 ///   S256, `iss` on redirects, single-use codes (one that comes twice ends its login), rotating refresh
-///   tokens with reuse detection, revocation. Secrets are checked by the method that a client
-///   registered for, or by any if its registration names none.
+///   tokens with reuse detection, revocation; and a program that signs in by itself, with its own
+///   credentials or a statement, which is believed unread, gets no refresh token. Secrets are checked
+///   by the method that a client registered for, or by any if its registration names none.
 /// - It asks nobody: [`visit`](super::visit) of an authorization address is a whole login. A
 ///   `redirect_uri` must be registered with its port.
 /// - Everything in the [`Script`] can be changed while it runs.

@@ -87,6 +87,11 @@ impl PythonOauth {
         self.process.control("settings", &json!({ "access_seconds": seconds }));
     }
 
+    /// What answers say about the life of tokens, whatever is true; `None` is the truth again.
+    pub fn set_said_seconds(&self, seconds: Option<u32>) {
+        self.process.control("settings", &json!({ "said_seconds": seconds }));
+    }
+
     /// Forgets all access tokens; refresh tokens stay good.
     pub fn expire_access_tokens(&self) {
         self.process.control("expire_access", &Value::Null);

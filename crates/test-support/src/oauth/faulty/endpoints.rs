@@ -142,7 +142,9 @@ fn is_document(script: &Script, client: &str) -> bool {
     script.client_documents && client.starts_with("https://")
 }
 
-/// Exchanges a code or a refresh token.
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// Exchanges a code or a refresh token, or believes a program that signs in by itself.
 pub(super) fn token(
     vault: &mut Vault,
     script: &Script,
@@ -160,14 +162,21 @@ pub(super) fn token(
             let grant = vault.refreshed(field("refresh_token"));
             grant.filter(|grant| grant.client == client)
         }
+        "client_credentials" | JWT_BEARER => {
+            let login = vault.new_login();
+            let resource = Some(field("resource").to_owned());
+            Some(Grant { client, scope: field("scope").to_owned(), resource, issuer, login })
+        }
         _ => return refuse(400, "unsupported_grant_type", "no such grant"),
     };
     let Some(grant) = exchanged.filter(|grant| grant.issuer == issuer) else {
         return refuse(400, "invalid_grant", "it is not good, or was used");
     };
     let is_refresh = field("grant_type") == "refresh_token";
+    let is_alone = !is_refresh && field("grant_type") != "authorization_code";
     let refresh = match script.refresh {
         Refresh::Lasting if is_refresh => Refresh::Never,
+        _ if is_alone => Refresh::Never,
         other => other,
     };
     if is_refresh && script.refresh == Refresh::Rotating {
