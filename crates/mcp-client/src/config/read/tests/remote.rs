@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::super::{Auth, HttpEndpoint, HttpTransport, OauthOptions, Text, Verify};
+use super::super::super::{Auth, Flow, HttpEndpoint, HttpTransport, OauthOptions, Text, Verify};
 use super::*;
 
 fn http(entry: &ServerEntry) -> &HttpEndpoint {
@@ -253,5 +253,118 @@ fn wrong_options_of_the_sign_in_are_told() {
     ] {
         let problem = refused(&oauth(&format!("{{client_metadata_url: '{address}'}}")));
         assert!(problem.message.ends_with(why), "{problem}");
+    }
+}
+
+fn oauth(options: &str) -> String {
+    remote(&format!("auth: oauth\noauth: {{{options}}}"))
+}
+
+fn options(entry: &ServerEntry) -> &OauthOptions {
+    match &http(entry).auth {
+        Auth::OAuth(options) => options,
+        Auth::Static => panic!("no sign-in"),
+    }
+}
+
+#[test]
+fn every_flow_is_read_with_what_it_needs() {
+    for (lines, flow) in [
+        ("flow: browser", Flow::Browser),
+        ("flow: ", Flow::Browser),
+        ("flow: client_credentials, client_id: c, client_secret: s3cret", Flow::ClientCredentials),
+        ("flow: client_credentials, client_id: c, private_key: ~/k.pem", Flow::ClientCredentials),
+        ("flow: workload, assertion_file: /run/a", Flow::Workload),
+        ("flow: workload, assertion: s3cret", Flow::Workload),
+        (
+            "flow: enterprise, client_id: c, idp_token_endpoint: https://i/t, assertion: s3cret",
+            Flow::Enterprise,
+        ),
+    ] {
+        assert_eq!(options(&clean(&oauth(lines))).flow, flow, "{lines}");
+    }
+}
+
+#[test]
+fn a_flow_that_lacks_something_is_refused_for_each_thing() {
+    let messages = |lines: &str| -> Vec<String> {
+        let parsed = parse(&oauth(lines), &scope());
+        assert_eq!(parsed.servers, [], "{lines}");
+        parsed.problems.into_iter().map(|problem| problem.message).collect()
+    };
+    let needs = |key: &str| format!("this `flow` also needs `{key}`");
+    let secret = "client_secret` or `private_key";
+    assert_eq!(messages("flow: client_credentials"), [needs("client_id"), needs(secret)]);
+    assert_eq!(messages("flow: client_credentials, client_id: c"), [needs(secret)]);
+    assert_eq!(messages("flow: workload"), [needs("assertion_file")]);
+    assert_eq!(
+        messages("flow: enterprise"),
+        [needs("client_id"), needs("idp_token_endpoint"), needs("assertion_file")]
+    );
+}
+
+#[test]
+fn a_flow_nobody_knows_is_told_and_a_person_signs_in() {
+    let (entry, problem) = warned(&oauth("flow: client_credential"));
+    assert_eq!(options(&entry).flow, Flow::Browser);
+    assert_eq!(problem.key.as_deref(), Some("oauth.flow"));
+    for word in ["browser", "client_credentials", "workload", "enterprise"] {
+        assert!(problem.message.contains(word), "{problem}");
+    }
+}
+
+#[test]
+fn how_a_client_proves_itself_is_one_of_the_known_ways() {
+    for word in ["none", "client_secret_basic", "client_secret_post"] {
+        let entry = clean(&oauth(&format!("token_endpoint_auth_method: {word}")));
+        assert_eq!(options(&entry).token_endpoint_auth_method.as_ref().unwrap().value(), word);
+    }
+    let (entry, problem) = warned(&oauth("token_endpoint_auth_method: basic"));
+    assert_eq!(options(&entry).token_endpoint_auth_method, None);
+    assert!(problem.message.starts_with("allowed are `"), "{problem}");
+    assert!(problem.message.ends_with("; it is ignored"), "{problem}");
+}
+
+#[test]
+fn where_the_browser_comes_back_to_is_this_machine_or_encrypted() {
+    for uri in ["https://proxy.test/cb", "http://127.0.0.1:9/cb", "http://localhost/cb"] {
+        let entry = clean(&oauth(&format!("redirect_uri: '{uri}'")));
+        assert_eq!(options(&entry).redirect_uri.as_ref().unwrap().value(), uri);
+    }
+    for uri in ["http://a.test/cb", "https://a.test/cb#x", "app:/cb", "/cb"] {
+        let problem = refused(&oauth(&format!("redirect_uri: '{uri}'")));
+        assert!(problem.message.starts_with("must be an https address"), "{problem}");
+    }
+    assert_eq!(
+        options(&clean(&oauth("redirect_host: '[::1]'"))).redirect_host.as_ref().unwrap().value(),
+        "[::1]"
+    );
+    for host in ["localhost:8080", "http://localhost", "a b", "a/b", "u@h"] {
+        let problem = refused(&oauth(&format!("redirect_host: '{host}'")));
+        assert_eq!(problem.message, "must be the name of a host, without scheme and port");
+    }
+}
+
+#[test]
+fn an_identity_provider_is_reached_safely_and_secrets_are_not_shown() {
+    let problem = refused(&oauth("idp_token_endpoint: 'http://idp.test/token'"));
+    assert_eq!(problem.message, "must be an https address, or one of this machine");
+    let lines = "flow: enterprise, client_id: c, idp_client_id: i, idp_client_secret: s3cret-1, \
+                 assertion: s3cret-2, idp_token_endpoint: 'https://idp.test/token'";
+    let parsed = parse(&oauth(lines), &scope());
+    assert_eq!(parsed.problems, []);
+    assert!(!format!("{parsed:?}").contains("s3cret"));
+    let labels: Vec<_> =
+        parsed.servers[0].secrets.iter().map(|secret| secret.label.as_str()).collect();
+    assert_eq!(labels, ["oauth.idp_client_secret", "oauth.assertion"]);
+}
+
+#[test]
+fn paths_of_the_sign_in_lead_home() {
+    let entry = clean(&oauth("private_key: ~/k.pem, assertion_file: ~/a"));
+    let options = options(&entry);
+    for (path, end) in [(&options.private_key, "/k.pem"), (&options.assertion_file, "/a")] {
+        let path = path.as_ref().unwrap().value();
+        assert!(!path.starts_with('~') && path.ends_with(end), "{path}");
     }
 }
