@@ -1,7 +1,13 @@
 //! Signing in, against real authorization servers and against one that fails; and what these tests
 //! share: a [`Place`] where tokens are kept, and a [`Person`] with a browser.
 
+mod faults;
+mod kept;
 mod logins;
+mod machine;
+mod races;
+mod signed_in;
+mod transports;
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};

@@ -1,0 +1,128 @@
+//! Programs that sign in by themselves: with their own credentials, or with a statement about them
+//! that somebody renews.
+
+use agent_test_support::oauth::{Endpoint, Fault, Faulty, Script};
+use mcp_client::config::{Flow, OauthOptions, Text};
+use mcp_client::error::Kind;
+use serde_json::json;
+
+use super::signed_in::SignedIn;
+use super::{entry_with, text};
+
+/// A machine whose entry signs in by itself as the client `robot`.
+fn alone(change: impl FnOnce(&mut OauthOptions)) -> SignedIn<Faulty> {
+    let robot = json!({ "client_id": "robot", "client_secret": "s3cret-of-robot",
+        "redirect_uris": [] });
+    let agent = json!({ "client_id": "agent", "redirect_uris": [],
+        "token_endpoint_auth_method": "none" });
+    let script = Script { clients: vec![robot, agent], ..Script::default() };
+    let mut machine = SignedIn::not_yet(Faulty::start(script).unwrap());
+    machine.entry = entry_with("shared", &machine.server.mcp_url(), change);
+    machine
+}
+
+fn with_credentials() -> SignedIn<Faulty> {
+    alone(|options| {
+        options.flow = Flow::ClientCredentials;
+        options.client_id = text("robot");
+        options.client_secret = text("s3cret-of-robot");
+    })
+}
+
+#[tokio::test]
+async fn a_program_signs_in_with_its_own_credentials_and_again_when_they_end() {
+    let machine = with_credentials();
+    let client = machine.client().await;
+    machine.echo(&client).await;
+    let kinds = || -> Vec<String> {
+        let requests = machine.server.requests_to("/token");
+        requests.iter().filter_map(|seen| seen.field("grant_type")).collect()
+    };
+    assert_eq!(kinds(), ["client_credentials"]);
+    machine.server.expire_access_tokens();
+    machine.echo(&client).await;
+    assert_eq!(kinds(), ["client_credentials", "client_credentials"]);
+    client.close().await;
+    // Another program finds what is kept.
+    machine.dial().await.unwrap().close().await;
+    assert_eq!(kinds().len(), 2);
+    assert!(machine.server.requests_to("/authorize").is_empty());
+}
+
+#[tokio::test]
+async fn a_program_that_is_refused_says_so_and_tries_nothing_else() {
+    let machine = with_credentials();
+    machine.server.forget_clients();
+    let error = machine.failed().await;
+    assert!(error.to_string().contains("`invalid_client`"), "{error}");
+    assert_eq!(error.kind(), Kind::SignIn);
+    assert_eq!(machine.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_program_leaves_alone_whoever_asks_for_it() {
+    let machine = with_credentials();
+    let busy = Fault::Status { status: 429, retry_after: Some(3600) };
+    machine.server.change(|script| script.token = Endpoint::failing(busy.clone()));
+    let client = machine.client().await;
+    assert_eq!(machine.asked(), 1, "{}", client.status()[0].state);
+    let state = client.status()[0].state.to_string();
+    assert!(state.contains("it asks to wait 3"), "{state}");
+    client.close().await;
+
+    machine.server.change(|script| script.token = Endpoint::default());
+    let client = machine.client().await;
+    machine.echo(&client).await;
+    machine.server.change(|script| script.token = Endpoint::failing(busy));
+    machine.server.expire_access_tokens();
+    let asked = machine.asked();
+    for _ in 0..3 {
+        machine.call(&client, "echo").await.unwrap_err();
+    }
+    assert_eq!(machine.asked(), asked + 1);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_statement_is_read_anew_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("statement");
+    let machine = alone(|options| {
+        options.flow = Flow::Workload;
+        options.assertion_file = Some(Text::literal(file.to_str().unwrap()));
+    });
+    for statement in ["the-first-statement", "the-second-statement"] {
+        std::fs::write(&file, format!("{statement}\n")).unwrap();
+        machine.server.expire_access_tokens();
+        machine.dial().await.unwrap().close().await;
+        let last = machine.server.requests_to("/token").pop().unwrap();
+        assert_eq!(last.field("assertion").as_deref(), Some(statement));
+    }
+    assert_eq!(machine.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_statement_that_cannot_be_read_is_named_and_nothing_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("statement");
+    let machine = alone(|options| {
+        options.flow = Flow::Workload;
+        options.assertion_file = Some(Text::literal(file.to_str().unwrap()));
+    });
+    let limit = 64 * 1024;
+    for (bytes, why) in [
+        (None, "cannot be read: No such file"),
+        (Some(vec![b'x'; limit + 1]), "is over the limit of 65536 bytes"),
+        (Some(vec![0xff, 0xfe]), "is no text"),
+    ] {
+        if let Some(bytes) = bytes {
+            std::fs::write(&file, bytes).unwrap();
+        }
+        let error = machine.failed().await;
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.kind(), Kind::Configuration, "{error}");
+    }
+    assert_eq!(machine.asked(), 0);
+    std::fs::write(&file, vec![b'x'; limit]).unwrap();
+    machine.dial().await.unwrap().close().await;
+}
