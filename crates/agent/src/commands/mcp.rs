@@ -10,9 +10,13 @@ mod guard;
 mod import;
 mod list;
 mod literals;
+mod login;
+mod logout;
 mod named;
 mod reference;
 mod remove;
+mod standing;
+mod status;
 mod switch;
 mod test;
 mod tools;
@@ -49,6 +53,9 @@ pub(crate) enum Mcp {
     Test(test::Args),
     Tools(tools::Args),
     Call(call::Args),
+    Login(login::Args),
+    Logout(logout::Args),
+    Status(status::Args),
     Doctor(doctor::Args),
     Reference(reference::Args),
     Guard(guard::Args),
@@ -66,6 +73,9 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::Test(args) => test::run(&args, session),
         Mcp::Tools(args) => tools::run(&args, session),
         Mcp::Call(args) => call::run(&args, session),
+        Mcp::Login(args) => login::run(&args, session),
+        Mcp::Logout(args) => logout::run(&args, session),
+        Mcp::Status(args) => status::run(&args, session),
         Mcp::Doctor(args) => doctor::run(&args, session),
         Mcp::Reference(args) => reference::run(&args, session),
         Mcp::Guard(args) => {

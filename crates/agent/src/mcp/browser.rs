@@ -261,9 +261,7 @@ impl Here {
             user: variable("USER")
                 .or_else(|| variable("LOGNAME"))
                 .unwrap_or_else(|| "<user>".to_owned()),
-            host: host
-                .or_else(|| word(&machine()))
-                .unwrap_or_else(|| "<this machine>".to_owned()),
+            host: host.or_else(|| word(&machine())).unwrap_or_else(|| "<this machine>".to_owned()),
             port: port.filter(|port| port != "22"),
         }
     }

@@ -32,13 +32,13 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
     let offers = |challenge: &Challenge| {
         challenge.scheme() == "bearer" && challenge.param("resource_metadata").is_some()
     };
-    match challenge.is_some_and(|text| challenge::parse(text).iter().any(offers)) {
-        true => vec![
+    if challenge.is_some_and(|text| challenge::parse(text).iter().any(offers)) {
+        return vec![
             format!("set `auth: oauth` for {name} in config.yaml, then run {}", login(name)),
             format!("or {with_header}"),
-        ],
-        false => vec![with_header],
+        ];
     }
+    vec![with_header]
 }
 
 /// The server refused what we are signed in for.
@@ -90,7 +90,6 @@ fn union(one: &str, other: &str) -> String {
 /// A sign-in, or the renewal of one, did not work.
 pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
     let name = &entry.name;
-    let again = || vec![format!("try again: {}", login(name))];
     match error {
         Error::Discovery { .. } => vec![format!(
             "check `url` of {name}; a server that does not sign people in needs no `auth: oauth`"
@@ -112,7 +111,9 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
             "a code could be stolen on its way, so it is not used: its operator must offer PKCE"
                 .to_owned(),
         ],
-        Error::NoPage { .. } => vec!["its operator must publish an authorization endpoint".to_owned()],
+        Error::NoPage { .. } => {
+            vec!["its operator must publish an authorization endpoint".to_owned()]
+        }
         Error::NoIdentity { .. } => vec![by_hand(name)],
         Error::Moved { .. } => vec![format!(
             "if that is so, {} and then {}; a client id of the new issuer belongs in \
@@ -138,7 +139,9 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Cancelled => vec![format!("{} begins again", login(name))],
         Error::Refused { code, .. } => refused(code, name),
         Error::Malformed { .. } => {
-            vec!["the authorization server does not speak OAuth there: tell its operator".to_owned()]
+            vec![
+                "the authorization server does not speak OAuth there: tell its operator".to_owned(),
+            ]
         }
         Error::Unreached(inner) => super::advice_with(inner, entry, granted),
         Error::Assertion { .. } => {
@@ -151,8 +154,6 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         ],
         Error::Busy { .. } => vec!["try again when the other process is done".to_owned()],
         Error::NoFolder => vec!["set AGENT_HOME to a folder of yours".to_owned()],
-        #[expect(unreachable_patterns, reason = "further ways to fail come with further ways in")]
-        _ => again(),
     }
 }
 
@@ -256,7 +257,10 @@ mod tests {
             body: String::new(),
         };
         let hints = advice_with(&error, &signed(), Some("read list"));
-        assert!(hints[0].ends_with("`agent mcp login docs --scope \"read list write\"`"), "{hints:?}");
+        assert!(
+            hints[0].ends_with("`agent mcp login docs --scope \"read list write\"`"),
+            "{hints:?}"
+        );
         assert!(advice(&error, &entry(Auth::Static))[0].contains("headers"));
         // A server's words never become a command of their own.
         let challenge = "Bearer error=\"insufficient_scope\", scope=\"a $(x) `y` b;c\"";
@@ -272,7 +276,8 @@ mod tests {
         let text = || "x".to_owned();
         let registration =
             |status| Error::Registration { issuer: text(), status, code: None, description: None };
-        let refused = |code: &str| Error::Refused { status: 400, code: code.to_owned(), description: None };
+        let refused =
+            |code: &str| Error::Refused { status: 400, code: code.to_owned(), description: None };
         let source = || io::Error::other("x");
         let second = Duration::from_secs(1);
         let cases = [

@@ -59,10 +59,10 @@ pub(super) fn is_page(address: &str) -> bool {
 
 fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<Vec<String>> {
     let is_set = |name: &&str| environment.get(*name).is_some_and(|value| !value.is_empty());
-    let is_wsl = platform == Platform::Other && WSL.iter().any(|name| is_set(&name));
+    let is_wsl = platform == Platform::Other && WSL.iter().any(|name| is_set(name));
     let has_screen =
-        platform != Platform::Other || is_wsl || SCREENS.iter().any(|name| is_set(&name));
-    if !has_screen || REMOTE.iter().any(|name| is_set(&name)) {
+        platform != Platform::Other || is_wsl || SCREENS.iter().any(|name| is_set(name));
+    if !has_screen || REMOTE.iter().any(|name| is_set(name)) {
         return Vec::new();
     }
     let own = environment.get("BROWSER").map(|value| value.trim()).unwrap_or_default();
@@ -163,7 +163,15 @@ mod tests {
         for page in ["https://a.example/x", "HTTP://127.0.0.1:1/", "http://a"] {
             assert!(is_page(page), "{page}");
         }
-        let other = ["file:///etc/passwd", "-x", "", "https", "javascript:x", "https://a b", "https://\x1b"];
+        let other = [
+            "file:///etc/passwd",
+            "-x",
+            "",
+            "https",
+            "javascript:x",
+            "https://a b",
+            "https://\x1b",
+        ];
         for other in other {
             assert!(!is_page(other), "{other:?}");
         }
@@ -172,7 +180,8 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_gives_way_to_the_next() {
         let words = |text: &str| vec![text.to_owned()];
-        let opener = |names: &[&str]| Opener { commands: names.iter().map(|name| words(name)).collect() };
+        let opener =
+            |names: &[&str]| Opener { commands: names.iter().map(|name| words(name)).collect() };
         assert!(!opener(&["/no/such/program"]).open("https://a.example/"));
         assert!(opener(&["/no/such/program", "true"]).open("https://a.example/"));
         assert!(!opener(&["true"]).open("file:///etc/passwd"));

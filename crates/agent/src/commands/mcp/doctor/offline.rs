@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use mcp_client::config::{
-    Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, Trust, Verify, danger,
-    env_file, parse,
+    Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, Trust, Verify, danger, env_file,
+    parse,
 };
 use mcp_client::oauth::Standing;
 use mcp_client::transport::environment;
