@@ -15,7 +15,7 @@ use crate::process;
 use crate::setup::{self, Occasion, PrivateFolders};
 use crate::workspace::Workspace;
 use report::Row;
-use scenarios::SCENARIOS;
+use scenarios::{BESIDE, OTHERS, REVISIONS, required};
 
 const PROGRAM: &str = "conformance";
 
@@ -46,7 +46,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
 /// What the suite is asked for.
 #[derive(Debug, PartialEq, Eq)]
 enum Choice {
-    /// Scenarios by name, each for all its revisions.
+    /// All that the revisions require, the extensions, and revisions before.
+    Everything,
+    /// Scenarios by name.
     Scenarios(Vec<String>),
     /// All that a revision requires, with authorization.
     Requirements(String),
@@ -56,7 +58,7 @@ impl Choice {
     fn parse(arguments: &[String]) -> Result<Self, Failure> {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words[..] {
-            [] => Ok(Self::Scenarios(SCENARIOS.iter().map(|one| one.name.to_owned()).collect())),
+            [] => Ok(Self::Everything),
             ["--requirements", version] => Ok(Self::Requirements(version.to_owned())),
             ["--scenario", ref names @ ..] if !names.is_empty() => {
                 // `--scenario` may stand once for all names or before each of them.
@@ -79,20 +81,39 @@ struct Suite {
 
 impl Suite {
     fn judge(&self, choice: &Choice) -> Result<Vec<Row>, Failure> {
+        let mut rows = Vec::new();
         match choice {
-            Choice::Requirements(version) => {
-                self.run_once(version, &["--requirements", version], version)
-            }
-            Choice::Scenarios(names) => {
-                let mut rows = Vec::new();
-                for name in names {
-                    for version in scenarios::versions(name) {
-                        rows.extend(self.run_scenario(name, version)?);
-                    }
+            Choice::Everything => {
+                for revision in REVISIONS {
+                    rows.extend(self.run_required(revision)?);
                 }
-                Ok(rows)
+                for (name, version) in OTHERS {
+                    rows.extend(self.run_scenario(name, *version)?);
+                }
+            }
+            Choice::Requirements(revision) => rows.extend(self.run_required(revision)?),
+            Choice::Scenarios(names) => {
+                for name in names {
+                    rows.extend(self.run_scenario(name, None)?);
+                }
             }
         }
+        Ok(rows)
+    }
+
+    /// All that a revision requires. What the suite left out would not be missed otherwise.
+    fn run_required(&self, revision: &str) -> Result<Vec<Row>, Failure> {
+        let rows = self.run_once(revision, &["--requirements", revision], revision)?;
+        if let Some(required) = required(revision) {
+            let expected = required + BESIDE.len();
+            if rows.len() != expected {
+                return Err(Failure::work(format!(
+                    "the suite ran {} scenarios for {revision}, and {expected} were expected",
+                    rows.len()
+                )));
+            }
+        }
+        Ok(rows)
     }
 
     fn run_scenario(&self, name: &str, version: Option<&str>) -> Result<Vec<Row>, Failure> {
@@ -167,9 +188,9 @@ mod tests {
     }
 
     #[test]
-    fn without_arguments_every_scenario_of_the_table_runs() {
-        let Ok(Choice::Scenarios(names)) = parse("") else { panic!("scenarios are chosen") };
-        assert_eq!(names.len(), SCENARIOS.len());
+    fn without_arguments_everything_runs() {
+        assert_eq!(parse("").unwrap(), Choice::Everything);
+        assert!(REVISIONS.iter().all(|revision| required(revision).is_some()));
     }
 
     #[test]

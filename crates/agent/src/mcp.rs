@@ -3,6 +3,7 @@
 pub(crate) mod advice;
 pub(crate) mod approve;
 pub(crate) mod browser;
+pub(crate) mod client_document;
 pub(crate) mod kept;
 pub(crate) mod observe;
 pub(crate) mod shown;
@@ -215,7 +216,8 @@ impl Fleet {
         let shown = Shown::new(Arc::clone(&redactor));
         let reporter = Reporter::new(session.output.clone(), shown.clone(), place);
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
-        let host = host(session, redactor, Arc::new(Refuse), observer)?;
+        let mut host = host(session, redactor, Arc::new(Refuse), observer)?;
+        host.client_document = client_document::address_for_all(&servers.parsed).map(str::to_owned);
         Ok(Self { servers, shown, reporter, host })
     }
 

@@ -18,6 +18,7 @@ pub mod identification;
 mod login;
 mod machine;
 pub mod metadata;
+pub(crate) mod person;
 mod pkce;
 pub mod ports;
 pub mod redirect;

@@ -77,6 +77,22 @@ impl Browser {
         self.must("/url", &json!({ "url": address }));
     }
 
+    /// Goes to an address at which perhaps nobody answers.
+    pub(crate) fn try_goto(&self, address: &str) {
+        // A page that says that there is none is a page too.
+        let _ = self.driver.post("/url", &json!({ "url": address }));
+    }
+
+    /// The address of the page, also of one that could not be loaded.
+    ///
+    /// # Panics
+    /// If the browser refuses.
+    #[expect(clippy::expect_used, reason = "tests end when the browser refuses")]
+    pub fn address(&self) -> String {
+        let address = self.driver.get("/url").expect("a page has an address");
+        address.as_str().unwrap_or_default().to_owned()
+    }
+
     /// Goes back in the history.
     ///
     /// # Panics
@@ -205,6 +221,8 @@ fn arguments(home: &Path, scheme: Scheme) -> Vec<String> {
         "--disable-breakpad",
         "--disable-crash-reporter",
         "--remote-debugging-pipe",
+        // Pages of others name fonts of others; no test leaves the machine.
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE [::1], EXCLUDE localhost",
     ]
     .map(str::to_owned)
     .into();

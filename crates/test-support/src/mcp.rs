@@ -5,7 +5,7 @@
 
 mod examples;
 pub mod hostile;
-mod installed;
+pub(crate) mod installed;
 mod over_http;
 
 pub use examples::{example, hostile_http, hostile_stdio, rmcp_http, rmcp_stdio};

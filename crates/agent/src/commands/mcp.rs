@@ -3,6 +3,7 @@
 mod add;
 mod call;
 mod candidate;
+mod client_document;
 mod disable;
 mod doctor;
 mod enable;
@@ -57,6 +58,7 @@ pub(crate) enum Mcp {
     Logout(logout::Args),
     Status(status::Args),
     Doctor(doctor::Args),
+    ClientDocument(client_document::Args),
     Reference(reference::Args),
     Guard(guard::Args),
 }
@@ -77,6 +79,7 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::Logout(args) => logout::run(&args, session),
         Mcp::Status(args) => status::run(&args, session),
         Mcp::Doctor(args) => doctor::run(&args, session),
+        Mcp::ClientDocument(args) => client_document::run(&args, session),
         Mcp::Reference(args) => reference::run(&args, session),
         Mcp::Guard(args) => {
             guard::run(&args);

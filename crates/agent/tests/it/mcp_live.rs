@@ -1,6 +1,7 @@
 //! Commands that talk to servers: a real server in a process of its own.
 
 mod call;
+mod client_document;
 mod doctor;
 mod list;
 mod processes;

@@ -1,5 +1,5 @@
-//! The one table of all keys of a server entry. The reader knows no other keys, and the page of
-//! the documentation is made from it.
+//! The one table of all keys of a server entry, and of those for all servers. The reader knows no
+//! other keys, and the page of the documentation is made from it.
 
 mod page;
 
@@ -64,8 +64,7 @@ pub struct Known {
 
 /// A key of a section.
 pub fn find(section: &str, name: &str) -> Option<&'static Known> {
-    SECTIONS
-        .iter()
+    all()
         .filter(|known| known.name == section)
         .flat_map(|known| known.keys)
         .find(|key| key.name == name)
@@ -73,8 +72,12 @@ pub fn find(section: &str, name: &str) -> Option<&'static Known> {
 
 /// The names of the keys of a section.
 pub fn names(section: &str) -> impl Iterator<Item = &'static str> {
-    let keys = SECTIONS.iter().find(|known| known.name == section).map(|known| known.keys);
+    let keys = all().find(|known| known.name == section).map(|known| known.keys);
     keys.unwrap_or_default().iter().map(|key| key.name)
+}
+
+fn all() -> impl Iterator<Item = &'static Section> {
+    SECTIONS.iter().chain([&FOR_ALL])
 }
 
 const fn stdio(
@@ -103,6 +106,20 @@ const fn both(
 ) -> Known {
     Known { name, kind, applies: Applies::Both, default, meaning }
 }
+
+/// The root key beside the servers, for what holds for all of them.
+pub static FOR_ALL: Section = Section {
+    name: "mcp",
+    about: "A root key beside `mcp_servers`, for all servers.",
+    keys: &[http(
+        "client_metadata_url",
+        "string",
+        "",
+        "Address of the client document of servers that name none under `oauth`: https, with a \
+         path, without fragment, user information and dot segments. Without it, the one that was \
+         built into the program, if any.",
+    )],
+};
 
 /// Every key of an entry, section by section.
 pub static SECTIONS: &[Section] = &[
@@ -314,13 +331,33 @@ const OAUTH: &[Known] = &[
         "token_endpoint_auth_method",
         "string",
         "",
-        "How the client authenticates at the token endpoint.",
+        "How the client authenticates at the token endpoint: `none`, `client_secret_basic`, \
+         `client_secret_post` or `private_key_jwt`.",
     ),
     http("redirect_uri", "string", "", "The whole redirect address, such as that of a proxy."),
     http("redirect_port", "integer", "0", "Port of the loopback redirect; 0 picks one."),
     http("redirect_host", "string", "127.0.0.1", "Host written in the loopback redirect."),
     http("scope", "string", "", "The scopes to ask for, separated by spaces."),
     http("timeout", "number", "300", "Seconds a login waits for the browser."),
+    http(
+        "flow",
+        "string",
+        "browser",
+        "`browser`: a person signs in. Without a person: `client_credentials`, with the client's \
+         own secret or key; `workload`, with a statement that the surroundings give the program; \
+         `enterprise`, with an identity token that an identity provider exchanges.",
+    ),
+    http("private_key", "string", "", "PEM file of the key a client proves itself with."),
+    http(
+        "assertion_file",
+        "string",
+        "",
+        "File with the statement about the program, or the identity token; read anew each time.",
+    ),
+    http("assertion", "string", "", "The same as a text, best from a variable."),
+    http("idp_token_endpoint", "string", "", "Where the identity provider exchanges tokens."),
+    http("idp_client_id", "string", "", "The client there."),
+    http("idp_client_secret", "string", "", "Its secret."),
 ];
 
 const SAMPLING: &[Known] = &[

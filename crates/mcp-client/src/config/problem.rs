@@ -82,7 +82,8 @@ impl fmt::Display for Problem {
         match (&self.server, &self.key) {
             (Some(server), Some(key)) => write!(f, "{server}: {key}: ")?,
             (Some(server), None) => write!(f, "{server}: ")?,
-            _ => {}
+            (None, Some(key)) => write!(f, "{key}: ")?,
+            (None, None) => {}
         }
         f.write_str(&self.message)?;
         match &self.hint {

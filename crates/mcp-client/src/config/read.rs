@@ -3,7 +3,9 @@
 //! One bad entry never takes the others down, and all problems are collected.
 
 mod entry;
+mod for_all;
 mod http;
+mod oauth;
 mod policies;
 mod section;
 mod stdio;
@@ -14,8 +16,9 @@ use std::collections::btree_map::Entry as Slot;
 
 use serde_json::Value as Json;
 
+pub use self::http::MAX_HEADERS;
 pub(crate) use self::http::fault_of_address;
-pub use self::http::{MAX_HEADERS, fault_of_client_document};
+pub use self::oauth::fault_of_client_document;
 pub use self::policies::MAX_FILTERS;
 use self::section::duplicates;
 pub use self::stdio::MAX_LAUNCH_ITEMS;
@@ -26,13 +29,14 @@ use super::node::{Key, Node, Value};
 use super::problem::{self, Place, Problem};
 use super::reference::Scope;
 use super::secret::KnownSecret;
+use super::text::Text;
 use crate::name::registered;
 
 /// The most servers of one configuration; further ones are refused.
 pub const MAX_SERVERS: usize = 256;
 /// The longest name of a server, in characters.
 const MAX_NAME: usize = 64;
-/// The root key that is read here; all others belong to other parts.
+/// The root key of the servers. Beside it only `mcp` is read; all others belong to other parts.
 const ROOT: &str = "mcp_servers";
 
 /// What a configuration says.
@@ -41,6 +45,8 @@ pub struct Parsed {
     /// The servers in the order of the file, also those that are not enabled. A server with an
     /// error is not among them.
     pub servers: Vec<Configured>,
+    /// `mcp.client_metadata_url`: the client document of servers that name none of their own.
+    pub client_metadata_url: Option<Text>,
     /// What is wrong, in the order of the file.
     pub problems: Vec<Problem>,
 }
@@ -56,7 +62,7 @@ pub struct Configured {
     pub secrets: Vec<KnownSecret>,
 }
 
-/// Reads the `mcp_servers` mapping out of the text of a config file. The text is YAML, of which
+/// Reads `mcp_servers` and `mcp` out of the text of a config file. The text is YAML, of which
 /// JSON is a part. Other root keys are ignored. It never fails as a whole: what is wrong is in
 /// `problems`.
 pub fn parse(text: &str, scope: &Scope) -> Parsed {
@@ -109,6 +115,7 @@ fn read_root(root: &Node, scope: &Scope, parsed: &mut Parsed) {
         let message = format!("`{}` is not read; did you mean `{ROOT}`?", key.text);
         parsed.problems.push(Problem::warning(key.place, message));
     }
+    for_all::read(entries, scope, parsed);
     let mut found = entries.iter().filter(|(key, _)| key.text == ROOT);
     let Some((first, node)) = found.next() else { return };
     if let Some((second, _)) = found.next() {
@@ -119,8 +126,7 @@ fn read_root(root: &Node, scope: &Scope, parsed: &mut Parsed) {
         Value::Null => {}
         Value::Map(servers) => read_servers(servers, scope, parsed),
         _ => {
-            let message =
-                format!("`{ROOT}` must be a mapping from names to servers, found {}", node.kind());
+            let message = format!("must be a mapping from names to servers, found {}", node.kind());
             parsed
                 .problems
                 .push(Problem { key: Some(ROOT.into()), ..Problem::error(node.place, message) });

@@ -209,15 +209,15 @@ impl Credentials {
             return false;
         }
         let Ok(client) = self.client_for(tokens, &found.server) else { return false };
-        let mut taken = Vec::new();
+        let mut accepted = Vec::new();
         for (kind, token) in both {
             let Some(token) = token else { continue };
             let mut form: Vec<(&str, Cow<'_, str>)> =
                 vec![("token", (*token).into()), ("token_type_hint", (*kind).into())];
             let Ok(headers) = client.prove(&mut form, &found.server.issuer) else { return false };
             let sent = self.wire().post_form(To::TokenEndpoint, &endpoint, headers, &form).await;
-            taken.push(sent.is_ok_and(|reply| reply.is_success()));
+            accepted.push(sent.is_ok_and(|reply| reply.is_success()));
         }
-        taken.first().copied().unwrap_or(false)
+        accepted.first().copied().unwrap_or(false)
     }
 }

@@ -5,17 +5,22 @@
 //! home is taken over instead of being renewed once more. Only a definite `invalid_grant` clears
 //! what is kept.
 
+mod held;
+mod renewal;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, HeaderValue, Method as Verb, Uri};
 use tokio::time::Instant;
 
+pub(crate) use self::held::Held;
+use self::renewal::Stuck;
 use super::account::ClientKind;
 use super::assertion::SigningKey;
 use super::challenge::{self, Challenge};
-use super::discovery::{self, Found, Hints};
+use super::discovery::Found;
 use super::dpop::{Key, Side};
 use super::error::Error;
 use super::identification::Driver;
@@ -23,22 +28,13 @@ use super::login::Login;
 use super::metadata::ServerMetadata;
 use super::scope::{self, Wishes};
 use super::store::{Look, Store, Tokens};
-use super::token::{Client, Endpoint, Granted, Method};
+use super::token::{Client, Granted, Method};
 use super::wire::Wire;
 use crate::config::{Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text};
 use crate::host::{Browser, Event, Host};
 
 /// How often the file is looked at for what other processes did.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// A token is renewed so long before its end, unless its whole life is short.
-const EARLY_SECONDS: u64 = 60;
-/// How far a clock may be set back before what it dated is doubted.
-const SKEW_SECONDS: u64 = 300;
-/// How long nothing is asked of a server that wants to be left alone but does not say how long.
-const REST: Duration = Duration::from_secs(5);
-
-/// How often one request brings a person to sign in.
-const MAX_SIGN_INS: u32 = 2;
 
 /// The credentials of one server.
 #[derive(Debug)]
@@ -62,33 +58,12 @@ struct State {
     not_before: Option<Instant>,
 }
 
-/// Tokens in use.
-#[derive(Debug)]
-pub(crate) struct Held {
-    tokens: Tokens,
-    key: Option<Key>,
-}
-
 /// What a grant was asked with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) scope: Option<&'a str>,
     pub(crate) client: &'a str,
     pub(crate) key: Option<&'a Key>,
-}
-
-/// Why there is no other token.
-enum Stuck {
-    /// Only a person can help.
-    Person,
-    /// It may work later.
-    Failed(Error),
-}
-
-impl From<Error> for Stuck {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
 }
 
 impl Credentials {
@@ -111,7 +86,7 @@ impl Credentials {
             turn: tokio::sync::Mutex::default(),
         };
         if let Err(unreadable) = credentials.store.tokens() {
-            credentials.warn(format!("{unreadable}; sign in again"));
+            credentials.warn(&format!("{unreadable}; sign in again"));
         }
         Ok(Some(Arc::new(credentials)))
     }
@@ -226,161 +201,9 @@ impl Credentials {
         }
     }
 
-    /// Renews one pair of tokens, once among all who want it.
-    async fn refresh(&self, used: &Held, challenges: &[Challenge]) -> Result<Arc<Held>, Stuck> {
-        let _turn = self.turn.lock().await;
-        match self.current() {
-            Some(now) if now.tokens.access_token != used.tokens.access_token => return Ok(now),
-            Some(_) => {}
-            None => return Err(Stuck::Person),
-        }
-        if used.tokens.refresh_token.is_none() && !self.is_alone() {
-            return Err(Stuck::Person);
-        }
-        self.may_ask()?;
-        let lock = self.store.lock().await?;
-        // Somebody else may have renewed them while we waited.
-        match self.store.tokens() {
-            Ok(Some(kept)) if kept.access_token != used.tokens.access_token => {
-                return Ok(self.hold(kept));
-            }
-            Ok(Some(_)) => {}
-            Ok(None) | Err(_) => {
-                self.drop_held();
-                return Err(Stuck::Person);
-            }
-        }
-        let Some(refresh_token) = used.tokens.refresh_token.clone() else {
-            let tokens = self.obtain(challenges).await?;
-            self.store.save_tokens(&tokens)?;
-            return Ok(self.hold(tokens));
-        };
-        let found = self.found(&used.tokens).await?;
-        let client = self.client_of(&used.tokens, &found.server)?;
-        let room = self.store.reserve_tokens()?;
-        let mut grant = vec![
-            ("grant_type", "refresh_token"),
-            ("refresh_token", refresh_token.as_str()),
-            ("resource", found.resource.as_str()),
-        ];
-        grant.extend(used.tokens.scope.as_deref().map(|scope| ("scope", scope)));
-        let (wire, server) = (&self.wire, &found.server);
-        let endpoint = Endpoint { wire, server, client: &client, key: used.key.as_ref() };
-        let granted = match endpoint.request(&grant).await {
-            Ok(granted) => granted,
-            Err(error) => return Err(self.not_renewed(error, used, &client)),
-        };
-        let scope = used.requested();
-        let asked = Asked { scope, client: &client.id, key: used.key.as_ref() };
-        let mut tokens = self.tokens(granted, &found, asked);
-        tokens.refresh_token = tokens.refresh_token.or(Some(refresh_token));
-        tokens.scope = tokens.scope.or_else(|| used.tokens.scope.clone());
-        if let Err(error) = self.store.save_reserved(room, &tokens) {
-            self.warn(format!("the renewed token could not be kept: {error}"));
-        }
-        drop(lock);
-        Ok(self.hold(tokens))
-    }
-
-    /// The first tokens of a program that signs in by itself.
-    async fn begin_alone(&self, challenges: &[Challenge]) -> Result<Arc<Held>, crate::Error> {
-        let _turn = self.turn.lock().await;
-        if let Some(now) = self.current() {
-            return Ok(now);
-        }
-        let _lock = self.store.lock().await?;
-        if let Ok(Some(kept)) = self.store.tokens() {
-            return Ok(self.hold(kept));
-        }
-        let tokens = self.obtain(challenges).await?;
-        self.store.save_tokens(&tokens)?;
-        Ok(self.hold(tokens))
-    }
-
     /// Whether no person is needed to sign in.
     pub(crate) fn is_alone(&self) -> bool {
         self.options.flow != Flow::Browser
-    }
-
-    /// What a failed renewal means. The lock is held.
-    fn not_renewed(&self, error: Error, used: &Held, client: &Client) -> Stuck {
-        if error.is_refusal("invalid_grant") {
-            // A last look: only what was refused is cleared.
-            return match self.store.tokens() {
-                Ok(Some(kept)) if kept.access_token != used.tokens.access_token => {
-                    self.hold(kept);
-                    Stuck::Failed(error)
-                }
-                _ => {
-                    self.warn(format!("the kept sign-in has ended: {error}"));
-                    self.drop_held();
-                    self.store.clear_tokens().map_or_else(Stuck::Failed, |()| Stuck::Person)
-                }
-            };
-        }
-        if error.is_refusal("invalid_client") {
-            let recorded = if self.is_document(&client.id) {
-                self.document_refused(&client.id)
-            } else if self.options.client_id.is_none() {
-                self.store.change_clients(|clients| {
-                    clients.registrations.remove(&used.tokens.issuer);
-                })
-            } else {
-                return Stuck::Failed(error);
-            };
-            return recorded.map_or_else(Stuck::Failed, |()| Stuck::Person);
-        }
-        if let Error::Unavailable { retry_after, .. } = &error {
-            self.state().not_before = Some(Instant::now() + retry_after.unwrap_or(REST));
-        }
-        Stuck::Failed(error)
-    }
-
-    fn may_ask(&self) -> Result<(), Error> {
-        let left =
-            self.state().not_before.map(|then| then.saturating_duration_since(Instant::now()));
-        match left {
-            Some(left) if !left.is_zero() => {
-                let url = "the authorization server".to_owned();
-                Err(Error::Unavailable { url, status: 429, retry_after: Some(left) })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What is known of the issuer of these tokens; if it is no longer known, it is found out.
-    async fn found(&self, tokens: &Tokens) -> Result<Found, Stuck> {
-        if let Some(kept) = self.store.metadata().filter(|kept| kept.server.issuer == tokens.issuer)
-        {
-            return Ok(kept);
-        }
-        let prefer = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
-        let found = discovery::discover(&self.wire, Hints { challenges: &[], prefer }).await?;
-        // A refresh token is for who granted it, and nobody else.
-        if found.server.issuer != tokens.issuer {
-            return Err(Stuck::Person);
-        }
-        self.store.save_metadata(&found)?;
-        Ok(found)
-    }
-
-    /// Whether the server now trusts another issuer than that of the token.
-    async fn has_moved(&self, used: &Held, challenges: &[Challenge]) -> bool {
-        let hints = Hints { challenges, prefer: None };
-        let issuers = discovery::issuers(&self.wire, hints).await;
-        let moved = issuers.is_some_and(|issuers| {
-            !used.tokens.issuer.is_empty() && !issuers.contains(&used.tokens.issuer)
-        });
-        if moved {
-            self.warn("the server moved to another authorization server: sign in again".to_owned());
-        }
-        moved
-    }
-
-    async fn clear(&self) -> Result<(), Error> {
-        let _lock = self.store.lock().await?;
-        self.drop_held();
-        self.store.clear_tokens()
     }
 
     /// The client of the entry, if it names one. It belongs to the issuer it was first used with.
@@ -462,14 +285,14 @@ impl Credentials {
 
     /// Records that an authorization server refused our document.
     pub(crate) fn document_refused(&self, document: &str) -> Result<(), Error> {
-        self.warn(format!(
+        self.warn(&format!(
             "the authorization server refused the client document {document}; registering instead"
         ));
         self.store.refuse_document()
     }
 
     /// What was granted, dated, and known to the redactor.
-    pub(crate) fn tokens(&self, granted: Granted, found: &Found, asked: Asked<'_>) -> Tokens {
+    pub(crate) fn tokens(granted: Granted, found: &Found, asked: Asked<'_>) -> Tokens {
         let now = now();
         Tokens {
             access_token: granted.access_token,
@@ -548,8 +371,8 @@ impl Credentials {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn warn(&self, text: String) {
-        let text = self.host.redactor.clean(&text).into_owned();
+    fn warn(&self, text: &str) {
+        let text = self.host.redactor.clean(text).into_owned();
         self.host.observer.event(Event::Warning { server: self.server.clone(), text });
     }
 
@@ -576,78 +399,6 @@ impl Credentials {
 
     pub(crate) fn wire(&self) -> &Wire {
         &self.wire
-    }
-}
-
-/// Who can be brought to sign in, if anybody can.
-#[derive(Debug)]
-pub(crate) struct Person<'a> {
-    credentials: Option<&'a Arc<Credentials>>,
-    browser: Option<&'a Arc<dyn Browser>>,
-    visits: u32,
-}
-
-impl<'a> Person<'a> {
-    pub(crate) fn new(credentials: Option<&'a Arc<Credentials>>, host: &'a Host) -> Self {
-        Self { credentials, browser: host.browser.as_ref(), visits: 0 }
-    }
-
-    /// Where the server wants a sign-in, or more than was granted, and somebody is there, signs in:
-    /// then what failed can be tried again. Gives the error back where that does not help.
-    pub(crate) async fn help(&mut self, error: crate::Error) -> Result<(), crate::Error> {
-        let (Some(credentials), Some(browser)) = (self.credentials, self.browser) else {
-            return Err(error);
-        };
-        let (crate::Error::SignIn { challenge } | crate::Error::Forbidden { challenge, .. }) =
-            &error
-        else {
-            return Err(error);
-        };
-        if self.visits == MAX_SIGN_INS || !credentials.could_help(&error) {
-            return Err(error);
-        }
-        self.visits += 1;
-        let challenge = challenge.as_deref();
-        credentials.sign_in(&**browser, Driver::Terminal, challenge, None).await
-    }
-}
-
-impl Held {
-    /// The headers of a request that carries the token.
-    pub(crate) fn headers(&self, method: &Verb, target: &Uri) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        let token = &self.tokens.access_token;
-        let scheme = if self.key.is_some() { "DPoP" } else { "Bearer" };
-        if let Ok(mut value) = HeaderValue::from_str(&format!("{scheme} {token}")) {
-            value.set_sensitive(true);
-            headers.insert(http::header::AUTHORIZATION, value);
-        }
-        if let Some(key) = &self.key {
-            let proof = key.proof(Side::Server, method.as_str(), target, Some(token));
-            if let Some(proof) = proof.and_then(|proof| HeaderValue::from_str(&proof).ok()) {
-                headers.insert("dpop", proof);
-            }
-        }
-        headers
-    }
-
-    fn requested(&self) -> Option<&str> {
-        self.tokens.requested_scope.as_deref().or(self.tokens.scope.as_deref())
-    }
-
-    /// Whether it should be renewed before it is used.
-    fn is_old(&self) -> bool {
-        let Some(end) = self.tokens.expires_at else { return false };
-        let now = now();
-        let life = end.saturating_sub(self.tokens.obtained_at);
-        let early = EARLY_SECONDS.min(life / 10);
-        // A clock that was set back makes a token look younger than it is.
-        now.saturating_add(early) >= end
-            || self.tokens.obtained_at > now.saturating_add(SKEW_SECONDS)
-    }
-
-    fn is_over(&self) -> bool {
-        self.tokens.expires_at.is_some_and(|end| now() >= end)
     }
 }
 

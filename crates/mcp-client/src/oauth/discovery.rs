@@ -145,20 +145,17 @@ async fn without_resource(wire: &Wire) -> Result<Found, Error> {
     let origin = origin(wire.server());
     let place = format!("{origin}/.well-known/oauth-authorization-server");
     let reply = wire.get(&place, Some(LEGACY_VERSIONS[0])).await?;
-    let server = match document(&reply)? {
-        Some(document) => {
-            let metadata = read(&document, &place)?;
-            // The slash at the end is what many write for an origin.
-            if metadata.issuer.trim_end_matches('/') != origin {
-                let found = quoted(&metadata.issuer);
-                return Err(Error::WrongIssuer { url: place, found, expected: origin });
-            }
-            metadata
+    let server = if let Some(document) = document(&reply)? {
+        let metadata = read(&document, &place)?;
+        // The slash at the end is what many write for an origin.
+        if metadata.issuer.trim_end_matches('/') != origin {
+            let found = quoted(&metadata.issuer);
+            return Err(Error::WrongIssuer { url: place, found, expected: origin });
         }
-        None => {
-            address("the server", &origin)?;
-            ServerMetadata::guess(&origin)
-        }
+        metadata
+    } else {
+        address("the server", &origin)?;
+        ServerMetadata::guess(&origin)
     };
     let resource = canonical(wire.server());
     let issuers = vec![server.issuer.clone()];

@@ -61,11 +61,38 @@ pub enum Without {
     Refused,
     /// The authorization server is known, and does not take documents.
     NotTaken,
-    /// Other programs hold all five ports.
-    PortsTaken,
+}
+
+impl Without {
+    /// The key of `oauth` that stands in its place, if it is one.
+    pub fn key(self) -> Option<&'static str> {
+        match self {
+            Self::SwitchedOff => Some("cimd"),
+            Self::ClientId => Some("client_id"),
+            Self::ClientSecret => Some("client_secret"),
+            Self::ClientName => Some("client_name"),
+            Self::AuthMethod => Some("token_endpoint_auth_method"),
+            Self::RedirectUri => Some("redirect_uri"),
+            Self::RedirectPort => Some("redirect_port"),
+            Self::RedirectHost => Some("redirect_host"),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Facts<'a> {
+    /// What is known of a server that nobody has signed in to.
+    pub fn first_time(options: &'a OauthOptions, default_document: Option<&'a str>) -> Self {
+        Self {
+            options,
+            default_document,
+            driver: Driver::Terminal,
+            registered: false,
+            refused: false,
+            takes_documents: None,
+        }
+    }
+
     /// Whether the way back is one of the five ports; if not, why.
     pub fn pins(&self) -> Result<(), Without> {
         let options = self.options;
@@ -114,14 +141,7 @@ mod tests {
     const DOCUMENT: &str = "https://me.example/client.json";
 
     fn facts(options: &OauthOptions) -> Facts<'_> {
-        Facts {
-            options,
-            default_document: Some(DOCUMENT),
-            driver: Driver::Terminal,
-            registered: false,
-            refused: false,
-            takes_documents: None,
-        }
+        Facts::first_time(options, Some(DOCUMENT))
     }
 
     fn server(takes_documents: bool) -> ServerMetadata {

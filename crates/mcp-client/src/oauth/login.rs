@@ -324,7 +324,7 @@ impl Login<'_> {
     ) -> Result<Tokens, Error> {
         let asked =
             Asked { scope: round.scope.as_deref(), client: &client.id, key: round.key.as_ref() };
-        let tokens = self.credentials.tokens(granted, round.found, asked);
+        let tokens = Credentials::tokens(granted, round.found, asked);
         let store = self.credentials.store();
         let _lock = store.lock().await?;
         store.save_tokens(&tokens)?;

@@ -54,7 +54,7 @@ impl Credentials {
             grant.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let granted = endpoint.request(&form).await?;
         let asked = Asked { scope: scope.as_deref(), client: &client.id, key: key.as_ref() };
-        Ok(self.tokens(granted, &found, asked))
+        Ok(Self::tokens(granted, &found, asked))
     }
 
     /// What the identity provider gives for our identity token: a statement for this server alone.

@@ -1,5 +1,5 @@
-//! What servers publish about signing in: RFC 9728 for the MCP server, RFC 8414 and OpenID
-//! Connect Discovery for the authorization server. Pure: where to look, and how to read.
+//! What servers publish about signing in: RFC 9728 for the MCP server, RFC 8414 and the
+//! discovery of `OpenID` Connect for the authorization server. Pure: where to look, and how to read.
 
 use http::Uri;
 use http::uri::Scheme;

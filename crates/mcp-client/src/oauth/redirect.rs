@@ -147,7 +147,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Words of a peer: bounded, on one line, and without what cannot be seen.
-fn shown(words: &str, most: usize) -> String {
+pub(super) fn shown(words: &str, most: usize) -> String {
     let is_hidden = |letter: char| {
         letter.is_control()
             || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

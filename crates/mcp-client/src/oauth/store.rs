@@ -317,8 +317,8 @@ fn stem(server: &str) -> String {
         .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
         .collect();
     let hash = Sha256::digest(server);
-    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("{readable}~{hash}")
+    let eight = hash.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    format!("{readable}~{eight:016x}")
 }
 
 #[cfg(test)]

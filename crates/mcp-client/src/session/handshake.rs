@@ -10,7 +10,7 @@ use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Params, Payload, RpcError, bounded};
-use crate::oauth::credentials::Person;
+use crate::oauth::person::Person;
 use crate::transport::Link;
 
 /// The `params` of our `initialize`.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod callback;
+mod client_document;
 mod fleet;
 mod hostile;
 mod keepalive;

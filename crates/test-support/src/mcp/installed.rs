@@ -97,9 +97,12 @@ pub(super) fn node(package: &str, args: &[&str], env: &[(&str, &str)]) -> Launch
 
 /// Our server on the Python SDK.
 pub(super) fn python(args: &[&str]) -> Launch {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/server.py");
-    let script = script.to_string_lossy().into_owned();
-    let args = std::iter::once(script).chain(owned(args)).collect();
+    python_script("server.py", args)
+}
+
+/// A script of ours on the Python SDK.
+pub(crate) fn python_script(name: &str, args: &[&str]) -> Launch {
+    let args = std::iter::once(script(name)).chain(owned(args)).collect();
     let folder = private_folder("python");
     let site = folder.join("site");
     // Where Python came without virtual environments, the packages lie beside each other.
@@ -116,16 +119,22 @@ pub(super) fn python(args: &[&str]) -> Launch {
     Launch { command, args, env: Vec::new() }
 }
 
+/// Where a script of ours lies.
+pub(crate) fn script(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
+    path.to_string_lossy().into_owned()
+}
+
 fn owned(words: &[&str]) -> impl Iterator<Item = String> {
     words.iter().map(|&word| word.to_owned())
 }
 
 /// One of the folders that `cargo xtask` installs into, wherever cargo builds.
-fn private_folder(name: &str) -> PathBuf {
+pub(crate) fn private_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers").join(name)
 }
 
-fn must_exist(path: &Path) {
+pub(crate) fn must_exist(path: &Path) {
     let shown = path.display();
     assert!(path.exists(), "{shown} is missing: run `cargo xtask test` once, which installs it");
 }

@@ -1,5 +1,6 @@
 //! `agent mcp doctor`: everything that could be wrong, each with what to do about it.
 
+mod document;
 mod finding;
 mod offline;
 mod online;
@@ -40,11 +41,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     for configured in &chosen {
         offline::server(configured, &fleet, &mut findings);
     }
+    let entries: Vec<_> =
+        chosen.iter().map(|found| &found.entry).filter(|entry| entry.enabled).collect();
+    document::unused(&entries, &mut findings);
     // What is known to fail is not tried.
     let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
     if !args.offline && !enabled.is_empty() {
         online::servers(&fleet, &enabled, session, &mut findings)?;
+    }
+    if !args.offline {
+        document::check(&fleet, &entries, session, &mut findings)?;
     }
     if chosen.is_empty() && args.server.is_none() && findings.worst().is_none() {
         findings.add(Finding::advice("no servers are configured").fix("`agent mcp add` adds one"));

@@ -1,7 +1,7 @@
 //! The page of the documentation, made from the table.
 
 use super::super::{MAX_CONFIG_BYTES, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SERVERS};
-use super::{Known, SECTIONS, Section};
+use super::{FOR_ALL, Known, SECTIONS, Section};
 
 const INTRODUCTION: &str = "\
 # MCP servers in the configuration
@@ -9,7 +9,7 @@ const INTRODUCTION: &str = "\
 <!-- Made from the table of keys in `crates/mcp-client/src/config/keys.rs`. Do not edit. -->
 
 `mcp_servers` is a mapping from the name of a server to its entry. The file is YAML; JSON is a part
-of it. All other root keys are ignored here. A name should be 1 to 64 letters, digits, dots,
+of it. Beside it only the root key `mcp` is read here. A name should be 1 to 64 letters, digits, dots,
 underscores and hyphens.
 
 ```yaml
@@ -88,7 +88,7 @@ grant access, is not saved and not started; the reason is told.
 /// `docs/mcp-config.md`, made from the table.
 pub fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
-    for section in SECTIONS {
+    for section in SECTIONS.iter().chain([&FOR_ALL]) {
         page.push('\n');
         page.push_str(&chapter(section));
     }

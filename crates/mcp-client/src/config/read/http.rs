@@ -6,14 +6,12 @@ use ::http::{HeaderName, HeaderValue, Uri};
 use super::super::node::{Node, Value};
 use super::super::problem::Problem;
 use super::super::text::Text;
-use super::super::{Auth, ClientCert, HttpEndpoint, HttpTransport, OauthOptions, Verify};
+use super::super::{Auth, ClientCert, HttpEndpoint, HttpTransport, Verify};
 use super::section::{Field, Section};
-use super::values::{Reader, Seconds, Zero, switch};
+use super::values::{Reader, switch};
 
 /// The most headers of one server.
 pub const MAX_HEADERS: usize = 128;
-/// How long a login waits unless told; only named in messages here.
-const DEFAULT_LOGIN_SECONDS: u64 = 300;
 
 const TRANSPORTS: &[(&str, HttpTransport)] = &[
     ("sse", HttpTransport::Sse),
@@ -218,69 +216,6 @@ impl Reader<'_> {
         self.report(&auth.key, problem);
         Auth::Static
     }
-
-    fn oauth(&mut self, field: Option<Field<'_>>) -> OauthOptions {
-        let Some(field) = field else { return OauthOptions::default() };
-        let Value::Map(entries) = &field.node.value else {
-            self.refuse(&field, format!("must be a mapping, found {}", field.node.kind()));
-            return OauthOptions::default();
-        };
-        let mut section = Section::open(self, "oauth", entries);
-        let options = OauthOptions {
-            client_metadata_url: self.client_metadata_url(section.take("client_metadata_url")),
-            cimd: section.take("cimd").map(|cimd| self.flag(Some(cimd), true)),
-            user_agent: self.header_text(section.take("user_agent")),
-            client_id: self.optional(section.take("client_id")),
-            client_secret: self.client_secret(section.take("client_secret")),
-            client_name: self.optional(section.take("client_name")),
-            token_endpoint_auth_method: self.optional(section.take("token_endpoint_auth_method")),
-            redirect_uri: self.optional(section.take("redirect_uri")),
-            redirect_port: self.port(section.take("redirect_port")),
-            redirect_host: self.optional(section.take("redirect_host")),
-            scope: self.optional(section.take("scope")),
-            timeout: section.take("timeout").map(|timeout| {
-                let default = std::time::Duration::from_secs(DEFAULT_LOGIN_SECONDS);
-                self.seconds(Some(timeout), &Seconds { default, zero: Zero::Refused })
-            }),
-            ..OauthOptions::default()
-        };
-        section.close(self);
-        options
-    }
-
-    fn client_secret(&mut self, field: Option<Field<'_>>) -> Option<Text> {
-        let text = self.optional(field)?;
-        Some(self.secrets.whole("oauth.client_secret", text))
-    }
-
-    fn port(&mut self, field: Option<Field<'_>>) -> Option<u16> {
-        let port = self.whole(field, 0..=u32::from(u16::MAX), 0);
-        u16::try_from(port).ok().filter(|port| *port != 0)
-    }
-
-    /// A text that is sent in a header.
-    fn header_text(&mut self, field: Option<Field<'_>>) -> Option<Text> {
-        let (key, place) = field.as_ref().map(|field| (field.key.clone(), field.place))?;
-        let text = self.optional(field)?;
-        if HeaderValue::from_str(text.value()).is_err() {
-            let message = "holds a character that a header cannot carry and is ignored";
-            self.report(&key, Problem::warning(place, message));
-            return None;
-        }
-        Some(text)
-    }
-
-    fn client_metadata_url(&mut self, field: Option<Field<'_>>) -> Option<Text> {
-        let (key, place) = field.as_ref().map(|field| (field.key.clone(), field.place))?;
-        let text = self.optional(field)?;
-        let text = self.secrets.embedded(text);
-        if let Some(why) = fault_of_client_document(text.value()) {
-            let message = format!("cannot be the address of a client document: {why}");
-            self.report(&key, Problem::error(place, message));
-            return None;
-        }
-        Some(text)
-    }
 }
 
 /// What is wrong with the address of a server, if anything.
@@ -297,30 +232,4 @@ pub(crate) fn fault_of_address(address: &str) -> Option<&'static str> {
         Some(authority) if !authority.host().is_empty() => None,
         _ => Some("it has no host"),
     }
-}
-
-/// What is wrong with the address of a self-hosted client document, if anything: it must be https
-/// with a path, and without fragment, user information and dot segments.
-pub fn fault_of_client_document(address: &str) -> Option<&'static str> {
-    if address.contains('#') {
-        return Some("it has a fragment");
-    }
-    if let Some(fault) = fault_of_address(address) {
-        return Some(fault);
-    }
-    let uri = address.parse::<Uri>().ok()?;
-    if uri.scheme() != Some(&Scheme::HTTPS) {
-        return Some("it is not https");
-    }
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Some("it has user information");
-    }
-    let is_dot = |segment: &str| {
-        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
-        plain == "." || plain == ".."
-    };
-    if uri.path().split('/').any(is_dot) {
-        return Some("it has a `.` or `..` segment");
-    }
-    (uri.path().is_empty() || uri.path() == "/").then_some("it has no path")
 }

@@ -36,6 +36,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// One value of a section and the name to report it by.
+#[derive(Clone)]
 pub(super) struct Field<'n> {
     /// Dotted, with the names of the sections above.
     pub(super) key: String,

@@ -219,7 +219,7 @@ fn escaped(text: &str) -> String {
 /// A text of ours as HTML: what stands between backquotes is code.
 fn with_code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escaped(text);
     }
     let marked = parts.iter().enumerate().map(|(index, part)| match index % 2 {

@@ -2,12 +2,11 @@
 
 mod old_sse;
 mod reply;
-mod request;
 mod streams;
 mod twists;
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
@@ -20,8 +19,8 @@ use serde_json::{Value, json};
 use super::behaviour::Behaviour;
 use super::correct::{self, Era};
 use super::server::{Fate, Server, complain};
-use reply::{Reply, ResponseOut};
-use request::Request;
+use crate::http::{Reply, Request, hold};
+use reply::ResponseOut;
 
 const STREAM_PULSE: Duration = Duration::from_millis(200);
 
@@ -37,6 +36,15 @@ enum Next {
 enum Origin {
     Main,
     Other,
+}
+
+impl Origin {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// The whole site: both origins, and what it remembers between requests.
@@ -150,7 +158,7 @@ impl Site {
                 Reply::json(200, log).write(&mut stream)?;
                 continue;
             }
-            self.log().push(request.record(origin));
+            self.log().push(request.record(origin.name()));
             if self.respond(&request, origin, &mut stream)? == Next::Close {
                 return Ok(());
             }
@@ -256,10 +264,4 @@ impl Site {
     fn sessions(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Says nothing until the other side goes.
-fn hold(stream: &mut TcpStream) {
-    let mut scrap = [0; 1024];
-    while matches!(stream.read(&mut scrap), Ok(1..)) {}
 }

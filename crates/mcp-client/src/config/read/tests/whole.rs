@@ -22,6 +22,42 @@ fn what_is_no_mapping_is_one_error() {
 }
 
 #[test]
+fn the_client_document_of_all_servers_is_read_and_judged() {
+    let read = |text: &str| {
+        let parsed = parse(text, &scope());
+        let url = parsed.client_metadata_url.map(|url| url.value().to_owned());
+        (url, parsed.problems.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    let url = "https://me.example.com/client.json";
+    let with = |value: &str| read(&format!("mcp:\n  client_metadata_url: {value}\n"));
+    assert_eq!(with(url), (Some(url.to_owned()), vec![]));
+    for nothing in
+        ["mcp:", "mcp: {}", "mcp: {client_metadata_url: }", "mcp: {client_metadata_url: ''}"]
+    {
+        assert_eq!(read(nothing), (None, vec![]), "{nothing}");
+    }
+    let refused = |why: &str| {
+        let place = "2:24: mcp.client_metadata_url: cannot be the address of a client document";
+        (None, vec![format!("{place}: {why}")])
+    };
+    assert_eq!(with("http://me.example.com/client.json"), refused("it is not https"));
+    assert_eq!(with("https://me.example.com"), refused("it has no path"));
+    assert_eq!(
+        read("mcp: {client_metadata_uri: 'https://x/y', other: 1}").1,
+        [
+            "1:7: mcp.client_metadata_uri: is not a known key and is ignored (did you mean \
+             `client_metadata_url`?)",
+            "1:43: mcp.other: is not a known key and is ignored",
+        ]
+    );
+    assert_eq!(read("mcp: 5").1, ["1:6: mcp: must be a mapping, found a number"]);
+    let twice = "mcp: `mcp` is given twice, in line 1 and in line 2 (remove one of them)";
+    assert_eq!(read("mcp: {}\nmcp: {}\n").1, [format!("2:1: {twice}")]);
+    // What is wrong there takes no server down.
+    assert_eq!(parse("mcp: 5\nmcp_servers: {a: {command: x}}", &scope()).servers.len(), 1);
+}
+
+#[test]
 fn one_bad_entry_leaves_the_others_alone_and_in_order() {
     let text = "mcp_servers:\n  b: {command: x}\n  bad: 7\n  none: {}\n  void:\n  a: {url: 'http://h', enabled: false}\n";
     let parsed = parse(text, &scope());

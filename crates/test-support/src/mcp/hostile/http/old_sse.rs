@@ -7,9 +7,9 @@ use std::sync::{MutexGuard, PoisonError};
 
 use super::super::behaviour::Behaviour;
 use super::super::server::{Fate, Out, strikes};
-use super::reply::{Reply, STREAM_HEAD, event, write_chunk};
-use super::request::Request;
+use super::reply::{STREAM_HEAD, event, write_chunk};
 use super::{Next, Origin, STREAM_PULSE, Site};
+use crate::http::{Reply, Request};
 
 impl Site {
     pub(super) fn respond_old_sse(

@@ -1,4 +1,4 @@
-//! Responses: whole ones, and those that become a stream when more than one thing is said.
+//! Responses that become a stream when more than one thing is said.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -7,88 +7,11 @@ use serde_json::Value;
 
 use super::super::correct::Era;
 use super::super::server::Out;
+use crate::http::Reply;
 
 /// The head of a stream of events.
 pub(super) const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
      Cache-Control: no-store\r\nTransfer-Encoding: chunked\r\n";
-
-/// A whole response.
-pub(super) struct Reply {
-    status: u16,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-    /// An answer to HEAD says how long its body would be, and does not send it.
-    head_only: bool,
-}
-
-impl Reply {
-    pub(super) fn empty(status: u16) -> Self {
-        Reply { status, headers: Vec::new(), body: Vec::new(), head_only: false }
-    }
-
-    pub(super) fn text(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self::empty(status).header("Content-Type", "text/plain").body(body)
-    }
-
-    pub(super) fn json(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self::empty(status).header("Content-Type", "application/json").body(body)
-    }
-
-    pub(super) fn page(status: u16) -> Self {
-        let page = "<!doctype html><title>Welcome</title><p>This is a web page.";
-        Self::empty(status).header("Content-Type", "text/html; charset=utf-8").body(page)
-    }
-
-    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
-        self.headers.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    pub(super) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
-        self.body = body.into();
-        self
-    }
-
-    pub(super) fn for_method(mut self, method: &str) -> Self {
-        self.head_only = method == "HEAD";
-        self
-    }
-
-    pub(super) fn write(&self, stream: &mut TcpStream) -> std::io::Result<()> {
-        let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
-        for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        if self.status != 204 {
-            head += &format!("Content-Length: {}\r\n", self.body.len());
-        }
-        head += "\r\n";
-        let mut bytes = head.into_bytes();
-        if !self.head_only {
-            bytes.extend(&self.body);
-        }
-        stream.write_all(&bytes)
-    }
-}
-
-fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        202 => "Accepted",
-        204 => "No Content",
-        303 => "See Other",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        429 => "Too Many Requests",
-        503 => "Service Unavailable",
-        _ => "Internal Server Error",
-    }
-}
 
 pub(super) fn event(message: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", message, b"\n\n"].concat()

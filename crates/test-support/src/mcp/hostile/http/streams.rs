@@ -12,9 +12,9 @@ use super::super::behaviour::Behaviour;
 use super::super::correct;
 use super::super::server::Out;
 use super::super::shapes::bytes;
-use super::reply::{Reply, STREAM_HEAD, end_chunks, event, write_chunk};
-use super::request::Request;
+use super::reply::{STREAM_HEAD, end_chunks, event, write_chunk};
 use super::{Next, STREAM_PULSE, Site};
+use crate::http::{Reply, Request};
 
 const HUGE_EVENT_BYTES: usize = 100_000_000;
 const PIECE_BYTES: usize = 64 * 1024;

@@ -14,9 +14,8 @@ use super::super::behaviour::Behaviour;
 use super::super::correct;
 use super::super::server::strikes;
 use super::super::shapes::bytes;
-use super::reply::Reply;
-use super::request::Request;
 use super::{Next, Site, hold};
+use crate::http::{Reply, Request};
 
 const SLOW_BYTE_EVERY: Duration = Duration::from_millis(100);
 const HUGE_HEADER_BYTES: usize = 4 * 1024 * 1024;

@@ -4,24 +4,22 @@ use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value, json};
 
-use super::Origin;
-
 const MAX_HEADER_LINES: usize = 200;
 const MAX_BODY_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A request with its whole body.
-pub(super) struct Request {
-    pub(super) method: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
     /// Path and query.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
     /// Reads the next request of a connection, if there is one.
-    pub(super) fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Self>> {
+    pub(crate) fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Self>> {
         let first = line(reader)?;
         let mut words = first.split(' ');
         let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
@@ -38,17 +36,18 @@ impl Request {
     }
 
     /// The first header of this name, which is given in lower case.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
     /// The message in the body; null when there is none.
-    pub(super) fn message(&self) -> Value {
+    pub(crate) fn message(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// What the log keeps of it; headers that came twice are joined by a comma.
-    pub(super) fn record(&self, origin: Origin) -> Value {
+    /// What a log keeps of it, said by the server of this name; headers that came twice are joined
+    /// by a comma.
+    pub(crate) fn record(&self, server: &str) -> Value {
         let mut headers = Map::new();
         for (name, value) in &self.headers {
             let joined = match headers.get(name).and_then(Value::as_str) {
@@ -58,7 +57,7 @@ impl Request {
             headers.insert(name.clone(), joined.into());
         }
         json!({
-            "server": if origin == Origin::Main { "main" } else { "other" },
+            "server": server,
             "method": self.method,
             "path": self.path,
             "headers": headers,

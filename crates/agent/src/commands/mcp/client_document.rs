@@ -1,0 +1,96 @@
+//! `agent mcp client-document`: the document that tells authorization servers who we are.
+
+use std::fs;
+use std::path::PathBuf;
+
+use mcp_client::config::fault_of_client_document;
+use mcp_client::oauth::document::{RULES, make};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::Servers;
+use crate::mcp::client_document::address_for_all;
+use crate::output::printable;
+use crate::session::Session;
+
+/// Make the client document for signing in, to be served at an address of yours
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The address is that of `--url`, else `mcp.client_metadata_url` of config.yaml, \
+                        else the one that was built into the program.\n\n\
+                        Examples:\n  agent mcp client-document --url https://example.com/oauth/agent.json\n  \
+                        agent mcp client-document --name 'Our agent' --output public/agent.json"
+)]
+pub(crate) struct Args {
+    /// Where the document will be served
+    #[arg(long)]
+    url: Option<String>,
+    /// The name people see when they are asked for their consent
+    #[arg(long, default_value = "agent")]
+    name: String,
+    /// A page about who you are
+    #[arg(long)]
+    uri: Option<String>,
+    /// Write it to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Makes it.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let url = match &args.url {
+        Some(url) => url.clone(),
+        None => configured(session)?,
+    };
+    if let Some(why) = fault_of_client_document(&url) {
+        let message = format!("`{}` cannot be the address of a client document", printable(&url));
+        return Err(Diagnostic::usage(format!("{message}: {why}"))
+            .hint("it must be like https://example.com/oauth/agent.json"));
+    }
+    if args.name.trim().is_empty() {
+        return Err(Diagnostic::usage("`--name` is empty"));
+    }
+    if let Some(uri) = args.uri.as_deref().filter(|uri| !is_web(uri)) {
+        let message = format!("`--uri` must be an address of a page, found `{}`", printable(uri));
+        return Err(Diagnostic::usage(message));
+    }
+    let document = make(&url, args.name.trim(), args.uri.as_deref());
+    match &args.output {
+        None => session.output.json(&document)?,
+        Some(path) => {
+            fs::write(path, format!("{document:#}\n")).map_err(|error| {
+                Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
+            })?;
+            session.output.note(format!("wrote {}", path.display()));
+        }
+    }
+    tell_rules(&url, session);
+    Ok(())
+}
+
+fn configured(session: &Session) -> Result<String, Diagnostic> {
+    let servers = Servers::load(session)?;
+    if let Some(url) = address_for_all(&servers.parsed) {
+        return Ok(url.to_owned());
+    }
+    let is_ours = |key: &str| key.starts_with("mcp.");
+    let mut problems = servers.parsed.problems.iter();
+    if let Some(problem) = problems.find(|problem| problem.key.as_deref().is_some_and(is_ours)) {
+        return Err(Diagnostic::configuration(format!("{}:{problem}", servers.path.display())));
+    }
+    Err(Diagnostic::usage("the document needs the address where it will be served")
+        .hint("give it with `--url`, or set `mcp.client_metadata_url` in config.yaml"))
+}
+
+fn tell_rules(url: &str, session: &Session) {
+    let mut lines = format!("Serve it at {url}, and see that it keeps the four rules:\n");
+    for (index, rule) in RULES.iter().enumerate() {
+        lines.push_str(&format!("  {}. {rule}\n", index + 1));
+    }
+    lines.push_str("`agent mcp doctor <server>` checks them.");
+    session.output.note(lines);
+}
+
+fn is_web(address: &str) -> bool {
+    let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !address.contains(char::is_whitespace))
+}

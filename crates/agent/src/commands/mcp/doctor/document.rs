@@ -1,0 +1,112 @@
+//! The client documents that sign-ins would use, fetched and held against the four rules.
+
+use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry, Verify};
+use mcp_client::oauth::document::{self, Answer, Broken};
+
+use super::finding::{Finding, Findings};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::Fleet;
+use crate::mcp::client_document::{address, built_in_fault, in_its_place};
+use crate::mcp::table::counted;
+use crate::session::Session;
+
+/// What can be told without fetching.
+pub(super) fn unused(entries: &[&ServerEntry], findings: &mut Findings) {
+    if let Some((built_in, why)) = built_in_fault() {
+        let what = format!(
+            "the client document `{built_in}` that was built into the program is not used: {why}"
+        );
+        let fix = "set `mcp.client_metadata_url` in config.yaml, or tell those who built it";
+        findings.add(Finding::warning(what).fix(fix));
+    }
+    for entry in entries {
+        if let Endpoint::Http(http) = &entry.endpoint
+            && let Auth::OAuth(oauth) = &http.auth
+            && oauth.client_metadata_url.is_some()
+            && let Some(key) = in_its_place(oauth)
+        {
+            let what = format!("`oauth.client_metadata_url` is not used beside `oauth.{key}`");
+            findings.add(Finding::advice(what).of(&entry.name).fix("remove one of them"));
+        }
+    }
+}
+
+/// Fetches the document of every server that would be shown one.
+pub(super) fn check(
+    fleet: &Fleet,
+    entries: &[&ServerEntry],
+    session: &Session,
+    findings: &mut Findings,
+) -> Result<(), Diagnostic> {
+    let used: Vec<_> = entries.iter().filter_map(|entry| document_of(entry, fleet)).collect();
+    if used.is_empty() {
+        return Ok(());
+    }
+    let spinner = session.output.spinner();
+    spinner.set_message(format!("fetching {}", counted(used.len(), "client document")));
+    let done = fleet.run(Vec::new(), async |_| {
+        // Most servers share one document, and what judges its certificate.
+        let mut known: Vec<(&str, &Verify, Result<Answer, String>)> = Vec::new();
+        for (entry, http, url) in &used {
+            let is_it = |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;
+            if !known.iter().any(|known| is_it(&known)) {
+                let answer = document::fetch(http, &fleet.host, url).await;
+                known.push((url, &http.verify, answer.map_err(|error| error.to_string())));
+            }
+            let answers = known.iter().find(is_it).map(|(_, _, answer)| answer);
+            for finding in answers.into_iter().flat_map(|answer| judged(url, answer)) {
+                findings.add(finding.of(&entry.name));
+            }
+        }
+        Ok(())
+    });
+    spinner.finish_and_clear();
+    done
+}
+
+/// A server, how it is reached, and the address of the document it would be shown.
+type Used<'a> = (&'a ServerEntry, &'a HttpEndpoint, &'a str);
+
+fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a Fleet) -> Option<Used<'a>> {
+    let Endpoint::Http(http) = &entry.endpoint else { return None };
+    let Auth::OAuth(oauth) = &http.auth else { return None };
+    address(oauth, &fleet.servers.parsed).map(|url| (entry, &**http, url))
+}
+
+fn judged(url: &str, answer: &Result<Answer, String>) -> Vec<Finding> {
+    const OTHERWISE: &str = "or set `oauth.cimd: false` to sign in without a document";
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            let what = format!("its client document {url} cannot be fetched: {error}");
+            let fix = "see that it is served there, for everybody";
+            return vec![Finding::error(what).fix(fix).fix(OTHERWISE)];
+        }
+    };
+    let broken = document::judge(url, &answer.fetched());
+    if broken.is_empty() {
+        let what = format!("its client document {url} keeps all four rules");
+        return vec![Finding::good(what)];
+    }
+    let findings = broken.iter().map(|broken| {
+        let what = format!("its client document {url} breaks rule {}: {broken}", broken.rule());
+        Finding::error(what).fix(fix(url, broken)).fix(OTHERWISE)
+    });
+    findings.collect()
+}
+
+fn fix(url: &str, broken: &Broken) -> String {
+    match broken {
+        Broken::Address(_) => format!("serve it elsewhere: {}", document::RULES[0]),
+        Broken::Status(_) => format!("serve the document at {url} with status 200"),
+        Broken::Redirected { .. } => {
+            "serve it there without a redirect, or name the address it leads to".to_owned()
+        }
+        Broken::ContentType { .. } => {
+            "let the web server send `Content-Type: application/json`".to_owned()
+        }
+        Broken::NotJson | Broken::MissingRedirects { .. } | Broken::ClientId { .. } => {
+            format!("`agent mcp client-document --url {url}` prints one that fits")
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `agent mcp client-document`, and what doctor says about documents that are served.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use agent_test_support::command::{Bench, Run};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use serde_json::{Value, json};
+
+use super::{configure, configured};
+use crate::command_line::bench;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/documents.py");
+const URL: &str = "https://me.example.com/oauth/agent.json";
+
+/// A web server of ours over TLS.
+struct Web {
+    process: Child,
+    folder: PathBuf,
+    origin: String,
+}
+
+impl Web {
+    fn start(bench: &Bench) -> Self {
+        let folder = bench.work().join("web");
+        fs::create_dir_all(&folder).unwrap();
+        let mut authority = CertificateParams::new(Vec::new()).unwrap();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap());
+        let authority = authority.unwrap();
+        let key = KeyPair::generate().unwrap();
+        let cert = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let cert = cert.signed_by(&key, &authority).unwrap();
+        for (name, text) in [
+            ("ca.pem", authority.pem()),
+            ("cert.pem", cert.pem()),
+            ("key.pem", key.serialize_pem()),
+        ] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        let mut process = Command::new("python3")
+            .arg(SCRIPT)
+            .arg(&folder)
+            .args([folder.join("cert.pem"), folder.join("key.pem")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        Self { process, folder, origin: format!("https://localhost:{}", port.trim()) }
+    }
+
+    /// Lets the program make a document for this path, and serves it.
+    fn publish(&self, bench: &Bench, path: &str) -> String {
+        let url = format!("{}{path}", self.origin);
+        let file = self.folder.join(path.rsplit('/').next().unwrap());
+        let file = file.display().to_string();
+        let run = bench.run(["mcp", "client-document", "--url", &url, "--output", &file]);
+        assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
+        url
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let file = self.folder.join(name);
+        let mut document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        change(&mut document);
+        fs::write(file, document.to_string()).unwrap();
+    }
+
+    /// What doctor says about a server that would be shown the document at `url`.
+    fn doctor(&self, bench: &Bench, url: &str) -> Run {
+        let ca = self.folder.join("ca.pem");
+        configure(
+            bench,
+            &format!(
+                "mcp_servers:\n  docs:\n    url: {}/mcp\n    ssl_verify: {}\n    auth: oauth\n    \
+                 headers: {{Authorization: Bearer sesame-9}}\n    oauth: {{client_metadata_url: '{url}'}}\n",
+                self.origin,
+                ca.display()
+            ),
+        );
+        bench.run(["mcp", "doctor", "docs"])
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The lines about the document, each with its fix.
+fn about_document(run: &Run, origin: &str) -> Vec<String> {
+    let text = run.stdout.replace(origin, "[web]");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let starts = lines.windows(2).filter(|pair| pair[0].contains("client document [web]"));
+    starts.map(|pair| format!("{} | {}", pair[0], pair[1])).collect()
+}
+
+#[test]
+fn doctor_names_the_rule_that_a_document_breaks() {
+    let bench = bench();
+    let web = Web::start(&bench);
+    let says = |path: &str| {
+        let run = web.doctor(&bench, &format!("{}{path}", web.origin));
+        about_document(&run, &web.origin)
+    };
+    web.publish(&bench, "/good.json");
+    let good = says("/good.json");
+    let wanted = "good     docs: its client document [web]/good.json keeps all four rules";
+    assert!(good.len() == 1 && good[0].starts_with(wanted), "{good:?}");
+
+    web.publish(&bench, "/page/page.json");
+    web.publish(&bench, "/few.json");
+    web.change("few.json", |document| {
+        document["redirect_uris"].as_array_mut().unwrap().truncate(9);
+    });
+    web.publish(&bench, "/copied.json");
+    web.change("copied.json", |document| document["client_id"] = json!(URL));
+    fs::write(web.folder.join("words.json"), "words").unwrap();
+    let print = "fix: `agent mcp client-document --url [web]";
+    for (path, broken, fix) in [
+        (
+            "/none.json",
+            "rule 2: it answers status 404 instead of 200",
+            "fix: serve the document at",
+        ),
+        ("/moved/good.json", "rule 2: it redirects to /good.json", "fix: serve it there without"),
+        (
+            "/page/page.json",
+            "rule 2: its content type is `text/html` instead of `application/json`",
+            "fix: let the web server send `Content-Type: application/json`",
+        ),
+        ("/words.json", "rule 2: it is not a JSON object", print),
+        ("/few.json", "rule 3: its `redirect_uris` lack http://localhost:27894/callback", print),
+        (
+            "/copied.json",
+            "rule 4: its `client_id` is `https://me.example.com/oauth/agent.json` instead of its own \
+             address",
+            print,
+        ),
+    ] {
+        let found = says(path);
+        let wanted =
+            format!("error    docs: its client document [web]{path} breaks {broken} | {fix}");
+        assert!(found.len() == 1 && found[0].starts_with(&wanted), "{wanted}\n{found:?}");
+    }
+    web.change("few.json", |document| document["client_id"] = json!(URL));
+    assert_eq!(says("/few.json").len(), 2, "each broken rule is its own finding");
+    // Rule 1 is judged when the configuration is read, and nothing is fetched.
+    let run = web.doctor(&bench, "http://me.example.com/agent.json");
+    assert!(run.stdout.contains("cannot be the address of a client document: it is not https"));
+
+    let requests = fs::read_to_string(web.folder.join("requests")).unwrap();
+    let documents: Vec<&str> = requests.lines().filter(|line| line.contains(".json")).collect();
+    assert_eq!(documents.len(), 8, "a redirect is not followed: {documents:?}");
+    assert!(documents.iter().all(|line| line.ends_with(" None")), "{documents:?}");
+}
+
+#[test]
+fn only_documents_that_would_be_used_are_fetched() {
+    let bench = bench();
+    let web = Web::start(&bench);
+    let url = web.publish(&bench, "/good.json");
+    let config = format!(
+        "mcp: {{client_metadata_url: '{url}'}}\nmcp_servers:\n  a: {{url: '{0}/mcp', auth: oauth, \
+         ssl_verify: {1}/ca.pem}}\n  b: {{url: '{0}/mcp', auth: oauth, ssl_verify: {1}/ca.pem}}\n  c: \
+         {{url: '{0}/mcp', auth: oauth, ssl_verify: {1}/ca.pem, oauth: {{cimd: false}}}}\n  d: {{url: '{0}/mcp', auth: oauth, \
+         ssl_verify: {1}/ca.pem, oauth: {{client_id: x, client_metadata_url: '{url}'}}}}\n  e: {{url: '{0}/mcp', ssl_verify: {1}/ca.pem}}\n",
+        web.origin,
+        web.folder.display()
+    );
+    configure(&bench, &config);
+    let run = bench.run(["mcp", "doctor"]);
+    let good: Vec<&str> = run.stdout.lines().filter(|line| line.contains("four rules")).collect();
+    assert_eq!(good.len(), 2, "{run:?}");
+    assert!(good[0].contains(" a: ") && good[1].contains(" b: "), "{good:?}");
+    assert!(
+        run.stdout.contains("d: `oauth.client_metadata_url` is not used beside `oauth.client_id`")
+    );
+    let fetched = || {
+        let requests = fs::read_to_string(web.folder.join("requests")).unwrap();
+        requests.lines().filter(|line| line.contains("good.json")).count()
+    };
+    assert_eq!(fetched(), 1, "servers that share a document share its fetching");
+    bench.run(["mcp", "doctor", "--offline"]);
+    assert_eq!(fetched(), 1, "offline nothing is fetched");
+
+    // A certificate that is not believed is told, and so is a server that is gone.
+    configure(
+        &bench,
+        &config.replace(&format!("ssl_verify: {}/ca.pem", web.folder.display()), "x: 1"),
+    );
+    let run = bench.run(["mcp", "doctor", "a"]);
+    assert!(run.stdout.contains("good.json cannot be fetched: TLS with"), "{run:?}");
+}
+
+#[test]
+fn a_document_is_made_for_an_address() {
+    let bench = bench();
+    let run =
+        bench.run(["mcp", "client-document", "--url", URL, "--uri", "https://me.example.com/"]);
+    insta::assert_snapshot!(run.transcript());
+
+    let file = bench.work().join("agent.json");
+    let args = ["mcp", "client-document", "--url", URL, "--name", "Ours", "--output"];
+    let run = bench.run(args.into_iter().chain([file.to_str().unwrap()]));
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
+    let document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&document["client_id"], &document["client_name"]), (&json!(URL), &json!("Ours")));
+    assert_eq!(document["redirect_uris"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn the_configured_address_is_used_and_a_wrong_one_is_refused() {
+    let bench = configured(&format!("mcp:\n  client_metadata_url: {URL}\n"));
+    let run = bench.run(["mcp", "client-document", "--json"]);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["client_id"], URL);
+
+    configure(&bench, "mcp:\n  client_metadata_url: http://me.example.com/x\n");
+    let run = bench.run(["mcp", "client-document"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stderr.contains("config.yaml:2:24: mcp.client_metadata_url: "), "{run:?}");
+
+    configure(&bench, "");
+    let run = bench.run(["mcp", "client-document"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("give it with `--url`"), "{run:?}");
+    for (wrong, why) in [
+        (["--url", "https://me.example.com"].as_slice(), "it has no path"),
+        (&["--url", "https://a@me.example.com/x"], "it has user information"),
+        (&["--url", URL, "--name", " "], "`--name` is empty"),
+        (&["--url", URL, "--uri", "javascript:alert(1)"], "`--uri` must be an address of a page"),
+    ] {
+        let run = bench.run(["mcp", "client-document"].into_iter().chain(wrong.iter().copied()));
+        assert!(run.code == 2 && run.stderr.contains(why), "{wrong:?}: {run:?}");
+    }
+    let run = bench.run(["mcp", "client-document", "--url", URL, "--output", "/no/such/folder/x"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("cannot write /no/such/folder/x"), "{run:?}");
+}

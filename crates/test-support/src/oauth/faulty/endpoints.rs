@@ -1,0 +1,261 @@
+//! The authorization server, as it is when it is correct.
+
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::script::{Issuer, Refresh, Script, merge};
+use super::vault::{Code, Grant, Vault};
+use crate::http::{Reply, Request};
+use crate::oauth::seen::parameter;
+
+/// What a correct server answers.
+pub(super) enum Answer {
+    /// JSON, which may yet be patched.
+    Json(u16, Value),
+    /// Anything else.
+    Other(Reply),
+}
+
+/// Where the two origins are.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    pub(super) main: String,
+    pub(super) other: String,
+}
+
+impl Places {
+    pub(super) fn of(&self, issuer: Issuer) -> &str {
+        match issuer {
+            Issuer::Main => &self.main,
+            Issuer::Other => &self.other,
+        }
+    }
+
+    pub(super) fn mcp(&self) -> String {
+        format!("{}/mcp", self.main)
+    }
+}
+
+pub(super) fn resource_metadata(places: &Places, script: &Script) -> Answer {
+    let scopes: Vec<&str> = script.tool_scopes.iter().map(|(_, scope)| scope.as_str()).collect();
+    Answer::Json(
+        200,
+        json!({
+            "resource": places.mcp(),
+            "authorization_servers": [places.of(script.issuer)],
+            "scopes_supported": scopes,
+            "bearer_methods_supported": ["header"],
+        }),
+    )
+}
+
+pub(super) fn server_metadata(base: &str, script: &Script) -> Answer {
+    let methods = ["none", "client_secret_basic", "client_secret_post"];
+    let mut metadata = json!({
+        "issuer": base,
+        "authorization_endpoint": format!("{base}/authorize"),
+        "token_endpoint": format!("{base}/token"),
+        "registration_endpoint": format!("{base}/register"),
+        "revocation_endpoint": format!("{base}/revoke"),
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": methods,
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
+    });
+    if script.client_documents {
+        metadata["client_id_metadata_document_supported"] = true.into();
+    }
+    Answer::Json(200, metadata)
+}
+
+/// Registers a client as the patched answer says it is.
+pub(super) fn register(vault: &mut Vault, script: &Script, request: &Request) -> Answer {
+    let asked = request.message();
+    if !asked["redirect_uris"].is_array() {
+        return refuse(400, "invalid_client_metadata", "no redirect_uris");
+    }
+    let mut client = asked;
+    client["client_id"] = vault.word("client").into();
+    let method = client["token_endpoint_auth_method"].as_str();
+    if !matches!(method, None | Some("none")) {
+        client["client_secret"] = vault.word("secret").into();
+        client["client_secret_expires_at"] = 0.into();
+    }
+    merge(&mut client, &script.registration.patch);
+    let id = client["client_id"].as_str().unwrap_or_default().to_owned();
+    vault.clients.insert(id, client.clone());
+    Answer::Json(201, client)
+}
+
+/// Consents at once.
+pub(super) fn authorize(
+    vault: &mut Vault,
+    script: &Script,
+    request: &Request,
+    (issuer, base): (Issuer, &str),
+) -> Answer {
+    let asked = |name: &str| parameter(&request.path, name);
+    let wanted = |name: &str| asked(name).unwrap_or_default();
+    let (client, redirect_uri) = (wanted("client_id"), wanted("redirect_uri"));
+    if !may_come_back(vault, script, &client, &redirect_uri) {
+        // Nobody can be trusted with a redirect.
+        return Answer::Other(Reply::text(400, "invalid_client: unknown client or redirect_uri"));
+    }
+    let is_proven = asked("code_challenge_method").as_deref() == Some("S256")
+        && asked("code_challenge").is_some();
+    let mut query = Vec::new();
+    if wanted("response_type") == "code" && is_proven {
+        let login = vault.new_login();
+        let (scope, resource) = (wanted("scope"), asked("resource"));
+        let grant = Grant { client, scope, resource, issuer, login };
+        let challenge = wanted("code_challenge");
+        let code = Code { grant, redirect_uri: redirect_uri.clone(), challenge };
+        query.push(("code".to_owned(), vault.new_code(code)));
+    } else {
+        query.push(("error".to_owned(), "invalid_request".to_owned()));
+    }
+    query.extend(asked("state").map(|state| ("state".to_owned(), state)));
+    query.push(("iss".to_owned(), base.to_owned()));
+    for twist in &script.redirect {
+        twist.apply(&mut query);
+    }
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    let separator = if redirect_uri.contains('?') { '&' } else { '?' };
+    let location = format!("{redirect_uri}{separator}{query}");
+    Answer::Other(Reply::empty(302).header("Location", &location))
+}
+
+fn may_come_back(vault: &Vault, script: &Script, client: &str, redirect_uri: &str) -> bool {
+    match vault.clients.get(client) {
+        Some(client) => {
+            let known = client["redirect_uris"].as_array();
+            known.is_some_and(|known| known.iter().any(|known| known == redirect_uri))
+        }
+        None => is_document(script, client) && redirect_uri.starts_with("http://127.0.0.1:"),
+    }
+}
+
+fn is_document(script: &Script, client: &str) -> bool {
+    script.client_documents && client.starts_with("https://")
+}
+
+/// Exchanges a code or a refresh token.
+pub(super) fn token(
+    vault: &mut Vault,
+    script: &Script,
+    request: &Request,
+    issuer: Issuer,
+) -> Answer {
+    let form = form(request);
+    let field = |name: &str| form.get(name).and_then(Value::as_str).unwrap_or_default();
+    let Some(client) = authenticated(vault, script, request, &form) else {
+        return refuse(401, "invalid_client", "this is not a client of ours");
+    };
+    let exchanged = match field("grant_type") {
+        "authorization_code" => exchange(vault, field, &client),
+        "refresh_token" => {
+            let grant = vault.refreshed(field("refresh_token"));
+            grant.filter(|grant| grant.client == client)
+        }
+        _ => return refuse(400, "unsupported_grant_type", "no such grant"),
+    };
+    let Some(grant) = exchanged.filter(|grant| grant.issuer == issuer) else {
+        return refuse(400, "invalid_grant", "it is not good, or was used");
+    };
+    let is_refresh = field("grant_type") == "refresh_token";
+    let refresh = match script.refresh {
+        Refresh::Lasting if is_refresh => Refresh::Never,
+        other => other,
+    };
+    if is_refresh && script.refresh == Refresh::Rotating {
+        vault.spend(field("refresh_token"));
+    }
+    let pair = vault.issue(&grant, script.access_seconds, refresh);
+    let mut answer = json!({
+        "access_token": pair.access,
+        "token_type": "Bearer",
+        "expires_in": script.access_seconds,
+    });
+    if !grant.scope.is_empty() {
+        answer["scope"] = grant.scope.into();
+    }
+    if let Some(refresh) = pair.refresh {
+        answer["refresh_token"] = refresh.into();
+    }
+    Answer::Json(200, answer)
+}
+
+fn exchange<'a>(vault: &mut Vault, field: impl Fn(&str) -> &'a str, client: &str) -> Option<Grant> {
+    let code = vault.take_code(field("code"))?;
+    let digest = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));
+    let resource = field("resource");
+    let is_same = code.grant.client == client
+        && code.redirect_uri == field("redirect_uri")
+        && code.challenge == digest
+        && (resource.is_empty() || code.grant.resource.as_deref() == Some(resource));
+    is_same.then_some(code.grant)
+}
+
+/// The client that made a request, if it proved to be the one.
+fn authenticated(
+    vault: &Vault,
+    script: &Script,
+    request: &Request,
+    form: &Map<String, Value>,
+) -> Option<String> {
+    let in_form = |name: &str| form.get(name).and_then(Value::as_str).map(str::to_owned);
+    let basic = basic(request);
+    let id = basic.as_ref().map(|(id, _)| id.clone()).or_else(|| in_form("client_id"))?;
+    let Some(client) = vault.clients.get(&id) else {
+        return is_document(script, &id).then_some(id);
+    };
+    let secret = client["client_secret"].as_str();
+    let by_header = basic.map(|(_, secret)| secret);
+    let by_form = in_form("client_secret");
+    let brought = match client["token_endpoint_auth_method"].as_str() {
+        Some("none") => return Some(id),
+        Some("client_secret_post") => by_form,
+        Some("client_secret_basic") => by_header,
+        _ => by_header.or(by_form),
+    };
+    (secret == brought.as_deref()).then_some(id)
+}
+
+fn basic(request: &Request) -> Option<(String, String)> {
+    let encoded = request.header("authorization")?.strip_prefix("Basic ")?;
+    let decoded = String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()?;
+    let (id, secret) = decoded.split_once(':')?;
+    Some((unescape(id), unescape(secret)))
+}
+
+fn unescape(word: &str) -> String {
+    let pair = format!("word={word}");
+    form_urlencoded::parse(pair.as_bytes())
+        .next()
+        .map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+pub(super) fn revoke(vault: &mut Vault, request: &Request) -> Answer {
+    if let Some(word) = form(request).get("token").and_then(Value::as_str) {
+        vault.revoke(word);
+    }
+    Answer::Json(200, json!({}))
+}
+
+/// The fields of a form, or the members of a JSON object.
+pub(super) fn form(request: &Request) -> Map<String, Value> {
+    if let Value::Object(members) = request.message() {
+        return members;
+    }
+    let fields = form_urlencoded::parse(&request.body);
+    let is_form = request.header("content-type").is_some_and(|kind| kind.contains("urlencoded"));
+    let fields = fields.filter(|_| is_form);
+    fields.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect()
+}
+
+pub(super) fn refuse(status: u16, error: &str, description: &str) -> Answer {
+    Answer::Json(status, json!({ "error": error, "error_description": description }))
+}

@@ -1,0 +1,135 @@
+//! A visitor who follows redirects, keeps cookies and fills in the one form of a page.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ureq::http::header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
+use ureq::http::{Request, Response};
+use ureq::{Agent, Body};
+
+use super::Landed;
+use crate::oauth::seen::parameter;
+
+/// How many requests a login may take.
+const MAX_REQUESTS: usize = 30;
+
+/// How long one request may take.
+const REQUEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Largest page.
+const MAX_PAGE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Goes from an authorization address to where the login ends, as a browser would: through redirects,
+/// with cookies, and through the pages of an [`Oidc`](crate::oauth::Oidc), where it signs in as
+/// `somebody` and consents.
+///
+/// Ends at the redirect, whether anybody listens there or not, or at a page that says what is wrong.
+///
+/// # Panics
+/// If a server on the way does not answer, or the login does not end.
+pub fn visit(address: &str) -> Landed {
+    go_through(address, Mind::Consents)
+}
+
+/// The same for a person who cancels at the first page.
+///
+/// # Panics
+/// If a server on the way does not answer, or the login does not end.
+pub fn visit_and_refuse(address: &str) -> Landed {
+    go_through(address, Mind::Refuses)
+}
+
+/// What a person wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mind {
+    Consents,
+    Refuses,
+}
+
+#[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
+fn go_through(address: &str, mind: Mind) -> Landed {
+    let back = parameter(address, "redirect_uri");
+    let mut visitor = Visitor::new();
+    let mut url = address.to_owned();
+    let mut form = None;
+    for _ in 0..MAX_REQUESTS {
+        let is_back = back.as_deref().is_some_and(|back| url.starts_with(back));
+        let mut answer = match visitor.go(&url, form.take()) {
+            Ok(answer) => answer,
+            Err(_) if is_back => return Landed { url, text: String::new() },
+            Err(error) => panic!("{url}: {error}"),
+        };
+        let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+        if let (300..400, Some(location)) = (answer.status().as_u16(), location) {
+            url = resolve(&url, location);
+            continue;
+        }
+        let page = answer.body_mut().with_config().limit(MAX_PAGE_BYTES).read_to_string();
+        let page = page.unwrap_or_default();
+        let target = between(&page, "action=\"", "\"").filter(|_| !is_back);
+        let Some(target) = target else { return Landed { url, text: page } };
+        if mind == Mind::Refuses {
+            url = format!("{}/abort", resolve(&url, target));
+            continue;
+        }
+        let prompt = between(&page, "name=\"prompt\" value=\"", "\"").unwrap_or_default();
+        form = Some(format!("prompt={prompt}&login=somebody&password=a+word"));
+        url = resolve(&url, target);
+    }
+    panic!("the login does not end: {url}")
+}
+
+struct Visitor {
+    agent: Agent,
+    /// By origin and name.
+    cookies: BTreeMap<(String, String), String>,
+}
+
+impl Visitor {
+    fn new() -> Self {
+        let config = Agent::config_builder()
+            .timeout_global(Some(REQUEST_WAIT))
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .proxy(None)
+            .build();
+        Self { agent: Agent::new_with_config(config), cookies: BTreeMap::new() }
+    }
+
+    fn go(&mut self, url: &str, form: Option<String>) -> Result<Response<Body>, ureq::Error> {
+        let origin = origin(url).to_owned();
+        let own = self.cookies.iter().filter(|((of, _), _)| *of == origin);
+        let cookies: Vec<String> =
+            own.map(|((_, name), value)| format!("{name}={value}")).collect();
+        let method = if form.is_some() { "POST" } else { "GET" };
+        let request = Request::builder().method(method).uri(url).header(COOKIE, cookies.join("; "));
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let answer = match form {
+            Some(form) => self.agent.run(request.body(form)?),
+            None => self.agent.run(request.body(())?),
+        }?;
+        for cookie in answer.headers().get_all(SET_COOKIE) {
+            let pair = cookie.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+            if let Some((name, value)) = pair.split_once('=') {
+                self.cookies.insert((origin.clone(), name.to_owned()), value.to_owned());
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// Scheme and authority of an address.
+fn origin(url: &str) -> &str {
+    let after_scheme = url.find("://").map_or(0, |at| at + 3);
+    let end = url[after_scheme..].find(['/', '?', '#']);
+    end.map_or(url, |end| &url[..after_scheme + end])
+}
+
+fn resolve(base: &str, target: &str) -> String {
+    if target.starts_with('/') { format!("{}{target}", origin(base)) } else { target.to_owned() }
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let rest = text.split_once(before)?.1;
+    rest.split_once(after).map(|(found, _)| found)
+}
