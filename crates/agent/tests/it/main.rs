@@ -9,6 +9,8 @@ mod consent;
 mod mcp_config;
 // Commands that talk to MCP servers.
 mod mcp_live;
+// Signing in to servers, and out of them.
+mod mcp_login;
 // Packages made, shown, merged and exported.
 mod packages;
 // Packages of anybody, judged.
