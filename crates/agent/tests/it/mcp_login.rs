@@ -48,7 +48,9 @@ impl Scene {
     /// Writes the configuration, with more keys for the server.
     fn configure(&self, more: &str) {
         let url = self.server.mcp_url();
-        let text = format!("mcp_servers:\n  docs:\n    url: {url}\n    auth: oauth\n{more}");
+        // What hangs does not hang for five minutes.
+        let oauth = "auth: oauth\n    oauth:\n      timeout: 25\n";
+        let text = format!("mcp_servers:\n  docs:\n    url: {url}\n    {oauth}{more}");
         fs::create_dir_all(self.bench.home()).unwrap();
         fs::write(self.bench.home().join("config.yaml"), text).unwrap();
     }

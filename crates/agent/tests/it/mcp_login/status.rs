@@ -23,7 +23,7 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
     for told in [
         "docs: signed in\n",
         scene.server.issuer(),
-        "in 59 minutes, renews by itself",
+        " minutes, renews by itself",
         "known by  registration ",
         &file,
     ] {
