@@ -248,8 +248,9 @@ fn without_arriving(address: &str) -> String {
     let (host, path) = rest.split_once('/').unwrap();
     let mut stream = std::net::TcpStream::connect(host).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let line = answer.lines().find(|line| line.to_lowercase().starts_with("location: "));
-    line.unwrap_or_else(|| panic!("{answer}"))["location: ".len()..].to_owned()
+    let lines = BufReader::new(stream).lines().map(Result::unwrap);
+    // The server keeps the connection: only the head is read.
+    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let line = head.iter().find(|line| line.to_lowercase().starts_with("location: "));
+    line.unwrap_or_else(|| panic!("{head:?}"))["location: ".len()..].to_owned()
 }
