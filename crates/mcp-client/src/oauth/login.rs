@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::Uri;
 use tokio::time::{Instant, sleep_until};
 
-use super::callback::{Arrived, Ending, Listener};
+use super::callback::{Arrived, Ending, Listener, PATH};
 use super::credentials::{Asked, Credentials};
 use super::discovery::{Found, Hints, discover};
 use super::dpop::Key;
@@ -28,8 +28,6 @@ use crate::host::{Browser, Visit, Visited};
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// How often a login goes on as another client.
 const MAX_IDENTITIES: u32 = 3;
-/// The path of the way back.
-const PATH: &str = "/callback";
 
 /// What a login is begun with.
 #[derive(Debug)]
@@ -144,8 +142,10 @@ impl Login<'_> {
             _ => free().await?,
         };
         let redirect_uri = own.unwrap_or_else(|| self.loopback(listener.port()));
+        // Whoever forwards a browser to us may do so under another name than ours.
         let listener = match parsed {
             Some(uri) => listener.at_path(uri.path()),
+            None if options.redirect_host.is_some() => listener.at_path(PATH),
             None => listener,
         };
         Ok(Way { listener, redirect_uri, pinned: false })
