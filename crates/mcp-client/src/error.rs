@@ -256,6 +256,7 @@ impl Error {
             | Self::Unreachable { reason, .. }
             | Self::Tls { reason, .. } => clean(reason),
             Self::Redirect { to, .. } => clean(to),
+            Self::OAuth(error) => error.each_text(clean),
             Self::UnknownVersion { version } => clean(version),
             Self::NotMcp { content_type, .. } => clean(content_type),
             Self::BothFailed { first, second, .. } => {

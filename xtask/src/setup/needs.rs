@@ -98,6 +98,15 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Required,
     },
     Need {
+        name: "the tools of desktops",
+        probe: Probe::Programs(&["desktop-file-validate", "update-desktop-database", "xdg-mime"]),
+        manager: Manager::Apt,
+        packages: &["desktop-file-utils", "xdg-utils"],
+        reason: "tests of what makes a desktop open install links",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
         name: "cargo-nextest",
         probe: Probe::Programs(&["cargo-nextest"]),
         manager: Manager::Cargo,

@@ -9,12 +9,15 @@ mod doctor;
 mod enable;
 mod guard;
 mod import;
+mod install;
+mod link;
 mod list;
 mod literals;
 mod login;
 mod logout;
 mod named;
 mod reference;
+mod register_links;
 mod remove;
 mod standing;
 mod status;
@@ -48,6 +51,9 @@ pub(crate) enum Mcp {
     List(list::Args),
     Add(Box<add::Args>),
     Import(import::Args),
+    Install(install::Args),
+    Link(link::Args),
+    RegisterLinks(register_links::Args),
     Remove(remove::Args),
     Enable(enable::Args),
     Disable(disable::Args),
@@ -69,6 +75,9 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::List(args) => list::run(&args, session),
         Mcp::Add(args) => add::run(&args, session),
         Mcp::Import(args) => import::run(&args, session),
+        Mcp::Install(args) => install::run(&args, session),
+        Mcp::Link(args) => link::run(&args, session),
+        Mcp::RegisterLinks(args) => register_links::run(&args, session),
         Mcp::Remove(args) => remove::run(&args, session),
         Mcp::Enable(args) => enable::run(&args, session),
         Mcp::Disable(args) => disable::run(&args, session),

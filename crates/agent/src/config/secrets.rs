@@ -28,6 +28,12 @@ impl SecretsFile {
         Ok(SecretsFile { path: path.to_owned(), text, variables, is_changed: false })
     }
 
+    /// A file that is never written: for who only wants the names that secrets would get.
+    pub(crate) fn scratch() -> Self {
+        let (path, text) = (PathBuf::new(), String::new());
+        SecretsFile { path, text, variables: BTreeMap::new(), is_changed: false }
+    }
+
     /// Adds a value under this name, or under a like one if the name has another value already.
     /// Gives the name that was used.
     pub(crate) fn add(&mut self, name: &str, value: &str) -> Result<String, Diagnostic> {

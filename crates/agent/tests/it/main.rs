@@ -7,6 +7,8 @@ mod command_line;
 mod consent;
 // Servers added, removed, switched and imported, and what stays of the configuration.
 mod mcp_config;
+// Servers that come by a link, links for servers, and what makes a desktop open them.
+mod mcp_links;
 // Commands that talk to MCP servers.
 mod mcp_live;
 // Signing in to servers, and out of them.

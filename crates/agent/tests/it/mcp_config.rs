@@ -5,36 +5,36 @@ mod files;
 mod importing;
 mod removing;
 mod secrets;
-mod terminal;
+pub(crate) mod terminal;
 
 use std::fs;
 
 use agent_test_support::command::{Bench, Run};
 
 /// Writes the configuration.
-fn configure(bench: &Bench, text: &str) {
+pub(crate) fn configure(bench: &Bench, text: &str) {
     fs::create_dir_all(bench.home()).unwrap();
     fs::write(bench.home().join("config.yaml"), text).unwrap();
 }
 
 /// The configuration as it is now.
-fn configuration(bench: &Bench) -> String {
+pub(crate) fn configuration(bench: &Bench) -> String {
     fs::read_to_string(bench.home().join("config.yaml")).unwrap_or_default()
 }
 
 /// The profile's secrets as they are now.
-fn env_file(bench: &Bench) -> String {
+pub(crate) fn env_file(bench: &Bench) -> String {
     fs::read_to_string(bench.home().join(".env")).unwrap_or_default()
 }
 
 /// A text without the paths of this run.
-fn plain(bench: &Bench, text: &str) -> String {
+pub(crate) fn plain(bench: &Bench, text: &str) -> String {
     let home = bench.home().display().to_string();
     let work = bench.work().display().to_string();
     text.replace(&home, "[home]").replace(&work, "[work]")
 }
 
 /// A whole run.
-fn transcript(bench: &Bench, run: &Run) -> String {
+pub(crate) fn transcript(bench: &Bench, run: &Run) -> String {
     plain(bench, &run.transcript())
 }

@@ -103,10 +103,18 @@ impl Account {
         browser: &dyn Browser,
         options: LoginOptions<'_>,
     ) -> Result<(), crate::Error> {
-        self.credentials.store().forgive_document()?;
-        let challenge = self.challenge().await?;
+        let store = self.credentials.store();
+        if store.has_refused_document() {
+            // With what was registered in its place, the document could not come into use.
+            store.change_clients(|clients| clients.registrations.clear())?;
+            store.forgive_document()?;
+        }
         let LoginOptions { driver, scope } = options;
-        self.credentials.sign_in(browser, driver, challenge.as_deref(), scope).await
+        let done = async {
+            let challenge = self.challenge().await?;
+            self.credentials.sign_in(browser, driver, challenge.as_deref(), scope).await
+        };
+        done.await.map_err(|error| error.cleaned(&self.host.redactor))
     }
 
     /// Forgets the tokens, after giving them back where that is possible. Says whether there were
@@ -203,7 +211,7 @@ impl Credentials {
         tokens: &super::store::Tokens,
         both: &[(&str, Option<&str>)],
     ) -> bool {
-        let Some(found) = self.store().metadata() else { return false };
+        let Some(found) = self.known() else { return false };
         let Some(endpoint) = found.server.revocation_endpoint.clone() else { return false };
         if found.server.issuer != tokens.issuer {
             return false;
@@ -215,7 +223,7 @@ impl Credentials {
             let mut form: Vec<(&str, Cow<'_, str>)> =
                 vec![("token", (*token).into()), ("token_type_hint", (*kind).into())];
             let Ok(headers) = client.prove(&mut form, &found.server.issuer) else { return false };
-            let sent = self.wire().post_form(To::TokenEndpoint, &endpoint, headers, &form).await;
+            let sent = self.wire().post_form(To::Other, &endpoint, headers, &form).await;
             accepted.push(sent.is_ok_and(|reply| reply.is_success()));
         }
         accepted.first().copied().unwrap_or(false)

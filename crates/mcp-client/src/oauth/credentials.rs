@@ -25,9 +25,9 @@ use super::dpop::{Key, Side};
 use super::error::Error;
 use super::identification::Driver;
 use super::login::Login;
-use super::metadata::ServerMetadata;
+use super::metadata::{ServerMetadata, covers};
 use super::scope::{self, Wishes};
-use super::store::{Look, Store, Tokens};
+use super::store::{Look, Store, Tokens, Unreadable};
 use super::token::{Client, Granted, Method};
 use super::wire::Wire;
 use crate::config::{Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text};
@@ -267,7 +267,7 @@ impl Credentials {
         if let Some(id) = &self.options.client_id {
             return ClientKind::Configured(id.shown().to_owned());
         }
-        let issuer = self.store.metadata().map(|found| found.server.issuer);
+        let issuer = self.known().map(|found| found.server.issuer);
         let id = self.store.tokens().ok().flatten().map(|tokens| tokens.client_id);
         let clients = self.store.clients();
         let known = issuer.and_then(|issuer| clients.registrations.get(&issuer).cloned());
@@ -333,7 +333,7 @@ impl Credentials {
         if state.look == look {
             return state.held.clone();
         }
-        match self.store.tokens() {
+        match self.kept() {
             Ok(tokens) => {
                 state.look = look;
                 state.held = tokens.map(|tokens| self.in_use(tokens));
@@ -342,6 +342,21 @@ impl Credentials {
             Err(_) => state.look = look,
         }
         state.held.clone()
+    }
+
+    /// The tokens on disk, if they are for the server as it is configured now: an entry may have
+    /// got another address since.
+    fn kept(&self) -> Result<Option<Tokens>, Unreadable> {
+        let tokens = self.store.tokens()?;
+        Ok(tokens.filter(|tokens| {
+            tokens.resource.is_empty() || covers(&tokens.resource, self.wire.server())
+        }))
+    }
+
+    /// What was found out about the server as it is configured now.
+    pub(crate) fn known(&self) -> Option<Found> {
+        let known = self.store.metadata();
+        known.filter(|found| covers(&found.resource, self.wire.server()))
     }
 
     fn hold(&self, tokens: Tokens) -> Arc<Held> {
@@ -371,8 +386,13 @@ impl Credentials {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A text as it may be shown.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        self.host.redactor.clean(text).into_owned()
+    }
+
     fn warn(&self, text: &str) {
-        let text = self.host.redactor.clean(text).into_owned();
+        let text = self.clean(text);
         self.host.observer.event(Event::Warning { server: self.server.clone(), text });
     }
 

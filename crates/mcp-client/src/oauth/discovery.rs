@@ -171,7 +171,13 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
         ("the registration endpoint", metadata.registration_endpoint.as_deref()),
     ];
     for (what, endpoint) in endpoints {
-        endpoint.map(|endpoint| address(what, endpoint)).transpose()?;
+        let Some(endpoint) = endpoint.map(|endpoint| address(what, endpoint)).transpose()? else {
+            continue;
+        };
+        if place.parse().is_ok_and(|place| leads_inside(&place, &endpoint)) {
+            let reason = format!("{what} it names is a private address");
+            return Err(Error::Discovery { url: place.to_owned(), reason });
+        }
     }
     Ok(metadata)
 }

@@ -103,6 +103,29 @@ impl Error {
         }
     }
 
+    /// Hands out every text that a peer had a part in.
+    pub(crate) fn each_text(&mut self, change: impl Fn(&mut String)) {
+        match self {
+            Self::Refused { code, description, .. } => {
+                change(code);
+                description.iter_mut().for_each(change);
+            }
+            Self::Registration { code, description, .. } => {
+                code.iter_mut().chain(description).for_each(change);
+            }
+            Self::Redirect(redirect::Fault::Refused { error, description }) => {
+                change(error);
+                description.iter_mut().for_each(change);
+            }
+            Self::Discovery { url, reason } | Self::Malformed { url, reason } => {
+                change(url);
+                change(reason);
+            }
+            Self::WrongResource { found, .. } | Self::WrongIssuer { found, .. } => change(found),
+            _ => {}
+        }
+    }
+
     /// Whether the token endpoint refused with exactly this code, in the way refusals are made.
     pub fn is_refusal(&self, wanted: &str) -> bool {
         matches!(self, Self::Refused { status: 400 | 401, code, .. } if code == wanted)

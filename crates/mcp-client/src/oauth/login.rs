@@ -9,12 +9,12 @@ use std::time::Duration;
 use http::Uri;
 use tokio::time::{Instant, sleep_until};
 
-use super::callback::{Arrived, Ending, Listener};
+use super::callback::{Arrived, Ending, Listener, PATH};
 use super::credentials::{Asked, Credentials};
 use super::discovery::{Found, Hints, discover};
 use super::dpop::Key;
 use super::error::Error;
-use super::identification::{Driver, Facts};
+use super::identification::{Driver, Facts, Without};
 use super::metadata::{ServerMetadata, is_safe};
 use super::redirect::{self, Code, Expected, Fault};
 use super::registration::{Registration, Wanted, register};
@@ -28,8 +28,6 @@ use crate::host::{Browser, Visit, Visited};
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// How often a login goes on as another client.
 const MAX_IDENTITIES: u32 = 3;
-/// The path of the way back.
-const PATH: &str = "/callback";
 
 /// What a login is begun with.
 #[derive(Debug)]
@@ -86,14 +84,14 @@ impl Login<'_> {
     /// Signs in. Nothing that was kept is lost unless it works.
     pub(crate) async fn run(&self) -> Result<Tokens, Error> {
         let store = self.credentials.store();
-        let before = store.metadata();
+        let before = self.credentials.known();
         let issuer = before.as_ref().map(|found| found.server.issuer.clone());
         let clients = store.clients();
         let registration = match &issuer {
             Some(issuer) => clients.registrations.get(issuer),
             None => clients.registrations.values().next(),
         };
-        let facts = Facts {
+        let mut facts = Facts {
             options: self.credentials.options(),
             default_document: self.credentials.default_document(),
             driver: self.driver,
@@ -101,13 +99,19 @@ impl Login<'_> {
             refused: store.has_refused_document(),
             takes_documents: before.map(|found| found.server.takes_documents),
         };
-        let way = self.listen(&facts, registration).await?;
+        let mut way = self.listen(&facts, registration).await?;
         let hints = Hints { challenges: self.wishes.challenges, prefer: issuer.as_deref() };
         let found = discover(self.credentials.wire(), hints).await?;
         if !found.server.binds_codes() {
             return Err(Error::NoPkce { issuer: found.server.issuer });
         }
         store.save_metadata(&found)?;
+        // It has learned to take documents, and takes nothing else any more.
+        let only_documents = found.server.takes_documents && !found.server.takes_registrations();
+        if only_documents && facts.pins() == Err(Without::NotTaken) {
+            facts.takes_documents = Some(true);
+            way = self.listen(&facts, registration).await?;
+        }
         self.with_person(&facts, &way, &found).await
     }
 
@@ -138,8 +142,10 @@ impl Login<'_> {
             _ => free().await?,
         };
         let redirect_uri = own.unwrap_or_else(|| self.loopback(listener.port()));
+        // Whoever forwards a browser to us may do so under another name than ours.
         let listener = match parsed {
             Some(uri) => listener.at_path(uri.path()),
+            None if options.redirect_host.is_some() => listener.at_path(PATH),
             None => listener,
         };
         Ok(Way { listener, redirect_uri, pinned: false })
@@ -259,7 +265,8 @@ impl Login<'_> {
         let wanted = Wanted {
             client_name: &name,
             redirect_uri,
-            scope: round.scope.as_deref(),
+            // A server may hold us to what we registered: what may be needed later is not ruled out.
+            scope: self.wishes.configured,
             method: method.map(|method| method.value().trim()),
         };
         let registration = register(self.credentials.wire(), server, wanted).await?;
@@ -352,7 +359,8 @@ impl Login<'_> {
         if let Some(page) = page {
             let server = self.credentials.server().to_owned();
             let hint = Some("The terminal says what to do next.".to_owned());
-            page.answer(Ending::Failed { server, what: error.to_string(), hint }).await;
+            let what = self.credentials.clean(&error.to_string());
+            page.answer(Ending::Failed { server, what, hint }).await;
         }
         error
     }

@@ -77,7 +77,7 @@ impl Credentials {
         let secret = options.idp_client_secret.as_ref().map(Text::value);
         form.extend(secret.map(|secret| ("client_secret", secret.into())));
         let headers = http::HeaderMap::new();
-        let reply = self.wire().post_form(To::TokenEndpoint, endpoint, headers, &form).await?;
+        let reply = self.wire().post_form(To::Other, endpoint, headers, &form).await?;
         if !reply.is_success() {
             let (code, description) = reply.refusal();
             return Err(match (reply.unavailable(), code) {

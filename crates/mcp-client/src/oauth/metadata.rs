@@ -126,6 +126,11 @@ impl ServerMetadata {
         document
     }
 
+    /// Whether clients can register.
+    pub fn takes_registrations(&self) -> bool {
+        self.registration_endpoint.is_some()
+    }
+
     /// Whether a code can be bound to its verifier. A server that publishes nothing cannot say.
     pub fn binds_codes(&self) -> bool {
         let methods = self.code_challenge_methods.as_deref();

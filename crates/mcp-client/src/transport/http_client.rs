@@ -173,7 +173,8 @@ impl HttpClient {
         if is_ours {
             all.clone_from(&self.configured);
         }
-        let own = |name: &HeaderName| self.credentials.is_some() && *name == AUTHORIZATION;
+        let has_token = self.credentials.is_some();
+        let own = |name: &HeaderName| has_token && (*name == AUTHORIZATION || *name == "dpop");
         let sent = headers.iter().filter(|(name, _)| is_ours || !own(name));
         all.extend(sent.map(|(name, value)| (name.clone(), value.clone())));
         if let Some(credentials) = self.proxies.credentials(target) {

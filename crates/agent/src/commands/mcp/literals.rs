@@ -129,7 +129,8 @@ fn stands_alone(text: &str, secret: &str) -> Option<usize> {
     })
 }
 
-fn variable_name(server: &str, key: &str) -> String {
+/// The variable that a secret of a server is kept under.
+pub(super) fn variable_name(server: &str, key: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("MCP_{server}_{key}").chars().map(upper).collect()
 }

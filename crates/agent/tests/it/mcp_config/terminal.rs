@@ -15,7 +15,7 @@ const QUESTIONS: [&str; 2] = ["[y/N] ", "): "];
 /// Runs a command whose standard input and standard error are a terminal, and types one line at
 /// each question. The yes that is typed before the first one must not count. Standard output goes
 /// elsewhere.
-pub(super) fn run(command: &mut Command, typed: &str) -> Run {
+pub(crate) fn run(command: &mut Command, typed: &str) -> Run {
     let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&near).unwrap();
     unlockpt(&near).unwrap();

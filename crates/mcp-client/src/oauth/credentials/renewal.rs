@@ -48,7 +48,7 @@ impl Credentials {
         self.may_ask()?;
         let lock = self.store.lock().await?;
         // Somebody else may have renewed them while we waited.
-        match self.store.tokens() {
+        match self.kept() {
             Ok(Some(kept)) if kept.access_token != used.tokens.access_token => {
                 return Ok(self.hold(kept));
             }
@@ -100,7 +100,7 @@ impl Credentials {
             return Ok(now);
         }
         let _lock = self.store.lock().await?;
-        if let Ok(Some(kept)) = self.store.tokens() {
+        if let Ok(Some(kept)) = self.kept() {
             return Ok(self.hold(kept));
         }
         let tokens = self.obtain(challenges).await?;
@@ -112,7 +112,7 @@ impl Credentials {
     fn not_renewed(&self, error: Error, used: &Held, client: &Client) -> Stuck {
         if error.is_refusal("invalid_grant") {
             // A last look: only what was refused is cleared.
-            return match self.store.tokens() {
+            return match self.kept() {
                 Ok(Some(kept)) if kept.access_token != used.tokens.access_token => {
                     self.hold(kept);
                     Stuck::Failed(error)
@@ -156,8 +156,7 @@ impl Credentials {
 
     /// What is known of the issuer of these tokens; if it is no longer known, it is found out.
     async fn found(&self, tokens: &Tokens) -> Result<Found, Stuck> {
-        if let Some(kept) = self.store.metadata().filter(|kept| kept.server.issuer == tokens.issuer)
-        {
+        if let Some(kept) = self.known().filter(|kept| kept.server.issuer == tokens.issuer) {
             return Ok(kept);
         }
         let prefer = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());

@@ -1,0 +1,140 @@
+//! `agent mcp install`: the server of an install link, after a person has seen it and said yes.
+
+mod dialog;
+
+use mcp_client::config::valid_name;
+use mcp_client::link;
+use serde_json::{Value as Json, json};
+
+use super::add::tell_moved;
+use super::candidate::{Candidate, Literals, Saved, Taken, save};
+use crate::config::servers::ServersFile;
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::prompt::Prompt;
+use crate::session::Session;
+
+/// The most names that are asked for in place of one that cannot be used.
+const MAX_RENAMES: usize = 5;
+
+/// Install the server of an `agent://mcp/install` link, after showing it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The link's name and whole configuration are shown first, and nothing is \
+                  installed without your yes. A server that has the name already is never \
+                  overwritten.\n\n\
+                  Examples:\n  agent mcp install 'agent://mcp/install?name=docs&config=eyJ1cmwiOiJodHRwczovL2V4YW1wbGUuY29tL21jcCJ9'\n  \
+                  agent mcp install --name team-docs 'agent://mcp/install?...'")]
+pub(crate) struct Args {
+    /// The link, in quotes
+    link: String,
+    /// Install it under this name instead of the link's
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Agree to what the link holds, without being asked
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Reads, checks, shows, asks and saves.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let link = link::parse(&args.link).map_err(|error| {
+        let message = format!("the install link is refused: {}", error.code());
+        let diagnostic = Diagnostic::configuration(message).because(&error);
+        match error {
+            link::LinkError::NotALink => diagnostic.hint("put the whole link in quotes"),
+            _ => diagnostic.hint("ask whoever gave you the link for a new one"),
+        }
+    })?;
+    let home = session.home()?;
+    let prompt = Prompt::find(&session.output).filter(|_| !args.yes);
+    let file = ServersFile::load(&home.config())?;
+    let name = args.name.as_ref().unwrap_or(&link.name);
+    let Some(name) = free_name(name, &file, prompt.as_ref())? else {
+        session.output.note("Nothing was installed.");
+        return Ok(());
+    };
+    let scope = crate::mcp::scope(session, &home)?;
+    let mut candidate = Candidate::check(&name, Json::Object(link.config), Vec::new(), &scope)
+        .map_err(dialog::harmless)?;
+    candidate.note_twins(file.names());
+    let dialog = dialog::text(&candidate, &scope);
+    if !agreed(session, args, prompt.as_ref(), dialog)? {
+        session.output.note("Nothing was installed.");
+        return Ok(());
+    }
+    let candidates = [candidate];
+    let saved = save(session, &candidates, Literals::Move, Taken::Refuse)?;
+    tell(session, &candidates[0], &saved)
+}
+
+/// The name, or another one if a server has it already; nothing if the person gives up.
+fn free_name(
+    name: &str,
+    file: &ServersFile,
+    prompt: Option<&Prompt>,
+) -> Result<Option<String>, Diagnostic> {
+    if file.entry(name).is_none() {
+        return Ok(Some(name.to_owned()));
+    }
+    let Some(prompt) = prompt else {
+        let message = format!("there is a server `{name}` already, and it is not overwritten");
+        return Err(Diagnostic::failed(message).hint("choose another name with `--name`"));
+    };
+    let mut question = format!(
+        "There is a server `{name}` already, and it is not overwritten.\n\
+         Install it under another name (empty to cancel):"
+    );
+    for _ in 0..MAX_RENAMES {
+        let answer = prompt.ask(&question)?.filter(|answer| !answer.is_empty());
+        let Some(answer) = answer else { return Ok(None) };
+        if !valid_name(&answer) {
+            "A name is 1 to 64 letters, digits, dots, underscores and hyphens; another \
+             one (empty to cancel):"
+                .clone_into(&mut question);
+        } else if file.entry(&answer).is_some() {
+            question = format!("There is a server `{answer}` too; another name (empty to cancel):");
+        } else {
+            return Ok(Some(answer));
+        }
+    }
+    Ok(None)
+}
+
+/// Shows everything and asks for a yes; where nobody can be asked, only `--yes` is one.
+fn agreed(
+    session: &Session,
+    args: &Args,
+    prompt: Option<&Prompt>,
+    dialog: String,
+) -> Result<bool, Diagnostic> {
+    // Part of the question: who asks for quiet still has to see what is asked.
+    if let Some(prompt) = prompt {
+        return prompt.confirm(&format!("{dialog}\nInstall it?"));
+    }
+    if !session.output.is_json() {
+        session.output.note(dialog);
+    }
+    if args.yes {
+        return Ok(true);
+    }
+    Err(Diagnostic::usage("nobody is here to agree to the installation; nothing was installed")
+        .hint("look at what the link holds, then add `--yes` to agree"))
+}
+
+fn tell(session: &Session, server: &Candidate, saved: &Saved) -> Result<(), Diagnostic> {
+    let name = &server.name;
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "installed": { "name": name, "kind": server.kind(), "notes": server.notes },
+            "file": saved.file,
+            "env_file": saved.env_file,
+            "moved_secrets": saved.moved,
+            "notes": saved.notes,
+        }));
+    }
+    tell_moved(session, saved);
+    session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;
+    let file = saved.file.display();
+    session.output.note(format!("Written to {file}; `agent mcp test {name}` tries it."));
+    Ok(())
+}

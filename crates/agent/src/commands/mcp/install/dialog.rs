@@ -1,0 +1,173 @@
+//! What a person sees before saying yes: all of it, in letters that are what they look like.
+
+use std::collections::BTreeSet;
+
+use mcp_client::config::{Endpoint, Scope, StdioEndpoint, Text};
+use serde_json::Value as Json;
+
+use super::super::candidate::Candidate;
+use crate::diagnostic::Diagnostic;
+use crate::output::WARNING;
+
+/// The name, the whole entry, what is odd about it, and what saying yes would do.
+pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
+    let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
+    let entry = plain(&entry).replace('\n', "\n    ");
+    let mut text = format!(
+        "An MCP server is offered for installation.\n\n  name: {}\n  config:\n    {entry}\n\n",
+        candidate.name
+    );
+    for note in &candidate.notes {
+        text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", line(note)));
+    }
+    let variables = variables(&candidate.entry, scope);
+    if !variables.is_empty() {
+        text.push_str(&format!(
+            "{WARNING}Caution:{WARNING:#} it is given what these variables of yours hold: {}\n",
+            variables.into_iter().map(|name| line(&name)).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    // Last, so that it stands above the question however long the entry is.
+    text.push_str(&match &candidate.configured.entry.endpoint {
+        Endpoint::Stdio(endpoint) => format!(
+            "{WARNING}Caution:{WARNING:#} this starts a program on this machine, with your \
+             rights:\n  {}\nInstall it only if you trust whoever gave you the link.",
+            command_line(endpoint)
+        ),
+        Endpoint::Http(endpoint) => {
+            format!("What its tools are given goes to {}.", line(host(endpoint.url.shown())))
+        }
+    });
+    text
+}
+
+/// An error about an entry, with nothing in it that could drive the terminal.
+pub(super) fn harmless(mut diagnostic: Diagnostic) -> Diagnostic {
+    diagnostic.message = diagnostic.message.map(|message| line(&message));
+    diagnostic.causes = diagnostic.causes.iter().map(|cause| line(cause)).collect();
+    diagnostic
+}
+
+/// The variables of this person that the entry refers to and that are set.
+fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
+    match value {
+        Json::String(text) => {
+            let names = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+            let names = names.map(|(name, _)| name.trim());
+            let names = names.map(|name| name.strip_prefix("env:").map_or(name, str::trim));
+            let is_set = |name: &&str| {
+                scope.secrets.contains_key(*name) || scope.process.contains_key(*name)
+            };
+            names.filter(is_set).map(str::to_owned).collect()
+        }
+        Json::Array(items) => items.iter().flat_map(|item| variables(item, scope)).collect(),
+        Json::Object(entries) => {
+            entries.values().flat_map(|value| variables(value, scope)).collect()
+        }
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The words that would be run, each told apart from its neighbours.
+fn command_line(endpoint: &StdioEndpoint) -> String {
+    let words = std::iter::once(&endpoint.command).chain(&endpoint.args);
+    words.map(Text::written).map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=,~-${}".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    plain(&Json::from(text).to_string())
+}
+
+/// The host and port of an address: not what stands before an `@`.
+fn host(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+/// A text in which only letters, digits and ASCII stand for themselves. All else could hide
+/// words, change their order or drive the terminal, and is written as JSON escapes it.
+fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_visible = matches!(letter, ' '..='~' | '\n')
+            || (!letter.is_ascii() && letter.is_alphanumeric() && !is_blank(letter));
+        if is_visible {
+            shown.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            shown.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    shown
+}
+
+/// The same on one line.
+fn line(text: &str) -> String {
+    plain(text).replace('\n', "\\n")
+}
+
+/// Letters that show as nothing.
+fn is_blank(letter: char) -> bool {
+    matches!(letter, '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_what_it_looks_like_stands_for_itself() {
+        for (text, shown) in [
+            ("npx -y größe 東京", "npx -y größe 東京"),
+            ("a\u{1b}[2Jb\rc\u{9b}d\u{7f}", "a\\u001b[2Jb\\u000dc\\u009bd\\u007f"),
+            ("\u{202e}txt\u{2066}\u{200b}\u{feff}", "\\u202etxt\\u2066\\u200b\\ufeff"),
+            ("\u{e0041}\u{e007f}", "\\udb40\\udc41\\udb40\\udc7f"),
+            ("a\u{a0}b\u{2028}c\u{3164}d\u{2800}e", "a\\u00a0b\\u2028c\\u3164d\\u2800e"),
+            ("line\nline", "line\nline"),
+        ] {
+            assert_eq!(plain(text), shown);
+        }
+    }
+
+    #[test]
+    fn escapes_stand_for_the_same_json() {
+        let entry =
+            serde_json::json!({"command": "a\u{202e}\u{e0041}\u{1b}\n\"b\"", "\u{200b}": 1});
+        let shown = plain(&serde_json::to_string_pretty(&entry).unwrap());
+        assert!(shown.is_ascii() && !shown.contains('\u{1b}'));
+        assert_eq!(serde_json::from_str::<Json>(&shown).unwrap(), entry);
+    }
+
+    #[test]
+    fn words_can_be_told_apart() {
+        for (text, shown) in [
+            ("npx", "npx"),
+            ("~/x-${A}", "~/x-${A}"),
+            ("", "\"\""),
+            ("a b", "\"a b\""),
+            ("a\nInstall it? [y/N] y", "\"a\\nInstall it? [y/N] y\""),
+            ("$(x)", "\"$(x)\""),
+            ("\"", "\"\\\"\""),
+        ] {
+            assert_eq!(word(text), shown);
+        }
+    }
+
+    #[test]
+    fn the_host_is_what_is_connected_to() {
+        for (address, expected) in [
+            ("https://example.com/mcp", "example.com"),
+            ("https://bank.example@evil.example:8443/x@y", "evil.example:8443"),
+            ("http://[::1]:80?x", "[::1]:80"),
+            ("https://${HOST}/x", "${HOST}"),
+        ] {
+            assert_eq!(host(address), expected);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `agent mcp link`: an install link for a configured server, without its secrets.
+
+mod shareable;
+
+use mcp_client::link;
+use serde_json::json;
+
+use self::shareable::Shareable;
+use super::named::known;
+use crate::config::servers::ServersFile;
+use crate::diagnostic::Diagnostic;
+use crate::output::{WARNING, printable};
+use crate::session::Session;
+
+/// Print an install link for a server, without its secrets
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "References such as `${TOKEN}` stay as they are written; secrets that stand in \
+                  clear are replaced by references. Whoever installs the link sets them.\n\n\
+                  Examples:\n  agent mcp link docs\n  agent mcp link docs --json"
+)]
+pub(crate) struct Args {
+    /// Name of the server
+    name: String,
+}
+
+/// Prints the link on standard output, and what is different there on standard error.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let file = ServersFile::load(&session.home()?.config())?;
+    let name = &args.name;
+    known(&file, std::slice::from_ref(name))?;
+    let Shareable { entry, replaced, notes } =
+        Shareable::of(name, file.entry(name).unwrap_or_default())?;
+    let link = link::make(name, &entry).map_err(|error| {
+        let message = format!("no install link can be made for `{}`", printable(name));
+        Diagnostic::configuration(message).because(&error)
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "name": name,
+            "link": link,
+            "replaced_secrets": replaced,
+            "notes": notes,
+        }));
+    }
+    for moved in &replaced {
+        session.output.note(format!(
+            "The secret of {} is left out; `${{{}}}` stands in its place.",
+            printable(&moved.key),
+            moved.variable
+        ));
+    }
+    for note in &notes {
+        session.output.note(format!("{WARNING}note:{WARNING:#} {}", printable(note)));
+    }
+    session.output.text(format!("{link}\n"))
+}

@@ -1,0 +1,303 @@
+//! An entry as it can be given away: no secrets, nothing unknown, and what only fits this machine
+//! named.
+
+use mcp_client::config::{
+    Auth, Configured, Endpoint, KnownSecret, Scope, Text, keys, looks_like_token, parse_entry,
+};
+use serde_json::{Map, Value as Json};
+
+use super::super::literals::{Moved, variable_name};
+use crate::config::secrets::SecretsFile;
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+
+/// Mappings whose keys are free.
+const FREE: [&str; 2] = ["env", "headers"];
+/// Keys that may hold paths.
+const PATHS: [&str; 7] =
+    ["command", "args", "env", "cwd", "ssl_verify", "client_cert", "client_key"];
+/// Hosts that are this machine.
+const LOCAL_HOSTS: [&str; 4] = ["localhost", "127.", "[::1]", "0.0.0.0"];
+
+/// What references stand for here: too short to be a secret, and fit for a host, a port, a number
+/// and a switch.
+const HARMLESS: &str = "1";
+
+/// An entry without secrets.
+#[derive(Debug)]
+pub(super) struct Shareable {
+    /// The entry.
+    pub(super) entry: Map<String, Json>,
+    /// The secrets that stood in it, and what stands there now.
+    pub(super) replaced: Vec<Moved>,
+    /// What the person should know.
+    pub(super) notes: Vec<String>,
+}
+
+impl Shareable {
+    /// What can be given away of an entry.
+    pub(super) fn of(name: &str, mut entry: Json) -> Result<Self, Diagnostic> {
+        let mut notes = Vec::new();
+        if let Some(entry) = entry.as_object_mut() {
+            entry.remove("enabled");
+            leave_out_unknown(entry, &mut notes);
+        }
+        let known = credentials(&understood(name, &entry)?.secrets);
+        // The file is never written: only names for the references are wanted.
+        let names = SecretsFile::scratch();
+        let mut sweep = Sweep { name, known, names, replaced: Vec::new() };
+        sweep.value("", &mut entry)?;
+        let replaced = sweep.replaced;
+        refuse_secrets(name, &entry)?;
+        let Json::Object(entry) = entry else {
+            let message = format!("server `{}` is not a mapping", printable(name));
+            return Err(Diagnostic::configuration(message));
+        };
+        note_machine(&entry, &mut notes);
+        Ok(Self { entry, replaced, notes })
+    }
+}
+
+/// Leaves out keys that mean nothing here: nobody knows what stands under them.
+fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
+    let mut leave_out = |section: &str, values: &mut Map<String, Json>| {
+        values.retain(|key, _| {
+            let is_known = keys::names(section).any(|known| known == key);
+            if !is_known {
+                let gap = if section.is_empty() { "" } else { "." };
+                notes.push(format!("{section}{gap}{key}: the key is not known and is left out"));
+            }
+            is_known
+        });
+    };
+    leave_out("", entry);
+    for (key, value) in entry.iter_mut() {
+        if let Json::Object(values) = value
+            && !FREE.contains(&key.as_str())
+        {
+            leave_out(key, values);
+        }
+    }
+}
+
+/// The entry with every reference resolved to something harmless: what is a secret then was
+/// written literally. One that cannot be understood may hold anything and is refused.
+fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
+    let mut texts = Vec::new();
+    strings(entry, &mut texts);
+    let names = texts.iter().flat_map(|text| text.split("${").skip(1)).filter_map(|rest| {
+        let name = rest.split_once('}')?.0.trim();
+        Some(name.strip_prefix("env:").map_or(name, str::trim).to_owned())
+    });
+    let process = names.map(|name| (name, HARMLESS.to_owned())).collect();
+    let scope = Scope { process, home: Some("/".into()), ..Scope::default() };
+    let (configured, _) = parse_entry(name, entry, &scope).map_err(|problems| {
+        let message = format!("server `{}` cannot be used as configured", printable(name));
+        let mut diagnostic = Diagnostic::configuration(message);
+        diagnostic.causes.extend(problems.iter().map(|problem| printable(&problem.to_string())));
+        diagnostic
+    })?;
+    Ok(configured)
+}
+
+/// The secrets themselves: not a whole `Bearer x` where `x` is known.
+fn credentials(secrets: &[KnownSecret]) -> Vec<KnownSecret> {
+    let is_credential_of = |inner: &KnownSecret, outer: &KnownSecret| {
+        inner.label == outer.label
+            && outer.value().strip_suffix(inner.value()).is_some_and(|lead| lead.ends_with(' '))
+    };
+    let is_whole = |outer: &KnownSecret| secrets.iter().any(|inner| is_credential_of(inner, outer));
+    secrets.iter().filter(|secret| !is_whole(secret)).cloned().collect()
+}
+
+/// An error if a secret is still there, such as one that stands beside a reference.
+fn refuse_secrets(name: &str, entry: &Json) -> Result<(), Diagnostic> {
+    let configured = understood(name, entry)?;
+    let mut texts = Vec::new();
+    strings(entry, &mut texts);
+    let known = configured.secrets.iter();
+    let mut left = known.filter(|secret| texts.iter().any(|text| text.contains(secret.value())));
+    let label = match (left.next(), masked(&configured.entry.endpoint)) {
+        (Some(secret), _) => printable(&secret.label),
+        (None, Some(key)) => key.to_owned(),
+        (None, None) => return Ok(()),
+    };
+    let message = format!("a secret of `{}` cannot be left out: {label}", printable(name));
+    Err(Diagnostic::configuration(message)
+        .hint("put the whole of it into `.env` and write `${NAME}` in its place"))
+}
+
+/// The key whose value is not shown as it is written, if there is one.
+fn masked(endpoint: &Endpoint) -> Option<&'static str> {
+    let hides = |text: &Text| text.shown() != text.written();
+    let any = |pairs: &[(String, Text)]| pairs.iter().any(|(_, text)| hides(text));
+    match endpoint {
+        Endpoint::Stdio(stdio) if hides(&stdio.command) => Some("command"),
+        Endpoint::Stdio(stdio) if stdio.args.iter().any(hides) => Some("args"),
+        Endpoint::Stdio(stdio) if any(&stdio.env) => Some("env"),
+        Endpoint::Http(http) if hides(&http.url) => Some("url"),
+        Endpoint::Http(http) if any(&http.headers) => Some("headers"),
+        Endpoint::Http(http) => {
+            let password = http.client_cert.as_ref().and_then(|cert| cert.password.as_ref());
+            let secret = match &http.auth {
+                Auth::OAuth(oauth) => oauth.client_secret.as_ref(),
+                Auth::Static => None,
+            };
+            match (password.is_some_and(hides), secret.is_some_and(hides)) {
+                (true, _) => Some("client_cert"),
+                (_, true) => Some("oauth.client_secret"),
+                _ => None,
+            }
+        }
+        Endpoint::Stdio(_) => None,
+    }
+}
+
+/// Puts references where secrets are left, wherever they stand.
+struct Sweep<'s> {
+    name: &'s str,
+    /// The longest first.
+    known: Vec<KnownSecret>,
+    names: SecretsFile,
+    replaced: Vec<Moved>,
+}
+
+impl Sweep<'_> {
+    fn value(&mut self, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
+        match value {
+            Json::String(text) => self.text(key, text),
+            Json::Array(items) => items.iter_mut().try_for_each(|item| self.value(key, item)),
+            Json::Object(entries) => entries.iter_mut().try_for_each(|(inner, value)| {
+                let key = if key.is_empty() { inner } else { &format!("{key}.{inner}") };
+                self.value(key, value)
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn text(&mut self, key: &str, text: &mut String) -> Result<(), Diagnostic> {
+        let known = self.known.iter().filter(|secret| text.contains(secret.value()));
+        let mut found: Vec<KnownSecret> = known.cloned().collect();
+        let tokens = text.split_whitespace().filter(|word| looks_like_token(word));
+        found.extend(tokens.map(|token| KnownSecret::new("token", token)));
+        for secret in found.iter().filter(|secret| !secret.value().is_empty()) {
+            // It may have gone with a longer one.
+            if text.contains(secret.value()) {
+                let reference = self.reference(key, secret)?;
+                *text = text.replace(secret.value(), &reference);
+            }
+        }
+        Ok(())
+    }
+
+    fn reference(&mut self, key: &str, secret: &KnownSecret) -> Result<String, Diagnostic> {
+        let wanted = variable_name(self.name, &secret.label);
+        let variable = self.names.add(&wanted, secret.value())?;
+        let server = self.name.to_owned();
+        self.replaced.push(Moved { server, key: key.to_owned(), variable: variable.clone() });
+        Ok(format!("${{{variable}}}"))
+    }
+}
+
+/// Notes what may not fit another machine.
+fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
+    for key in PATHS {
+        let mut paths = Vec::new();
+        strings(entry.get(key).unwrap_or(&Json::Null), &mut paths);
+        for path in paths.into_iter().filter(|text| is_path(text)) {
+            notes.push(format!("{key}: `{path}` is a path on this machine"));
+        }
+    }
+    let host = entry.get("url").and_then(Json::as_str).and_then(|url| url.split_once("://"));
+    if let Some((_, rest)) = host
+        && LOCAL_HOSTS.iter().any(|local| rest.starts_with(local))
+    {
+        notes.push("url: the address is one of this machine".to_owned());
+    }
+}
+
+fn strings<'v>(value: &'v Json, found: &mut Vec<&'v str>) {
+    match value {
+        Json::String(text) => found.push(text),
+        Json::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Json::Object(entries) => entries.values().for_each(|value| strings(value, found)),
+        _ => {}
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    let has_drive = text.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/")
+        && text.starts_with(|c: char| c.is_ascii_alphabetic());
+    text.starts_with('/') || text.starts_with("~/") || text == "~" || has_drive
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_secret_is_left_wherever_it_stands() {
+        let entry = json!({
+            "command": "run",
+            "args": ["--token", "s3cretvalue", "--key=s3cret2value", "x ghp_0123456789abcdef y"],
+            "env": {"API_KEY": "s3cret3value", "MODE": "fast", "KEPT": "${MINE}"},
+            "token": "s3cret4value",
+            "tools": {"include": ["a"], "password": "s3cret5value"},
+        });
+        let Shareable { entry, replaced, notes } = Shareable::of("x", entry).unwrap();
+        let text = Json::Object(entry).to_string();
+        assert!(!text.contains("s3cret") && !text.contains("ghp_"), "{text}");
+        assert!(text.contains("${MINE}") && text.contains("fast"), "{text}");
+        assert_eq!(replaced.len(), 4, "{replaced:?}");
+        assert_eq!(notes.len(), 2, "{notes:?}");
+    }
+
+    #[test]
+    fn secrets_of_remote_servers_are_left_out_too() {
+        let entry = json!({
+            "url": "https://u:s3cretvalue@example.com/mcp?api_key=s3cret2value",
+            "headers": {"Authorization": "Bearer s3cret3value", "X-Team": "red"},
+            "client_cert": ["/c.pem", "/k.pem", "s3cret4value"],
+            "oauth": {"client_id": "mine", "client_secret": "s3cret5value"},
+            "auth": "oauth",
+        });
+        let Shareable { entry, replaced, notes } = Shareable::of("x", entry).unwrap();
+        let text = Json::Object(entry).to_string();
+        assert!(!text.contains("s3cret"), "{text}");
+        assert!(text.contains("Bearer ${MCP_X_AUTHORIZATION}") && text.contains("mine"), "{text}");
+        assert_eq!(replaced.len(), 5, "{replaced:?}");
+        assert_eq!(notes.len(), 2, "{notes:?}");
+    }
+
+    #[test]
+    fn a_reference_beside_it_hides_no_secret() {
+        let entry = json!({
+            "url": "https://${HOST}/mcp?api_key=s3cretvalue&x=${X}",
+            "headers": {"Authorization": "Bearer ${TOKEN}"},
+        });
+        let Shareable { entry, .. } = Shareable::of("x", entry).unwrap();
+        let expected = json!({
+            "url": "https://${HOST}/mcp?api_key=${MCP_X_API_KEY}&x=${X}",
+            "headers": {"Authorization": "Bearer ${TOKEN}"},
+        });
+        assert_eq!(Json::Object(entry), expected);
+        let entry = json!({"command": "x", "env": {"API_KEY": "${HALF}s3cretvalue"}});
+        let told = Shareable::of("x", entry).unwrap_err();
+        assert_eq!(told.message.unwrap(), "a secret of `x` cannot be left out: env");
+        let entry = json!({"url": "nonsense", "headers": {"Authorization": "s3cretvalue"}});
+        let told = Shareable::of("x", entry).unwrap_err();
+        assert!(!format!("{told:?}").contains("s3cret"), "{told:?}");
+    }
+
+    #[test]
+    fn paths_are_told_from_other_words() {
+        for path in ["/usr/bin/x", "~/x", "~", "C:\\x", "d:/x"] {
+            assert!(is_path(path), "{path}");
+        }
+        for word in ["npx", "@scope/x", "./x", "a:b", "", "ß:/", "~x"] {
+            assert!(!is_path(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `agent mcp register-links`: what makes a desktop hand install links to this program.
+
+mod desktop;
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use self::desktop::{FILE_NAME, MIME_TYPE};
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::session::Session;
+
+/// Let install links on web pages open this program
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "On Linux a desktop file is written for you alone; on macOS and Windows the steps \
+                  are printed. A link that is opened is shown in a terminal, and nothing is \
+                  installed without your yes.\n\n\
+                  Examples:\n  agent mcp register-links\n  agent mcp register-links --remove"
+)]
+pub(crate) struct Args {
+    /// Take it back
+    #[arg(long)]
+    remove: bool,
+}
+
+/// Registers, or takes it back.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let program = std::env::current_exe()
+        .map_err(|error| Diagnostic::failed("cannot find this program").because(&error))?;
+    let program = program.to_str().filter(|path| !path.chars().any(char::is_control));
+    let program = program.ok_or_else(|| {
+        Diagnostic::failed("the path of this program cannot be written into a desktop file")
+            .hint("install it in a folder with a plain name")
+    })?;
+    if let Some(steps) = desktop::steps(std::env::consts::OS, program, args.remove) {
+        return told_steps(session, &steps);
+    }
+    let folder = applications(session)?;
+    let path = folder.join(FILE_NAME);
+    if args.remove { remove(session, &folder, &path) } else { register(session, &path, program) }
+}
+
+/// Where the desktop files of this person are.
+fn applications(session: &Session) -> Result<PathBuf, Diagnostic> {
+    let data = session.environment.all.get("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.filter(|path| path.is_absolute()).or_else(|| {
+        session.environment.home.as_ref().map(|home| home.join(".local").join("share"))
+    });
+    let data = data.ok_or_else(|| {
+        Diagnostic::configuration("there is no home folder").hint("set HOME or XDG_DATA_HOME")
+    })?;
+    Ok(data.join("applications"))
+}
+
+fn register(session: &Session, path: &Path, program: &str) -> Result<(), Diagnostic> {
+    write(path, &desktop::file(program)).map_err(|error| {
+        Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
+    })?;
+    let made_default = tool("xdg-mime", &["default", FILE_NAME, MIME_TYPE]);
+    let updated = update(path);
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "registered": path,
+            "xdg_mime": made_default.word(),
+            "update_desktop_database": updated.word(),
+        }));
+    }
+    let path = path.display();
+    session.output.text(format!("{GOOD}Registered{GOOD:#} for agent:// links: {path}\n"))?;
+    match made_default {
+        Outcome::Done => {}
+        Outcome::Absent => session.output.note(
+            "`xdg-mime` is not installed: your desktop may ask which program opens such links.",
+        ),
+        Outcome::Failed => session.output.note(format!(
+            "`xdg-mime` failed: make {FILE_NAME} the default for {MIME_TYPE} in your desktop's \
+             settings."
+        )),
+    }
+    tell_update(session, updated);
+    Ok(())
+}
+
+fn remove(session: &Session, folder: &Path, path: &Path) -> Result<(), Diagnostic> {
+    let was_there = match fs::remove_file(path) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => {
+            let message = format!("cannot remove {}", path.display());
+            return Err(Diagnostic::failed(message).because(&error));
+        }
+    };
+    let updated = if was_there { update(path) } else { Outcome::Done };
+    if session.output.is_json() {
+        let removed = was_there.then_some(path);
+        return session.output.json(&json!({ "removed": removed }));
+    }
+    if was_there {
+        let path = path.display();
+        session.output.text(format!("{GOOD}Removed{GOOD:#} {path}\n"))?;
+    } else {
+        let folder = folder.display();
+        session.output.text(format!("Nothing is registered in {folder}.\n"))?;
+    }
+    tell_update(session, updated);
+    Ok(())
+}
+
+/// Replaces the file at once, so that no desktop reads half of it.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.permissions(fs::Permissions::from_mode(0o644));
+    }
+    let file = file.prefix(".agent-").suffix(".tmp").tempfile_in(folder)?;
+    fs::write(file.path(), text)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// How a tool of the desktop did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed,
+    Absent,
+}
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Failed => "failed",
+            Outcome::Absent => "absent",
+        }
+    }
+}
+
+fn tool(name: &str, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Outcome::Done,
+        Err(error) if error.kind() == ErrorKind::NotFound => Outcome::Absent,
+        _ => Outcome::Failed,
+    }
+}
+
+/// Lets the desktop see what has changed beside this file.
+fn update(path: &Path) -> Outcome {
+    match path.parent().and_then(Path::to_str) {
+        Some(folder) => tool("update-desktop-database", &[folder]),
+        None => Outcome::Failed,
+    }
+}
+
+fn tell_update(session: &Session, outcome: Outcome) {
+    let what = match outcome {
+        Outcome::Done => return,
+        Outcome::Absent => "is not installed",
+        Outcome::Failed => "failed",
+    };
+    session.output.note(format!(
+        "`update-desktop-database` {what}: your desktop may see the change only after the next \
+         login."
+    ));
+}
+
+fn told_steps(session: &Session, steps: &str) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        return session.output.json(&json!({ "steps": steps }));
+    }
+    session.output.text(steps)
+}

@@ -1,0 +1,120 @@
+//! What each desktop needs to know: the desktop file of Linux, and the steps for the others.
+
+/// The name of the desktop file.
+pub(super) const FILE_NAME: &str = "agent-mcp-link.desktop";
+/// What it handles.
+pub(super) const MIME_TYPE: &str = "x-scheme-handler/agent";
+
+/// Characters that an argument of `Exec` may only hold in quotes.
+const RESERVED: &str = " \t\n\"'\\><~|&;$*?#()`";
+
+/// The desktop file that hands links to this program. Behind `--` nothing of a link can be taken
+/// for an option.
+pub(super) fn file(program: &str) -> String {
+    format!(
+        "[Desktop Entry]\nType=Application\nName=agent install links\n\
+         Comment=Shows an MCP server that a link offers, and asks before installing it\n\
+         Exec={} mcp install -- %u\nTerminal=true\nNoDisplay=true\nMimeType={MIME_TYPE};\n",
+        argument(program)
+    )
+}
+
+/// A path as an argument of `Exec`. Quotes are one layer; that the whole line is a string, in which
+/// backslashes count too, is another; and percent signs begin field codes.
+fn argument(path: &str) -> String {
+    let path = path.replace('%', "%%");
+    if !path.contains(|letter| RESERVED.contains(letter)) {
+        return path;
+    }
+    let mut quoted = String::from("\"");
+    for letter in path.chars() {
+        match letter {
+            '\\' => quoted.push_str("\\\\\\\\"),
+            '"' | '`' | '$' => {
+                quoted.push_str("\\\\");
+                quoted.push(letter);
+            }
+            _ => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// What a person does where this program cannot; nothing where it can.
+pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String> {
+    Some(match (system, remove) {
+        ("macos", false) => format!(
+            "macOS hands links to applications only. To make one of this program:\n\n\
+             1. Open Script Editor, and paste:\n\n\
+             \x20  on open location link\n\
+             \x20    set line_ to quoted form of {} & \" mcp install -- \" & quoted form of link\n\
+             \x20    tell application \"Terminal\" to do script line_\n\
+             \x20    tell application \"Terminal\" to activate\n\
+             \x20  end open location\n\n\
+             2. Export it as the application \"Agent Links\" into ~/Applications.\n\
+             3. Register the scheme, and open the application once:\n\n\
+             \x20  plist=\"$HOME/Applications/Agent Links.app/Contents/Info.plist\"\n\
+             \x20  /usr/libexec/PlistBuddy -c 'Add :CFBundleURLTypes array' \\\n\
+             \x20    -c 'Add :CFBundleURLTypes:0 dict' \\\n\
+             \x20    -c 'Add :CFBundleURLTypes:0:CFBundleURLName string agent' \\\n\
+             \x20    -c 'Add :CFBundleURLTypes:0:CFBundleURLSchemes array' \\\n\
+             \x20    -c 'Add :CFBundleURLTypes:0:CFBundleURLSchemes:0 string agent' \"$plist\"\n\
+             \x20  open \"$HOME/Applications/Agent Links.app\"\n",
+            apple_string(program)
+        ),
+        ("macos", true) => {
+            "Delete the application \"Agent Links\" from ~/Applications.\n".to_owned()
+        }
+        ("windows", false) => format!(
+            "Run these in a terminal (cmd); they register the links for you alone:\n\n\
+             \x20 reg add HKCU\\Software\\Classes\\agent /ve /d \"URL:agent\" /f\n\
+             \x20 reg add HKCU\\Software\\Classes\\agent /v \"URL Protocol\" /d \"\" /f\n\
+             \x20 reg add HKCU\\Software\\Classes\\agent\\shell\\open\\command /ve /f \
+             /d \"\\\"{program}\\\" mcp install -- \\\"%1\\\"\"\n"
+        ),
+        ("windows", true) => "Run this in a terminal (cmd):\n\n\
+             \x20 reg delete HKCU\\Software\\Classes\\agent /f\n"
+            .to_owned(),
+        _ => return None,
+    })
+}
+
+/// A text in a script of macOS.
+fn apple_string(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_quoted_where_it_must_be() {
+        for (path, written) in [
+            ("/usr/bin/agent", "/usr/bin/agent"),
+            ("/a b/agent", "\"/a b/agent\""),
+            ("/100%/agent", "/100%%/agent"),
+            ("/a b%u/agent", "\"/a b%%u/agent\""),
+            ("/a$b`c\"d", "\"/a\\\\$b\\\\`c\\\\\"d\""),
+            ("/a\\b", "\"/a\\\\\\\\b\""),
+            ("/it's", "\"/it's\""),
+            ("/größe", "/größe"),
+        ] {
+            assert_eq!(argument(path), written);
+        }
+    }
+
+    #[test]
+    fn each_system_has_its_way() {
+        assert_eq!(steps("linux", "/a", false), None);
+        assert_eq!(steps("freebsd", "/a", true), None);
+        let macos = steps("macos", "/a \"b\"/agent", false).unwrap();
+        assert!(macos.contains("quoted form of \"/a \\\"b\\\"/agent\" & \" mcp install -- \""));
+        let windows = steps("windows", "C:\\x\\agent.exe", false).unwrap();
+        let line = "/d \"\\\"C:\\x\\agent.exe\\\" mcp install -- \\\"%1\\\"\"\n";
+        assert!(windows.ends_with(line), "{windows}");
+        assert!(steps("windows", "x", true).unwrap().contains("reg delete"));
+        assert!(steps("macos", "x", true).unwrap().contains("Delete"));
+    }
+}

@@ -1,0 +1,13 @@
+//! Servers that come by a link, links for servers, and what makes a desktop open them.
+
+mod installing;
+mod making;
+mod registering;
+
+use mcp_client::link;
+use serde_json::{Map, Value};
+
+/// The link that offers a server.
+fn link(name: &str, entry: &Value) -> String {
+    link::make(name, entry.as_object().unwrap_or(&Map::new())).unwrap()
+}
