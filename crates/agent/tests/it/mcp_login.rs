@@ -93,7 +93,7 @@ impl Scene {
     fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder()).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.filter(|name| !name.ends_with(".lock")).collect();
+        let mut names: Vec<String> = names.filter(|name| !name.contains(".lock")).collect();
         names.sort();
         names
     }
@@ -120,5 +120,6 @@ impl Scene {
 /// The address on a line of its own.
 fn address_in(shown: &str) -> String {
     let line = shown.lines().find(|line| line.starts_with("http") && line.contains("/authorize?"));
-    line.unwrap_or_else(|| panic!("no address in {shown}")).to_owned()
+    assert!(line.is_some(), "no address in {shown}");
+    line.unwrap().to_owned()
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::observe::Place;
+use crate::mcp::table::counted;
 use crate::mcp::{Fleet, kept};
 use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
@@ -195,9 +196,11 @@ fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
         return Ok(true);
     }
     match Prompt::find(&session.output) {
-        Some(prompt) => {
-            prompt.confirm(&format!("Forget {count} sign-ins in {}?", folder.display()))
-        }
+        Some(prompt) => prompt.confirm(&format!(
+            "Forget {} in {}?",
+            counted(count, "sign-in"),
+            folder.display()
+        )),
         None => Err(Diagnostic::failed("nobody is here to agree to forgetting every sign-in")
             .hint("add `--yes` to agree")),
     }

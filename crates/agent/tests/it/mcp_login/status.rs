@@ -58,7 +58,7 @@ fn a_damaged_file_is_told_and_a_login_mends_it() {
     assert!(run.stdout.contains("docs: unreadable"), "{}", run.stdout);
     assert!(run.stdout.contains("the file is damaged"), "{}", run.stdout);
     let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
-    assert!(doctor.stdout.contains("its tokens is damaged"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("its token file is damaged"), "{}", doctor.stdout);
     scene.sign_in();
     assert_eq!(scene.bench.run(["mcp", "status", "docs"]).code, 0);
 }
