@@ -211,7 +211,8 @@ impl Credentials {
         tokens: &super::store::Tokens,
         both: &[(&str, Option<&str>)],
     ) -> bool {
-        let Some(found) = self.known() else { return false };
+        // Whoever granted them takes them back, even if the server has another address now.
+        let Some(found) = self.store().metadata() else { return false };
         let Some(endpoint) = found.server.revocation_endpoint.clone() else { return false };
         if found.server.issuer != tokens.issuer {
             return false;
