@@ -31,3 +31,4 @@ mod wire;
 pub use self::account::{Account, ClientKind, Grant, LoggedOut, LoginOptions, Standing};
 pub use self::assertion::SigningKey;
 pub use self::error::Error;
+pub use self::store::kept;

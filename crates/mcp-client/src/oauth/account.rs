@@ -133,10 +133,20 @@ impl Account {
             }
             None => false,
         };
-        let had = tokens.is_some() || store.tokens_path().exists();
+        let had = self.has_files();
         let _lock = store.lock().await?;
         store.forget()?;
         Ok(LoggedOut { had, given_back })
+    }
+
+    /// The beginning of the names of its files: see [`kept`].
+    pub fn stem(&self) -> &str {
+        self.credentials.store().stem()
+    }
+
+    /// Whether anything is kept.
+    pub fn has_files(&self) -> bool {
+        self.credentials.store().has_files()
     }
 
     /// What is kept.

@@ -5,13 +5,13 @@ use std::io;
 use std::path::Path;
 
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry};
-use mcp_client::oauth::Account;
+use mcp_client::oauth::{Account, kept};
 use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
+use crate::mcp::Fleet;
 use crate::mcp::observe::Place;
 use crate::mcp::table::counted;
-use crate::mcp::{Fleet, kept};
 use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = Fleet::load(session, Place::Notes)?;
     let folder = session.home()?.mcp_tokens();
     let entries = match &args.server {
-        Some(name) => vec![named(name, &fleet, &folder)?],
+        Some(name) => vec![named(name, &fleet)?],
         None => every(&fleet, &folder),
     };
     if args.all && !args.yes && !confirmed(session, &folder)? {
@@ -80,13 +80,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The server of a name, or what stands for one that is no longer configured.
-fn named(name: &str, fleet: &Fleet, folder: &Path) -> Result<ServerEntry, Diagnostic> {
+fn named(name: &str, fleet: &Fleet) -> Result<ServerEntry, Diagnostic> {
     let configured = fleet.servers.entries().find(|entry| entry.name == name);
     if let Some(entry) = configured {
         return Ok(as_signing_in(entry));
     }
     let gone = gone(name);
-    if is_kept(&gone, fleet, folder) {
+    if is_kept(&gone, fleet) {
         return Ok(gone);
     }
     fleet.servers.find(name).map(|found| found.entry.clone())
@@ -97,14 +97,12 @@ fn every(fleet: &Fleet, folder: &Path) -> Vec<ServerEntry> {
     let mut entries: Vec<ServerEntry> = fleet.servers.entries().map(as_signing_in).collect();
     for stem in kept::stems(folder) {
         let entry = gone(&stem);
-        let stands_for_itself = fleet
-            .account(&entry)
-            .is_some_and(|account| kept::stem_of(&account.standing().file) == stem);
+        let stands_for_itself = fleet.account(&entry).is_some_and(|account| account.stem() == stem);
         if stands_for_itself && !entries.iter().any(|known| known.name == stem) {
             entries.push(entry);
         }
     }
-    entries.retain(|entry| is_kept(entry, fleet, folder));
+    entries.retain(|entry| is_kept(entry, fleet));
     entries
 }
 
@@ -131,12 +129,8 @@ pub(super) fn as_signing_in(entry: &ServerEntry) -> ServerEntry {
 }
 
 /// Whether anything is kept for this server.
-pub(super) fn is_kept(entry: &ServerEntry, fleet: &Fleet, folder: &Path) -> bool {
-    let account = fleet.account(entry);
-    account.is_some_and(|account| {
-        let stem = kept::stem_of(&account.standing().file);
-        !kept::files(folder, &stem).is_empty()
-    })
+pub(super) fn is_kept(entry: &ServerEntry, fleet: &Fleet) -> bool {
+    fleet.account(entry).is_some_and(|account| account.has_files())
 }
 
 /// Ends the sign-ins of these servers, one after the other.
@@ -151,17 +145,11 @@ pub(super) fn sign_out(
         for (entry, account) in &accounts {
             fleet.reporter.waiting_for(format!("signing out of {}", printable(&entry.name)));
             let before = account.standing();
-            let folder = before.file.parent().unwrap_or(Path::new(""));
-            let files = kept::files(folder, &kept::stem_of(&before.file));
             let ended = account.logout().await.map_err(|error| fleet.trouble(entry, &error))?;
-            // What was set aside because it was damaged may hold tokens too.
-            for file in &files {
-                remove(file)?;
-            }
             done.push(SignedOut {
                 name: entry.name.clone(),
                 issuer: before.granted.map(|granted| granted.issuer),
-                had: ended.had || !files.is_empty(),
+                had: ended.had,
                 given_back: ended.given_back,
             });
         }

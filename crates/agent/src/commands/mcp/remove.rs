@@ -87,10 +87,9 @@ struct SignIns {
 impl SignIns {
     fn find(session: &Session, names: &[String]) -> Result<Self, Diagnostic> {
         let fleet = Fleet::load(session, Place::Notes)?;
-        let folder = session.home()?.mcp_tokens();
         let removed = fleet.servers.entries().filter(|entry| names.contains(&entry.name));
         let removed = removed.map(as_signing_in);
-        let entries = removed.filter(|entry| is_kept(entry, &fleet, &folder)).collect();
+        let entries = removed.filter(|entry| is_kept(entry, &fleet)).collect();
         Ok(Self { fleet, entries })
     }
 

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use mcp_client::config::ServerEntry;
-use mcp_client::oauth::Standing;
+use mcp_client::oauth::{Standing, kept};
 use serde_json::{Value, json};
 
 use super::standing::{expiry, known_by, length, now, standing_json, word};
 use crate::diagnostic::Diagnostic;
+use crate::mcp::Fleet;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::observe::Place;
 use crate::mcp::table::{Lean, Table};
-use crate::mcp::{Fleet, kept};
 use crate::output::{DIM, GOOD, WARNING, printable};
 use crate::session::Session;
 
@@ -87,14 +87,14 @@ fn detail(name: &str, standing: &Standing, session: &Session) -> String {
 }
 
 fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+    let mut known = BTreeSet::new();
     let accounts = fleet.servers.entries().filter_map(|entry| {
         let account = fleet.account(entry)?;
+        known.insert(account.stem().to_owned());
         Some((entry.name.as_str(), account.standing()))
     });
     let accounts: Vec<(&str, Standing)> = accounts.collect();
     let folder = session.home()?.mcp_tokens();
-    let known: BTreeSet<String> =
-        accounts.iter().map(|(_, standing)| kept::stem_of(&standing.file)).collect();
     let orphans: Vec<String> =
         kept::stems(&folder).into_iter().filter(|stem| !known.contains(stem)).collect();
     if session.output.is_json() {
