@@ -11,13 +11,12 @@ mod table;
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_test_support::oauth::{Landed, visit, visit_and_refuse};
-use agent_test_support::wait::eventually;
 use mcp_client::config::{Auth, Endpoint, OauthOptions, ServerEntry, Text};
 use mcp_client::host::{Answer, Browser, Event, Host, Visit, Visited};
 use mcp_client::oauth::{Account, Error, LoginOptions};
@@ -253,17 +252,4 @@ pub(crate) fn redirect_of(address: &str) -> String {
         name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
     });
     location.unwrap_or_else(|| panic!("no redirect: {head:?}"))
-}
-
-/// Holds a port, as soon as whoever had it has let it go.
-pub(crate) async fn hold(port: u16) -> TcpListener {
-    let taken = tokio::task::spawn_blocking(move || {
-        let mut held = None;
-        eventually("the port is free", || {
-            held = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok();
-            held.is_some()
-        });
-        held
-    });
-    taken.await.unwrap().unwrap()
 }

@@ -14,7 +14,7 @@ use mcp_client::oauth::ports::PINNED;
 use mcp_client::oauth::{ClientKind, Error, LoginOptions, document};
 use serde_json::{Value, json};
 
-use super::{DOCUMENT, PATIENCE, Person, Place, entry, entry_with, hold, text};
+use super::{DOCUMENT, PATIENCE, Person, Place, entry, entry_with, text};
 use crate::support::call;
 
 /// A server that takes documents.
@@ -24,7 +24,7 @@ fn open_minded() -> Faulty {
 
 /// The last login that the server saw begin.
 fn asked(server: &Faulty) -> Seen {
-    server.requests_to("/authorize").pop().expect("no login began")
+    server.requests_to("/authorize").pop().unwrap()
 }
 
 fn client_of(seen: &Seen) -> String {
@@ -196,7 +196,7 @@ async fn a_registration_on_disk_is_used_again_with_its_port() {
     assert_eq!((client_of(&again), port_of(&again)), (client_of(&first), port_of(&first)));
     assert_eq!(server.requests_to("/register").len(), 1);
 
-    let held = hold(port_of(&first)).await;
+    let held = TcpListener::bind((Ipv4Addr::LOCALHOST, port_of(&first))).unwrap();
     place.login(&entry, &Person::who_visits()).await.unwrap();
     let elsewhere = asked(&server);
     assert_other(&elsewhere);
@@ -294,12 +294,8 @@ async fn a_document_that_a_real_server_cannot_fetch_ends_in_a_message_that_names
     assert_eq!(place.kept("oidc.cimd-off"), None, "nobody refused it at the token endpoint");
 
     // What the message says helps.
-    let without = entry_with_cimd_off(&server);
+    let without = entry_with("oidc", server.mcp_url(), |options| options.cimd = Some(false));
     place.login(&without, &Person::who_visits()).await.unwrap();
-}
-
-fn entry_with_cimd_off(server: &Oidc) -> mcp_client::config::ServerEntry {
-    entry_with("oidc", server.mcp_url(), |options| options.cimd = Some(false))
 }
 
 #[tokio::test]
@@ -419,6 +415,39 @@ async fn a_document_is_refused_by_nothing_but_that_code_with_400_or_401() {
         assert_eq!(place.kept("server.cimd-off"), None, "{status} {code}");
         assert!(server.requests_to("/register").is_empty(), "{status} {code}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_learned_to_take_documents_and_nothing_else_gets_one() {
+    let _ports = ports::shared();
+    let server = Faulty::start(Script::default()).unwrap();
+    let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    std::fs::remove_file(place.tokens().join("server.client.json")).unwrap();
+    server.change(|script| {
+        script.client_documents = true;
+        script.server_metadata = Endpoint::saying(json!({ "registration_endpoint": null }));
+    });
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    let seen = asked(&server);
+    assert_eq!(client_of(&seen), DOCUMENT);
+    assert!(is_pinned(&seen), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_refused_document_where_nobody_registers_ends_the_login_and_is_recorded() {
+    let _ports = ports::shared();
+    let server = open_minded();
+    server.change(|script| {
+        script.token = Endpoint::failing(Fault::refuse(401, "invalid_client"));
+        script.server_metadata = Endpoint::saying(json!({ "registration_endpoint": null }));
+    });
+    let (place, person) = (Place::new(), Person::who_visits());
+    let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
+    assert!(matches!(error, Error::NoIdentity { .. }), "{error}");
+    assert!(person.landed().await.text.contains("You are not signed in to server"));
+    assert!(place.kept("server.cimd-off").is_some());
+    assert_eq!(person.visits().len(), 1);
 }
 
 #[tokio::test]
