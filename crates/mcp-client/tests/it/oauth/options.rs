@@ -1,9 +1,11 @@
 //! The keys of `oauth`, as a server sees them.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 use agent_test_support::oauth::{
-    Challenge, Endpoint, Faulty, Oidc, OidcOptions, PythonOauth, PythonOptions, Script, Seen,
+    Challenge, Endpoint, Faulty, Landed, Oidc, OidcOptions, PythonOauth, PythonOptions, Script,
+    Seen,
 };
 use agent_test_support::ports;
 use mcp_client::config::OauthOptions;
@@ -11,7 +13,7 @@ use mcp_client::error::Kind;
 use mcp_client::oauth::{Error, LoginOptions};
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Person, Place, entry, entry_with, text};
+use super::{PATIENCE, Person, Place, entry, entry_with, redirect_of, text};
 use crate::support::call;
 
 fn server() -> Faulty {
@@ -72,6 +74,40 @@ async fn without_a_user_agent_of_its_own_ours_is_sent() {
     let (_, redeemed) = login_with(&server(), |_| {}).await;
     let agent = redeemed.header("user-agent").unwrap();
     assert!(agent.starts_with("agent/"), "{agent}");
+}
+
+#[tokio::test]
+async fn an_empty_user_agent_is_none() {
+    for nothing in ["", "  "] {
+        let server = server();
+        let (_, redeemed) = login_with(&server, |options| options.user_agent = text(nothing)).await;
+        let agent = redeemed.header("user-agent").unwrap();
+        assert!(agent.starts_with("agent/"), "{agent:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_way_back_can_lead_through_a_proxy() {
+    let server = server();
+    let port = free_port();
+    let uri = "https://tunnel.test/oauth/back?tab=1";
+    let entry = entry_with("server", &server.mcp_url(), |options| {
+        options.redirect_uri = text(uri);
+        options.redirect_port = Some(port);
+    });
+    let place = Place::new();
+    let person = Person::who(move |page| {
+        let landed = redirect_of(&page.address);
+        let path = landed.strip_prefix("https://tunnel.test").unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", page.port)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: tunnel.test\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        Landed { url: landed, text }
+    });
+    place.login(&entry, &person).await.unwrap();
+    assert_eq!((person.visit().port, person.visit().redirect_uri.as_str()), (port, uri));
+    assert!(person.landed().await.text.contains("You are signed in"));
 }
 
 #[tokio::test]
@@ -166,7 +202,7 @@ fn known(method: Option<&str>) -> (Value, impl Fn(&mut OauthOptions)) {
         options.client_id = text("known client");
         options.client_secret = text("s3cret:&+ of it");
         options.redirect_port = Some(port);
-        options.token_endpoint_auth_method = method.clone();
+        options.token_endpoint_auth_method.clone_from(&method);
     })
 }
 
