@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 
-use agent_test_support::oauth::{Faulty, Script, visit};
+use agent_test_support::oauth::{Endpoint, Faulty, Script, visit};
 use agent_test_support::ports;
 use agent_test_support::wait::eventually;
 use mcp_client::oauth::LoginOptions;
 use mcp_client::oauth::ports::PINNED;
+use mcp_client::supervise::State;
+use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use super::{Person, Place, entry};
+use super::{PATIENCE, Person, Place, entry};
+use crate::support::call;
 
 #[tokio::test]
 async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
@@ -84,4 +87,31 @@ async fn a_login_that_is_given_up_leaves_its_port_to_others() {
     let port = person.visit().port;
     assert_eq!(port, PINNED[0]);
     assert!(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok(), "it is still held");
+}
+
+#[tokio::test]
+async fn of_two_programs_that_sign_in_at_once_the_last_leaves_what_belongs_together() {
+    let _ports = ports::shared();
+    let server = Faulty::start(Script::default()).unwrap();
+    let secrets = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
+    server.change(|script| script.server_metadata = Endpoint::saying(secrets));
+    let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
+    let slow = Arc::new(Person::who_leaves());
+    let (account, person) = (place.account(&entry), Arc::clone(&slow));
+    let login = tokio::spawn(async move { account.login(&*person, LoginOptions::default()).await });
+    let waiting = Arc::clone(&slow);
+    spawn_blocking(move || eventually("it waits", || !waiting.visits().is_empty())).await.unwrap();
+    // Another program registers as another client, and is done first.
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    let page = slow.visit().address;
+    spawn_blocking(move || visit(&page)).await.unwrap();
+    login.await.unwrap().unwrap();
+    assert_eq!(server.clients().len(), 2);
+
+    // The tokens can be renewed: the secret of their client is the one that is kept.
+    server.expire_access_tokens();
+    let client = place.client(entry, None);
+    let status = client.server_settled("server", PATIENCE).await.unwrap();
+    assert_eq!(status.state, State::Ready, "{}", status.state);
+    call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
 }
