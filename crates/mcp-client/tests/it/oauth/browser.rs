@@ -50,7 +50,16 @@ async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
 async fn whoever_refuses_is_not_signed_in_and_reads_so() {
     let _ports = ports::shared();
     let server = Oidc::start(&OidcOptions::default());
-    let (place, person) = (Place::new(), Person::who_refuses());
+    let place = Place::new();
+    let person = Person::who(|page| {
+        let browser = Browser::start(900, 700, Scheme::Light);
+        browser.goto(&page.address);
+        browser.eventually("a way out", "return !!document.querySelector('a[href$=\"/abort\"]')");
+        browser.click("a[href$=\"/abort\"]");
+        browser.eventually("the way back", "return location.pathname === '/callback'");
+        let text = browser.eval("return document.body.innerText");
+        Landed { url: browser.address(), text: text.as_str().unwrap().to_owned() }
+    });
     let error = place.failed_login(&entry("oidc", server.mcp_url()), &person).await;
     let refused =
         matches!(&error, Error::Redirect(Fault::Refused { error, .. }) if error == "access_denied");
