@@ -172,7 +172,7 @@ async fn the_way_back_can_be_called_localhost() {
     let (begun, redeemed) =
         login_with(&server, |options| options.redirect_host = text("localhost")).await;
     let uri = begun.field("redirect_uri").unwrap();
-    assert!(uri.starts_with("http://localhost:278"), "{uri}");
+    assert!(uri.starts_with("http://localhost:"), "{uri}");
     assert_eq!(redeemed.field("redirect_uri"), Some(uri));
 }
 

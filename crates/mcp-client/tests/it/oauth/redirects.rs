@@ -135,7 +135,7 @@ async fn a_real_server_is_held_to_its_name() {
 
 #[tokio::test]
 async fn a_person_who_refuses_can_think_again() {
-    let _ports = ports::shared();
+    let _ports = ports::alone();
     let server = Oidc::start(&OidcOptions::default());
     let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
     let error = place.failed_login(&entry, &Person::who_refuses()).await;
