@@ -1,0 +1,255 @@
+//! Signing in, against real authorization servers and against one that fails; and what these tests
+//! share: a [`Place`] where tokens are kept, and a [`Person`] with a browser.
+
+mod browser;
+mod concurrent;
+mod identity;
+mod logins;
+mod options;
+mod redirects;
+mod table;
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agent_test_support::oauth::{Landed, visit, visit_and_refuse};
+use mcp_client::config::{Auth, Endpoint, OauthOptions, ServerEntry, Text};
+use mcp_client::host::{Answer, Browser, Event, Host, Visit, Visited};
+use mcp_client::oauth::{Account, Error, LoginOptions};
+use mcp_client::{Client, Error as ClientError};
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use crate::support::{Notebook, host, http};
+
+/// How long a server may take to be ready.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A document that nobody can fetch; [`Faulty`](agent_test_support::oauth::Faulty) does not try.
+pub(crate) const DOCUMENT: &str = "https://agent.test/client.json";
+
+/// A machine: its folder of tokens, and what was told on it.
+pub(crate) struct Place {
+    folder: TempDir,
+    pub(crate) document: Option<String>,
+    notebook: Arc<Notebook>,
+}
+
+impl Place {
+    /// With the client document [`DOCUMENT`].
+    pub(crate) fn new() -> Self {
+        Self::with_document(Some(DOCUMENT))
+    }
+
+    pub(crate) fn with_document(document: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let document = document.map(str::to_owned);
+        Self { folder, document, notebook: Arc::default() }
+    }
+
+    /// A program that runs here; each knows of the others only by the folder.
+    pub(crate) fn host(&self) -> Host {
+        let (bare, _) = host();
+        let observer = Arc::clone(&self.notebook);
+        let client_document = self.document.clone();
+        Host { token_dir: Some(self.tokens()), client_document, observer, ..bare }
+    }
+
+    /// The folder of tokens.
+    pub(crate) fn tokens(&self) -> PathBuf {
+        self.folder.path().join("mcp-tokens")
+    }
+
+    /// What is kept in a file of that folder; nothing if it is not there.
+    pub(crate) fn kept(&self, file: &str) -> Option<String> {
+        std::fs::read_to_string(self.tokens().join(file)).ok()
+    }
+
+    /// The sign-in of a server, as a program that was just started sees it.
+    pub(crate) fn account(&self, entry: &ServerEntry) -> Account {
+        Account::of(entry, &Arc::new(self.host())).unwrap().unwrap()
+    }
+
+    /// Signs in anew.
+    pub(crate) async fn login(
+        &self,
+        entry: &ServerEntry,
+        person: &Person,
+    ) -> Result<(), ClientError> {
+        self.account(entry).login(person, LoginOptions::default()).await
+    }
+
+    /// Signs in anew, which must fail for a reason that has to do with signing in.
+    pub(crate) async fn failed_login(&self, entry: &ServerEntry, person: &Person) -> Error {
+        match self.login(entry, person).await {
+            Err(ClientError::OAuth(error)) => *error,
+            other => panic!("not a failed sign-in: {other:?}"),
+        }
+    }
+
+    /// A client with one server; perhaps somebody is there to sign in.
+    pub(crate) fn client(&self, entry: ServerEntry, person: Option<&Arc<Person>>) -> Client {
+        let browser = person.map(|person| Arc::clone(person) as Arc<dyn Browser>);
+        Client::start([entry], Host { browser, ..self.host() })
+    }
+
+    /// Every warning so far.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let texts = self.notebook.events().into_iter().filter_map(|event| match event {
+            Event::Warning { text, .. } => Some(text),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+/// An entry with `auth: oauth`.
+pub(crate) fn entry(name: &str, url: &str) -> ServerEntry {
+    entry_with(name, url, |_| {})
+}
+
+/// An entry with `auth: oauth` and options of its own.
+pub(crate) fn entry_with(
+    name: &str,
+    url: &str,
+    change: impl FnOnce(&mut OauthOptions),
+) -> ServerEntry {
+    let mut options = OauthOptions::default();
+    change(&mut options);
+    let mut entry = http(name, url);
+    if let Endpoint::Http(endpoint) = &mut entry.endpoint {
+        endpoint.auth = Auth::OAuth(Box::new(options));
+    }
+    entry
+}
+
+/// A value of an option.
+#[expect(clippy::unnecessary_wraps, reason = "it is what an option is set to")]
+pub(crate) fn text(value: &str) -> Option<Text> {
+    Some(Text::literal(value))
+}
+
+/// What somebody does at a page, on a thread of its own: where they landed.
+type Way = Arc<dyn Fn(&Visit) -> Landed + Send + Sync>;
+
+/// What somebody pastes, by the visit and how many there were before.
+type Words = Arc<dyn Fn(&Visit, usize) -> String + Send + Sync>;
+
+#[derive(Clone)]
+enum Mind {
+    Goes(Way),
+    Pastes(Words),
+    Leaves,
+    Cancels,
+}
+
+/// Somebody who is brought to pages, and remembers which and how it ended.
+pub(crate) struct Person {
+    mind: Mind,
+    visits: Mutex<Vec<Visit>>,
+    landed: watch::Sender<Vec<Landed>>,
+}
+
+impl Person {
+    /// Signs in and consents.
+    pub(crate) fn who_visits() -> Self {
+        Self::who(|page| visit(&page.address))
+    }
+
+    /// Cancels at the first page of the server.
+    pub(crate) fn who_refuses() -> Self {
+        Self::who(|page| visit_and_refuse(&page.address))
+    }
+
+    /// Does this, and the browser comes back by itself.
+    pub(crate) fn who(goes: impl Fn(&Visit) -> Landed + Send + Sync + 'static) -> Self {
+        Self::of(Mind::Goes(Arc::new(goes)))
+    }
+
+    /// Pastes these words, by the visit and how many there were before.
+    pub(crate) fn who_pastes(
+        words: impl Fn(&Visit, usize) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self::of(Mind::Pastes(Arc::new(words)))
+    }
+
+    /// Never comes back.
+    pub(crate) fn who_leaves() -> Self {
+        Self::of(Mind::Leaves)
+    }
+
+    /// Gives up.
+    pub(crate) fn who_cancels() -> Self {
+        Self::of(Mind::Cancels)
+    }
+
+    fn of(mind: Mind) -> Self {
+        Self { mind, visits: Mutex::default(), landed: watch::Sender::default() }
+    }
+
+    /// Every page so far.
+    pub(crate) fn visits(&self) -> Vec<Visit> {
+        self.visits.lock().unwrap().clone()
+    }
+
+    /// The only page so far.
+    pub(crate) fn visit(&self) -> Visit {
+        let visits = self.visits();
+        let [visit] = visits.as_slice() else { panic!("not one visit: {visits:?}") };
+        visit.clone()
+    }
+
+    /// Where they landed first, as soon as they did.
+    pub(crate) async fn landed(&self) -> Landed {
+        let mut landed = self.landed.subscribe();
+        landed.wait_for(|landed| !landed.is_empty()).await.unwrap()[0].clone()
+    }
+}
+
+impl fmt::Debug for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Person").finish_non_exhaustive()
+    }
+}
+
+impl Browser for Person {
+    fn visit(&self, visit: Visit) -> Answer<Visited> {
+        let before = self.visits().len();
+        self.visits.lock().unwrap().push(visit.clone());
+        match self.mind.clone() {
+            Mind::Goes(goes) => {
+                let landed = self.landed.clone();
+                tokio::task::spawn_blocking(move || {
+                    let end = goes(&visit);
+                    landed.send_modify(|landed| landed.push(end));
+                });
+                Box::pin(std::future::pending())
+            }
+            Mind::Pastes(words) => Box::pin(async move {
+                let pasted = tokio::task::spawn_blocking(move || words(&visit, before)).await;
+                Visited::Pasted(pasted.unwrap())
+            }),
+            Mind::Leaves => Box::pin(std::future::pending()),
+            Mind::Cancels => Box::pin(std::future::ready(Visited::Cancelled)),
+        }
+    }
+}
+
+/// Where an authorization server that asks nobody sends a browser back to; nobody goes there.
+pub(crate) fn redirect_of(address: &str) -> String {
+    let rest = address.strip_prefix("http://").unwrap();
+    let (authority, path) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(authority).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {authority}\r\n\r\n").unwrap();
+    let lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let location = head.iter().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
+    });
+    location.unwrap_or_else(|| panic!("no redirect: {head:?}"))
+}
