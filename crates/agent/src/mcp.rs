@@ -4,7 +4,6 @@ pub(crate) mod advice;
 pub(crate) mod approve;
 pub(crate) mod browser;
 pub(crate) mod client_document;
-pub(crate) mod kept;
 pub(crate) mod observe;
 pub(crate) mod shown;
 pub(crate) mod table;

@@ -32,3 +32,4 @@ pub use self::account::{Account, ClientKind, Grant, LoggedOut, LoginOptions, Sta
 pub use self::assertion::SigningKey;
 pub use self::error::Error;
 pub(crate) use self::scope::missing_scope;
+pub use self::store::kept;

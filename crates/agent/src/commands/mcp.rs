@@ -13,10 +13,14 @@ mod install;
 mod link;
 mod list;
 mod literals;
+mod login;
+mod logout;
 mod named;
 mod reference;
 mod register_links;
 mod remove;
+mod standing;
+mod status;
 mod switch;
 mod test;
 mod tools;
@@ -56,6 +60,9 @@ pub(crate) enum Mcp {
     Test(test::Args),
     Tools(tools::Args),
     Call(call::Args),
+    Login(login::Args),
+    Logout(logout::Args),
+    Status(status::Args),
     Doctor(doctor::Args),
     ClientDocument(client_document::Args),
     Reference(reference::Args),
@@ -77,6 +84,9 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::Test(args) => test::run(&args, session),
         Mcp::Tools(args) => tools::run(&args, session),
         Mcp::Call(args) => call::run(&args, session),
+        Mcp::Login(args) => login::run(&args, session),
+        Mcp::Logout(args) => logout::run(&args, session),
+        Mcp::Status(args) => status::run(&args, session),
         Mcp::Doctor(args) => doctor::run(&args, session),
         Mcp::ClientDocument(args) => client_document::run(&args, session),
         Mcp::Reference(args) => reference::run(&args, session),

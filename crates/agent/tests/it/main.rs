@@ -11,6 +11,8 @@ mod mcp_config;
 mod mcp_links;
 // Commands that talk to MCP servers.
 mod mcp_live;
+// Signing in to servers, and out of them.
+mod mcp_login;
 // Packages made, shown, merged and exported.
 mod packages;
 // Packages of anybody, judged.

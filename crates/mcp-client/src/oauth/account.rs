@@ -133,10 +133,20 @@ impl Account {
             }
             None => false,
         };
-        let had = tokens.is_some() || store.tokens_path().exists();
+        let had = self.has_files();
         let _lock = store.lock().await?;
         store.forget()?;
         Ok(LoggedOut { had, given_back })
+    }
+
+    /// The beginning of the names of its files: see [`kept`].
+    pub fn stem(&self) -> &str {
+        self.credentials.store().stem()
+    }
+
+    /// Whether anything is kept.
+    pub fn has_files(&self) -> bool {
+        self.credentials.store().has_files()
     }
 
     /// What is kept.
@@ -211,7 +221,8 @@ impl Credentials {
         tokens: &super::store::Tokens,
         both: &[(&str, Option<&str>)],
     ) -> bool {
-        let Some(found) = self.known() else { return false };
+        // Whoever granted them takes them back, even if the server has another address now.
+        let Some(found) = self.store().metadata() else { return false };
         let Some(endpoint) = found.server.revocation_endpoint.clone() else { return false };
         if found.server.issuer != tokens.issuer {
             return false;

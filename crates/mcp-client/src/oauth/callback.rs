@@ -10,10 +10,12 @@ mod page;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -121,7 +123,7 @@ impl Listener {
             used: Arc::clone(&self.used),
             knocks: self.sender.clone(),
         });
-        Serving(tokio::spawn(accept(Arc::clone(&self.socket), reception)))
+        Serving(tokio::spawn(accept(Arc::downgrade(&self.socket), reception)))
     }
 }
 
@@ -236,12 +238,22 @@ impl Drop for Held {
     }
 }
 
-async fn accept(socket: Arc<TcpListener>, reception: Arc<Reception>) {
+/// The socket is only borrowed: the port is free as soon as its owner lets it go, not when this
+/// task next runs.
+async fn accept(socket: Weak<TcpListener>, reception: Arc<Reception>) {
     let mut held: VecDeque<Held> = VecDeque::new();
     loop {
-        let Ok((stream, _)) = socket.accept().await else {
-            tokio::time::sleep(ACCEPT_REST).await;
-            continue;
+        let accepted = poll_fn(|context| match socket.upgrade() {
+            Some(socket) => socket.poll_accept(context).map(Some),
+            None => Poll::Ready(None),
+        });
+        let stream = match accepted.await {
+            Some(Ok((stream, _))) => stream,
+            Some(Err(_)) => {
+                tokio::time::sleep(ACCEPT_REST).await;
+                continue;
+            }
+            None => return,
         };
         held.retain(|connection| !connection.task.is_finished());
         if held.len() >= MAX_CONNECTIONS {

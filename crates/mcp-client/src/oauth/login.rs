@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::Uri;
 use tokio::time::{Instant, sleep_until};
 
-use super::callback::{Arrived, Ending, Listener};
+use super::callback::{Arrived, Ending, Listener, PATH};
 use super::credentials::{Asked, Credentials};
 use super::discovery::{Found, Hints, discover};
 use super::dpop::Key;
@@ -28,8 +28,6 @@ use crate::host::{Browser, Visit, Visited};
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// How often a login goes on as another client.
 const MAX_IDENTITIES: u32 = 3;
-/// The path of the way back.
-const PATH: &str = "/callback";
 
 /// What a login is begun with.
 #[derive(Debug)]
@@ -52,6 +50,8 @@ struct Way {
 struct Who {
     client: Client,
     kind: Standing,
+    /// What makes us the client, where we registered.
+    registration: Option<Registration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +144,10 @@ impl Login<'_> {
             _ => free().await?,
         };
         let redirect_uri = own.unwrap_or_else(|| self.loopback(listener.port()));
+        // Whoever forwards a browser to us may do so under another name than ours.
         let listener = match parsed {
             Some(uri) => listener.at_path(uri.path()),
+            None if options.redirect_host.is_some() => listener.at_path(PATH),
             None => listener,
         };
         Ok(Way { listener, redirect_uri, pinned: false })
@@ -180,7 +182,7 @@ impl Login<'_> {
             };
             match (redeemed, who.kind) {
                 (Ok(granted), _) => {
-                    let tokens = self.keep(granted, &round, &who.client).await;
+                    let tokens = self.keep(granted, &round, &who).await;
                     return self.finish(round.tab, tokens).await;
                 }
                 (Err(error), Standing::Document) if error.is_refusal("invalid_client") => {
@@ -243,13 +245,13 @@ impl Login<'_> {
     async fn identify(&self, round: &Round<'_>) -> Result<Who, Error> {
         let server = &round.found.server;
         if let Some(client) = self.credentials.configured_client(server)? {
-            return Ok(Who { client, kind: Standing::Configured });
+            return Ok(Who { client, kind: Standing::Configured, registration: None });
         }
         if round.document
             && let Some(document) = round.facts.document(server)
         {
             let client = Client::public(document);
-            return Ok(Who { client, kind: Standing::Document });
+            return Ok(Who { client, kind: Standing::Document, registration: None });
         }
         let store = self.credentials.store();
         let name = self.credentials.client_name();
@@ -259,7 +261,8 @@ impl Login<'_> {
             !known.is_over() && known.redirect_uri == *redirect_uri && known.client_name == name
         });
         if let Some(known) = known {
-            return Ok(Who { client: known.client(), kind: Standing::Known });
+            let registration = Some(known.clone());
+            return Ok(Who { client: known.client(), kind: Standing::Known, registration });
         }
         let method = self.credentials.options().token_endpoint_auth_method.as_ref();
         let wanted = Wanted {
@@ -273,9 +276,9 @@ impl Login<'_> {
         let client = registration.client();
         self.credentials.learn(&client);
         store.change_clients(|clients| {
-            clients.registrations.insert(server.issuer.clone(), registration);
+            clients.registrations.insert(server.issuer.clone(), registration.clone());
         })?;
-        Ok(Who { client, kind: Standing::New })
+        Ok(Who { client, kind: Standing::New, registration: Some(registration) })
     }
 
     /// Waits for the browser, or for what a person pastes.
@@ -323,17 +326,21 @@ impl Login<'_> {
     }
 
     /// Keeps what was granted; whoever renews at this moment is waited for.
-    async fn keep(
-        &self,
-        granted: Granted,
-        round: &Round<'_>,
-        client: &Client,
-    ) -> Result<Tokens, Error> {
-        let asked =
-            Asked { scope: round.scope.as_deref(), client: &client.id, key: round.key.as_ref() };
+    async fn keep(&self, granted: Granted, round: &Round<'_>, who: &Who) -> Result<Tokens, Error> {
+        let (client, scope) = (&who.client.id, round.scope.as_deref());
+        let asked = Asked { scope, client, key: round.key.as_ref() };
         let tokens = Credentials::tokens(granted, round.found, asked);
         let store = self.credentials.store();
         let _lock = store.lock().await?;
+        // Another program may have registered meanwhile; it is our client that can renew these.
+        let issuer = &round.found.server.issuer;
+        if let Some(registration) = &who.registration
+            && store.clients().registrations.get(issuer) != Some(registration)
+        {
+            store.change_clients(|clients| {
+                clients.registrations.insert(issuer.clone(), registration.clone());
+            })?;
+        }
         store.save_tokens(&tokens)?;
         Ok(tokens)
     }

@@ -6,6 +6,7 @@
 //! not at all.
 
 mod file;
+pub mod kept;
 mod lock;
 
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ impl Store {
     }
 
     pub(crate) fn clear_tokens(&self) -> Result<(), Error> {
-        self.remove(Part::Tokens)
+        remove(self.path(Part::Tokens))
     }
 
     /// How the tokens' file looks now.
@@ -215,15 +216,24 @@ impl Store {
 
     /// Gives it another chance.
     pub(crate) fn forgive_document(&self) -> Result<(), Error> {
-        self.remove(Part::Refused)
+        remove(self.path(Part::Refused))
     }
 
     /// Forgets everything about the server. The lock is held.
     pub(crate) fn forget(&self) -> Result<(), Error> {
         self.place(Part::Tokens).sweep();
-        [Part::Tokens, Part::Clients, Part::Metadata, Part::Refused]
-            .into_iter()
-            .try_for_each(|part| self.remove(part))
+        // What was set aside because it was damaged may hold tokens too.
+        kept::files(&self.folder, &self.stem).into_iter().try_for_each(remove)
+    }
+
+    /// Whether there is anything to forget.
+    pub(crate) fn has_files(&self) -> bool {
+        !kept::files(&self.folder, &self.stem).is_empty()
+    }
+
+    /// The beginning of the names of its files.
+    pub(crate) fn stem(&self) -> &str {
+        &self.stem
     }
 
     /// The right to renew the tokens: one process at a time has it.
@@ -276,15 +286,14 @@ impl Store {
         }
         place.write(&text(value)).map_err(|source| place.cannot_be("written", source))
     }
+}
 
-    fn remove(&self, part: Part) -> Result<(), Error> {
-        let path = self.path(part);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::Store { path, what: "cannot be removed", source: error })
-            }
-            _ => Ok(()),
+fn remove(path: PathBuf) -> Result<(), Error> {
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::Store { path, what: "cannot be removed", source: error })
         }
+        _ => Ok(()),
     }
 }
 

@@ -79,6 +79,7 @@ impl Client {
     ) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
         match (&self.method, &self.secret) {
+            // The name stands in the form as well: the official Python SDK looks for it there.
             (Method::Basic, Some(secret)) => {
                 headers.insert(AUTHORIZATION, basic(&self.id, secret)?);
             }
@@ -89,7 +90,6 @@ impl Client {
             }
             _ => {}
         }
-        // Also beside a header: the official Python SDK's server looks for it there first.
         form.push(("client_id", (&self.id).into()));
         Ok(headers)
     }
@@ -169,10 +169,12 @@ impl Endpoint<'_> {
 
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// The header of a client with a secret; both parts are encoded as in a form (RFC 6749, 2.3.1).
+/// The header of a client with a secret; both parts are encoded as in a form (RFC 6749, 2.3.1), a
+/// space in the way that everybody decodes.
 fn basic(id: &str, secret: &str) -> Result<HeaderValue, Error> {
-    let encoded =
-        |text: &str| -> String { form_urlencoded::byte_serialize(text.as_bytes()).collect() };
+    let encoded = |text: &str| {
+        form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+    };
     let login = STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret)));
     let mut header = HeaderValue::from_str(&format!("Basic {login}"))
         .map_err(|_| Error::Assertion { reason: "the client secret cannot be sent".to_owned() })?;
@@ -295,7 +297,7 @@ mod tests {
     fn both_parts_of_a_login_are_encoded() {
         let header = basic("a:b", "p%+ ä").unwrap();
         let login = header.to_str().unwrap().strip_prefix("Basic ").unwrap();
-        assert_eq!(STANDARD.decode(login).unwrap(), b"a%3Ab:p%25%2B+%C3%A4");
+        assert_eq!(STANDARD.decode(login).unwrap(), b"a%3Ab:p%25%2B%20%C3%A4");
     }
 
     #[test]

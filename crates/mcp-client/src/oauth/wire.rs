@@ -63,7 +63,9 @@ impl Wire {
             client: HttpClient::new(&plain, host)?,
             user_agent: HeaderValue::from_str(&identity)
                 .unwrap_or_else(|_| HeaderValue::from_static("agent")),
-            token_user_agent: token_user_agent.and_then(|text| HeaderValue::from_str(text).ok()),
+            token_user_agent: token_user_agent
+                .filter(|text| !text.trim().is_empty())
+                .and_then(|text| HeaderValue::from_str(text).ok()),
         })
     }
 

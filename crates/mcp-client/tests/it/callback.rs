@@ -337,6 +337,18 @@ async fn a_secret_is_in_no_debug_text() {
 }
 
 #[tokio::test]
+async fn a_port_is_free_as_soon_as_its_listener_is_gone() {
+    let listener = listener().await;
+    let port = listener.port();
+    let nobody =
+        tokio::time::timeout(Duration::from_millis(1), listener.redirect(&expected())).await;
+    assert!(nobody.is_err());
+    drop(listener);
+    // Nothing else runs in between.
+    assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
+}
+
+#[tokio::test]
 async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
     let _turn = tokio::task::spawn_blocking(agent_test_support::ports::alone).await.unwrap();
     let mut held = Vec::new();

@@ -1,12 +1,18 @@
 //! Signing in, against real authorization servers and against one that fails; and what these tests
 //! share: a [`Place`] where tokens are kept, and a [`Person`] with a browser.
 
+mod browser;
+mod concurrent;
 mod faults;
+mod identity;
 mod kept;
 mod logins;
 mod machine;
+mod options;
 mod races;
+mod redirects;
 mod signed_in;
+mod table;
 mod transports;
 
 use std::fmt;

@@ -1,11 +1,15 @@
 //! `agent mcp remove`: servers taken out of the configuration.
 
+use mcp_client::config::ServerEntry;
 use serde_json::json;
 
+use super::logout::{SignedOut, as_signing_in, is_kept, sign_out};
 use super::named::known;
 use crate::config::lock;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
+use crate::mcp::Fleet;
+use crate::mcp::observe::Place;
 use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -35,7 +39,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note("Nothing was removed.");
         return Ok(());
     }
-    let _lock = lock::take(&path)?;
+    let ending = SignIns::find(session, &names)?;
+    let lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     let mut had_secrets = false;
     for name in known(&file, &names)? {
@@ -45,21 +50,57 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             .map_err(|diagnostic| diagnostic.hint(format!("remove `{name}:` yourself")))?;
     }
     file.write()?;
+    drop(lock);
+    let signed_out = ending.end().unwrap_or_else(|diagnostic| {
+        // The servers are removed all the same.
+        let why = diagnostic.message.unwrap_or_default();
+        session.output.warn(format!("their sign-in could not be forgotten: {why}"));
+        Vec::new()
+    });
     if session.output.is_json() {
         return session.output.json(&json!({
             "removed": names,
             "file": path,
             "secrets_kept": had_secrets,
+            "signed_out": signed_out,
         }));
     }
     for name in &names {
         session.output.text(format!("{GOOD}Removed{GOOD:#} {}.\n", printable(name)))?;
+    }
+    for name in &signed_out {
+        session.output.note(format!("Its sign-in was forgotten: {}.", printable(name)));
     }
     if had_secrets {
         let env_file = home.env_file();
         session.output.note(format!("Its secrets stay in {}.", env_file.display()));
     }
     Ok(())
+}
+
+/// The sign-ins of the servers that are removed.
+struct SignIns {
+    fleet: Fleet,
+    entries: Vec<ServerEntry>,
+}
+
+impl SignIns {
+    fn find(session: &Session, names: &[String]) -> Result<Self, Diagnostic> {
+        let fleet = Fleet::load(session, Place::Notes)?;
+        let removed = fleet.servers.entries().filter(|entry| names.contains(&entry.name));
+        let removed = removed.map(as_signing_in);
+        let entries = removed.filter(|entry| is_kept(entry, &fleet)).collect();
+        Ok(Self { fleet, entries })
+    }
+
+    /// Gives them back and forgets them: whose they were.
+    fn end(self) -> Result<Vec<String>, Diagnostic> {
+        if self.entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ended: Vec<SignedOut> = sign_out(&self.fleet, &self.entries)?;
+        Ok(ended.into_iter().filter(|one| one.had).map(|one| one.name).collect())
+    }
 }
 
 fn confirmed(session: &Session, names: &[String]) -> Result<bool, Diagnostic> {

@@ -32,13 +32,13 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
     let offers = |challenge: &Challenge| {
         challenge.scheme() == "bearer" && challenge.param("resource_metadata").is_some()
     };
-    match challenge.is_some_and(|text| challenge::parse(text).iter().any(offers)) {
-        true => vec![
+    if challenge.is_some_and(|text| challenge::parse(text).iter().any(offers)) {
+        return vec![
             format!("set `auth: oauth` for {name} in config.yaml, then run {}", login(name)),
             format!("or {with_header}"),
-        ],
-        false => vec![with_header],
+        ];
     }
+    vec![with_header]
 }
 
 /// The server refused what we are signed in for.
@@ -90,7 +90,6 @@ fn union(one: &str, other: &str) -> String {
 /// A sign-in, or the renewal of one, did not work.
 pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
     let name = &entry.name;
-    let again = || vec![format!("try again: {}", login(name))];
     match error {
         Error::Discovery { .. } => vec![format!(
             "check `url` of {name}; a server that does not sign people in needs no `auth: oauth`"
@@ -155,8 +154,6 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         ],
         Error::Busy { .. } => vec!["try again when the other process is done".to_owned()],
         Error::NoFolder => vec!["set AGENT_HOME to a folder of yours".to_owned()],
-        #[expect(unreachable_patterns, reason = "further ways to fail come with further ways in")]
-        _ => again(),
     }
 }
 

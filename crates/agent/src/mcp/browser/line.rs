@@ -5,12 +5,14 @@
 //! nothing that is typed later is lost.
 
 use std::io::{self, IsTerminal, Stdin, Write};
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
 
 /// The longest line that is kept; the rest of it is thrown away.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -34,26 +36,55 @@ pub(super) fn is_possible() -> bool {
 }
 
 /// Shows the prompt and reads a line. What was typed before is thrown away.
-pub(super) async fn read(prompt: &str) -> io::Result<Typed> {
+pub(super) async fn read(prompt: &'static str) -> io::Result<Typed> {
+    let (stop, stopped) = UnixStream::pair()?;
+    let (tell, told) = oneshot::channel();
+    let reading = std::thread::Builder::new().name("line".to_owned()).spawn(move || {
+        // Nobody hears it where the reading was given up.
+        let _ = tell.send(read_until(prompt, &stopped));
+    })?;
+    let _reader = Reader { stop: Some(stop), reading: Some(reading) };
+    told.await.unwrap_or(Ok(Typed::Ended))
+}
+
+/// A thread that reads. When this is gone it has ended, and the terminal is as it was.
+struct Reader {
+    stop: Option<UnixStream>,
+    reading: Option<JoinHandle<()>>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // The other end of a closed pair wakes at once, so nobody is kept waiting.
+        drop(self.stop.take());
+        if let Some(reading) = self.reading.take() {
+            let _ = reading.join();
+        }
+    }
+}
+
+fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<Typed> {
     let mut raw = Raw::begin()?;
-    let input = AsyncFd::with_interest(io::stdin(), Interest::READABLE)?;
     raw.show(prompt);
     let mut editor = Editor::default();
     let mut buffer = [0; PIECE_BYTES];
+    let input = io::stdin();
     loop {
-        let mut ready = input.readable().await?;
-        let count = match rustix::io::read(input.get_ref(), &mut buffer) {
-            Ok(count) => count,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => 0,
-            Err(_) => return Ok(raw.end(Typed::Ended)),
+        let mut watched = [PollFd::new(&input, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        match poll(&mut watched, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other?,
         };
-        if count == 0 {
-            if ready.ready().is_read_closed() {
-                return Ok(raw.end(Typed::Ended));
-            }
-            ready.clear_ready();
-            continue;
+        let [typed, stop] = watched.map(|watched| watched.revents());
+        if !stop.is_empty() {
+            return Ok(Typed::Ended);
         }
+        let count = match rustix::io::read(&input, &mut buffer) {
+            Ok(0) if typed.contains(PollFlags::IN) && !typed.contains(PollFlags::HUP) => continue,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => continue,
+            Ok(0) | Err(_) => return Ok(raw.end(Typed::Ended)),
+            Ok(count) => count,
+        };
         for byte in buffer.iter().take(count) {
             match editor.take(*byte) {
                 Step::Show(text) => raw.show(&text),

@@ -59,10 +59,9 @@ pub(super) fn is_page(address: &str) -> bool {
 
 fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<Vec<String>> {
     let is_set = |name: &&str| environment.get(*name).is_some_and(|value| !value.is_empty());
-    let is_wsl = platform == Platform::Other && WSL.iter().any(|name| is_set(&name));
-    let has_screen =
-        platform != Platform::Other || is_wsl || SCREENS.iter().any(|name| is_set(&name));
-    if !has_screen || REMOTE.iter().any(|name| is_set(&name)) {
+    let is_wsl = platform == Platform::Other && WSL.iter().any(&is_set);
+    let has_screen = platform != Platform::Other || is_wsl || SCREENS.iter().any(&is_set);
+    if !has_screen || REMOTE.iter().any(is_set) {
         return Vec::new();
     }
     let own = environment.get("BROWSER").map(|value| value.trim()).unwrap_or_default();

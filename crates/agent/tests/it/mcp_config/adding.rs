@@ -82,7 +82,7 @@ fn a_remote_server_is_added_from_the_command_line() {
     ----- stdout -----
     Added docs: https://example.com/mcp (with the headers X-Mode, X-Team)
     ----- stderr -----
-    note: docs: signing in with OAuth is not in this version; give the server a credential under `headers`, with `${NAME}`
+    note: docs: `agent mcp login docs` signs you in
     Written to [home]/config.yaml; `agent mcp test docs` tries it.
     ");
     insta::assert_snapshot!(configuration(&bench), @r#"

@@ -27,7 +27,8 @@ fn servers_are_removed_with_their_comments() {
       "removed": [
         "docs"
       ],
-      "secrets_kept": false
+      "secrets_kept": false,
+      "signed_out": []
     }
     ----- stderr -----
     "#);

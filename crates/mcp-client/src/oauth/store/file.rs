@@ -12,6 +12,9 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// How much room is made for new tokens beyond that of the old ones.
 const MARGIN_BYTES: u64 = 16 * 1024;
 
+/// How the name of a file ends that was set aside.
+pub(super) const ASIDE: &str = ".bak";
+
 /// Where a file is, or will be.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
@@ -55,7 +58,7 @@ impl Place {
     /// Moves a file that cannot be used out of the way.
     pub(super) fn set_aside(&self) {
         let mut name = self.path.clone().into_os_string();
-        name.push(".bak");
+        name.push(ASIDE);
         // If that fails, writing fails too, and says why.
         let _ = fs::rename(&self.path, name);
     }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use agent_test_support::oauth::{Faulty, Script};
+use agent_test_support::oauth::{
+    Faulty, Oidc, OidcOptions, PythonOauth, PythonOptions, Script, TokenFormat,
+};
 use agent_test_support::ports;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Person, Place, entry};
+use super::{PATIENCE, Person, Place, entry};
 use crate::support::call;
 
 #[tokio::test]
@@ -15,9 +17,40 @@ async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
     let server = Faulty::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let client = place.client(entry("faulty", &server.mcp_url()), Some(&person));
-    client.server_settled("faulty", super::PATIENCE).await.unwrap();
+    client.server_settled("faulty", PATIENCE).await.unwrap();
     let said = call(&client, "mcp__faulty__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("echo: hello"), "{said:?}");
     assert_eq!(person.visit().issuer, server.issuer());
     assert!(person.landed().await.text.contains("signed in"));
+}
+
+/// Connects for the first time, with a person there, and calls a tool.
+async fn goes_all_the_way(url: &str) -> Place {
+    let _ports = ports::shared();
+    let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
+    let client = place.client(entry("server", url), Some(&person));
+    client.server_settled("server", PATIENCE).await.unwrap();
+    let said = call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
+    assert!(said.text.contains("hello"), "{said:?}");
+    assert_eq!(person.visits().len(), 1);
+    place
+}
+
+#[tokio::test]
+async fn the_server_of_the_python_sdk_registers_us_and_lets_us_in() {
+    let server = PythonOauth::start(&PythonOptions::default());
+    goes_all_the_way(server.mcp_url()).await;
+    assert_eq!(server.clients().len(), 1);
+    // What it publishes leaves a client no way without a secret.
+    let redeemed = &server.token_requests()[0];
+    assert_eq!(redeemed.field("client_id").as_deref(), server.clients()[0]["client_id"].as_str());
+}
+
+#[tokio::test]
+async fn tokens_that_are_signed_claims_are_as_good_as_any() {
+    let token_format = TokenFormat::Jwt;
+    let server = Oidc::start(&OidcOptions { token_format, ..OidcOptions::default() });
+    let place = goes_all_the_way(server.mcp_url()).await;
+    let kept: Value = serde_json::from_str(&place.kept("server.json").unwrap()).unwrap();
+    assert_eq!(kept["access_token"].as_str().unwrap().split('.').count(), 3);
 }

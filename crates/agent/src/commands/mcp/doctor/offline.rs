@@ -196,7 +196,7 @@ fn signed_in(name: &str, standing: &Standing, findings: &mut Findings) {
     let file = standing.file.display();
     let mut add = |finding: Finding| findings.add(finding.of(name).at(file.to_string()));
     if let Some(reason) = &standing.unreadable {
-        add(Finding::error(format!("its tokens {reason}")).fix(login(name)));
+        add(Finding::error(format!("its token file {reason}")).fix(login(name)));
     } else if let Some(granted) = &standing.granted {
         add(Finding::good(format!("signed in at {}", granted.issuer)));
     } else {

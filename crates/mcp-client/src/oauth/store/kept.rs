@@ -4,27 +4,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How the files of a server end, the longest of those that end alike first.
-const SUFFIXES: &[&str] =
-    &[".client.json.bak", ".json.bak", ".client.json", ".meta.json", ".json", ".cimd-off"];
+use super::Part;
+use super::file::ASIDE;
 
 /// The most files of the folder that are looked at.
 const MAX_FILES: usize = 10_000;
 
 /// The beginnings of the names of files: each is that of one server, and its name where that can be
 /// the name of a file.
-pub(crate) fn stems(folder: &Path) -> BTreeSet<String> {
+pub fn stems(folder: &Path) -> BTreeSet<String> {
     names(folder).iter().filter_map(|name| stem(name)).map(str::to_owned).collect()
 }
 
-/// The beginning of the names of a server's files, from where its tokens are.
-pub(crate) fn stem_of(tokens: &Path) -> String {
-    let name = tokens.file_name().unwrap_or_default().to_string_lossy();
-    stem(&name).unwrap_or(&name).to_owned()
-}
-
 /// The files with this beginning.
-pub(crate) fn files(folder: &Path, wanted: &str) -> Vec<PathBuf> {
+pub fn files(folder: &Path, wanted: &str) -> Vec<PathBuf> {
     let names = names(folder);
     let found = names.iter().filter(|name| stem(name) == Some(wanted));
     found.map(|name| folder.join(name)).collect()
@@ -38,7 +31,10 @@ fn names(folder: &Path) -> Vec<String> {
 /// Hidden files are being written, and locks hold nothing.
 fn stem(name: &str) -> Option<&str> {
     let visible = (!name.starts_with('.')).then_some(name)?;
-    SUFFIXES.iter().find_map(|suffix| visible.strip_suffix(suffix))
+    let whole = visible.strip_suffix(ASIDE).unwrap_or(visible);
+    // What ends alike is told apart by the longest end.
+    let ends = [Part::Clients, Part::Metadata, Part::Tokens, Part::Refused].map(Part::suffix);
+    ends.iter().find_map(|end| whole.strip_suffix(end))
 }
 
 #[cfg(test)]
@@ -63,7 +59,6 @@ mod tests {
         let found: Vec<String> = stems(folder.path()).into_iter().collect();
         assert_eq!(found, ["docs", "docs.v2", "x~0011"]);
         assert_eq!(files(folder.path(), "docs").len(), 3);
-        assert_eq!(stem_of(&folder.path().join("docs.v2.json")), "docs.v2");
         assert!(stems(&folder.path().join("nowhere")).is_empty());
     }
 }

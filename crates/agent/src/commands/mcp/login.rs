@@ -1,0 +1,144 @@
+//! `agent mcp login`: a person signs in to a server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_client::config::{Auth, Configured, Endpoint, ServerEntry};
+use mcp_client::oauth::{Account, LoginOptions, Standing};
+use mcp_client::registry::ServerPart;
+use mcp_client::{Client, Error};
+use serde_json::json;
+
+use super::standing::{expiry, standing_json};
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::Fleet;
+use crate::mcp::advice::sign_in::login;
+use crate::mcp::browser::{OnTerminal, Opening};
+use crate::mcp::observe::Place;
+use crate::mcp::table::counted;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+
+/// The longest a login waits, in seconds.
+const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
+
+/// Sign in to a server with `auth: oauth`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The browser opens where there is one; over SSH, the address and the way back \
+                        are printed. The address the browser was sent to can always be pasted. Until \
+                        it has worked, nothing that was kept is lost.\n\n\
+                        With --json no browser opens and nothing is read: the address is in an object \
+                        on standard error.\n\n\
+                        Exit codes: 0 signed in, 3 the configuration is wrong, 4 the sign-in failed, was \
+                        cancelled or took too long, 5 a server failed, 130 Ctrl-C.\n\n\
+                        Examples:\n  agent mcp login docs\n  agent mcp login docs --scope \"read write\"\n  \
+                        agent mcp login docs --no-browser"
+)]
+pub(crate) struct Args {
+    /// Its name in the configuration
+    server: String,
+    /// Ask for these scopes, instead of those of the configuration or the server
+    #[arg(long, value_name = "SCOPES")]
+    scope: Option<String>,
+    /// Print the address and open nothing
+    #[arg(long)]
+    no_browser: bool,
+    /// Seconds to wait for the browser, instead of `oauth.timeout`
+    #[arg(long, value_name = "SECONDS",
+          value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
+    timeout: Option<u64>,
+}
+
+/// Signs in, then connects once with what was granted.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let fleet = Fleet::load(session, Place::Notes)?;
+    let entry = entry(fleet.servers.find(&args.server)?, args, &fleet)?;
+    let opening = if args.no_browser { Opening::Never } else { Opening::Allowed };
+    let browser = OnTerminal::new(session, &fleet.reporter, opening);
+    let host = Arc::new(fleet.host.clone());
+    let account = Account::of(&entry, &host).map_err(|error| fleet.trouble(&entry, &error))?;
+    let account =
+        account.ok_or_else(|| Diagnostic::configuration("there is nothing to sign in to"))?;
+    let scope = args.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty());
+    let (standing, seen) = fleet.run(Vec::new(), async |client| {
+        let options = LoginOptions { scope, ..LoginOptions::default() };
+        fleet.reporter.waiting_for(format!("asking {} how to sign in", printable(&entry.name)));
+        let done = account.login(&browser, options).await;
+        fleet.reporter.done_waiting();
+        done.map_err(|error| trouble(&fleet, &entry, &error))?;
+        let standing = account.standing();
+        if standing.granted.is_none() {
+            return Err(Diagnostic::sign_in("the sign-in ended, and no tokens were kept")
+                .hint(format!("try again: {}", login(&entry.name))));
+        }
+        fleet.reporter.waiting_for(format!("connecting {}", printable(&entry.name)));
+        Ok((standing, look(client, &entry).await))
+    })?;
+    tell(&entry, &standing, &seen, session)?;
+    let unusable = |error: &Error| {
+        let mut diagnostic = trouble(&fleet, &entry, error);
+        diagnostic.causes.insert(0, "you are signed in, and the server cannot be used".to_owned());
+        diagnostic
+    };
+    seen.map(drop).map_err(|error| unusable(&error))
+}
+
+/// The entry as this login takes it.
+fn entry(configured: &Configured, args: &Args, fleet: &Fleet) -> Result<ServerEntry, Diagnostic> {
+    let mut entry = configured.entry.clone();
+    let name = printable(&entry.name);
+    let place = format!("{}:{}", fleet.servers.path.display(), configured.line);
+    let message = format!("server `{name}` does not sign in with OAuth");
+    let Endpoint::Http(http) = &mut entry.endpoint else {
+        return Err(Diagnostic::configuration(message).hint(format!(
+            "it is a program on this machine ({place}); only servers with a `url` do"
+        )));
+    };
+    let Auth::OAuth(options) = &mut http.auth else {
+        return Err(Diagnostic::configuration(message)
+            .hint(format!("write `auth: oauth` under `{name}:` ({place}), then sign in")));
+    };
+    options.timeout = args.timeout.map(Duration::from_secs).or(options.timeout);
+    Ok(entry)
+}
+
+/// Connects with what was granted: how many tools there are.
+async fn look(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {
+    let conversation = client.dial(entry, &|_| {}).await?;
+    let listed = conversation.list_tools().await;
+    conversation.close().await;
+    let part = ServerPart::build(&entry.name, &entry.tools, entry.trust, &listed?);
+    Ok(part.len())
+}
+
+fn tell(
+    entry: &ServerEntry,
+    standing: &Standing,
+    seen: &Result<usize, Error>,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        let mut value = standing_json(&entry.name, standing, session);
+        value["connected"] = json!(seen.is_ok());
+        value["tools"] = json!(seen.as_ref().ok());
+        return session.output.json(&value);
+    }
+    let name = printable(&entry.name);
+    let tools =
+        seen.as_ref().map_or(String::new(), |count| format!("; {}", counted(*count, "tool")));
+    session.output.text(format!("{GOOD}signed in{GOOD:#} to {name}{tools}\n"))?;
+    if let Some(granted) = &standing.granted {
+        session.output.note(format!("It ends {}.", expiry(granted, session)));
+    }
+    Ok(())
+}
+
+/// Why it did not work. What fails here is never a call.
+fn trouble(fleet: &Fleet, entry: &ServerEntry, error: &Error) -> Diagnostic {
+    let mut diagnostic = fleet.trouble(entry, error);
+    if diagnostic.exit == Exit::Failed {
+        diagnostic.exit = Exit::Peer;
+    }
+    diagnostic
+}

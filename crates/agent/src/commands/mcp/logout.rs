@@ -1,0 +1,224 @@
+//! `agent mcp logout`: a sign-in is given back and forgotten.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry};
+use mcp_client::oauth::{Account, kept};
+use serde_json::{Value, json};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::Fleet;
+use crate::mcp::observe::Place;
+use crate::mcp::table::counted;
+use crate::output::{GOOD, printable};
+use crate::prompt::Prompt;
+use crate::session::Session;
+
+/// An address for servers whose own is no longer known; nothing is sent to it.
+const NOWHERE: &str = "https://server.invalid/";
+
+/// Forget a sign-in, after giving its tokens back
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Tokens, registration and everything else kept for the server are forgotten, also \
+                        for a server that is no longer configured. Where the authorization server takes \
+                        tokens back, they are worthless from then on; that is told.\n\n\
+                        Examples:\n  agent mcp logout docs\n  agent mcp logout --all --yes"
+)]
+pub(crate) struct Args {
+    /// Name of the server
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    server: Option<String>,
+    /// Forget every sign-in there is
+    #[arg(long)]
+    all: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// One sign-in that was ended.
+#[derive(Debug)]
+pub(super) struct SignedOut {
+    pub(super) name: String,
+    issuer: Option<String>,
+    /// There was something to forget.
+    pub(super) had: bool,
+    given_back: bool,
+}
+
+/// Gives back, forgets, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let fleet = Fleet::load(session, Place::Notes)?;
+    let folder = session.home()?.mcp_tokens();
+    let entries = match &args.server {
+        Some(name) => vec![named(name, &fleet)?],
+        None => every(&fleet, &folder),
+    };
+    if args.all && !args.yes && !confirmed(session, &folder)? {
+        session.output.note("Nothing was forgotten.");
+        return Ok(());
+    }
+    let mut done = sign_out(&fleet, &entries)?;
+    if args.all {
+        done.retain(|signed_out| signed_out.had);
+        done.extend(forget_nameless(&folder)?);
+    }
+    if session.output.is_json() {
+        let done: Vec<Value> = done.iter().map(SignedOut::json).collect();
+        return session.output.json(&json!({ "signed_out": done }));
+    }
+    for signed_out in &done {
+        session.output.text(signed_out.line())?;
+    }
+    if done.is_empty() {
+        session.output.text("Nobody was signed in anywhere.\n")?;
+    }
+    Ok(())
+}
+
+/// The server of a name, or what stands for one that is no longer configured.
+fn named(name: &str, fleet: &Fleet) -> Result<ServerEntry, Diagnostic> {
+    let configured = fleet.servers.entries().find(|entry| entry.name == name);
+    if let Some(entry) = configured {
+        return Ok(as_signing_in(entry));
+    }
+    let gone = gone(name);
+    if is_kept(&gone, fleet) {
+        return Ok(gone);
+    }
+    fleet.servers.find(name).map(|found| found.entry.clone())
+}
+
+/// Every server that has files, or could have.
+fn every(fleet: &Fleet, folder: &Path) -> Vec<ServerEntry> {
+    let mut entries: Vec<ServerEntry> = fleet.servers.entries().map(as_signing_in).collect();
+    for stem in kept::stems(folder) {
+        let entry = gone(&stem);
+        let stands_for_itself = fleet.account(&entry).is_some_and(|account| account.stem() == stem);
+        if stands_for_itself && !entries.iter().any(|known| known.name == stem) {
+            entries.push(entry);
+        }
+    }
+    entries.retain(|entry| is_kept(entry, fleet));
+    entries
+}
+
+fn gone(name: &str) -> ServerEntry {
+    let auth = Auth::OAuth(Box::default());
+    ServerEntry::new(
+        name,
+        Endpoint::Http(Box::new(HttpEndpoint { auth, ..HttpEndpoint::new(NOWHERE) })),
+    )
+}
+
+/// The entry, signing in even if it no longer does: there may be files of when it did.
+pub(super) fn as_signing_in(entry: &ServerEntry) -> ServerEntry {
+    let mut entry = entry.clone();
+    match &mut entry.endpoint {
+        Endpoint::Http(http) => {
+            if http.auth == Auth::Static {
+                http.auth = Auth::OAuth(Box::default());
+            }
+            entry
+        }
+        Endpoint::Stdio(_) => gone(&entry.name),
+    }
+}
+
+/// Whether anything is kept for this server.
+pub(super) fn is_kept(entry: &ServerEntry, fleet: &Fleet) -> bool {
+    fleet.account(entry).is_some_and(|account| account.has_files())
+}
+
+/// Ends the sign-ins of these servers, one after the other.
+pub(super) fn sign_out(
+    fleet: &Fleet,
+    entries: &[ServerEntry],
+) -> Result<Vec<SignedOut>, Diagnostic> {
+    let accounts: Vec<(&ServerEntry, Account)> =
+        entries.iter().filter_map(|entry| Some((entry, fleet.account(entry)?))).collect();
+    fleet.run(Vec::new(), async |_| {
+        let mut done = Vec::new();
+        for (entry, account) in &accounts {
+            fleet.reporter.waiting_for(format!("signing out of {}", printable(&entry.name)));
+            let before = account.standing();
+            let ended = account.logout().await.map_err(|error| fleet.trouble(entry, &error))?;
+            done.push(SignedOut {
+                name: entry.name.clone(),
+                issuer: before.granted.map(|granted| granted.issuer),
+                had: ended.had,
+                given_back: ended.given_back,
+            });
+        }
+        Ok(done)
+    })
+}
+
+/// Removes the files of servers whose names cannot be told from them.
+fn forget_nameless(folder: &Path) -> Result<Vec<SignedOut>, Diagnostic> {
+    let mut done = Vec::new();
+    for stem in kept::stems(folder) {
+        for file in kept::files(folder, &stem) {
+            remove(&file)?;
+        }
+        done.push(SignedOut { name: stem, issuer: None, had: true, given_back: false });
+    }
+    Ok(done)
+}
+
+fn remove(file: &Path) -> Result<(), Diagnostic> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Diagnostic::failed(format!("cannot remove {}", file.display())).because(&error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
+    let count = kept::stems(folder).len();
+    if count == 0 {
+        return Ok(true);
+    }
+    match Prompt::find(&session.output) {
+        Some(prompt) => prompt.confirm(&format!(
+            "Forget {} in {}?",
+            counted(count, "sign-in"),
+            folder.display()
+        )),
+        None => Err(Diagnostic::failed("nobody is here to agree to forgetting every sign-in")
+            .hint("add `--yes` to agree")),
+    }
+}
+
+impl SignedOut {
+    fn line(&self) -> String {
+        let name = printable(&self.name);
+        if !self.had {
+            return format!("{name} was not signed in; nothing was kept.\n");
+        }
+        let back = match (&self.issuer, self.given_back) {
+            (Some(issuer), true) => format!("; {} took the tokens back", printable(issuer)),
+            (Some(issuer), false) => {
+                format!(
+                    "; {} did not take the tokens back, they end by themselves",
+                    printable(issuer)
+                )
+            }
+            (None, _) => String::new(),
+        };
+        format!("{GOOD}signed out{GOOD:#} of {name}{back}\n")
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "server": self.name,
+            "had": self.had,
+            "issuer": self.issuer,
+            "given_back": self.given_back,
+        })
+    }
+}

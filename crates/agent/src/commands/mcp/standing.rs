@@ -1,0 +1,113 @@
+//! What is kept of a sign-in, in words and as JSON.
+
+use mcp_client::oauth::{ClientKind, Grant, Standing};
+use serde_json::{Value, json};
+
+use crate::session::Session;
+
+/// Now, in seconds since 1970.
+pub(super) fn now(session: &Session) -> u64 {
+    u64::try_from(session.clock.now().as_ms() / 1000).unwrap_or(0)
+}
+
+/// Whether somebody is signed in, in a word or two.
+pub(super) fn word(standing: &Standing) -> &'static str {
+    match (&standing.granted, &standing.unreadable) {
+        (Some(_), _) => "signed in",
+        (None, Some(_)) => "unreadable",
+        (None, None) => "not signed in",
+    }
+}
+
+/// When a grant ends, and what happens then.
+pub(super) fn expiry(granted: &Grant, session: &Session) -> String {
+    ends(granted, now(session))
+}
+
+fn ends(granted: &Grant, now: u64) -> String {
+    match (granted.expires_at, granted.renewable) {
+        (None, _) => "when the server says so".to_owned(),
+        (Some(end), true) if end > now => format!("in {}, renews by itself", length(end - now)),
+        (Some(end), false) if end > now => format!("in {}", length(end - now)),
+        (Some(end), true) => format!("expired {} ago, renews by itself", length(now - end)),
+        (Some(end), false) => format!("expired {} ago; sign in again", length(now - end)),
+    }
+}
+
+/// A length of time in the largest unit that fits.
+pub(super) fn length(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        0..=119 => (seconds, "second"),
+        120..=7199 => (seconds / 60, "minute"),
+        7200..=172_799 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How we are known to the authorization server.
+pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
+    match client {
+        ClientKind::Configured(id) => ("configured client", Some(id)),
+        ClientKind::Document(url) => ("document", Some(url)),
+        ClientKind::Registered(id) => ("registration", Some(id)),
+        ClientKind::Unknown => ("-", None),
+    }
+}
+
+/// Everything, for programs.
+pub(super) fn standing_json(name: &str, standing: &Standing, session: &Session) -> Value {
+    let (kind, id) = known_by(&standing.client);
+    let kind = id.map(|_| kind.replace(' ', "_"));
+    let granted = standing.granted.as_ref();
+    let now = now(session);
+    json!({
+        "server": name,
+        "signed_in": granted.is_some(),
+        "unreadable": standing.unreadable,
+        "issuer": granted.map(|granted| &granted.issuer),
+        "scope": granted.and_then(|granted| granted.scope.as_ref()),
+        "expires_at": granted.and_then(|granted| granted.expires_at),
+        "expired": granted.and_then(|granted| granted.expires_at).map(|end| end <= now),
+        "obtained_at": granted.map(|granted| granted.obtained_at),
+        "renewable": granted.map(|granted| granted.renewable),
+        "bound_to_key": granted.map(|granted| granted.bound),
+        "client": { "kind": kind, "id": id },
+        "document_refused": standing.document_refused,
+        "file": standing.file,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(expires_at: Option<u64>, renewable: bool) -> Grant {
+        Grant {
+            issuer: "https://a.example".to_owned(),
+            client_id: "c".to_owned(),
+            scope: None,
+            expires_at,
+            obtained_at: 0,
+            renewable,
+            bound: false,
+        }
+    }
+
+    #[test]
+    fn an_end_is_told_with_what_happens_then() {
+        let told = |end, renewable| ends(&grant(end, renewable), 10_000);
+        assert_eq!(told(Some(10_000 + 52 * 60), false), "in 52 minutes");
+        assert_eq!(told(Some(10_000 + 3600), true), "in 60 minutes, renews by itself");
+        assert_eq!(told(Some(10_000 - 180), true), "expired 3 minutes ago, renews by itself");
+        assert_eq!(told(Some(10_000), false), "expired 0 seconds ago; sign in again");
+        assert_eq!(told(None, true), "when the server says so");
+    }
+
+    #[test]
+    fn lengths_are_told_in_the_largest_unit_that_fits() {
+        let told = [1, 119, 120, 7199, 7200, 172_800].map(length);
+        let expected = ["1 second", "119 seconds", "2 minutes", "119 minutes", "2 hours", "2 days"];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,158 @@
+//! `agent mcp status`: who is signed in where, from what is kept; nothing is connected.
+
+use std::collections::BTreeSet;
+
+use mcp_client::config::ServerEntry;
+use mcp_client::oauth::{Standing, kept};
+use serde_json::{Value, json};
+
+use super::standing::{expiry, known_by, length, now, standing_json, word};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::Fleet;
+use crate::mcp::advice::sign_in::{login, logout};
+use crate::mcp::observe::Place;
+use crate::mcp::table::{Lean, Table};
+use crate::output::{DIM, GOOD, WARNING, printable};
+use crate::session::Session;
+
+/// Show who is signed in to the servers with `auth: oauth`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Nothing is connected: this is what is kept.\n\n\
+                        Exit codes: 0 done, 3 there is no such server, 4 the server that was named is \
+                        not signed in.\n\n\
+                        Examples:\n  agent mcp status\n  agent mcp status docs\n  agent mcp status --json")]
+pub(crate) struct Args {
+    /// Only this server, in detail
+    server: Option<String>,
+}
+
+/// Reads the files, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let fleet = Fleet::load(session, Place::Kept)?;
+    match &args.server {
+        Some(name) => one(&fleet.servers.find(name)?.entry, &fleet, session),
+        None => all(&fleet, session),
+    }
+}
+
+fn one(entry: &ServerEntry, fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+    let name = printable(&entry.name);
+    let Some(account) = fleet.account(entry) else {
+        if session.output.is_json() {
+            return session.output.json(&json!({ "server": entry.name, "oauth": false }));
+        }
+        session.output.text(format!("{name} does not sign in: it has no `auth: oauth`.\n"))?;
+        return Ok(());
+    };
+    let standing = account.standing();
+    if session.output.is_json() {
+        session.output.json(&standing_json(&entry.name, &standing, session))?;
+    } else {
+        session.output.text(detail(&name, &standing, session))?;
+    }
+    if standing.granted.is_some() {
+        return Ok(());
+    }
+    let hint = format!("{} signs in", login(&entry.name));
+    Err(Diagnostic::sign_in(format!("server `{name}` is not signed in")).hint(hint))
+}
+
+fn detail(name: &str, standing: &Standing, session: &Session) -> String {
+    let style = if standing.granted.is_some() { GOOD } else { WARNING };
+    let mut text = format!("{name}: {style}{}{style:#}\n", word(standing));
+    let mut line = |label: &str, value: &str| {
+        text.push_str(&format!("  {label:<9} {}\n", printable(value)));
+    };
+    if let Some(granted) = &standing.granted {
+        line("issuer", &granted.issuer);
+        line("scope", granted.scope.as_deref().unwrap_or("-"));
+        line("ends", &expiry(granted, session));
+        let age = now(session).saturating_sub(granted.obtained_at);
+        line("granted", &format!("{} ago", length(age)));
+        if granted.bound {
+            line("bound", "to a key of this machine (DPoP)");
+        }
+    }
+    if let Some(reason) = &standing.unreadable {
+        line("problem", &format!("the file {reason}"));
+    }
+    let (kind, id) = known_by(&standing.client);
+    line("known by", &id.map_or_else(|| "nothing yet".to_owned(), |id| format!("{kind} {id}")));
+    if standing.document_refused {
+        line("document", "refused by the authorization server; the next login tries it again");
+    }
+    // A path is not cut.
+    text.push_str(&format!("  {:<9} {}\n", "file", standing.file.display()));
+    text
+}
+
+fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+    let mut known = BTreeSet::new();
+    let accounts = fleet.servers.entries().filter_map(|entry| {
+        let account = fleet.account(entry)?;
+        known.insert(account.stem().to_owned());
+        Some((entry.name.as_str(), account.standing()))
+    });
+    let accounts: Vec<(&str, Standing)> = accounts.collect();
+    let folder = session.home()?.mcp_tokens();
+    let orphans: Vec<String> =
+        kept::stems(&folder).into_iter().filter(|stem| !known.contains(stem)).collect();
+    if session.output.is_json() {
+        let servers =
+            accounts.iter().map(|(name, standing)| standing_json(name, standing, session));
+        return session.output.json(&json!({
+            "folder": folder,
+            "servers": servers.collect::<Vec<Value>>(),
+            "without_server": orphans,
+        }));
+    }
+    if accounts.is_empty() {
+        session.output.text("No server signs in: none has `auth: oauth`.\n")?;
+    } else {
+        session.output.text(table(&accounts, session))?;
+        session.output.text(format!("{DIM}{}{DIM:#}\n", folder.display()))?;
+    }
+    for (name, standing) in &accounts {
+        if standing.granted.is_none() {
+            session.output.note(format!("{} signs in to {}.", login(name), printable(name)));
+        }
+    }
+    for orphan in &orphans {
+        let what = printable(orphan);
+        session.output.note(format!(
+            "There are files for `{what}`, which no longer signs in; {} forgets them.",
+            if orphan.contains('~') {
+                "`agent mcp logout --all`".to_owned()
+            } else {
+                logout(orphan)
+            }
+        ));
+    }
+    Ok(())
+}
+
+fn table(accounts: &[(&str, Standing)], session: &Session) -> String {
+    let mut table = Table::new([
+        ("server", Lean::Left),
+        ("state", Lean::Left),
+        ("ends", Lean::Left),
+        ("known by", Lean::Left),
+        ("issuer", Lean::Left),
+        ("scope", Lean::Left),
+    ]);
+    for (name, standing) in accounts {
+        let granted = standing.granted.as_ref();
+        let nothing = || "-".to_owned();
+        let (kind, _) = known_by(&standing.client);
+        let refused = if standing.document_refused { ", document refused" } else { "" };
+        table.row([
+            (*name).to_owned(),
+            word(standing).to_owned(),
+            granted.map_or_else(nothing, |granted| expiry(granted, session)),
+            format!("{kind}{refused}"),
+            granted.map_or_else(nothing, |granted| granted.issuer.clone()),
+            granted.and_then(|granted| granted.scope.clone()).unwrap_or_else(nothing),
+        ]);
+    }
+    table.text()
+}

@@ -1,0 +1,98 @@
+//! What is kept, told without a network.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use super::Scene;
+
+#[test]
+fn status_tells_before_and_after_and_when_it_has_ended() {
+    let scene = Scene::new();
+    let before = scene.bench.run(["mcp", "status", "docs"]);
+    assert_eq!(before.code, 4);
+    assert!(before.stdout.starts_with("docs: not signed in\n"), "{}", before.transcript());
+    assert!(before.stderr.contains("`agent mcp login docs` signs in"), "{}", before.stderr);
+    assert_eq!(scene.bench.run(["mcp", "status"]).code, 0);
+    scene.sign_in();
+    scene.server.forget_requests();
+    let after = scene.bench.run(["mcp", "status", "docs"]);
+    assert_eq!((after.code, &*after.stderr), (0, ""));
+    let file = scene.folder().join("docs.json").display().to_string();
+    for told in [
+        "docs: signed in\n",
+        scene.server.issuer(),
+        " minutes, renews by itself",
+        "known by  registration ",
+        &file,
+    ] {
+        assert!(after.stdout.contains(told), "{told}: {}", after.stdout);
+    }
+    let table = scene.bench.run(["mcp", "status"]);
+    assert!(table.stdout.contains("docs    signed in"), "{}", table.stdout);
+    scene.change_tokens(|tokens| {
+        tokens["expires_at"] = json!(tokens["obtained_at"].as_u64().unwrap() - 185);
+    });
+    let ended = scene.bench.run(["mcp", "status", "docs"]);
+    assert_eq!(ended.code, 0);
+    let words = "expired 3 minutes ago, renews by itself";
+    assert!(ended.stdout.contains(words), "{}", ended.stdout);
+    scene.change_tokens(|tokens| {
+        tokens.as_object_mut().unwrap().remove("refresh_token");
+    });
+    let ended = scene.bench.run(["mcp", "status", "--json"]);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let docs = &told["servers"][0];
+    assert_eq!((&docs["expired"], &docs["renewable"]), (&json!(true), &json!(false)), "{told}");
+    assert!(scene.server.requests().is_empty(), "nothing is connected");
+}
+
+#[test]
+fn a_damaged_file_is_told_and_a_login_mends_it() {
+    let scene = Scene::new();
+    scene.sign_in();
+    fs::write(scene.folder().join("docs.json"), "{\"access_token\": \"half").unwrap();
+    let run = scene.bench.run(["mcp", "status", "docs"]);
+    assert_eq!(run.code, 4, "{}", run.transcript());
+    assert!(run.stdout.contains("docs: unreadable"), "{}", run.stdout);
+    assert!(run.stdout.contains("the file is damaged"), "{}", run.stdout);
+    let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
+    assert!(doctor.stdout.contains("its token file is damaged"), "{}", doctor.stdout);
+    scene.sign_in();
+    assert_eq!(scene.bench.run(["mcp", "status", "docs"]).code, 0);
+}
+
+#[test]
+fn servers_that_do_not_sign_in_and_servers_that_are_not_there_are_told_apart() {
+    let scene = Scene::new();
+    fs::write(scene.bench.home().join("config.yaml"), "mcp_servers:\n  local:\n    command: x\n")
+        .unwrap();
+    let run = scene.bench.run(["mcp", "status", "local"]);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.contains("does not sign in"), "{}", run.stdout);
+    assert_eq!(scene.bench.run(["mcp", "status", "nobody"]).code, 3);
+    let all = scene.bench.run(["mcp", "status"]);
+    assert!(all.stdout.contains("No server signs in"), "{}", all.stdout);
+}
+
+#[test]
+fn a_doctor_sees_who_is_not_signed_in_and_who_can_read_tokens() {
+    let scene = Scene::new();
+    let doctor = || scene.bench.run(["mcp", "doctor", "--offline"]);
+    let run = doctor();
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("docs: it is not signed in"), "{}", run.stdout);
+    assert!(run.stdout.contains("fix: `agent mcp login docs`"), "{}", run.stdout);
+    scene.sign_in();
+    let run = doctor();
+    assert_eq!(run.code, 0, "{}", run.transcript());
+    assert!(run.stdout.contains("docs: signed in at"), "{}", run.stdout);
+    let open = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    open(scene.folder(), 0o755);
+    open(scene.folder().join("docs.json"), 0o644);
+    let run = doctor();
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("others can look into the folder"), "{}", run.stdout);
+    assert!(run.stdout.contains("others can read your tokens (mode 644)"), "{}", run.stdout);
+}

@@ -1,0 +1,465 @@
+//! Which port a login waits at, and who it says we are: the table of the specification, one test a
+//! row and a condition.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_test_support::oauth::{Endpoint, Fault, Faulty, Offer, Oidc, OidcOptions, Script, Seen};
+use agent_test_support::ports;
+use mcp_client::config::OauthOptions;
+use mcp_client::host::{Answer, Browser, Visit, Visited};
+use mcp_client::oauth::identification::Driver;
+use mcp_client::oauth::ports::PINNED;
+use mcp_client::oauth::{ClientKind, Error, LoginOptions, document};
+use serde_json::{Value, json};
+
+use super::{DOCUMENT, PATIENCE, Person, Place, entry, entry_with, text};
+use crate::support::call;
+
+/// A server that takes documents.
+fn open_minded() -> Faulty {
+    Faulty::start(Script { client_documents: true, ..Script::default() }).unwrap()
+}
+
+/// The last login that the server saw begin.
+fn asked(server: &Faulty) -> Seen {
+    server.requests_to("/authorize").pop().unwrap()
+}
+
+fn client_of(seen: &Seen) -> String {
+    seen.field("client_id").unwrap()
+}
+
+fn port_of(seen: &Seen) -> u16 {
+    let uri = seen.field("redirect_uri").unwrap();
+    let port =
+        uri.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.strip_suffix("/callback"));
+    port.unwrap_or_else(|| panic!("{uri}")).parse().unwrap()
+}
+
+fn is_pinned(seen: &Seen) -> bool {
+    PINNED.contains(&port_of(seen))
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// Signs in to a server that would take the document, with these options.
+async fn login_with(change: impl FnOnce(&mut OauthOptions)) -> Seen {
+    let server = open_minded();
+    let entry = entry_with("server", &server.mcp_url(), change);
+    Place::new().login(&entry, &Person::who_visits()).await.unwrap();
+    asked(&server)
+}
+
+/// Not the document, and a port that it does not name.
+fn assert_other(seen: &Seen) {
+    assert!(!is_pinned(seen), "{seen:?}");
+    assert_ne!(client_of(seen), DOCUMENT);
+}
+
+#[tokio::test]
+async fn a_server_never_reached_before_gets_a_pinned_port() {
+    let _ports = ports::alone();
+    let server = Faulty::start(Script::default()).unwrap();
+    let place = Place::new();
+    place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
+    let seen = asked(&server);
+    assert!(is_pinned(&seen), "{seen:?}");
+    let registered = server.clients();
+    assert_eq!(registered[0]["client_id"], client_of(&seen), "by registration: {registered:?}");
+    assert_eq!(registered[0]["redirect_uris"], json!([seen.field("redirect_uri").unwrap()]));
+    assert_eq!(registered[0]["application_type"], "native");
+}
+
+#[tokio::test]
+async fn a_server_known_not_to_take_documents_gets_a_random_port_and_a_registration() {
+    let _ports = ports::alone();
+    let server = Faulty::start(Script::default()).unwrap();
+    let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    // Only what is known of the authorization server is left.
+    for file in ["server.json", "server.client.json"] {
+        std::fs::remove_file(place.tokens().join(file)).unwrap();
+    }
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    assert_other(&asked(&server));
+    assert_eq!(server.requests_to("/register").len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_known_to_take_documents_gets_a_pinned_port_again() {
+    let _ports = ports::alone();
+    let server = open_minded();
+    let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
+    for _ in 0..2 {
+        place.login(&entry, &Person::who_visits()).await.unwrap();
+        let seen = asked(&server);
+        assert!(is_pinned(&seen), "{seen:?}");
+        assert_eq!(client_of(&seen), DOCUMENT);
+    }
+    assert!(server.requests_to("/register").is_empty());
+    assert_eq!(place.account(&entry).standing().client, ClientKind::Document(DOCUMENT.to_owned()));
+    let exchanged = &server.requests_to("/token")[0];
+    assert_eq!(exchanged.field("client_id").as_deref(), Some(DOCUMENT));
+    assert_eq!(exchanged.field("client_secret"), None);
+}
+
+#[tokio::test]
+async fn a_client_id_takes_a_random_port() {
+    // Its redirect is registered beforehand: this server holds it to a port, so nobody gets through.
+    let server = open_minded();
+    let entry = entry_with("server", &server.mcp_url(), |options| {
+        options.client_id = text("known");
+        options.timeout = Some(Duration::from_secs(1));
+    });
+    let error = Place::new().failed_login(&entry, &Person::who_visits()).await;
+    assert!(matches!(error, Error::TimedOut { document: None, .. }), "{error}");
+    let seen = asked(&server);
+    assert!(!is_pinned(&seen), "{seen:?}");
+    assert_eq!(client_of(&seen), "known");
+    assert!(server.requests_to("/register").is_empty());
+}
+
+#[tokio::test]
+async fn a_client_secret_takes_a_random_port() {
+    assert_other(&login_with(|options| options.client_secret = text("s3cret-of-a-test")).await);
+}
+
+#[tokio::test]
+async fn a_client_name_takes_a_random_port() {
+    assert_other(&login_with(|options| options.client_name = text("Somebody")).await);
+}
+
+#[tokio::test]
+async fn an_auth_method_takes_a_random_port() {
+    let method = text("client_secret_post");
+    assert_other(&login_with(|options| options.token_endpoint_auth_method = method).await);
+}
+
+#[tokio::test]
+async fn a_redirect_uri_is_used_as_it_is() {
+    let uri = format!("http://127.0.0.1:{}/callback", free_port());
+    let seen = login_with(|options| options.redirect_uri = text(&uri)).await;
+    assert_other(&seen);
+    assert_eq!(seen.field("redirect_uri"), Some(uri));
+}
+
+#[tokio::test]
+async fn a_redirect_port_is_used_as_it_is() {
+    let port = free_port();
+    let seen = login_with(|options| options.redirect_port = Some(port)).await;
+    assert_other(&seen);
+    assert_eq!(port_of(&seen), port);
+}
+
+#[tokio::test]
+async fn a_redirect_port_that_is_taken_is_an_error() {
+    let server = open_minded();
+    let held = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let taken = held.local_addr().unwrap().port();
+    let entry =
+        entry_with("server", &server.mcp_url(), |options| options.redirect_port = Some(taken));
+    let error = Place::new().failed_login(&entry, &Person::who_visits()).await;
+    assert!(matches!(error, Error::PortTaken { port } if port == taken), "{error}");
+}
+
+#[tokio::test]
+async fn a_dashboard_takes_a_random_port() {
+    let server = open_minded();
+    let account = Place::new().account(&entry("server", &server.mcp_url()));
+    let options = LoginOptions { driver: Driver::Dashboard, ..LoginOptions::default() };
+    account.login(&Person::who_visits(), options).await.unwrap();
+    assert_other(&asked(&server));
+}
+
+#[tokio::test]
+async fn no_documents_at_all_is_a_random_port_and_a_registration() {
+    let seen = login_with(|options| options.cimd = Some(false)).await;
+    assert_other(&seen);
+}
+
+#[tokio::test]
+async fn a_registration_on_disk_is_used_again_with_its_port() {
+    let server = open_minded();
+    let place = Place::new();
+    let without = entry_with("server", &server.mcp_url(), |options| options.cimd = Some(false));
+    place.login(&without, &Person::who_visits()).await.unwrap();
+    let first = asked(&server);
+    assert_other(&first);
+    // The document could be used now, but for the registration.
+    let entry = entry("server", &server.mcp_url());
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    let again = asked(&server);
+    assert_eq!((client_of(&again), port_of(&again)), (client_of(&first), port_of(&first)));
+    assert_eq!(server.requests_to("/register").len(), 1);
+
+    let held = TcpListener::bind((Ipv4Addr::LOCALHOST, port_of(&first))).unwrap();
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    let elsewhere = asked(&server);
+    assert_other(&elsewhere);
+    assert_ne!(port_of(&elsewhere), port_of(&first));
+    assert_ne!(client_of(&elsewhere), client_of(&first));
+    assert_eq!(server.requests_to("/register").len(), 2);
+    drop(held);
+}
+
+#[tokio::test]
+async fn with_all_five_ports_held_by_others_there_is_a_random_one() {
+    let _ports = ports::alone();
+    let held = PINNED.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap());
+    assert_other(&login_with(|_| {}).await);
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_document_is_used_only_where_the_metadata_say_so_in_so_many_words() {
+    let _ports = ports::alone();
+    for flag in [json!(false), json!("true"), json!(1), Value::Null] {
+        let server = open_minded();
+        let flagged = json!({ "client_id_metadata_document_supported": flag });
+        server.change(|script| script.server_metadata = Endpoint::saying(flagged));
+        let place = Place::new();
+        place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
+        assert_ne!(client_of(&asked(&server)), DOCUMENT, "{flag}");
+        assert_eq!(server.requests_to("/register").len(), 1, "{flag}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_without_a_document_registers() {
+    let _ports = ports::alone();
+    let server = open_minded();
+    let place = Place::with_document(None);
+    place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
+    assert_eq!(client_of(&asked(&server)), server.clients()[0]["client_id"]);
+}
+
+#[tokio::test]
+async fn the_document_of_an_entry_goes_before_that_of_the_program() {
+    let _ports = ports::alone();
+    let own = "https://own.test/me.json";
+    let seen = login_with(|options| options.client_metadata_url = text(own)).await;
+    assert_eq!(client_of(&seen), own);
+    assert!(is_pinned(&seen), "{seen:?}");
+}
+
+/// The document that a server would fetch, without its own address.
+fn body() -> Value {
+    let mut body = document::make(DOCUMENT, "Agent", None);
+    body["client_id"] = Value::Null;
+    body
+}
+
+fn documents() -> Oidc {
+    Oidc::start(&OidcOptions { client_documents: Offer::Yes, ..OidcOptions::default() })
+}
+
+#[tokio::test]
+async fn a_real_server_fetches_the_document_and_lets_us_in() {
+    let _ports = ports::alone();
+    let server = documents();
+    let address = server.publish_document("/client.json", 200, body());
+    let place = Place::with_document(Some(&address));
+    let person = Arc::new(Person::who_visits());
+    let client = place.client(entry("oidc", server.mcp_url()), Some(&person));
+    client.server_settled("oidc", PATIENCE).await.unwrap();
+    let said = call(&client, "mcp__oidc__echo", json!({ "text": "hello" })).await;
+    assert!(said.text.contains("hello"), "{said:?}");
+    assert_eq!(server.token_requests()[0].field("client_id"), Some(address));
+    assert_eq!(server.clients(), Vec::<Value>::new());
+    assert!(PINNED.contains(&person.visit().port));
+}
+
+#[tokio::test]
+async fn a_document_that_a_real_server_cannot_fetch_ends_in_a_message_that_names_it() {
+    let _ports = ports::alone();
+    let server = documents();
+    let address = server.publish_document("/client.json", 404, body());
+    let place = Place::with_document(Some(&address));
+    let entry = entry_with("oidc", server.mcp_url(), |options| {
+        options.timeout = Some(Duration::from_secs(2));
+    });
+    let person = Person::who_visits();
+    let error = place.failed_login(&entry, &person).await;
+    assert!(matches!(error, Error::TimedOut { .. }), "{error}");
+    let message = error.to_string();
+    assert!(message.contains("within 2 s"), "{message}");
+    assert!(message.contains(&address) && message.contains("`cimd: false`"), "{message}");
+    let page = person.landed().await;
+    assert!(page.url.starts_with(server.issuer()), "{page:?}");
+    assert!(page.text.contains("invalid_client"), "{page:?}");
+    assert_eq!(place.kept("oidc.cimd-off"), None, "nobody refused it at the token endpoint");
+
+    // What the message says helps.
+    let without = entry_with("oidc", server.mcp_url(), |options| options.cimd = Some(false));
+    place.login(&without, &Person::who_visits()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_login_without_a_document_times_out_without_naming_one() {
+    let server = open_minded();
+    let entry = entry_with("server", &server.mcp_url(), |options| {
+        options.timeout = Some(Duration::from_secs(1));
+        options.cimd = Some(false);
+    });
+    let error = Place::new().failed_login(&entry, &Person::who_leaves()).await;
+    assert_eq!(error.to_string(), "the browser did not come back within 1 s");
+}
+
+/// From the moment somebody is asked to come, hours pass like nothing.
+#[derive(Debug)]
+struct Forgetful;
+
+impl Browser for Forgetful {
+    fn visit(&self, _: Visit) -> Answer<Visited> {
+        tokio::time::pause();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_login_waits_five_minutes() {
+    let _ports = ports::alone();
+    let server = open_minded();
+    let account = Place::new().account(&entry("server", &server.mcp_url()));
+    let begin = tokio::time::Instant::now();
+    let error = account.login(&Forgetful, LoginOptions::default()).await.unwrap_err();
+    let passed = begin.elapsed();
+    assert!((300..330).contains(&passed.as_secs()), "{passed:?}");
+    let message = error.to_string();
+    assert!(message.contains("within 300 s"), "{message}");
+    assert!(message.contains(DOCUMENT) && message.contains("`cimd: false`"), "{message}");
+}
+
+#[tokio::test]
+async fn a_document_refused_at_the_token_endpoint_gives_way_to_a_registration() {
+    let _ports = ports::alone();
+    for status in [400, 401] {
+        let server = open_minded();
+        let refusal = Fault::refuse(status, "invalid_client");
+        server.change(|script| script.token = Endpoint::failing_times(1, refusal));
+        let (place, person) = (Place::new(), Person::who_visits());
+        let entry = entry("server", &server.mcp_url());
+        place.login(&entry, &person).await.unwrap();
+
+        let logins = server.requests_to("/authorize");
+        assert_eq!(client_of(&logins[0]), DOCUMENT);
+        let registered = client_of(&logins[1]);
+        assert_eq!(server.clients()[0]["client_id"], registered);
+        assert_eq!(person.visits().len(), 1, "the tab was sent on");
+        assert!(person.landed().await.text.contains("You are signed in to server"));
+        assert!(place.kept("server.cimd-off").is_some());
+        let told = place.warnings();
+        assert!(
+            told.iter().any(|text| text.contains(DOCUMENT) && text.contains("refused")),
+            "{told:?}"
+        );
+        let standing = place.account(&entry).standing();
+        assert!(standing.document_refused);
+        assert_eq!(standing.client, ClientKind::Registered(registered));
+    }
+}
+
+#[tokio::test]
+async fn a_refused_document_is_not_tried_again_until_somebody_signs_in_by_hand() {
+    let _ports = ports::alone();
+    let server = open_minded();
+    let refusal = Fault::refuse(401, "invalid_client");
+    server.change(|script| script.token = Endpoint::failing_times(1, refusal));
+    let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    // Not even where nothing else is known of us.
+    for file in ["server.json", "server.client.json"] {
+        std::fs::remove_file(place.tokens().join(file)).unwrap();
+    }
+    let person = Arc::new(Person::who_visits());
+    let client = place.client(entry.clone(), Some(&person));
+    client.server_settled("server", PATIENCE).await.unwrap();
+    call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
+    assert_other(&asked(&server));
+    assert!(place.kept("server.cimd-off").is_some());
+
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    let seen = asked(&server);
+    assert_eq!(client_of(&seen), DOCUMENT, "it got another chance");
+    assert!(is_pinned(&seen), "{seen:?}");
+    assert_eq!(place.kept("server.cimd-off"), None);
+}
+
+#[tokio::test]
+async fn a_document_is_refused_by_nothing_but_that_code_with_400_or_401() {
+    let _ports = ports::alone();
+    for (status, code) in [
+        (500, "invalid_client"),
+        (403, "invalid_client"),
+        (400, "invalid_client_metadata"),
+        (401, "unauthorized_client"),
+        (400, "INVALID_CLIENT"),
+    ] {
+        let server = open_minded();
+        let refusal = Fault::refuse(status, code);
+        server.change(|script| script.token = Endpoint::failing_times(1, refusal));
+        let place = Place::new();
+        let entry = entry("server", &server.mcp_url());
+        let error = place.failed_login(&entry, &Person::who_visits()).await;
+        match error {
+            Error::Refused { status: found, code: said, .. } => {
+                assert_eq!((found, said.as_str()), (status, code));
+            }
+            Error::Unavailable { status: found, .. } => assert_eq!((found, status), (500, 500)),
+            other => panic!("{status} {code}: {other}"),
+        }
+        assert_eq!(place.kept("server.cimd-off"), None, "{status} {code}");
+        assert!(server.requests_to("/register").is_empty(), "{status} {code}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_learned_to_take_documents_and_nothing_else_gets_one() {
+    let _ports = ports::alone();
+    let server = Faulty::start(Script::default()).unwrap();
+    let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    std::fs::remove_file(place.tokens().join("server.client.json")).unwrap();
+    server.change(|script| {
+        script.client_documents = true;
+        script.server_metadata = Endpoint::saying(json!({ "registration_endpoint": null }));
+    });
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    let seen = asked(&server);
+    assert_eq!(client_of(&seen), DOCUMENT);
+    assert!(is_pinned(&seen), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_refused_document_where_nobody_registers_ends_the_login_and_is_recorded() {
+    let _ports = ports::alone();
+    let server = open_minded();
+    server.change(|script| {
+        script.token = Endpoint::failing(Fault::refuse(401, "invalid_client"));
+        script.server_metadata = Endpoint::saying(json!({ "registration_endpoint": null }));
+    });
+    let (place, person) = (Place::new(), Person::who_visits());
+    let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
+    assert!(matches!(error, Error::NoIdentity { .. }), "{error}");
+    assert!(person.landed().await.text.contains("You are not signed in to server"));
+    assert!(place.kept("server.cimd-off").is_some());
+    assert_eq!(person.visits().len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_registration_endpoint_says_is_not_about_the_document() {
+    let _ports = ports::alone();
+    let server = Faulty::start(Script::default()).unwrap();
+    let refusal = Fault::refuse(401, "invalid_client");
+    server.change(|script| script.registration = Endpoint::failing(refusal));
+    let (place, person) = (Place::new(), Person::who_visits());
+    let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
+    let refused = matches!(&error, Error::Registration { status: 401, code: Some(code), .. } if code == "invalid_client");
+    assert!(refused, "{error}");
+    assert_eq!(person.visits(), [], "nobody is brought to a page for nothing");
+    assert_eq!(place.kept("server.cimd-off"), None);
+}
