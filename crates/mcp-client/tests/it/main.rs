@@ -8,6 +8,7 @@ mod hostile;
 mod keepalive;
 mod lost;
 mod network;
+mod oauth_review;
 mod peers;
 mod policy;
 mod processes;
