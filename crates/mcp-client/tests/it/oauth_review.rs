@@ -302,3 +302,177 @@ async fn review_one_no_is_an_answer_to_all_who_wait() {
     let asked = browser.0.load(std::sync::atomic::Ordering::SeqCst);
     assert!(asked <= 1, "the person was brought to sign in {asked} times for one moment");
 }
+
+/// A pair that could not be written is still the newer one.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_pair_that_could_not_be_written_is_not_given_up_for_the_older_one() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    server.expire_access_tokens();
+    server.change(|script| script.token = Script_::failing_times(1, Fault::Late(Duration::from_secs(2))));
+    let path = folder.path().to_owned();
+    let spoiling = tokio::spawn(async move {
+        // As if the last step failed: what was made room for has gone.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for file in fs::read_dir(path).unwrap().flatten() {
+            if file.file_name().to_string_lossy().ends_with(".tmp") {
+                fs::remove_file(file.path()).unwrap();
+            }
+        }
+    });
+    echo(&client, Duration::from_secs(20)).await.unwrap();
+    spoiling.await.unwrap();
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(20)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// A damaged file does not cost a process the good pair it holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_damaged_file_does_not_cost_who_holds_a_good_pair() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    fs::write(folder.path().join("docs.json"), "").unwrap();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    echo(&client, Duration::from_secs(20)).await.unwrap();
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(20)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// A program that signs in by itself needs nobody to sign in.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_refused_program_is_not_told_to_sign_in() {
+    use mcp_client::config::Flow;
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let options = OauthOptions {
+        flow: Flow::ClientCredentials,
+        client_id: Some(Text::literal("me")),
+        client_secret: Some(Text::literal("wrong")),
+        ..OauthOptions::default()
+    };
+    let entry = entry_at(&server.mcp_url(), options);
+    let client = Client::start([entry], host_in(folder.path()));
+    let status = client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
+}
+
+/// A way back is encrypted, or within this machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_code_does_not_come_back_in_clear_from_elsewhere() {
+    #[derive(Debug, Default)]
+    struct Noting(std::sync::Mutex<Vec<String>>);
+    impl Browser for Noting {
+        fn visit(&self, asked: Visit) -> Answer<Visited> {
+            self.0.lock().unwrap().push(asked.redirect_uri);
+            Box::pin(std::future::ready(Visited::Cancelled))
+        }
+    }
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let text = format!(
+        "mcp_servers:\n  docs:\n    url: {}\n    auth: oauth\n    oauth: {{redirect_host: agent.example.com}}\n",
+        server.mcp_url()
+    );
+    let parsed = mcp_client::config::parse(&text, &mcp_client::config::Scope::default());
+    let Some(configured) = parsed.servers.first() else { return };
+    let browser = Noting::default();
+    login(&configured.entry, folder.path(), &browser).await.unwrap_err();
+    let asked = browser.0.lock().unwrap().clone();
+    assert!(asked.iter().all(|uri| !uri.starts_with("http://agent.example.com")), "{asked:?}");
+}
+
+/// An authorization server that forgot us shows a page and redirects nobody: some login must get out
+/// of that without a logout.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_registration_that_was_forgotten_does_not_stop_every_login() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let options = OauthOptions { timeout: Some(Duration::from_secs(2)), ..OauthOptions::default() };
+    let entry = entry_at(&server.mcp_url(), options);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    server.forget_clients();
+    server.revoke_everything();
+    let first = login(&entry, folder.path(), &Willing).await;
+    let second = login(&entry, folder.path(), &Willing).await;
+    assert!(second.is_ok(), "first {first:?}, then {second:?}");
+}
+
+/// A server that says it is busy, with a status of refusals, wants nobody to sign in.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_busy_token_endpoint_wants_no_sign_in() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    server.expire_access_tokens();
+    let busy = Fault::refuse(400, "temporarily_unavailable");
+    server.change(|script| script.token = Script_::failing(busy));
+    let client = Client::start([entry], host_in(folder.path()));
+    let status = client.server_settled("docs", Duration::from_secs(40)).await.unwrap();
+    assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
+}
+
+/// Whether the server has moved is a question that must not stand in the way of a renewal.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_silent_resource_metadata_does_not_hold_up_a_renewal() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    server.change(|script| script.resource_metadata = Script_::failing(Fault::Silent));
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(15)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// A program that signs in by itself brings nobody to a browser.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_login_without_a_person_opens_no_browser() {
+    use mcp_client::config::Flow;
+    #[derive(Debug, Default)]
+    struct Counting(std::sync::atomic::AtomicUsize);
+    impl Browser for Counting {
+        fn visit(&self, _: Visit) -> Answer<Visited> {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Box::pin(std::future::ready(Visited::Cancelled))
+        }
+    }
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let options = OauthOptions {
+        flow: Flow::ClientCredentials,
+        client_id: Some(Text::literal("me")),
+        client_secret: Some(Text::literal("word")),
+        ..OauthOptions::default()
+    };
+    let entry = entry_at(&server.mcp_url(), options);
+    let browser = Counting::default();
+    let _ = login(&entry, folder.path(), &browser).await;
+    assert_eq!(browser.0.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+/// What an install link of a remote server can hold: any file of the person, sent to whoever the
+/// server names. The dialog says nothing of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_linked_remote_server_does_not_get_a_file_of_the_person() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let private = folder.path().join("id_ed25519");
+    fs::write(&private, "-----BEGIN OPENSSH PRIVATE KEY-----\nmine\n").unwrap();
+    let config = json!({
+        "url": server.mcp_url(),
+        "auth": "oauth",
+        "oauth": { "flow": "workload", "assertion_file": private },
+    });
+    let made = mcp_client::link::make("docs", config.as_object().unwrap()).unwrap();
+    let link = mcp_client::link::parse(&made).unwrap();
+    let scope = mcp_client::config::Scope::default();
+    let (configured, warnings) =
+        mcp_client::config::parse_entry(&link.name, &Value::Object(link.config), &scope).unwrap();
+    println!("{warnings:?}");
+    let client = Client::start([configured.entry], host_in(&folder.path().join("tokens")));
+    client.server_settled("docs", Duration::from_secs(30)).await;
+    let sent: Vec<_> =
+        server.requests_to("/token").iter().filter_map(|seen| seen.field("assertion")).collect();
+    assert!(sent.is_empty(), "{sent:?}");
+}
