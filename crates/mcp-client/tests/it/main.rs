@@ -9,6 +9,7 @@ mod keepalive;
 mod lost;
 mod network;
 mod oauth;
+mod oauth_review;
 mod peers;
 mod policy;
 mod processes;

@@ -1,0 +1,478 @@
+//! Proofs of a review: each of these shows a defect, by failing until it is mended.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_test_support::oauth::{Endpoint as Script_, Fault, Faulty, Issuer, Script, visit};
+use mcp_client::Client;
+use mcp_client::config::{Auth, Endpoint, HttpEndpoint, OauthOptions, ServerEntry, Text};
+use mcp_client::host::{Answer, Browser, Host, Visit, Visited};
+use mcp_client::oauth::{Account, LoginOptions};
+use mcp_client::session::CallOptions;
+use mcp_client::supervise::State;
+use serde_json::{Value, json};
+
+use crate::support::host;
+
+/// A person who goes wherever they are sent.
+#[derive(Debug)]
+struct Willing;
+
+impl Browser for Willing {
+    fn visit(&self, asked: Visit) -> Answer<Visited> {
+        Box::pin(async move {
+            let _ = tokio::task::spawn_blocking(move || visit(&asked.address)).await;
+            std::future::pending().await
+        })
+    }
+}
+
+/// A person who gives up at once.
+#[derive(Debug)]
+struct Unwilling;
+
+impl Browser for Unwilling {
+    fn visit(&self, _: Visit) -> Answer<Visited> {
+        Box::pin(std::future::ready(Visited::Cancelled))
+    }
+}
+
+fn entry_at(url: &str, options: OauthOptions) -> ServerEntry {
+    let auth = Auth::OAuth(Box::new(options));
+    let mut entry =
+        ServerEntry::new("docs", Endpoint::Http(Box::new(HttpEndpoint { auth, ..HttpEndpoint::new(url) })));
+    entry.connect_timeout = Duration::from_secs(20);
+    entry
+}
+
+fn entry(server: &Faulty) -> ServerEntry {
+    entry_at(&server.mcp_url(), OauthOptions::default())
+}
+
+fn host_in(folder: &Path) -> Host {
+    Host { token_dir: Some(folder.to_owned()), ..host().0 }
+}
+
+async fn login(entry: &ServerEntry, folder: &Path, browser: &dyn Browser) -> Result<(), mcp_client::Error> {
+    let account = Account::of(entry, &Arc::new(host_in(folder))).unwrap().unwrap();
+    account.login(browser, LoginOptions::default()).await
+}
+
+async fn ready(entry: &ServerEntry, folder: &Path) -> Client {
+    let client = Client::start([entry.clone()], host_in(folder));
+    let status = client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    assert_eq!(status.state, State::Ready, "{}", status.state);
+    client
+}
+
+async fn echo(client: &Client, within: Duration) -> Result<(), mcp_client::Error> {
+    let options = CallOptions { timeout: Some(within), ..CallOptions::default() };
+    client.call("mcp__docs__echo", json!({ "text": "x" }), options).await.map(drop)
+}
+
+fn tokens(folder: &Path) -> Option<Value> {
+    serde_json::from_str(&fs::read_to_string(folder.join("docs.json")).ok()?).ok()
+}
+
+/// A caller that goes away while the token is renewed must not cost the sign-in.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_caller_that_gives_up_during_a_renewal_does_not_lose_the_new_pair() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    server.expire_access_tokens();
+    server.change(|script| script.token = Script_::failing_times(1, Fault::Late(Duration::from_secs(2))));
+    let first = echo(&client, Duration::from_secs(1)).await;
+    println!("first: {first:?}");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let second = echo(&client, Duration::from_secs(20)).await;
+    assert!(second.is_ok(), "{second:?}; kept: {}", tokens(folder.path()).is_some());
+}
+
+/// Whoever finds that the server moved must not wipe what somebody else signed in for meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_move_that_is_noticed_late_does_not_wipe_a_newer_sign_in() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    server.change(|script| {
+        script.issuer = Issuer::Other;
+        script.resource_metadata = Script_::failing_times(1, Fault::Late(Duration::from_secs(3)));
+    });
+    let calling = tokio::spawn(async move {
+        let outcome = echo(&client, Duration::from_secs(20)).await;
+        (client, outcome)
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let issuer = tokens(folder.path()).unwrap()["issuer"].clone();
+    assert_eq!(issuer, server.other_url());
+    let (_client, outcome) = calling.await.unwrap();
+    println!("{outcome:?}");
+    assert!(tokens(folder.path()).is_some(), "the new sign-in was wiped by who had the old one");
+}
+
+/// Two processes at a server that takes no token must not wake each other for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_two_parked_processes_do_not_keep_each_other_renewing() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    server.change(|script| script.mcp = Script_::failing(Fault::status(401)));
+    let _one = Client::start([entry.clone()], host_in(folder.path()));
+    let _two = Client::start([entry.clone()], host_in(folder.path()));
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    server.forget_requests();
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let renewals = server.requests_to("/token").len();
+    assert!(renewals <= 2, "{renewals} renewals in 12 s although both are parked for 300 s");
+}
+
+/// The registration of what is kept stays until a new login has worked.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_cancelled_login_leaves_the_registration_that_the_tokens_need() {
+    let mut script = Script::default();
+    let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_post"] });
+    script.server_metadata = Script_::saying(patch);
+    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    // Somebody else has the port of the registration now: the next login registers anew.
+    let clients = fs::read_to_string(folder.path().join("docs.client.json")).unwrap();
+    let clients: Value = serde_json::from_str(&clients).unwrap();
+    let redirect = clients["registrations"][server.issuer()]["redirect_uri"].as_str().unwrap();
+    let place = redirect.trim_start_matches("http://").trim_end_matches("/callback").to_owned();
+    let _taken = std::net::TcpListener::bind(&place).unwrap();
+    login(&entry, folder.path(), &Unwilling).await.unwrap_err();
+    let client = ready(&entry, folder.path()).await;
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(20)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// The same where the document was refused before: a login gives it another chance.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_cancelled_login_after_a_refused_document_leaves_the_registration() {
+    let mut script = Script::default();
+    let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_post"] });
+    script.server_metadata = Script_::saying(patch);
+    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    fs::write(folder.path().join("docs.cimd-off"), "").unwrap();
+    login(&entry, folder.path(), &Unwilling).await.unwrap_err();
+    let client = ready(&entry, folder.path()).await;
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(20)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// No header but the user agent of a token request can be configured.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_headers_of_the_server_do_not_reach_the_token_endpoint() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let options =
+        OauthOptions { user_agent: Some(Text::literal("token-agent")), ..OauthOptions::default() };
+    let mut entry = entry_at(&server.mcp_url(), options);
+    let Endpoint::Http(http) = &mut entry.endpoint else { panic!("not http") };
+    http.headers = vec![
+        ("User-Agent".to_owned(), Text::literal("mcp-agent")),
+        ("X-Api-Key".to_owned(), Text::literal("for-mcp-alone")),
+    ];
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let seen = server.requests_to("/token").remove(0);
+    println!("{:?}", seen.headers);
+    assert_eq!(seen.header("x-api-key"), None, "{:?}", seen.headers);
+    assert_eq!(seen.header("user-agent"), Some("token-agent"), "{:?}", seen.headers);
+}
+
+/// A login in the address is for the server; a client with a secret proves itself by another.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_login_in_the_address_does_not_spoil_that_of_the_client() {
+    let mut script = Script::default();
+    let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
+    script.server_metadata = Script_::saying(patch);
+    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
+    let url = server.mcp_url().replace("http://", "http://user:word@");
+    let entry = entry_at(&url, OauthOptions::default());
+    let done = login(&entry, folder.path(), &Willing).await;
+    let sent: Vec<_> =
+        server.requests_to("/token").iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
+    assert!(done.is_ok(), "{done:?} {sent:?}");
+}
+
+/// An authorization server may move its token endpoint: what was found out once is found out again.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_token_endpoint_that_has_gone_is_looked_for_anew() {
+    let mut script = Script::default();
+    script.server_metadata = Script_::saying(json!({ "token_endpoint": null }));
+    let server = Faulty::start(Script::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    // As if it had been elsewhere when it was looked up.
+    let path = folder.path().join("docs.meta.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("/token\"", "/old-token\"")).unwrap();
+    server.expire_access_tokens();
+    let client = Client::start([entry.clone()], host_in(folder.path()));
+    let status = client.server_settled("docs", Duration::from_secs(40)).await.unwrap();
+    assert_eq!(status.state, State::Ready, "{}", status.state);
+}
+
+/// A token whose life is given as 0 is not renewed before every single request.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_life_of_zero_does_not_renew_before_every_request() {
+    let mut script = Script::default();
+    script.token = Script_::saying(json!({ "expires_in": 0 }));
+    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    server.forget_requests();
+    for _ in 0..10 {
+        echo(&client, Duration::from_secs(20)).await.unwrap();
+    }
+    let renewals = server.requests_to("/token").len();
+    assert!(renewals <= 1, "{renewals} renewals for 10 calls with good tokens");
+}
+
+/// A call that never left because the token was being renewed has no unknown outcome.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_call_that_waited_for_a_renewal_is_known_not_to_have_run() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let mut entry = entry(&server);
+    let Endpoint::Http(http) = &mut entry.endpoint else { panic!("not http") };
+    let Auth::OAuth(options) = &mut http.auth else { panic!("no sign-in") };
+    options.scope = Some(Text::literal("mcp:write"));
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    // As good as over, by our own clock.
+    let mut kept = tokens(folder.path()).unwrap();
+    kept["expires_at"] = json!(1);
+    fs::write(folder.path().join("docs.json"), kept.to_string()).unwrap();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    server.change(|script| script.token = Script_::failing(Fault::Silent));
+    server.forget_requests();
+    let options = CallOptions { timeout: Some(Duration::from_secs(1)), ..CallOptions::default() };
+    let outcome = client.call("mcp__docs__write", json!({ "text": "x" }), options).await;
+    assert!(server.requests_to("/mcp").iter().all(|seen| seen.form["method"] != "tools/call"));
+    let error = outcome.unwrap_err();
+    assert!(!matches!(error, mcp_client::Error::OutcomeUnknown { .. }), "{error}");
+}
+
+/// What a person cancels once is not asked again by everybody who waited.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_one_no_is_an_answer_to_all_who_wait() {
+    #[derive(Debug, Default)]
+    struct Counting(std::sync::atomic::AtomicUsize);
+    impl Browser for Counting {
+        fn visit(&self, _: Visit) -> Answer<Visited> {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                Visited::Cancelled
+            })
+        }
+    }
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let mut entry = entry(&server);
+    entry.parallel_calls = true;
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let browser = Arc::new(Counting::default());
+    let with_person = Arc::clone(&browser) as Arc<dyn Browser>;
+    let host = Host { browser: Some(with_person), ..host_in(folder.path()) };
+    let client = Client::start([entry.clone()], host);
+    client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    server.revoke_everything();
+    let client = Arc::new(client);
+    let calls: Vec<_> = (0..4)
+        .map(|_| {
+            let client = Arc::clone(&client);
+            tokio::spawn(async move { echo(&client, Duration::from_secs(20)).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap_err();
+    }
+    let asked = browser.0.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(asked <= 1, "the person was brought to sign in {asked} times for one moment");
+}
+
+/// A pair that could not be written is still the newer one.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_pair_that_could_not_be_written_is_not_given_up_for_the_older_one() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    server.expire_access_tokens();
+    server.change(|script| script.token = Script_::failing_times(1, Fault::Late(Duration::from_secs(2))));
+    let path = folder.path().to_owned();
+    let spoiling = tokio::spawn(async move {
+        // As if the last step failed: what was made room for has gone.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for file in fs::read_dir(path).unwrap().flatten() {
+            if file.file_name().to_string_lossy().ends_with(".tmp") {
+                fs::remove_file(file.path()).unwrap();
+            }
+        }
+    });
+    echo(&client, Duration::from_secs(20)).await.unwrap();
+    spoiling.await.unwrap();
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(20)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// A damaged file does not cost a process the good pair it holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_damaged_file_does_not_cost_who_holds_a_good_pair() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    fs::write(folder.path().join("docs.json"), "").unwrap();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    echo(&client, Duration::from_secs(20)).await.unwrap();
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(20)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// A program that signs in by itself needs nobody to sign in.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_refused_program_is_not_told_to_sign_in() {
+    use mcp_client::config::Flow;
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let options = OauthOptions {
+        flow: Flow::ClientCredentials,
+        client_id: Some(Text::literal("me")),
+        client_secret: Some(Text::literal("wrong")),
+        ..OauthOptions::default()
+    };
+    let entry = entry_at(&server.mcp_url(), options);
+    let client = Client::start([entry], host_in(folder.path()));
+    let status = client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
+}
+
+/// A way back is encrypted, or within this machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_code_does_not_come_back_in_clear_from_elsewhere() {
+    #[derive(Debug, Default)]
+    struct Noting(std::sync::Mutex<Vec<String>>);
+    impl Browser for Noting {
+        fn visit(&self, asked: Visit) -> Answer<Visited> {
+            self.0.lock().unwrap().push(asked.redirect_uri);
+            Box::pin(std::future::ready(Visited::Cancelled))
+        }
+    }
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let text = format!(
+        "mcp_servers:\n  docs:\n    url: {}\n    auth: oauth\n    oauth: {{redirect_host: agent.example.com}}\n",
+        server.mcp_url()
+    );
+    let parsed = mcp_client::config::parse(&text, &mcp_client::config::Scope::default());
+    let Some(configured) = parsed.servers.first() else { return };
+    let browser = Noting::default();
+    login(&configured.entry, folder.path(), &browser).await.unwrap_err();
+    let asked = browser.0.lock().unwrap().clone();
+    assert!(asked.iter().all(|uri| !uri.starts_with("http://agent.example.com")), "{asked:?}");
+}
+
+/// An authorization server that forgot us shows a page and redirects nobody: some login must get out
+/// of that without a logout.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_registration_that_was_forgotten_does_not_stop_every_login() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let options = OauthOptions { timeout: Some(Duration::from_secs(2)), ..OauthOptions::default() };
+    let entry = entry_at(&server.mcp_url(), options);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    server.forget_clients();
+    server.revoke_everything();
+    let first = login(&entry, folder.path(), &Willing).await;
+    let second = login(&entry, folder.path(), &Willing).await;
+    assert!(second.is_ok(), "first {first:?}, then {second:?}");
+}
+
+/// A server that says it is busy, with a status of refusals, wants nobody to sign in.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_busy_token_endpoint_wants_no_sign_in() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    server.expire_access_tokens();
+    let busy = Fault::refuse(400, "temporarily_unavailable");
+    server.change(|script| script.token = Script_::failing(busy));
+    let client = Client::start([entry], host_in(folder.path()));
+    let status = client.server_settled("docs", Duration::from_secs(40)).await.unwrap();
+    assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
+}
+
+/// Whether the server has moved is a question that must not stand in the way of a renewal.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_silent_resource_metadata_does_not_hold_up_a_renewal() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    let client = ready(&entry, folder.path()).await;
+    server.change(|script| script.resource_metadata = Script_::failing(Fault::Silent));
+    server.expire_access_tokens();
+    let outcome = echo(&client, Duration::from_secs(15)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// A program that signs in by itself brings nobody to a browser.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_login_without_a_person_opens_no_browser() {
+    use mcp_client::config::Flow;
+    #[derive(Debug, Default)]
+    struct Counting(std::sync::atomic::AtomicUsize);
+    impl Browser for Counting {
+        fn visit(&self, _: Visit) -> Answer<Visited> {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Box::pin(std::future::ready(Visited::Cancelled))
+        }
+    }
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let options = OauthOptions {
+        flow: Flow::ClientCredentials,
+        client_id: Some(Text::literal("me")),
+        client_secret: Some(Text::literal("word")),
+        ..OauthOptions::default()
+    };
+    let entry = entry_at(&server.mcp_url(), options);
+    let browser = Counting::default();
+    let _ = login(&entry, folder.path(), &browser).await;
+    assert_eq!(browser.0.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+/// What an install link of a remote server can hold: any file of the person, sent to whoever the
+/// server names. The dialog says nothing of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn review_a_linked_remote_server_does_not_get_a_file_of_the_person() {
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let private = folder.path().join("id_ed25519");
+    fs::write(&private, "-----BEGIN OPENSSH PRIVATE KEY-----\nmine\n").unwrap();
+    let config = json!({
+        "url": server.mcp_url(),
+        "auth": "oauth",
+        "oauth": { "flow": "workload", "assertion_file": private },
+    });
+    let made = mcp_client::link::make("docs", config.as_object().unwrap()).unwrap();
+    let link = mcp_client::link::parse(&made).unwrap();
+    let scope = mcp_client::config::Scope::default();
+    let (configured, warnings) =
+        mcp_client::config::parse_entry(&link.name, &Value::Object(link.config), &scope).unwrap();
+    println!("{warnings:?}");
+    let client = Client::start([configured.entry], host_in(&folder.path().join("tokens")));
+    client.server_settled("docs", Duration::from_secs(30)).await;
+    let sent: Vec<_> =
+        server.requests_to("/token").iter().filter_map(|seen| seen.field("assertion")).collect();
+    assert!(sent.is_empty(), "{sent:?}");
+}
