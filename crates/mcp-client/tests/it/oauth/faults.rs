@@ -177,6 +177,7 @@ async fn whoever_asks_to_be_left_alone_is_left_alone() {
 async fn the_time_that_was_asked_for_passes() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let client = machine.client().await;
+    machine.at_rest(&client).await;
     let once = Endpoint::failing_times(1, Fault::Status { status: 503, retry_after: Some(1) });
     machine.server.change(|script| script.token = once);
     machine.server.expire_access_tokens();

@@ -244,6 +244,7 @@ async fn closing_waits_for_a_renewal() {
 async fn a_lost_answer_ends_in_a_clear_need_to_sign_in() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let client = machine.client().await;
+    machine.at_rest(&client).await;
     machine.server.change(|script| script.token = Endpoint::failing_times(1, Fault::Lost));
     machine.server.expire_access_tokens();
     let before = machine.asked();

@@ -79,6 +79,16 @@ impl SignedIn<Faulty> {
         machine
     }
 
+    /// Waits until a program that has connected has also asked for a stream of messages, which it
+    /// does by itself: a token that ends before would be renewed for that.
+    pub(crate) async fn at_rest(&self, client: &Client) {
+        while !self.server.requests_to("/mcp").iter().any(|seen| seen.method == "GET") {
+            // sleep: how often it is looked.
+            tokio::time::sleep(POLL).await;
+        }
+        self.echo(client).await;
+    }
+
     /// How many requests there were to the token endpoint.
     pub(crate) fn asked(&self) -> usize {
         self.server.requests_to("/token").len()
