@@ -100,6 +100,8 @@ pub enum Error {
     Closed,
     #[error("the server was gone before the call was sent")]
     Unsent,
+    #[error("the sign-in was still being renewed after {} s; nothing was sent", after.as_secs_f32())]
+    StillRenewing { after: Duration },
 
     // The set of servers.
     #[error("there is no tool `{name}`")]
@@ -170,6 +172,7 @@ impl Error {
             | Self::CallTooLong { .. }
             | Self::Closed
             | Self::Unsent
+            | Self::StillRenewing { .. }
             | Self::NotReady { .. }
             | Self::BreakerOpen { .. } => Kind::Transient,
             Self::Rpc(_)
@@ -256,7 +259,7 @@ impl Error {
             | Self::Unreachable { reason, .. }
             | Self::Tls { reason, .. } => clean(reason),
             Self::Redirect { to, .. } => clean(to),
-            Self::OAuth(error) => error.each_text(clean),
+            Self::OAuth(error) => error.each_text(&clean),
             Self::UnknownVersion { version } => clean(version),
             Self::NotMcp { content_type, .. } => clean(content_type),
             Self::BothFailed { first, second, .. } => {

@@ -30,6 +30,6 @@ mod wire;
 
 pub use self::account::{Account, ClientKind, Grant, LoggedOut, LoginOptions, Standing};
 pub use self::assertion::SigningKey;
-pub use self::error::Error;
+pub use self::error::{Error, Suspect};
 pub(crate) use self::scope::missing_scope;
 pub use self::store::kept;

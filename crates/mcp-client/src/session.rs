@@ -182,7 +182,10 @@ impl Session {
             Era::Legacy => "ping",
             Era::Stateless => "server/discover",
         };
-        self.ask(Ask::new(method, Params::new(), Limit::within(within))).await.map(drop)
+        self.inner
+            .ask_alone(&Ask::new(method, Params::new(), Limit::within(within)))
+            .await
+            .map(drop)
     }
 
     /// Whether the server answers anything it offers: what is asked when a ping was ignored.
@@ -193,7 +196,8 @@ impl Session {
         let method = offered.iter().find(|(capability, _)| agreed.offers(capability));
         match method {
             Some((_, method)) => {
-                self.ask(Ask::new(method, Params::new(), Limit::within(within))).await.map(drop)
+                let ask = Ask::new(method, Params::new(), Limit::within(within));
+                self.inner.ask_alone(&ask).await.map(drop)
             }
             None => self.ping(within).await,
         }
@@ -284,11 +288,24 @@ impl Inner {
     async fn ask(self: &Arc<Self>, ask: Ask<'_>) -> Result<Payload, Error> {
         let mut person = Person::new(self.credentials.as_ref(), &self.host);
         loop {
-            match self.ask_once(&ask).await {
+            match self.ask_alone(&ask).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => person.help(error).await?,
             }
         }
+    }
+
+    /// Asks, but brings nobody to sign in. A token that has to be renewed first costs the answer no
+    /// time, and leaves no doubt about what was sent.
+    async fn ask_alone(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Payload, Error> {
+        if let Some(credentials) = &self.credentials {
+            let after = ask.limit.idle;
+            match tokio::time::timeout(after, credentials.present()).await {
+                Ok(present) => drop(present?),
+                Err(_) => return Err(Error::StillRenewing { after }),
+            }
+        }
+        self.ask_once(ask).await
     }
 
     async fn ask_once(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Payload, Error> {

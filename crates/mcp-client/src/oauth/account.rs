@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method};
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, SignIn};
 use super::identification::Driver;
 use super::wire::{PATIENCE, To};
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry};
@@ -104,15 +104,16 @@ impl Account {
         options: LoginOptions<'_>,
     ) -> Result<(), crate::Error> {
         let store = self.credentials.store();
-        if store.has_refused_document() {
-            // With what was registered in its place, the document could not come into use.
-            store.change_clients(|clients| clients.registrations.clear())?;
-            store.forgive_document()?;
-        }
+        let anew = store.has_refused_document();
+        store.forgive_document()?;
         let LoginOptions { driver, scope } = options;
         let done = async {
             let challenge = self.challenge().await?;
-            self.credentials.sign_in(browser, driver, challenge.as_deref(), scope).await
+            let challenge = challenge.as_deref();
+            if self.credentials.is_alone() {
+                return self.credentials.begin_anew(challenge).await;
+            }
+            self.credentials.sign_in(browser, challenge, SignIn { driver, scope, anew }).await
         };
         done.await.map_err(|error| error.cleaned(&self.host.redactor))
     }

@@ -54,8 +54,20 @@ struct State {
     held: Option<Arc<Held>>,
     look: Option<Look>,
     looked_at: Option<Instant>,
-    /// Nothing is asked of the authorization server before.
-    not_before: Option<Instant>,
+    /// Nothing is asked of the authorization server before, because it answered so.
+    not_before: Option<(Instant, u16)>,
+    /// When a sign-in last failed.
+    declined_at: Option<Instant>,
+}
+
+/// How a sign-in is to go.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SignIn<'a> {
+    pub(crate) driver: Driver,
+    /// Instead of what the entry or the server says.
+    pub(crate) scope: Option<&'a str>,
+    /// The document gets another chance.
+    pub(crate) anew: bool,
 }
 
 /// What a grant was asked with.
@@ -125,56 +137,79 @@ impl Credentials {
                 }
             }
         }
-        let now = self.current();
-        match (used, now) {
-            (Some(used), Some(now)) if now.tokens.access_token != used.tokens.access_token => {
-                Ok(Some(now))
+        let fresh = match (used, self.current()) {
+            (Some(used), Some(now)) if now.tokens.replace(&used.tokens) => Ok(now),
+            (None, Some(now)) => Ok(now),
+            (Some(used), Some(_)) => self.refresh(used, &challenges).await,
+            (None, None) if self.is_alone() => self.begin_alone(&challenges).await,
+            (_, None) => Err(Stuck::Person),
+        };
+        match fresh {
+            Ok(fresh) => Ok(Some(fresh)),
+            Err(Stuck::Failed(error)) if self.is_alone() => {
+                Err(Error::Alone(Box::new(error)).into())
             }
-            (None, Some(now)) => Ok(Some(now)),
-            (Some(used), Some(_)) => {
-                if self.has_moved(used, &challenges).await {
-                    let _turn = self.turn.lock().await;
-                    self.clear().await?;
-                    return Ok(None);
-                }
-                match self.refresh(used, &challenges).await {
-                    Ok(fresh) => Ok(Some(fresh)),
-                    Err(Stuck::Person) => Ok(None),
-                    Err(Stuck::Failed(error)) => Err(error.into()),
-                }
-            }
-            (None, None) if self.is_alone() => self.begin_alone(&challenges).await.map(Some),
-            (_, None) => Ok(None),
+            Err(Stuck::Failed(error)) => Err(error.into()),
+            Err(Stuck::Person) => Ok(None),
         }
+    }
+
+    /// Even what was just renewed is refused. If the server trusts somebody else now, what is kept
+    /// is of no more use.
+    pub(crate) async fn give_up(
+        self: &Arc<Self>,
+        used: &Arc<Held>,
+        refusal: &HeaderMap,
+    ) -> Result<(), crate::Error> {
+        if self.is_alone() {
+            return Err(Error::NotTaken.into());
+        }
+        if self.has_moved(used, &challenges(refusal)).await {
+            self.clear(used).await?;
+        }
+        Ok(())
     }
 
     /// Signs in with the help of a person. What is held afterwards is new.
     pub(crate) async fn sign_in(
         &self,
         browser: &dyn Browser,
-        driver: Driver,
         challenge: Option<&str>,
-        scope: Option<&str>,
+        wanted: SignIn<'_>,
     ) -> Result<(), crate::Error> {
-        let seen = self.current().map(|held| held.tokens.access_token.clone());
+        let asked_at = Instant::now();
+        let seen = self.current();
         let _turn = self.turn.lock().await;
         let held = self.current();
-        if held.as_ref().map(|held| &held.tokens.access_token) != seen.as_ref() {
+        let is_done = match (&seen, &held) {
+            (Some(seen), Some(held)) => held.tokens.replace(&seen.tokens),
+            (seen, held) => held.is_some() && seen.is_none(),
+        };
+        if is_done {
             return Ok(());
         }
+        // One no is an answer to all who waited for it.
+        if self.state().declined_at.is_some_and(|then| then >= asked_at) {
+            return Err(Error::Cancelled.into());
+        }
         let challenges = challenge.map(challenge::parse).unwrap_or_default();
-        let before = scope::is_insufficient(&challenges)
-            .then(|| held.as_ref().and_then(|held| held.requested().map(str::to_owned)))
-            .flatten();
         let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
-        let wishes = Wishes {
-            configured: scope.or(configured),
-            challenges: &challenges,
-            before: before.as_deref(),
-        };
-        let tokens = Login { credentials: self, browser, driver, wishes }.run().await?;
-        self.hold(tokens);
-        Ok(())
+        let configured = wanted.scope.or(configured);
+        // What was granted before is not lost, unless somebody says what they want.
+        let keeps = configured.is_none() || scope::is_insufficient(&challenges);
+        let before = held.as_ref().and_then(|held| held.requested()).filter(|_| keeps);
+        let wishes = Wishes { configured, challenges: &challenges, before };
+        let SignIn { driver, anew, .. } = wanted;
+        match (Login { credentials: self, browser, driver, wishes, anew }).run().await {
+            Ok(tokens) => {
+                self.hold(tokens);
+                Ok(())
+            }
+            Err(error) => {
+                self.state().declined_at = Some(Instant::now());
+                Err(error.into())
+            }
+        }
     }
 
     /// Whether a sign-in could help: there is no good token, or one that lacks a scope that was
@@ -193,12 +228,22 @@ impl Credentials {
         }
     }
 
-    /// Waits until the kept tokens are others than those that were looked at last.
+    /// Waits until somebody has signed in, here or elsewhere. That others renew the tokens that are
+    /// of no use is no news.
     pub(crate) async fn changed(&self) {
-        let before = self.state().look;
+        let (mut look, login) = {
+            let state = self.state();
+            (state.look, state.held.as_ref().map(|held| held.tokens.login.clone()))
+        };
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
-            if self.store.look() != before {
+            let now = self.store.look();
+            if now == look {
+                continue;
+            }
+            look = now;
+            let kept = self.kept().ok().flatten();
+            if kept.is_some_and(|kept| login.as_ref() != Some(&kept.login)) {
                 return;
             }
         }
@@ -251,7 +296,11 @@ impl Credentials {
         let clients = self.store.clients();
         let known = clients.registrations.get(&tokens.issuer);
         match known.filter(|known| known.client_id == tokens.client_id) {
-            Some(known) => Ok(known.client()),
+            Some(known) => {
+                let client = known.client();
+                self.learn(&client);
+                Ok(client)
+            }
             None => Ok(Client::public(&tokens.client_id)),
         }
     }
@@ -309,6 +358,8 @@ impl Credentials {
             client_id: asked.client.to_owned(),
             resource: found.resource.clone(),
             key: asked.key.filter(|_| granted.bound).map(Key::to_text),
+            login: String::new(),
+            renewals: 0,
         }
     }
 
@@ -337,9 +388,16 @@ impl Credentials {
             return state.held.clone();
         }
         match self.kept() {
-            Ok(tokens) => {
+            // The file is behind when the last pair could not be written.
+            Ok(Some(tokens)) => {
                 state.look = look;
-                state.held = tokens.map(|tokens| self.in_use(tokens));
+                if state.held.as_ref().is_none_or(|held| !tokens.is_behind(&held.tokens)) {
+                    state.held = Some(self.in_use(tokens));
+                }
+            }
+            Ok(None) => {
+                state.look = look;
+                state.held = None;
             }
             // Somebody damaged the file: what we have is still good.
             Err(_) => state.look = look,

@@ -45,8 +45,8 @@ pub enum Error {
     NoPort { source: io::Error },
     #[error("{0}")]
     Redirect(#[from] redirect::Fault),
-    #[error("the browser did not come back within {} s{}", after.as_secs(), Document(document.as_ref()))]
-    TimedOut { after: Duration, document: Option<String> },
+    #[error("the browser did not come back within {} s{}", after.as_secs(), Suspicion(suspect))]
+    TimedOut { after: Duration, suspect: Suspect },
     #[error("the sign-in was cancelled")]
     Cancelled,
 
@@ -63,6 +63,15 @@ pub enum Error {
     Unreached(Box<crate::Error>),
     #[error("{reason}")]
     Assertion { reason: String },
+    #[error("signing in without a person failed: {0}")]
+    Alone(Box<Error>),
+    #[error("the server does not take the token that the program was granted")]
+    NotTaken,
+    #[error(
+        "{issuer} knows us only by our client document, and other programs hold all five ports that \
+         it names (27890 to 27894)"
+    )]
+    PortsTaken { issuer: String },
 
     // Keeping them.
     #[error("{path} {what}: {source}", path = path.display())]
@@ -71,6 +80,17 @@ pub enum Error {
     Busy { after: Duration },
     #[error("there is no folder to keep tokens in")]
     NoFolder,
+}
+
+/// What may be to blame when a browser does not come back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Suspect {
+    /// Nothing that we know of.
+    Nobody,
+    /// The client document at this address.
+    Document(String),
+    /// A registration of an earlier login.
+    Registration,
 }
 
 impl Error {
@@ -86,7 +106,14 @@ impl Error {
             | Self::Moved { .. }
             | Self::PortTaken { .. }
             | Self::Assertion { .. }
+            | Self::NotTaken
+            | Self::PortsTaken { .. }
             | Self::NoFolder => Kind::Configuration,
+            // No person can help here: what is configured must change.
+            Self::Alone(error) => match error.kind() {
+                Kind::SignIn => Kind::Configuration,
+                other => other,
+            },
             Self::Registration { status, .. } if *status < 500 => Kind::Configuration,
             Self::Redirect(_) | Self::TimedOut { .. } | Self::Cancelled | Self::Refused { .. } => {
                 Kind::SignIn
@@ -104,7 +131,7 @@ impl Error {
     }
 
     /// Hands out every text that a peer had a part in.
-    pub(crate) fn each_text(&mut self, change: impl Fn(&mut String)) {
+    pub(crate) fn each_text(&mut self, change: &dyn Fn(&mut String)) {
         match self {
             Self::Refused { code, description, .. } => {
                 change(code);
@@ -122,6 +149,7 @@ impl Error {
                 change(reason);
             }
             Self::WrongResource { found, .. } | Self::WrongIssuer { found, .. } => change(found),
+            Self::Alone(error) => error.each_text(change),
             _ => {}
         }
     }
@@ -151,17 +179,22 @@ impl std::fmt::Display for Detail<'_> {
     }
 }
 
-struct Document<'a>(Option<&'a String>);
+struct Suspicion<'a>(&'a Suspect);
 
-impl std::fmt::Display for Document<'_> {
+impl std::fmt::Display for Suspicion<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |document| {
-            write!(
+        match self.0 {
+            Suspect::Nobody => Ok(()),
+            Suspect::Document(document) => write!(
                 f,
                 "; if it showed an invalid client, the authorization server could not use our \
                  client document {document}: `cimd: false` under `oauth` does without it"
-            )
-        })
+            ),
+            Suspect::Registration => f.write_str(
+                "; if it showed an unknown client, the authorization server has forgotten our \
+                 registration: the next login registers anew",
+            ),
+        }
     }
 }
 

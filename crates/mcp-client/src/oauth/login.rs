@@ -13,7 +13,7 @@ use super::callback::{Arrived, Ending, Listener, PATH};
 use super::credentials::{Asked, Credentials};
 use super::discovery::{Found, Hints, discover};
 use super::dpop::Key;
-use super::error::Error;
+use super::error::{Error, Suspect};
 use super::identification::{Driver, Facts, Without};
 use super::metadata::{ServerMetadata, is_safe};
 use super::redirect::{self, Code, Expected, Fault};
@@ -36,6 +36,8 @@ pub(crate) struct Login<'a> {
     pub(crate) browser: &'a dyn Browser,
     pub(crate) driver: Driver,
     pub(crate) wishes: Wishes<'a>,
+    /// The document gets another chance, whatever happened before.
+    pub(crate) anew: bool,
 }
 
 /// The way the browser comes back.
@@ -97,8 +99,8 @@ impl Login<'_> {
             options: self.credentials.options(),
             default_document: self.credentials.default_document(),
             driver: self.driver,
-            registered: registration.is_some_and(|known| !known.is_over()),
-            refused: store.has_refused_document(),
+            registered: !self.anew && registration.is_some_and(Registration::is_good),
+            refused: !self.anew && store.has_refused_document(),
             takes_documents: before.map(|found| found.server.takes_documents),
         };
         let mut way = self.listen(&facts, registration).await?;
@@ -175,10 +177,12 @@ impl Login<'_> {
                 Ok(who) => who,
                 Err(error) => return Err(self.fail(round.tab, error).await),
             };
-            let named = (who.kind == Standing::Document).then(|| who.client.id.clone());
             let redeemed = tokio::select! {
                 redeemed = self.redeemed(&mut round, &who.client) => redeemed?,
-                () = sleep_until(end) => return Err(Error::TimedOut { after, document: named }),
+                () = sleep_until(end) => {
+                    let suspect = self.suspect(&who, found)?;
+                    return Err(Error::TimedOut { after, suspect });
+                }
             };
             match (redeemed, who.kind) {
                 (Ok(granted), _) => {
@@ -199,6 +203,23 @@ impl Login<'_> {
         }
         let error = Error::NoIdentity { issuer: found.server.issuer.clone() };
         Err(self.fail(round.tab, error).await)
+    }
+
+    /// What may have kept the browser from coming back. A registration under suspicion is not used
+    /// for another login.
+    fn suspect(&self, who: &Who, found: &Found) -> Result<Suspect, Error> {
+        match who.kind {
+            Standing::Document => Ok(Suspect::Document(who.client.id.clone())),
+            Standing::Known => {
+                self.credentials.store().change_clients(|clients| {
+                    if let Some(known) = clients.registrations.get_mut(&found.server.issuer) {
+                        known.suspect = true;
+                    }
+                })?;
+                Ok(Suspect::Registration)
+            }
+            Standing::Configured | Standing::New => Ok(Suspect::Nobody),
+        }
     }
 
     /// Brings the person to the page and back, and turns the code into tokens. The outer error
@@ -258,11 +279,19 @@ impl Login<'_> {
         let redirect_uri = &round.way.redirect_uri;
         let clients = store.clients();
         let known = clients.registrations.get(&server.issuer).filter(|known| {
-            !known.is_over() && known.redirect_uri == *redirect_uri && known.client_name == name
+            known.is_good() && known.redirect_uri == *redirect_uri && known.client_name == name
         });
         if let Some(known) = known {
             let registration = Some(known.clone());
             return Ok(Who { client: known.client(), kind: Standing::Known, registration });
+        }
+        let could_name = round.facts.pins().is_ok() && round.facts.configured_document().is_some();
+        if could_name
+            && !round.way.pinned
+            && server.takes_documents
+            && !server.takes_registrations()
+        {
+            return Err(Error::PortsTaken { issuer: server.issuer.clone() });
         }
         let method = self.credentials.options().token_endpoint_auth_method.as_ref();
         let wanted = Wanted {
@@ -275,9 +304,6 @@ impl Login<'_> {
         let registration = register(self.credentials.wire(), server, wanted).await?;
         let client = registration.client();
         self.credentials.learn(&client);
-        store.change_clients(|clients| {
-            clients.registrations.insert(server.issuer.clone(), registration.clone());
-        })?;
         Ok(Who { client, kind: Standing::New, registration: Some(registration) })
     }
 
@@ -329,16 +355,24 @@ impl Login<'_> {
     async fn keep(&self, granted: Granted, round: &Round<'_>, who: &Who) -> Result<Tokens, Error> {
         let (client, scope) = (&who.client.id, round.scope.as_deref());
         let asked = Asked { scope, client, key: round.key.as_ref() };
-        let tokens = Credentials::tokens(granted, round.found, asked);
+        let mut tokens = Credentials::tokens(granted, round.found, asked);
+        tokens.login = pkce::random_word().map_err(|source| Error::NoPort { source })?;
         let store = self.credentials.store();
-        let _lock = store.lock().await?;
-        // Another program may have registered meanwhile; it is our client that can renew these.
+        // Whoever renews for so long renews what is no longer wanted: it is not waited for further.
+        let _lock = match store.lock().await {
+            Err(Error::Busy { .. }) => None,
+            lock => Some(lock?),
+        };
+        // Who we are goes with the tokens: it is our client that can renew these, and nobody's that
+        // was registered in place of the document.
         let issuer = &round.found.server.issuer;
-        if let Some(registration) = &who.registration
-            && store.clients().registrations.get(issuer) != Some(registration)
-        {
-            store.change_clients(|clients| {
-                clients.registrations.insert(issuer.clone(), registration.clone());
+        let known = store.clients().registrations.get(issuer).cloned();
+        if known != who.registration {
+            store.change_clients(|clients| match &who.registration {
+                Some(registration) => {
+                    clients.registrations.insert(issuer.clone(), registration.clone());
+                }
+                None => drop(clients.registrations.remove(issuer)),
             })?;
         }
         store.save_tokens(&tokens)?;

@@ -1,11 +1,16 @@
 //! Signing in without a person: a program's own credentials, the identity its surroundings gave it,
 //! or that which an identity provider vouches for.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+
 use super::challenge::Challenge;
 use super::credentials::{Asked, Credentials};
 use super::discovery::{Found, Hints, discover};
 use super::dpop::Key;
 use super::error::Error;
+use super::pkce::random_word;
 use super::scope::Wishes;
 use super::store::Tokens;
 use super::token::{Client, Endpoint};
@@ -54,7 +59,9 @@ impl Credentials {
             grant.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let granted = endpoint.request(&form).await?;
         let asked = Asked { scope: scope.as_deref(), client: &client.id, key: key.as_ref() };
-        Ok(Self::tokens(granted, &found, asked))
+        let mut tokens = Self::tokens(granted, &found, asked);
+        tokens.login = random_word().map_err(|source| Error::NoPort { source })?;
+        Ok(tokens)
     }
 
     /// What the identity provider gives for our identity token: a statement for this server alone.
@@ -90,8 +97,8 @@ impl Credentials {
             });
         }
         let object = reply.object().unwrap_or_default();
-        let kind = object.get("issued_token_type").and_then(serde_json::Value::as_str);
-        let token = object.get("access_token").and_then(serde_json::Value::as_str);
+        let kind = object.get("issued_token_type").and_then(Value::as_str);
+        let token = object.get("access_token").and_then(Value::as_str);
         match (kind, token) {
             (Some(ID_JAG), Some(token)) => Ok(token.to_owned()),
             (Some(other), _) if other != ID_JAG => Err(Error::Malformed {
@@ -124,9 +131,27 @@ impl Credentials {
             (None, None) => return Err(wanting("`assertion_file` or `assertion`")),
         };
         let text = text.trim().to_owned();
+        // Whatever else the file is, it is nobody's business.
+        if !is_statement(&text) {
+            let reason = "what stands under `assertion_file` or `assertion` is no JSON Web Token";
+            return Err(Error::Assertion { reason: reason.to_owned() });
+        }
         self.learn_statement(&text);
         Ok(text)
     }
+}
+
+/// Whether a text is a signed JSON Web Token: three parts, of which the first is a header.
+fn is_statement(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    let header = parts.first().and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    let header = header.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let is_word = |part: &&str| {
+        part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte))
+    };
+    parts.len() == 3
+        && parts.iter().all(is_word)
+        && header.is_some_and(|header| header.get("alg").is_some())
 }
 
 fn wanting(keys: &str) -> Error {

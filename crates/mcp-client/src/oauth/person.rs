@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::credentials::Credentials;
-use super::identification::Driver;
+use super::credentials::{Credentials, SignIn};
 use crate::Error;
 use crate::host::{Browser, Host};
+use crate::redact::Redactor;
 
 /// How often one request brings a person to sign in.
 const MAX_SIGN_INS: u32 = 2;
@@ -15,12 +15,14 @@ const MAX_SIGN_INS: u32 = 2;
 pub(crate) struct Person<'a> {
     credentials: Option<&'a Arc<Credentials>>,
     browser: Option<&'a Arc<dyn Browser>>,
+    redactor: &'a Redactor,
     visits: u32,
 }
 
 impl<'a> Person<'a> {
     pub(crate) fn new(credentials: Option<&'a Arc<Credentials>>, host: &'a Host) -> Self {
-        Self { credentials, browser: host.browser.as_ref(), visits: 0 }
+        let (browser, redactor) = (host.browser.as_ref(), &*host.redactor);
+        Self { credentials, browser, redactor, visits: 0 }
     }
 
     /// Where the server wants a sign-in, or more than was granted, and somebody is there, signs in:
@@ -37,6 +39,7 @@ impl<'a> Person<'a> {
         }
         self.visits += 1;
         let challenge = challenge.as_deref();
-        credentials.sign_in(&**browser, Driver::Terminal, challenge, None).await
+        let signed_in = credentials.sign_in(&**browser, challenge, SignIn::default()).await;
+        signed_in.map_err(|error| error.cleaned(self.redactor))
     }
 }

@@ -26,6 +26,9 @@ pub(crate) struct Registration {
     pub(crate) redirect_uri: String,
     /// The name we registered under.
     pub(crate) client_name: String,
+    /// A login with it led nowhere: the next one registers anew.
+    #[serde(default)]
+    pub(crate) suspect: bool,
 }
 
 impl fmt::Debug for Registration {
@@ -48,8 +51,13 @@ impl Registration {
         Client { id: self.client_id.clone(), secret: self.client_secret.clone(), method }
     }
 
+    /// Whether the next login can begin with it.
+    pub(crate) fn is_good(&self) -> bool {
+        !self.suspect && !self.is_over()
+    }
+
     /// Whether its secret has ended.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         self.client_secret_expires_at != 0 && self.client_secret_expires_at <= now
     }
@@ -132,6 +140,7 @@ pub(crate) async fn register(
         client_secret,
         redirect_uri: wanted.redirect_uri.to_owned(),
         client_name: wanted.client_name.to_owned(),
+        suspect: false,
     })
 }
 
@@ -177,6 +186,7 @@ mod tests {
             token_endpoint_auth_method: "client_secret_post".to_owned(),
             redirect_uri: "http://127.0.0.1:4321/callback".to_owned(),
             client_name: "agent".to_owned(),
+            suspect: false,
         };
         assert!(!registration.is_over());
         assert_eq!(registration.port(), Some(4321));

@@ -65,6 +65,28 @@ pub(crate) struct Tokens {
     /// The key it is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
+    /// Which login they go back to; it stays the same through all renewals.
+    #[serde(default)]
+    pub(crate) login: String,
+    /// How often they were renewed since.
+    #[serde(default)]
+    pub(crate) renewals: u64,
+}
+
+impl Tokens {
+    /// Whether they are to be used instead of others: they come from another login, or were renewed
+    /// more often.
+    pub(crate) fn replace(&self, others: &Self) -> bool {
+        let differ =
+            self.access_token != others.access_token || self.refresh_token != others.refresh_token;
+        self.login != others.login || (differ && !self.is_behind(others))
+    }
+
+    /// Whether others of the same login are later ones: a file is behind when the last pair could
+    /// not be written.
+    pub(crate) fn is_behind(&self, others: &Self) -> bool {
+        self.login == others.login && self.renewals < others.renewals
+    }
 }
 
 fn bearer() -> String {
@@ -162,6 +184,11 @@ impl Store {
     pub(crate) fn save_reserved(&self, room: Reserved, tokens: &Tokens) -> Result<(), Error> {
         let place = self.place(Part::Tokens);
         room.fill(&text(tokens)).map_err(|source| place.cannot_be("written", source))
+    }
+
+    /// Moves a file of tokens that cannot be used out of the way.
+    pub(crate) fn set_tokens_aside(&self) {
+        self.place(Part::Tokens).set_aside();
     }
 
     pub(crate) fn clear_tokens(&self) -> Result<(), Error> {

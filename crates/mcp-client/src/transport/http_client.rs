@@ -27,8 +27,10 @@ use crate::percent;
 
 /// How many redirects one request follows.
 pub(crate) const MAX_REDIRECTS: usize = 5;
-/// How often one request is sent with another token, or another proof.
-const MAX_RENEWALS: u32 = 2;
+/// How often one request is sent with another token.
+const MAX_RENEWALS: u32 = 1;
+/// How often one request is sent with another proof for its token.
+const MAX_PROOFS: u32 = 2;
 /// The largest body that is read whole.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How much room is made for a body because it says that it will be so long.
@@ -124,19 +126,32 @@ impl HttpClient {
             return self.follow(&method, target, &headers, body).await;
         };
         let mut held = credentials.present().await?;
-        for _ in 0..MAX_RENEWALS {
+        let (mut others, mut proofs) = (0, 0);
+        loop {
             let signed = with_token(&headers, held.as_deref(), &method, target);
             let response = self.follow(&method, target, &signed, body.clone()).await?;
             if response.status() != StatusCode::UNAUTHORIZED {
                 return Ok(response);
             }
+            if let (Some(held), true) = (&held, others == MAX_RENEWALS) {
+                credentials.give_up(held, response.headers()).await?;
+                return Ok(response);
+            }
             match credentials.renew(held.as_ref(), response.headers()).await? {
-                Some(fresh) => held = Some(fresh),
+                // The same token with another proof is no other token.
+                Some(fresh) if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, &fresh)) => {
+                    proofs += 1;
+                    if proofs > MAX_PROOFS {
+                        return Ok(response);
+                    }
+                }
+                Some(fresh) => {
+                    others += 1;
+                    held = Some(fresh);
+                }
                 None => return Ok(response),
             }
         }
-        let signed = with_token(&headers, held.as_deref(), &method, target);
-        self.follow(&method, target, &signed, body).await
     }
 
     /// Sends one request without a token and follows redirects.

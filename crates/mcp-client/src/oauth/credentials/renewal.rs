@@ -5,15 +5,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::challenge::Challenge;
+use super::super::challenge::{self, Challenge};
 use super::super::discovery::{self, Found, Hints};
 use super::super::error::Error;
 use super::super::store::Tokens;
-use super::super::token::{Client, Endpoint};
+use super::super::token::{Client, Endpoint, Granted};
 use super::{Asked, Credentials, Held};
 
 /// How long nothing is asked of a server that wants to be left alone but does not say how long.
 const REST: Duration = Duration::from_secs(5);
+
+/// How long it may take to learn whether a server moved.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Why there is no other token.
 pub(super) enum Stuck {
@@ -51,7 +54,7 @@ impl Credentials {
     async fn refresh_now(&self, used: &Held, challenges: &[Challenge]) -> Result<Arc<Held>, Stuck> {
         let _turn = self.turn.lock().await;
         match self.current() {
-            Some(now) if now.tokens.access_token != used.tokens.access_token => return Ok(now),
+            Some(now) if now.tokens.replace(&used.tokens) => return Ok(now),
             Some(_) => {}
             None => return Err(Stuck::Person),
         }
@@ -62,32 +65,32 @@ impl Credentials {
         let lock = self.store.lock().await?;
         // Somebody else may have renewed them while we waited.
         match self.kept() {
-            Ok(Some(kept)) if kept.access_token != used.tokens.access_token => {
-                return Ok(self.hold(kept));
-            }
+            Ok(Some(kept)) if kept.replace(&used.tokens) => return Ok(self.hold(kept)),
             Ok(Some(_)) => {}
-            Ok(None) | Err(_) => {
+            Ok(None) => {
                 self.drop_held();
                 return Err(Stuck::Person);
             }
+            // Somebody damaged the file: what we have is still good.
+            Err(_) => self.store.set_tokens_aside(),
         }
         let Some(refresh_token) = used.tokens.refresh_token.clone() else {
             let tokens = self.obtain(challenges).await.inspect_err(|error| self.rest(error))?;
             self.store.save_tokens(&tokens)?;
             return Ok(self.hold(tokens));
         };
-        let found = self.found(&used.tokens).await?;
+        let mut found = self.found(&used.tokens).await?;
         let client = self.client_of(&used.tokens, &found.server)?;
         let room = self.store.reserve_tokens()?;
-        let mut grant = vec![
-            ("grant_type", "refresh_token"),
-            ("refresh_token", refresh_token.as_str()),
-            ("resource", found.resource.as_str()),
-        ];
-        grant.extend(used.tokens.scope.as_deref().map(|scope| ("scope", scope)));
-        let (wire, server) = (&self.wire, &found.server);
-        let endpoint = Endpoint { wire, server, client: &client, key: used.key.as_ref() };
-        let granted = match endpoint.request(&grant).await {
+        let mut granted = self.ask_to_renew(used, &refresh_token, &found, &client).await;
+        // What is known of the endpoint may be old: it is looked up again where nothing answers.
+        if let Err(Error::Malformed { .. }) = &granted
+            && let Some(newer) = self.found_anew(&used.tokens, &found).await
+        {
+            found = newer;
+            granted = self.ask_to_renew(used, &refresh_token, &found, &client).await;
+        }
+        let granted = match granted {
             Ok(granted) => granted,
             Err(error) => return Err(self.not_renewed(error, used, &client)),
         };
@@ -96,6 +99,8 @@ impl Credentials {
         let mut tokens = Self::tokens(granted, &found, asked);
         tokens.refresh_token = tokens.refresh_token.or(Some(refresh_token));
         tokens.scope = tokens.scope.or_else(|| used.tokens.scope.clone());
+        tokens.login.clone_from(&used.tokens.login);
+        tokens.renewals = used.tokens.renewals + 1;
         if let Err(error) = self.store.save_reserved(room, &tokens) {
             self.warn(&format!("the renewed token could not be kept: {error}"));
         }
@@ -103,11 +108,49 @@ impl Credentials {
         Ok(self.hold(tokens))
     }
 
-    /// The first tokens of a program that signs in by itself.
-    pub(super) async fn begin_alone(
+    async fn ask_to_renew(
         &self,
-        challenges: &[Challenge],
-    ) -> Result<Arc<Held>, crate::Error> {
+        used: &Held,
+        refresh_token: &str,
+        found: &Found,
+        client: &Client,
+    ) -> Result<Granted, Error> {
+        let mut grant = vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh_token),
+            ("resource", found.resource.as_str()),
+        ];
+        grant.extend(used.tokens.scope.as_deref().map(|scope| ("scope", scope)));
+        let (wire, server) = (&self.wire, &found.server);
+        Endpoint { wire, server, client, key: used.key.as_ref() }.request(&grant).await
+    }
+
+    /// What the issuer of these tokens says about itself now, if that is something else.
+    async fn found_anew(&self, tokens: &Tokens, old: &Found) -> Option<Found> {
+        let hints = Hints { challenges: &[], prefer: Some(&tokens.issuer) };
+        let found = discovery::discover(&self.wire, hints).await.ok()?;
+        let is_news = found.server.issuer == tokens.issuer
+            && found.server.token_endpoint != old.server.token_endpoint;
+        if !is_news || self.store.save_metadata(&found).is_err() {
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Tokens of a program that signs in by itself, whatever it has.
+    pub(crate) async fn begin_anew(&self, challenge: Option<&str>) -> Result<(), crate::Error> {
+        let challenges = challenge.map(challenge::parse).unwrap_or_default();
+        let _turn = self.turn.lock().await;
+        let _lock = self.store.lock().await?;
+        let tokens = self.obtain(&challenges).await;
+        let tokens = tokens.map_err(|error| Error::Alone(Box::new(error)))?;
+        self.store.save_tokens(&tokens)?;
+        self.hold(tokens);
+        Ok(())
+    }
+
+    /// The first tokens of a program that signs in by itself.
+    pub(super) async fn begin_alone(&self, challenges: &[Challenge]) -> Result<Arc<Held>, Stuck> {
         let _turn = self.turn.lock().await;
         if let Some(now) = self.current() {
             return Ok(now);
@@ -127,7 +170,7 @@ impl Credentials {
         if error.is_refusal("invalid_grant") {
             // A last look: only what was refused is cleared.
             return match self.kept() {
-                Ok(Some(kept)) if kept.access_token != used.tokens.access_token => {
+                Ok(Some(kept)) if kept.replace(&used.tokens) => {
                     self.hold(kept);
                     Stuck::Failed(error)
                 }
@@ -143,7 +186,11 @@ impl Credentials {
                 self.document_refused(&client.id)
             } else if self.options.client_id.is_none() {
                 self.store.change_clients(|clients| {
-                    clients.registrations.remove(&used.tokens.issuer);
+                    let issuer = &used.tokens.issuer;
+                    let known = clients.registrations.get(issuer);
+                    if known.is_some_and(|known| known.client_id == client.id) {
+                        clients.registrations.remove(issuer);
+                    }
                 })
             } else {
                 return Stuck::Failed(error);
@@ -156,21 +203,25 @@ impl Credentials {
 
     /// Leaves alone for a while whoever is in trouble, or asks for it.
     fn rest(&self, error: &Error) {
-        if let Error::Unavailable { retry_after, .. } = error {
-            self.state().not_before = Some(Instant::now() + retry_after.unwrap_or(REST));
-        }
+        let (wait, status) = match error {
+            Error::Unavailable { retry_after, status, .. } => {
+                (retry_after.unwrap_or(REST), *status)
+            }
+            // Whoever waited for it in vain need not do so again at once.
+            Error::Silent { .. } | Error::Unreached(_) => (REST, 503),
+            _ => return,
+        };
+        self.state().not_before = Some((Instant::now() + wait, status));
     }
 
     fn may_ask(&self) -> Result<(), Error> {
-        let left =
-            self.state().not_before.map(|then| then.saturating_duration_since(Instant::now()));
-        match left {
-            Some(left) if !left.is_zero() => {
-                let url = "the authorization server".to_owned();
-                Err(Error::Unavailable { url, status: 429, retry_after: Some(left) })
-            }
-            _ => Ok(()),
+        let Some((then, status)) = self.state().not_before else { return Ok(()) };
+        let left = then.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
         }
+        let url = "the authorization server".to_owned();
+        Err(Error::Unavailable { url, status, retry_after: Some(left) })
     }
 
     /// What is known of the issuer of these tokens; if it is no longer known, it is found out.
@@ -191,7 +242,8 @@ impl Credentials {
     /// Whether the server now trusts another issuer than that of the token.
     pub(super) async fn has_moved(&self, used: &Held, challenges: &[Challenge]) -> bool {
         let hints = Hints { challenges, prefer: None };
-        let issuers = discovery::issuers(&self.wire, hints).await;
+        let issuers = tokio::time::timeout(LOOK, discovery::issuers(&self.wire, hints)).await;
+        let issuers = issuers.ok().flatten();
         let moved = issuers.is_some_and(|issuers| {
             !used.tokens.issuer.is_empty() && !issuers.contains(&used.tokens.issuer)
         });
@@ -201,9 +253,19 @@ impl Credentials {
         moved
     }
 
-    pub(super) async fn clear(&self) -> Result<(), Error> {
+    /// Clears a pair that is of no more use; what somebody else has brought home since stays.
+    pub(super) async fn clear(&self, used: &Held) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
         let _lock = self.store.lock().await?;
-        self.drop_held();
-        self.store.clear_tokens()
+        match self.kept() {
+            Ok(Some(kept)) if kept.replace(&used.tokens) => {
+                self.hold(kept);
+                Ok(())
+            }
+            _ => {
+                self.drop_held();
+                self.store.clear_tokens()
+            }
+        }
     }
 }

@@ -15,6 +15,8 @@ fn tokens() -> Tokens {
         client_id: "me".to_owned(),
         resource: "https://mcp.example/mcp".to_owned(),
         key: None,
+        login: "one".to_owned(),
+        renewals: 0,
     }
 }
 
@@ -155,6 +157,7 @@ fn registrations_are_kept_by_issuer_and_bounded() {
         token_endpoint_auth_method: "none".to_owned(),
         redirect_uri: String::new(),
         client_name: String::new(),
+        suspect: false,
     };
     for id in 0..MAX_ISSUERS + 3 {
         let issuer = format!("https://{id:02}.example");
@@ -191,4 +194,15 @@ fn room_that_was_made_and_not_used_leaves_nothing_behind() {
     assert_eq!(store.tokens(), Ok(Some(newer)));
     let left: Vec<_> = std::fs::read_dir(store.folder.as_path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn tokens_give_way_to_those_of_another_login_and_to_later_ones() {
+    let first = tokens();
+    let renewed = Tokens { access_token: "b".to_owned(), renewals: 1, ..tokens() };
+    assert!(renewed.replace(&first) && !first.replace(&renewed) && !first.replace(&first));
+    let only_refresh = Tokens { refresh_token: Some("r2".to_owned()), renewals: 1, ..tokens() };
+    assert!(only_refresh.replace(&first));
+    let other = Tokens { login: "two".to_owned(), ..tokens() };
+    assert!(other.replace(&renewed) && renewed.replace(&other));
 }

@@ -11,7 +11,7 @@ use mcp_client::config::OauthOptions;
 use mcp_client::host::{Answer, Browser, Visit, Visited};
 use mcp_client::oauth::identification::Driver;
 use mcp_client::oauth::ports::PINNED;
-use mcp_client::oauth::{ClientKind, Error, LoginOptions, document};
+use mcp_client::oauth::{ClientKind, Error, LoginOptions, Suspect, document};
 use serde_json::{Value, json};
 
 use super::{DOCUMENT, PATIENCE, Person, Place, entry, entry_with, text};
@@ -116,7 +116,7 @@ async fn a_client_id_takes_a_random_port() {
         options.timeout = Some(Duration::from_secs(1));
     });
     let error = Place::new().failed_login(&entry, &Person::who_visits()).await;
-    assert!(matches!(error, Error::TimedOut { document: None, .. }), "{error}");
+    assert!(matches!(error, Error::TimedOut { suspect: Suspect::Nobody, .. }), "{error}");
     let seen = asked(&server);
     assert!(!is_pinned(&seen), "{seen:?}");
     assert_eq!(client_of(&seen), "known");
