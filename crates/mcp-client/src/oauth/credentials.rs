@@ -140,6 +140,10 @@ impl Credentials {
         let fresh = match (used, self.current()) {
             (Some(used), Some(now)) if now.tokens.replace(&used.tokens) => Ok(now),
             (None, Some(now)) => Ok(now),
+            (Some(used), Some(_)) if self.has_moved(used, &challenges).await => {
+                self.clear(used).await?;
+                Err(Stuck::Person)
+            }
             (Some(used), Some(_)) => self.refresh(used, &challenges).await,
             (None, None) if self.is_alone() => self.begin_alone(&challenges).await,
             (_, None) => Err(Stuck::Person),
@@ -154,20 +158,9 @@ impl Credentials {
         }
     }
 
-    /// Even what was just renewed is refused. If the server trusts somebody else now, what is kept
-    /// is of no more use.
-    pub(crate) async fn give_up(
-        self: &Arc<Self>,
-        used: &Arc<Held>,
-        refusal: &HeaderMap,
-    ) -> Result<(), crate::Error> {
-        if self.is_alone() {
-            return Err(Error::NotTaken.into());
-        }
-        if self.has_moved(used, &challenges(refusal)).await {
-            self.clear(used).await?;
-        }
-        Ok(())
+    /// Even what was just renewed is refused: a person may help, a program cannot help itself.
+    pub(crate) fn give_up(&self) -> Result<(), crate::Error> {
+        if self.is_alone() { Err(Error::NotTaken.into()) } else { Ok(()) }
     }
 
     /// Signs in with the help of a person. What is held afterwards is new.

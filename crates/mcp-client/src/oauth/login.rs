@@ -304,6 +304,13 @@ impl Login<'_> {
         let registration = register(self.credentials.wire(), server, wanted).await?;
         let client = registration.client();
         self.credentials.learn(&client);
+        // The next login can use it, whatever comes of this one; only what the kept tokens need
+        // stays until there are others.
+        if !clients.registrations.contains_key(&server.issuer) {
+            store.change_clients(|clients| {
+                clients.registrations.insert(server.issuer.clone(), registration.clone());
+            })?;
+        }
         Ok(Who { client, kind: Standing::New, registration: Some(registration) })
     }
 

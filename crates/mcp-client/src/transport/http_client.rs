@@ -133,8 +133,8 @@ impl HttpClient {
             if response.status() != StatusCode::UNAUTHORIZED {
                 return Ok(response);
             }
-            if let (Some(held), true) = (&held, others == MAX_RENEWALS) {
-                credentials.give_up(held, response.headers()).await?;
+            if others == MAX_RENEWALS {
+                credentials.give_up()?;
                 return Ok(response);
             }
             match credentials.renew(held.as_ref(), response.headers()).await? {

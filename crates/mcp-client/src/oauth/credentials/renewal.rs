@@ -16,7 +16,7 @@ use super::{Asked, Credentials, Held};
 const REST: Duration = Duration::from_secs(5);
 
 /// How long it may take to learn whether a server moved.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(3);
 
 /// Why there is no other token.
 pub(super) enum Stuck {
@@ -208,7 +208,7 @@ impl Credentials {
                 (retry_after.unwrap_or(REST), *status)
             }
             // Whoever waited for it in vain need not do so again at once.
-            Error::Silent { .. } | Error::Unreached(_) => (REST, 503),
+            Error::Silent { .. } => (REST, 503),
             _ => return,
         };
         self.state().not_before = Some((Instant::now() + wait, status));

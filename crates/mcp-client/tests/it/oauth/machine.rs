@@ -2,9 +2,11 @@
 //! that somebody renews.
 
 use agent_test_support::oauth::{Endpoint, Fault, Faulty, Script};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_client::config::{Flow, OauthOptions, Text};
 use mcp_client::error::Kind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::signed_in::SignedIn;
 use super::{entry_with, text};
@@ -55,7 +57,8 @@ async fn a_program_that_is_refused_says_so_and_tries_nothing_else() {
     machine.server.forget_clients();
     let error = machine.failed().await;
     assert!(error.to_string().contains("`invalid_client`"), "{error}");
-    assert_eq!(error.kind(), Kind::SignIn);
+    // No person can help a program: what is configured must change.
+    assert_eq!(error.kind(), Kind::Configuration);
     assert_eq!(machine.asked(), 1);
 }
 
@@ -91,12 +94,13 @@ async fn a_statement_is_read_anew_each_time() {
         options.flow = Flow::Workload;
         options.assertion_file = Some(Text::literal(file.to_str().unwrap()));
     });
-    for statement in ["the-first-statement", "the-second-statement"] {
+    for name in ["first", "second"] {
+        let statement = statement(name);
         std::fs::write(&file, format!("{statement}\n")).unwrap();
         machine.server.expire_access_tokens();
         machine.dial().await.unwrap().close().await;
         let last = machine.server.requests_to("/token").pop().unwrap();
-        assert_eq!(last.field("assertion").as_deref(), Some(statement));
+        assert_eq!(last.field("assertion"), Some(statement));
     }
     assert_eq!(machine.asked(), 2);
 }
@@ -114,6 +118,8 @@ async fn a_statement_that_cannot_be_read_is_named_and_nothing_is_sent() {
         (None, "cannot be read: No such file"),
         (Some(vec![b'x'; limit + 1]), "is over the limit of 65536 bytes"),
         (Some(vec![0xff, 0xfe]), "is no text"),
+        (Some(b"-----BEGIN OPENSSH PRIVATE KEY-----".to_vec()), "is no JSON Web Token"),
+        (Some(vec![b'x'; limit]), "is no JSON Web Token"),
     ] {
         if let Some(bytes) = bytes {
             std::fs::write(&file, bytes).unwrap();
@@ -123,6 +129,14 @@ async fn a_statement_that_cannot_be_read_is_named_and_nothing_is_sent() {
         assert_eq!(error.kind(), Kind::Configuration, "{error}");
     }
     assert_eq!(machine.asked(), 0);
-    std::fs::write(&file, vec![b'x'; limit]).unwrap();
+    let mut longest = statement("");
+    longest.push_str(&"x".repeat(limit - longest.len()));
+    std::fs::write(&file, longest).unwrap();
     machine.dial().await.unwrap().close().await;
+}
+
+/// A JSON Web Token that says nothing but its name.
+fn statement(name: &str) -> String {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    format!("{}.{}.signature", part(&json!({ "alg": "ES256" })), part(&json!({ "sub": name })))
 }
