@@ -363,6 +363,13 @@ impl Credentials {
         }
     }
 
+    /// Lets the redactor know a code and its verifier.
+    pub(crate) fn learn_code(&self, code: &str, verifier: &str) {
+        let redactor = &self.host.redactor;
+        redactor.learn_rotating(&format!("{} code", self.server), code);
+        redactor.learn_rotating(&format!("{} code verifier", self.server), verifier);
+    }
+
     /// Lets the redactor know a statement about us.
     pub(crate) fn learn_statement(&self, text: &str) {
         self.host.redactor.learn_rotating(&format!("{} assertion", self.server), text);

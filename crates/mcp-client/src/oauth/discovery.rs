@@ -84,7 +84,11 @@ async fn resource(wire: &Wire, hints: Hints<'_>) -> Result<Option<ResourceMetada
         let reply = wire.get(&place, None).await?;
         let Some(document) = document(&reply)? else {
             if named.is_some() {
-                let reason = format!("HTTP status {}", reply.status);
+                let reason = if reply.is_success() {
+                    "it is no JSON document".to_owned()
+                } else {
+                    format!("HTTP status {}", reply.status)
+                };
                 return Err(Error::Discovery { url: place, reason });
             }
             continue;

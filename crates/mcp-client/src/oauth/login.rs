@@ -177,13 +177,11 @@ impl Login<'_> {
                 Ok(who) => who,
                 Err(error) => return Err(self.fail(round.tab, error).await),
             };
-            let redeemed = tokio::select! {
-                redeemed = self.redeemed(&mut round, &who.client) => redeemed?,
-                () = sleep_until(end) => {
-                    let suspect = self.suspect(&who, found)?;
-                    return Err(Error::TimedOut { after, suspect });
-                }
+            let Some(came) = self.visit(&mut round, &who.client, end).await? else {
+                let suspect = self.suspect(&who, found)?;
+                return Err(Error::TimedOut { after, suspect });
             };
+            let redeemed = self.redeem(&mut round, &who.client, came).await;
             match (redeemed, who.kind) {
                 (Ok(granted), _) => {
                     let tokens = self.keep(granted, &round, &who).await;
@@ -222,13 +220,13 @@ impl Login<'_> {
         }
     }
 
-    /// Brings the person to the page and back, and turns the code into tokens. The outer error
-    /// ends the login, the inner one is the token endpoint's.
-    async fn redeemed(
+    /// Brings the person to the page and back; nothing if they do not come back in time.
+    async fn visit(
         &self,
         round: &mut Round<'_>,
         client: &Client,
-    ) -> Result<Result<Granted, Error>, Error> {
+        end: Instant,
+    ) -> Result<Option<(Came, String)>, Error> {
         let random = || pkce::random_word().map_err(|source| Error::NoPort { source });
         let (verifier, state) = (random()?, random()?);
         let address = round.authorization(client, &state, &verifier)?;
@@ -248,9 +246,24 @@ impl Login<'_> {
         if let Some(tab) = round.tab.take() {
             tab.answer(Ending::Continue { address }).await;
         }
-        let came = self.come_back(&round.way.listener, &expected, visit, sent_on).await?;
+        let coming = self.come_back(&round.way.listener, &expected, visit, sent_on);
+        tokio::select! {
+            came = coming => Ok(Some((came?, verifier))),
+            () = sleep_until(end) => Ok(None),
+        }
+    }
+
+    /// Turns a code into tokens.
+    async fn redeem(
+        &self,
+        round: &mut Round<'_>,
+        client: &Client,
+        (came, verifier): (Came, String),
+    ) -> Result<Granted, Error> {
+        // A server may repeat in its answer what it was sent.
+        self.credentials.learn_code(came.code.value(), &verifier);
         round.tab = came.page;
-        let key = round.key.as_ref();
+        let (server, key) = (&round.found.server, round.key.as_ref());
         let endpoint = Endpoint { wire: self.credentials.wire(), server, client, key };
         let grant = [
             ("grant_type", "authorization_code"),
@@ -259,7 +272,7 @@ impl Login<'_> {
             ("code_verifier", verifier.as_str()),
             ("resource", round.found.resource.as_str()),
         ];
-        Ok(endpoint.request(&grant).await)
+        endpoint.request(&grant).await
     }
 
     /// Who we are to this authorization server.
@@ -341,6 +354,9 @@ impl Login<'_> {
             let problem = match redirect::query_of_pasted(&pasted) {
                 Some(query) => match redirect::judge(&query, expected) {
                     Ok(code) => return Ok(Came { code, page: None }),
+                    Err(Fault::WrongState) if !redirect::names_state(&query) => {
+                        "it is incomplete: copy the whole address"
+                    }
                     Err(Fault::WrongState) => "it belongs to another sign-in",
                     Err(fault) => return Err(fault.into()),
                 },

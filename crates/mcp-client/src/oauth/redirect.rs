@@ -133,6 +133,12 @@ pub(crate) fn has_state(query: &str, state: &str) -> bool {
     matches!(only(query, "state"), Ok(Some(found)) if same(found.as_bytes(), state.as_bytes()))
 }
 
+/// Whether a query names any `state`: one that was cut off does not.
+pub(crate) fn names_state(query: &str) -> bool {
+    form_urlencoded::parse(query.as_bytes())
+        .any(|(name, value)| name == "state" && !value.is_empty())
+}
+
 /// The one value of a parameter; one that stands twice is a fault.
 fn only(query: &str, name: &'static str) -> Result<Option<String>, Fault> {
     let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(found, _)| found == name);
