@@ -41,10 +41,8 @@ impl Browser for Unwilling {
 
 fn entry_at(url: &str, options: OauthOptions) -> ServerEntry {
     let auth = Auth::OAuth(Box::new(options));
-    let mut entry = ServerEntry::new(
-        "docs",
-        Endpoint::Http(Box::new(HttpEndpoint { auth, ..HttpEndpoint::new(url) })),
-    );
+    let mut entry =
+        ServerEntry::new("docs", Endpoint::Http(Box::new(HttpEndpoint { auth, ..HttpEndpoint::new(url) })));
     entry.connect_timeout = Duration::from_secs(20);
     entry
 }
@@ -57,11 +55,7 @@ fn host_in(folder: &Path) -> Host {
     Host { token_dir: Some(folder.to_owned()), ..host().0 }
 }
 
-async fn login(
-    entry: &ServerEntry,
-    folder: &Path,
-    browser: &dyn Browser,
-) -> Result<(), mcp_client::Error> {
+async fn login(entry: &ServerEntry, folder: &Path, browser: &dyn Browser) -> Result<(), mcp_client::Error> {
     let account = Account::of(entry, &Arc::new(host_in(folder))).unwrap().unwrap();
     account.login(browser, LoginOptions::default()).await
 }
@@ -85,15 +79,12 @@ fn tokens(folder: &Path) -> Option<Value> {
 /// A caller that goes away while the token is renewed must not cost the sign-in.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_caller_that_gives_up_during_a_renewal_does_not_lose_the_new_pair() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let entry = entry(&server);
     login(&entry, folder.path(), &Willing).await.unwrap();
     let client = ready(&entry, folder.path()).await;
     server.expire_access_tokens();
-    server.change(|script| {
-        script.token = Script_::failing_times(1, Fault::Late(Duration::from_secs(2)))
-    });
+    server.change(|script| script.token = Script_::failing_times(1, Fault::Late(Duration::from_secs(2))));
     let first = echo(&client, Duration::from_secs(1)).await;
     println!("first: {first:?}");
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -104,8 +95,7 @@ async fn review_a_caller_that_gives_up_during_a_renewal_does_not_lose_the_new_pa
 /// Whoever finds that the server moved must not wipe what somebody else signed in for meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_move_that_is_noticed_late_does_not_wipe_a_newer_sign_in() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let entry = entry(&server);
     login(&entry, folder.path(), &Willing).await.unwrap();
     let client = ready(&entry, folder.path()).await;
@@ -129,8 +119,7 @@ async fn review_a_move_that_is_noticed_late_does_not_wipe_a_newer_sign_in() {
 /// Two processes at a server that takes no token must not wake each other for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_two_parked_processes_do_not_keep_each_other_renewing() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let entry = entry(&server);
     login(&entry, folder.path(), &Willing).await.unwrap();
     server.change(|script| script.mcp = Script_::failing(Fault::status(401)));
@@ -182,44 +171,6 @@ async fn review_a_cancelled_login_after_a_refused_document_leaves_the_registrati
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// No header but the user agent of a token request can be configured.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_headers_of_the_server_do_not_reach_the_token_endpoint() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let options =
-        OauthOptions { user_agent: Some(Text::literal("token-agent")), ..OauthOptions::default() };
-    let mut entry = entry_at(&server.mcp_url(), options);
-    let Endpoint::Http(http) = &mut entry.endpoint else { panic!("not http") };
-    http.headers = vec![
-        ("User-Agent".to_owned(), Text::literal("mcp-agent")),
-        ("X-Api-Key".to_owned(), Text::literal("for-mcp-alone")),
-    ];
-    login(&entry, folder.path(), &Willing).await.unwrap();
-    let seen = server.requests_to("/token").remove(0);
-    println!("{:?}", seen.headers);
-    assert_eq!(seen.header("x-api-key"), None, "{:?}", seen.headers);
-    assert_eq!(seen.header("user-agent"), Some("token-agent"), "{:?}", seen.headers);
-}
-
-/// A login in the address is for the server; a client with a secret proves itself by another.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_login_in_the_address_does_not_spoil_that_of_the_client() {
-    let mut script = Script::default();
-    let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
-    script.server_metadata = Script_::saying(patch);
-    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
-    let url = server.mcp_url().replace("http://", "http://user:word@");
-    let entry = entry_at(&url, OauthOptions::default());
-    let done = login(&entry, folder.path(), &Willing).await;
-    let sent: Vec<_> = server
-        .requests_to("/token")
-        .iter()
-        .map(|seen| seen.header("authorization").map(str::to_owned))
-        .collect();
-    assert!(done.is_ok(), "{done:?} {sent:?}");
-}
-
 /// An authorization server may move its token endpoint: what was found out once is found out again.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_token_endpoint_that_has_gone_is_looked_for_anew() {
@@ -239,28 +190,10 @@ async fn review_a_token_endpoint_that_has_gone_is_looked_for_anew() {
     assert_eq!(status.state, State::Ready, "{}", status.state);
 }
 
-/// A token whose life is given as 0 is not renewed before every single request.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_life_of_zero_does_not_renew_before_every_request() {
-    let mut script = Script::default();
-    script.token = Script_::saying(json!({ "expires_in": 0 }));
-    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
-    let client = ready(&entry, folder.path()).await;
-    server.forget_requests();
-    for _ in 0..10 {
-        echo(&client, Duration::from_secs(20)).await.unwrap();
-    }
-    let renewals = server.requests_to("/token").len();
-    assert!(renewals <= 1, "{renewals} renewals for 10 calls with good tokens");
-}
-
 /// A call that never left because the token was being renewed has no unknown outcome.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_call_that_waited_for_a_renewal_is_known_not_to_have_run() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let mut entry = entry(&server);
     let Endpoint::Http(http) = &mut entry.endpoint else { panic!("not http") };
     let Auth::OAuth(options) = &mut http.auth else { panic!("no sign-in") };
@@ -295,8 +228,7 @@ async fn review_one_no_is_an_answer_to_all_who_wait() {
             })
         }
     }
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let mut entry = entry(&server);
     entry.parallel_calls = true;
     login(&entry, folder.path(), &Willing).await.unwrap();
@@ -323,15 +255,12 @@ async fn review_one_no_is_an_answer_to_all_who_wait() {
 /// A pair that could not be written is still the newer one.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_pair_that_could_not_be_written_is_not_given_up_for_the_older_one() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let entry = entry(&server);
     login(&entry, folder.path(), &Willing).await.unwrap();
     let client = ready(&entry, folder.path()).await;
     server.expire_access_tokens();
-    server.change(|script| {
-        script.token = Script_::failing_times(1, Fault::Late(Duration::from_secs(2)))
-    });
+    server.change(|script| script.token = Script_::failing_times(1, Fault::Late(Duration::from_secs(2))));
     let path = folder.path().to_owned();
     let spoiling = tokio::spawn(async move {
         // As if the last step failed: what was made room for has gone.
@@ -352,8 +281,7 @@ async fn review_a_pair_that_could_not_be_written_is_not_given_up_for_the_older_o
 /// A damaged file does not cost a process the good pair it holds.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_damaged_file_does_not_cost_who_holds_a_good_pair() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let entry = entry(&server);
     login(&entry, folder.path(), &Willing).await.unwrap();
     let client = ready(&entry, folder.path()).await;
@@ -369,8 +297,7 @@ async fn review_a_damaged_file_does_not_cost_who_holds_a_good_pair() {
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_refused_program_is_not_told_to_sign_in() {
     use mcp_client::config::Flow;
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let options = OauthOptions {
         flow: Flow::ClientCredentials,
         client_id: Some(Text::literal("me")),
@@ -383,37 +310,11 @@ async fn review_a_refused_program_is_not_told_to_sign_in() {
     assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
 }
 
-/// A way back is encrypted, or within this machine.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_code_does_not_come_back_in_clear_from_elsewhere() {
-    #[derive(Debug, Default)]
-    struct Noting(std::sync::Mutex<Vec<String>>);
-    impl Browser for Noting {
-        fn visit(&self, asked: Visit) -> Answer<Visited> {
-            self.0.lock().unwrap().push(asked.redirect_uri);
-            Box::pin(std::future::ready(Visited::Cancelled))
-        }
-    }
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let text = format!(
-        "mcp_servers:\n  docs:\n    url: {}\n    auth: oauth\n    oauth: {{redirect_host: agent.example.com}}\n",
-        server.mcp_url()
-    );
-    let parsed = mcp_client::config::parse(&text, &mcp_client::config::Scope::default());
-    let Some(configured) = parsed.servers.first() else { return };
-    let browser = Noting::default();
-    login(&configured.entry, folder.path(), &browser).await.unwrap_err();
-    let asked = browser.0.lock().unwrap().clone();
-    assert!(asked.iter().all(|uri| !uri.starts_with("http://agent.example.com")), "{asked:?}");
-}
-
 /// An authorization server that forgot us shows a page and redirects nobody: some login must get out
 /// of that without a logout.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_registration_that_was_forgotten_does_not_stop_every_login() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let options = OauthOptions { timeout: Some(Duration::from_secs(2)), ..OauthOptions::default() };
     let entry = entry_at(&server.mcp_url(), options);
     login(&entry, folder.path(), &Willing).await.unwrap();
@@ -424,26 +325,10 @@ async fn review_a_registration_that_was_forgotten_does_not_stop_every_login() {
     assert!(second.is_ok(), "first {first:?}, then {second:?}");
 }
 
-/// A server that says it is busy, with a status of refusals, wants nobody to sign in.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_busy_token_endpoint_wants_no_sign_in() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
-    server.expire_access_tokens();
-    let busy = Fault::refuse(400, "temporarily_unavailable");
-    server.change(|script| script.token = Script_::failing(busy));
-    let client = Client::start([entry], host_in(folder.path()));
-    let status = client.server_settled("docs", Duration::from_secs(40)).await.unwrap();
-    assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
-}
-
 /// Whether the server has moved is a question that must not stand in the way of a renewal.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_silent_resource_metadata_does_not_hold_up_a_renewal() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let entry = entry(&server);
     login(&entry, folder.path(), &Willing).await.unwrap();
     let client = ready(&entry, folder.path()).await;
@@ -465,8 +350,7 @@ async fn review_a_login_without_a_person_opens_no_browser() {
             Box::pin(std::future::ready(Visited::Cancelled))
         }
     }
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let options = OauthOptions {
         flow: Flow::ClientCredentials,
         client_id: Some(Text::literal("me")),
@@ -483,8 +367,7 @@ async fn review_a_login_without_a_person_opens_no_browser() {
 /// server names. The dialog says nothing of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_linked_remote_server_does_not_get_a_file_of_the_person() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let private = folder.path().join("id_ed25519");
     fs::write(&private, "-----BEGIN OPENSSH PRIVATE KEY-----\nmine\n").unwrap();
     let config = json!({
