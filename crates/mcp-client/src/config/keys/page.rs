@@ -191,7 +191,8 @@ mod tests {
                 };
                 let (with, without) = (read(&with), read(&without));
                 // What is only decided at sign-in is told apart from what was not said.
-                let is_late = section.name == "oauth" && key.name != "redirect_port";
+                let is_late =
+                    section.name == "oauth" && !["redirect_port", "flow"].contains(&key.name);
                 assert_eq!(with == without, !is_late, "{}.{}", section.name, key.name);
             }
         }
