@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from urllib.parse import parse_qsl
 
 import uvicorn
@@ -55,7 +56,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
 
     def __init__(self) -> None:
         self.access_seconds = options["access_seconds"]
-        self.said_seconds = None
+        self.access_uses = None
+        self.uses: Counter[str] = Counter()
         known = (OAuthClientInformationFull.model_validate(client) for client in options["clients"])
         self.clients = {client.client_id: client for client in known}
         self.codes: dict[str, AuthorizationCode] = {}
@@ -103,6 +105,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
         return self.issue(refresh_token, scopes, refresh_token.login)
 
     async def load_access_token(self, token):
+        self.uses[token] += 1
+        if self.access_uses is not None and self.uses[token] > self.access_uses:
+            self.access.pop(token, None)
         return self.access.get(token)
 
     async def revoke_token(self, token):
@@ -126,7 +131,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
         return OAuthToken(
             access_token=access.token,
             refresh_token=refresh.token,
-            expires_in=lifetime if self.said_seconds is None else self.said_seconds,
+            expires_in=lifetime,
             scope=" ".join(scopes),
         )
 

@@ -336,7 +336,12 @@ const OAUTH: &[Known] = &[
     ),
     http("redirect_uri", "string", "", "The whole redirect address, such as that of a proxy."),
     http("redirect_port", "integer", "0", "Port of the loopback redirect; 0 picks one."),
-    http("redirect_host", "string", "127.0.0.1", "Host written in the loopback redirect."),
+    http(
+        "redirect_host",
+        "string",
+        "127.0.0.1",
+        "Host written in the loopback redirect: `127.0.0.1`, `localhost` or `[::1]`.",
+    ),
     http("scope", "string", "", "The scopes to ask for, separated by spaces."),
     http("timeout", "number", "300", "Seconds a login waits for the browser."),
     http(

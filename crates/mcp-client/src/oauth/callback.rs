@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::Poll;
@@ -37,6 +37,8 @@ use super::redirect::{Code, Expected, Fault, has_state, judge};
 
 /// The path of a redirect, unless the listener was told another one.
 pub const PATH: &str = "/callback";
+/// The names of this machine under which a browser may come back without a proxy.
+pub const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// The most connections at once; for a further one the oldest that waits is put out.
 pub const MAX_CONNECTIONS: usize = 32;
 /// How long a connection may take to say what it wants.
@@ -47,12 +49,15 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub const MAX_READ_WAIT: Duration = Duration::from_secs(2);
 /// How many finished logins are remembered, to tell a page that is loaded again what it is.
 const MAX_REMEMBERED: usize = 8;
+/// How often a port that is free in one address family, and taken in the other, is given up for
+/// another.
+const MAX_PAIRS_TRIED: usize = 16;
 /// How long accepting rests after it failed.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// A bound port of this machine that waits for redirects.
 pub struct Listener {
-    socket: Arc<TcpListener>,
+    sockets: Arc<[TcpListener]>,
     port: u16,
     door: Door,
     used: Arc<Mutex<VecDeque<String>>>,
@@ -64,11 +69,33 @@ pub struct Listener {
 impl Listener {
     /// Binds a port of 127.0.0.1, and holds it until the value is dropped; 0 picks one.
     pub async fn bind(port: u16) -> io::Result<Self> {
-        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let port = socket.local_addr()?.port();
+        Self::of(vec![socket(Ipv4Addr::LOCALHOST, port).await?])
+    }
+
+    /// Binds a port for a browser that is told to come to this host: `[::1]` is another address
+    /// than 127.0.0.1, and is bound beside it.
+    pub async fn bind_for(host: &str, port: u16) -> io::Result<Self> {
+        if host.trim() != "[::1]" {
+            return Self::bind(port).await;
+        }
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let first = socket(Ipv6Addr::LOCALHOST, port).await?;
+            match socket(Ipv4Addr::LOCALHOST, first.local_addr()?.port()).await {
+                Ok(second) => return Self::of(vec![first, second]),
+                Err(error) if port != 0 || tried == MAX_PAIRS_TRIED => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// All sockets have one port.
+    fn of(sockets: Vec<TcpListener>) -> io::Result<Self> {
+        let port = sockets.first().map_or(Ok(0), |first| first.local_addr().map(|at| at.port()))?;
         let (sender, knocks) = mpsc::channel(MAX_CONNECTIONS);
         Ok(Self {
-            socket: Arc::new(socket),
+            sockets: sockets.into(),
             port,
             door: Door { path: PATH.to_owned(), hosts: Hosts::Loopback },
             used: Arc::default(),
@@ -123,7 +150,7 @@ impl Listener {
             used: Arc::clone(&self.used),
             knocks: self.sender.clone(),
         });
-        Serving(tokio::spawn(accept(Arc::downgrade(&self.socket), reception)))
+        Serving(tokio::spawn(accept(Arc::downgrade(&self.sockets), reception)))
     }
 }
 
@@ -215,6 +242,10 @@ struct Reception {
     knocks: mpsc::Sender<Knock>,
 }
 
+async fn socket(address: impl Into<IpAddr>, port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind((address.into(), port)).await
+}
+
 /// Accepts until it is dropped.
 struct Serving(JoinHandle<()>);
 
@@ -238,14 +269,15 @@ impl Drop for Held {
     }
 }
 
-/// The socket is only borrowed: the port is free as soon as its owner lets it go, not when this
+/// The sockets are only borrowed: the port is free as soon as its owner lets it go, not when this
 /// task next runs.
-async fn accept(socket: Weak<TcpListener>, reception: Arc<Reception>) {
+async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<Reception>) {
     let mut held: VecDeque<Held> = VecDeque::new();
     loop {
-        let accepted = poll_fn(|context| match socket.upgrade() {
-            Some(socket) => socket.poll_accept(context).map(Some),
-            None => Poll::Ready(None),
+        let accepted = poll_fn(|context| {
+            let Some(sockets) = sockets.upgrade() else { return Poll::Ready(None) };
+            let mut ready = sockets.iter().map(|socket| socket.poll_accept(context));
+            ready.find(Poll::is_ready).map_or(Poll::Pending, |accepted| accepted.map(Some))
         });
         let stream = match accepted.await {
             Some(Ok((stream, _))) => stream,
@@ -324,7 +356,7 @@ impl Reception {
     fn is_loopback(&self, name: &Authority) -> bool {
         let (host, port) = (name.host().to_ascii_lowercase(), name.port_u16().unwrap_or(80));
         let is_bare = !name.as_str().contains('@');
-        is_bare && port == self.port && ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str())
+        is_bare && port == self.port && LOOPBACK_HOSTS.contains(&host.as_str())
     }
 }
 

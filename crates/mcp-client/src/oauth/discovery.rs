@@ -10,7 +10,7 @@ use super::metadata::{
     ResourceMetadata, ServerMetadata, canonical, covers, origin, resource_addresses,
     server_addresses,
 };
-use super::wire::{Reply, Wire, address, quoted};
+use super::wire::{About, Reply, Wire, address, quoted};
 use crate::session::LEGACY_VERSIONS;
 use crate::transport::http_client::leads_inside;
 
@@ -81,7 +81,7 @@ async fn resource(wire: &Wire, hints: Hints<'_>) -> Result<Option<ResourceMetada
         None => resource_addresses(wire.server()),
     };
     for place in places {
-        let reply = wire.get(&place, None).await?;
+        let reply = wire.get(About::Resource, &place).await?;
         let Some(document) = document(&reply)? else {
             if named.is_some() {
                 let reason = if reply.is_success() {
@@ -126,7 +126,7 @@ async fn server(wire: &Wire, issuer: &str) -> Result<ServerMetadata, Error> {
     }
     let mut wrong = None;
     for place in server_addresses(&uri) {
-        let reply = wire.get(&place, None).await?;
+        let reply = wire.get(About::Issuer { version: None }, &place).await?;
         let Some(document) = document(&reply)? else { continue };
         match read(&document, &place)? {
             metadata if metadata.issuer == issuer => return Ok(metadata),
@@ -148,7 +148,8 @@ async fn server(wire: &Wire, issuer: &str) -> Result<ServerMetadata, Error> {
 async fn without_resource(wire: &Wire) -> Result<Found, Error> {
     let origin = origin(wire.server());
     let place = format!("{origin}/.well-known/oauth-authorization-server");
-    let reply = wire.get(&place, Some(LEGACY_VERSIONS[0])).await?;
+    let about = About::Issuer { version: Some(LEGACY_VERSIONS[0]) };
+    let reply = wire.get(about, &place).await?;
     let server = if let Some(document) = document(&reply)? {
         let metadata = read(&document, &place)?;
         // The slash at the end is what many write for an origin.
@@ -173,6 +174,7 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
         ("the authorization endpoint", metadata.authorization_endpoint.as_deref()),
         ("the token endpoint", Some(metadata.token_endpoint.as_str())),
         ("the registration endpoint", metadata.registration_endpoint.as_deref()),
+        ("the revocation endpoint", metadata.revocation_endpoint.as_deref()),
     ];
     for (what, endpoint) in endpoints {
         let Some(endpoint) = endpoint.map(|endpoint| address(what, endpoint)).transpose()? else {

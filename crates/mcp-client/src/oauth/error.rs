@@ -93,6 +93,18 @@ pub enum Suspect {
     Registration,
 }
 
+/// The codes of a token endpoint after which only a new sign-in helps.
+const ENDS_SIGN_IN: &[&str] = &[
+    "invalid_grant",
+    "invalid_client",
+    "unauthorized_client",
+    "access_denied",
+    "invalid_scope",
+    "consent_required",
+    "interaction_required",
+    "login_required",
+];
+
 impl Error {
     /// What can be done about it.
     pub fn kind(&self) -> Kind {
@@ -115,11 +127,12 @@ impl Error {
                 other => other,
             },
             Self::Registration { status, .. } if *status < 500 => Kind::Configuration,
-            Self::Redirect(_) | Self::TimedOut { .. } | Self::Cancelled | Self::Refused { .. } => {
-                Kind::SignIn
-            }
+            Self::Redirect(_) | Self::TimedOut { .. } | Self::Cancelled => Kind::SignIn,
+            Self::Refused { code, .. } if ENDS_SIGN_IN.contains(&code.as_str()) => Kind::SignIn,
             Self::Unreached(error) => error.kind(),
-            Self::Discovery { .. }
+            // Whatever else a token endpoint says may be better in a while.
+            Self::Refused { .. }
+            | Self::Discovery { .. }
             | Self::Registration { .. }
             | Self::NoPort { .. }
             | Self::Unavailable { .. }
@@ -203,5 +216,25 @@ struct Later(Option<Duration>);
 impl std::fmt::Display for Later {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.map_or(Ok(()), |wait| write!(f, "; it asks to wait {} s", wait.as_secs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_some_refusals_want_a_new_sign_in() {
+        let kind = |status, code: &str| {
+            Error::Refused { status, code: code.to_owned(), description: None }.kind()
+        };
+        for code in ENDS_SIGN_IN {
+            assert_eq!(kind(400, code), Kind::SignIn, "{code}");
+        }
+        for code in ["temporarily_unavailable", "server_error", "slow_down", "", "Invalid_Grant"] {
+            for status in [200, 400, 401, 403] {
+                assert_eq!(kind(status, code), Kind::Transient, "{code}");
+            }
+        }
     }
 }

@@ -222,7 +222,8 @@ fn granted(reply: &Reply) -> Result<Granted, Error> {
     })
 }
 
-/// The life of a token in seconds: a number, or a text that holds one.
+/// The life of a token in seconds: a number, or a text that holds one. What has no life is taken
+/// for a server that does not know it: a token that is renewed before every request helps nobody.
 fn life(object: &Map<String, Value>) -> Option<u64> {
     let seconds = match object.get("expires_in")? {
         Value::Number(number) => number.as_f64()?,
@@ -238,7 +239,7 @@ fn life(object: &Map<String, Value>) -> Option<u64> {
         reason = "clamped to a range that fits"
     )]
     let whole = seconds.clamp(0.0, MAX_LIFE_SECONDS) as u64;
-    Some(whole)
+    (whole > 0).then_some(whole)
 }
 
 #[cfg(test)]
@@ -258,9 +259,17 @@ mod tests {
         assert_eq!(life(json!(3600)), Some(3600));
         assert_eq!(life(json!("3600")), Some(3600));
         assert_eq!(life(json!(59.9)), Some(59));
-        assert_eq!(life(json!(-5)), Some(0));
         assert_eq!(life(json!(1e300)), Some(315_360_000));
-        for none in [json!(null), json!("soon"), json!([]), json!("NaN")] {
+        for none in [
+            json!(0),
+            json!("0"),
+            json!(0.3),
+            json!(-5),
+            json!(null),
+            json!("soon"),
+            json!([]),
+            json!("NaN"),
+        ] {
             assert_eq!(life(none), None);
         }
     }

@@ -1,11 +1,12 @@
-//! Requests that belong to signing in: bounded in time and size, over the server's own TLS and
-//! proxy settings, and never carrying a token of the MCP server.
+//! Requests that belong to signing in: bounded in time and size, and never carrying what is for
+//! the MCP server alone: its token, its headers, a login in its address. What the entry says of
+//! certificates is for the MCP server's own origin; whoever else is spoken to is always verified.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde_json::{Map, Value};
 
@@ -14,7 +15,9 @@ use super::metadata::is_safe;
 use crate::config::HttpEndpoint;
 use crate::host::Host;
 use crate::message::head;
-use crate::transport::http_client::{HttpClient, read_body};
+use crate::transport::http_client::{
+    HttpClient, MAX_REDIRECTS, read_body, redirect, same_origin, too_many_redirects,
+};
 
 /// How long one request may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,7 +31,12 @@ const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 /// What sends the requests of signing in to one server.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    client: HttpClient,
+    /// For the MCP server's own origin.
+    own: HttpClient,
+    /// For everybody else.
+    others: HttpClient,
+    /// What the entry wants to be sent to the MCP server.
+    configured: HeaderMap,
     user_agent: HeaderValue,
     /// Instead of it, on requests to the token endpoint.
     token_user_agent: Option<HeaderValue>,
@@ -50,17 +58,31 @@ pub(crate) enum To {
     Other,
 }
 
+/// What a document is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// The MCP server. A gateway before it may want the headers of the entry here as well.
+    Resource,
+    /// An authorization server, which may be an old MCP server that says its version to it.
+    Issuer { version: Option<&'static str> },
+}
+
 impl Wire {
     pub(crate) fn new(
         endpoint: &HttpEndpoint,
         host: &Host,
         token_user_agent: Option<&str>,
     ) -> Result<Self, crate::Error> {
-        let mut plain = endpoint.clone();
-        plain.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        let mut own = HttpClient::new(endpoint, host)?;
+        let mut configured = own.take_headers();
+        for not_sent in [AUTHORIZATION, USER_AGENT] {
+            configured.remove(not_sent);
+        }
         let identity = format!("{}/{}", host.identity.name, host.identity.version);
         Ok(Self {
-            client: HttpClient::new(&plain, host)?,
+            own,
+            others: HttpClient::to_others(endpoint, host)?,
+            configured,
             user_agent: HeaderValue::from_str(&identity)
                 .unwrap_or_else(|_| HeaderValue::from_static("agent")),
             token_user_agent: token_user_agent
@@ -71,18 +93,29 @@ impl Wire {
 
     /// The MCP server's own address.
     pub(crate) fn server(&self) -> &Uri {
-        self.client.url()
+        self.own.url()
     }
 
-    /// Gets a document. Redirects are followed as far as it is safe.
-    pub(crate) async fn get(&self, url: &str, version: Option<&str>) -> Result<Reply, Error> {
-        let target = address("the address", url)?;
-        let mut headers = self.headers(To::Other);
-        if let Some(version) = version.and_then(|version| HeaderValue::from_str(version).ok()) {
-            headers.insert("mcp-protocol-version", version);
-        }
-        let sent = self.client.follow(&Method::GET, &target, &headers, Bytes::new());
-        reply(url, async { read(sent.await?).await }).await
+    /// Gets a document. Redirects are followed as far as it is safe, each as if it had been asked
+    /// for.
+    pub(crate) async fn get(&self, about: About, url: &str) -> Result<Reply, Error> {
+        let mut target = address("the address", url)?;
+        reply(url, async {
+            for _ in 0..=MAX_REDIRECTS {
+                let headers = self.headers_of(about, &target);
+                let client = self.client(&target);
+                let sent = client.send_once(&Method::GET, &target, &headers, Bytes::new());
+                let response = sent.await?;
+                let Some(next) = redirect(&target, &response)? else { return read(response).await };
+                if !is_safe(&next) {
+                    let what = "the redirect to";
+                    return Err(Error::Insecure { what, url: quoted(&next.to_string()) }.into());
+                }
+                target = next;
+            }
+            Err(too_many_redirects(&target))
+        })
+        .await
     }
 
     /// Sends a JSON document. A redirect is an answer like any other.
@@ -119,8 +152,28 @@ impl Wire {
         body: String,
     ) -> Result<Reply, Error> {
         let body = Bytes::from(body);
-        let sent = self.client.send_once(&Method::POST, target, &headers, body);
+        let sent = self.client(target).send_once(&Method::POST, target, &headers, body);
         reply(url, async { read(sent.await?).await }).await
+    }
+
+    fn client(&self, target: &Uri) -> &HttpClient {
+        if self.is_own(target) { &self.own } else { &self.others }
+    }
+
+    fn is_own(&self, target: &Uri) -> bool {
+        same_origin(target, self.server())
+    }
+
+    fn headers_of(&self, about: About, target: &Uri) -> HeaderMap {
+        let mut headers = match about {
+            About::Resource if self.is_own(target) => self.configured.clone(),
+            _ => HeaderMap::new(),
+        };
+        headers.extend(self.headers(To::Other));
+        if let About::Issuer { version: Some(version) } = about {
+            headers.insert("mcp-protocol-version", HeaderValue::from_static(version));
+        }
+        headers
     }
 
     fn headers(&self, to: To) -> HeaderMap {
@@ -197,6 +250,7 @@ async fn reply(
         Ok(Ok((status, headers, body))) => {
             Ok(Reply { url: shown.to_owned(), status, headers, body })
         }
+        Ok(Err(crate::Error::OAuth(error))) => Err(*error),
         Ok(Err(crate::Error::Malformed { reason })) => {
             Err(Error::Malformed { url: shown.to_owned(), reason })
         }

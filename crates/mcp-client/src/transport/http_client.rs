@@ -2,7 +2,6 @@
 //! carry credentials to strangers.
 
 use std::error::Error as StdError;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -16,8 +15,8 @@ use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::connector::{Connector, Proxies, bare_host};
-use super::tls;
+use super::connector::{Connector, Proxies, bare_host, is_private};
+use super::tls::{self, Peer};
 use crate::config::HttpEndpoint;
 use crate::error::Error;
 use crate::host::Host;
@@ -79,6 +78,18 @@ pub(crate) struct HttpClient {
 impl HttpClient {
     /// Reads the entry's certificates and headers; nothing is connected yet.
     pub(crate) fn new(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
+        Self::of(endpoint, host, Peer::Server)
+    }
+
+    /// What sends requests to those whom the server names: nothing that the entry says of the
+    /// server itself is taken for them, but for whom to believe beside the system's authorities.
+    pub(crate) fn to_others(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
+        let mut client = Self::of(endpoint, host, Peer::Other)?;
+        client.configured.clear();
+        Ok(client)
+    }
+
+    fn of(endpoint: &HttpEndpoint, host: &Host, peer: Peer) -> Result<Self, Error> {
         let shown = endpoint.url.shown().to_owned();
         let (url, login) = address(endpoint.url.value())
             .map_err(|reason| Error::BadUrl { url: shown.clone(), reason })?;
@@ -87,7 +98,7 @@ impl HttpClient {
             configured.insert(AUTHORIZATION, login);
         }
         let proxies = Proxies::of(&host.environment);
-        let connector = Connector::new(tls::configure(endpoint)?, proxies.clone());
+        let connector = Connector::new(tls::configure(endpoint, peer)?, proxies.clone());
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_CONNECTION)
@@ -102,6 +113,11 @@ impl HttpClient {
         }
         self.credentials = credentials;
         self
+    }
+
+    /// The headers of the entry, and the login in its address; they are no longer sent by themselves.
+    pub(crate) fn take_headers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.configured)
     }
 
     pub(crate) fn url(&self) -> &Uri {
@@ -165,10 +181,10 @@ impl HttpClient {
         let mut target = target.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_once(method, &target, headers, body.clone()).await?;
-            let Some(next) = Self::redirect(&target, &response)? else { return Ok(response) };
+            let Some(next) = redirect(&target, &response)? else { return Ok(response) };
             target = next;
         }
-        Err(Error::Redirect { to: shown_address(&target), reason: "too many redirects" })
+        Err(too_many_redirects(&target))
     }
 
     /// Sends one request. A redirect is an answer like any other.
@@ -191,34 +207,15 @@ impl HttpClient {
         let has_token = self.credentials.is_some();
         let own = |name: &HeaderName| has_token && (*name == AUTHORIZATION || *name == "dpop");
         let sent = headers.iter().filter(|(name, _)| is_ours || !own(name));
+        // What a request says itself stands in the place of what is configured, not beside it.
+        for name in headers.keys() {
+            all.remove(name);
+        }
         all.extend(sent.map(|(name, value)| (name.clone(), value.clone())));
         if let Some(credentials) = self.proxies.credentials(target) {
             all.insert(PROXY_AUTHORIZATION, credentials);
         }
         self.client.request(request).await.map_err(|error| self.failure(target, &error))
-    }
-
-    fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
-        let status = response.status();
-        let followed = [
-            StatusCode::MOVED_PERMANENTLY,
-            StatusCode::FOUND,
-            StatusCode::TEMPORARY_REDIRECT,
-            StatusCode::PERMANENT_REDIRECT,
-        ];
-        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let (true, Some(location)) = (followed.contains(&status), location) else {
-            return Ok(None);
-        };
-        let refused = |reason| Error::Redirect { to: head(location, MAX_QUOTED_BYTES), reason };
-        let to = resolve(from, location).ok_or_else(|| refused("not an address"))?;
-        if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
-            return Err(refused("from https to http is not followed"));
-        }
-        if leads_inside(from, &to) {
-            return Err(refused("from a public address to a private one is not followed"));
-        }
-        Ok(Some(to))
     }
 
     fn failure(&self, target: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
@@ -249,6 +246,35 @@ impl HttpClient {
             Error::Broken { reason }
         }
     }
+}
+
+/// Where an answer sends us, if it is a redirect that may be followed.
+pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
+    let status = response.status();
+    let followed = [
+        StatusCode::MOVED_PERMANENTLY,
+        StatusCode::FOUND,
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ];
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let (true, Some(location)) = (followed.contains(&status), location) else {
+        return Ok(None);
+    };
+    let refused = |reason| Error::Redirect { to: head(location, MAX_QUOTED_BYTES), reason };
+    let to = resolve(from, location).ok_or_else(|| refused("not an address"))?;
+    if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
+        return Err(refused("from https to http is not followed"));
+    }
+    if leads_inside(from, &to) {
+        return Err(refused("from a public address to a private one is not followed"));
+    }
+    Ok(Some(to))
+}
+
+/// What is said when [`MAX_REDIRECTS`] were followed.
+pub(crate) fn too_many_redirects(to: &Uri) -> Error {
+    Error::Redirect { to: shown_address(to), reason: "too many redirects" }
 }
 
 /// The headers of a request with those that carry the token.
@@ -341,25 +367,7 @@ pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
 
 /// Whether the way goes from a public address to a private one, where strangers must not send us.
 pub(crate) fn leads_inside(from: &Uri, to: &Uri) -> bool {
-    !is_private(from) && is_private(to)
-}
-
-/// Whether the host is written as an address of this machine or its neighbourhood.
-fn is_private(uri: &Uri) -> bool {
-    let host = bare_host(uri);
-    match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(v4)) => {
-            v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified()
-        }
-        Ok(IpAddr::V6(v6)) => {
-            v6.is_loopback()
-                || v6.is_unspecified()
-                || v6.is_unique_local()
-                || v6.is_unicast_link_local()
-                || v6.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback() || v4.is_private())
-        }
-        Err(_) => host.eq_ignore_ascii_case("localhost"),
-    }
+    !is_private(bare_host(from)) && is_private(bare_host(to))
 }
 
 /// What an address written in a response means, seen from `base`.

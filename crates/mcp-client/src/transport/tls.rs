@@ -19,27 +19,44 @@ use crate::error::Error;
 /// The largest certificate or key file that is read.
 const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
 
+/// Whom a connection is made to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// The server of the entry, which is believed as the entry says.
+    Server,
+    /// Somebody whom the server names, as who signs people in: always verified, by the system's
+    /// authorities or those of the entry's bundle, and never shown our certificate.
+    Other,
+}
+
 /// Reads every file the entry names; a missing or unreadable one fails here, before connecting.
-pub(crate) fn configure(endpoint: &HttpEndpoint) -> Result<Arc<ClientConfig>, Error> {
+pub(crate) fn configure(endpoint: &HttpEndpoint, peer: Peer) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| internal(endpoint, &error))?;
-    let builder = match &endpoint.verify {
-        Verify::System => builder.with_root_certificates(system_roots(endpoint)?),
-        Verify::Bundle(path) => {
-            let rule = Rule::listed(path, &provider)?;
+    let builder = match (&endpoint.verify, peer) {
+        (Verify::System, Peer::Server) => builder.with_root_certificates(required_roots(endpoint)?),
+        (Verify::System | Verify::Off, Peer::Other) => {
+            builder.with_root_certificates(system_roots())
+        }
+        (Verify::Bundle(path), _) => {
+            let beside = match peer {
+                Peer::Server => RootCertStore::empty(),
+                Peer::Other => RootCertStore::clone(&system_roots()),
+            };
+            let rule = Rule::listed(path, beside, &provider)?;
             let judge = Arc::new(Judge { provider, rule });
             builder.dangerous().with_custom_certificate_verifier(judge)
         }
-        Verify::Off => {
+        (Verify::Off, Peer::Server) => {
             let judge = Arc::new(Judge { provider, rule: Rule::Anyone });
             builder.dangerous().with_custom_certificate_verifier(judge)
         }
     };
-    let config = match &endpoint.client_cert {
-        None => builder.with_no_client_auth(),
-        Some(cert) => identified(builder, cert)?,
+    let config = match (&endpoint.client_cert, peer) {
+        (Some(cert), Peer::Server) => identified(builder, cert)?,
+        _ => builder.with_no_client_auth(),
     };
     Ok(Arc::new(config))
 }
@@ -49,20 +66,26 @@ fn internal(endpoint: &HttpEndpoint, error: &rustls::Error) -> Error {
 }
 
 /// The system's authorities, read once: it takes tens of milliseconds.
-fn system_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> {
+fn system_roots() -> Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let roots = ROOTS.get_or_init(|| {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         Arc::new(roots)
     });
+    Arc::clone(roots)
+}
+
+/// The system's authorities, without which the server cannot be verified.
+fn required_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> {
+    let roots = system_roots();
     if roots.is_empty() && endpoint.url.value().starts_with("https") {
         let reason = "the system has no certificate authorities; install them \
                       (Debian: ca-certificates) or set `ssl_verify` to a PEM file"
             .to_owned();
         return Err(Error::Tls { url: endpoint.url.shown().to_owned(), reason });
     }
-    Ok(Arc::clone(roots))
+    Ok(roots)
 }
 
 fn identified(
@@ -155,15 +178,20 @@ enum Rule {
     Anyone,
     /// Believes what the authorities of a file signed, and the very certificates that stand in it:
     /// a self-signed certificate is both, and the usual rules refuse it as a server's own. The
-    /// name must fit in either case.
+    /// name must fit in either case. Others may be believed as authorities beside them.
     Listed { by_authority: Arc<WebPkiServerVerifier>, listed: Vec<CertificateDer<'static>> },
 }
 
 impl Rule {
-    fn listed(path: &Text, provider: &Arc<CryptoProvider>) -> Result<Self, Error> {
+    /// The authorities of a file, beside others.
+    fn listed(
+        path: &Text,
+        beside: RootCertStore,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, Error> {
         const WHAT: &str = "the CA bundle";
         let listed = certificates(WHAT, path)?;
-        let mut roots = RootCertStore::empty();
+        let mut roots = beside;
         let (added, _) = roots.add_parsable_certificates(listed.iter().cloned());
         if added == 0 {
             return Err(unusable(WHAT, path, "holds no certificate that can be used"));

@@ -328,6 +328,26 @@ async fn a_browser_that_has_gone_or_does_not_read_keeps_nobody() {
 }
 
 #[tokio::test]
+async fn a_browser_that_is_told_of_the_other_loopback_address_is_heard_there() {
+    for place in ["::1", "127.0.0.1"] {
+        let listener = Arc::new(Listener::bind_for("[::1]", 0).await.unwrap());
+        let port = listener.port();
+        let login = waiting(&listener);
+        let mut browser = TcpStream::connect((place, port)).await.unwrap();
+        let request =
+            format!("GET /callback?code=c&state={STATE} HTTP/1.1\r\nHost: [::1]:{port}\r\n\r\n");
+        browser.write_all(request.as_bytes()).await.unwrap();
+        assert_eq!(code(&login.await.unwrap()), "c", "{place}");
+        // No other program can have either of the two.
+        let error = Listener::bind_for("[::1]", port).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+        assert!(std::net::TcpListener::bind((place, port)).is_err());
+    }
+    let one = Listener::bind_for("localhost", 0).await.unwrap();
+    assert!(std::net::TcpListener::bind(("::1", one.port())).is_ok());
+}
+
+#[tokio::test]
 async fn a_secret_is_in_no_debug_text() {
     let listener = listener().await;
     let _browser = say(listener.port(), right(listener.port(), "very-secret")).await;

@@ -14,6 +14,7 @@ mod redirects;
 mod signed_in;
 mod table;
 mod transports;
+mod wire;
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};

@@ -182,44 +182,6 @@ async fn review_a_cancelled_login_after_a_refused_document_leaves_the_registrati
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// No header but the user agent of a token request can be configured.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_headers_of_the_server_do_not_reach_the_token_endpoint() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let options =
-        OauthOptions { user_agent: Some(Text::literal("token-agent")), ..OauthOptions::default() };
-    let mut entry = entry_at(&server.mcp_url(), options);
-    let Endpoint::Http(http) = &mut entry.endpoint else { panic!("not http") };
-    http.headers = vec![
-        ("User-Agent".to_owned(), Text::literal("mcp-agent")),
-        ("X-Api-Key".to_owned(), Text::literal("for-mcp-alone")),
-    ];
-    login(&entry, folder.path(), &Willing).await.unwrap();
-    let seen = server.requests_to("/token").remove(0);
-    println!("{:?}", seen.headers);
-    assert_eq!(seen.header("x-api-key"), None, "{:?}", seen.headers);
-    assert_eq!(seen.header("user-agent"), Some("token-agent"), "{:?}", seen.headers);
-}
-
-/// A login in the address is for the server; a client with a secret proves itself by another.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_login_in_the_address_does_not_spoil_that_of_the_client() {
-    let mut script = Script::default();
-    let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
-    script.server_metadata = Script_::saying(patch);
-    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
-    let url = server.mcp_url().replace("http://", "http://user:word@");
-    let entry = entry_at(&url, OauthOptions::default());
-    let done = login(&entry, folder.path(), &Willing).await;
-    let sent: Vec<_> = server
-        .requests_to("/token")
-        .iter()
-        .map(|seen| seen.header("authorization").map(str::to_owned))
-        .collect();
-    assert!(done.is_ok(), "{done:?} {sent:?}");
-}
-
 /// An authorization server may move its token endpoint: what was found out once is found out again.
 #[tokio::test(flavor = "multi_thread")]
 async fn review_a_token_endpoint_that_has_gone_is_looked_for_anew() {
@@ -237,23 +199,6 @@ async fn review_a_token_endpoint_that_has_gone_is_looked_for_anew() {
     let client = Client::start([entry.clone()], host_in(folder.path()));
     let status = client.server_settled("docs", Duration::from_secs(40)).await.unwrap();
     assert_eq!(status.state, State::Ready, "{}", status.state);
-}
-
-/// A token whose life is given as 0 is not renewed before every single request.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_life_of_zero_does_not_renew_before_every_request() {
-    let mut script = Script::default();
-    script.token = Script_::saying(json!({ "expires_in": 0 }));
-    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
-    let client = ready(&entry, folder.path()).await;
-    server.forget_requests();
-    for _ in 0..10 {
-        echo(&client, Duration::from_secs(20)).await.unwrap();
-    }
-    let renewals = server.requests_to("/token").len();
-    assert!(renewals <= 1, "{renewals} renewals for 10 calls with good tokens");
 }
 
 /// A call that never left because the token was being renewed has no unknown outcome.
@@ -383,31 +328,6 @@ async fn review_a_refused_program_is_not_told_to_sign_in() {
     assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
 }
 
-/// A way back is encrypted, or within this machine.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_code_does_not_come_back_in_clear_from_elsewhere() {
-    #[derive(Debug, Default)]
-    struct Noting(std::sync::Mutex<Vec<String>>);
-    impl Browser for Noting {
-        fn visit(&self, asked: Visit) -> Answer<Visited> {
-            self.0.lock().unwrap().push(asked.redirect_uri);
-            Box::pin(std::future::ready(Visited::Cancelled))
-        }
-    }
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let text = format!(
-        "mcp_servers:\n  docs:\n    url: {}\n    auth: oauth\n    oauth: {{redirect_host: agent.example.com}}\n",
-        server.mcp_url()
-    );
-    let parsed = mcp_client::config::parse(&text, &mcp_client::config::Scope::default());
-    let Some(configured) = parsed.servers.first() else { return };
-    let browser = Noting::default();
-    login(&configured.entry, folder.path(), &browser).await.unwrap_err();
-    let asked = browser.0.lock().unwrap().clone();
-    assert!(asked.iter().all(|uri| !uri.starts_with("http://agent.example.com")), "{asked:?}");
-}
-
 /// An authorization server that forgot us shows a page and redirects nobody: some login must get out
 /// of that without a logout.
 #[tokio::test(flavor = "multi_thread")]
@@ -422,21 +342,6 @@ async fn review_a_registration_that_was_forgotten_does_not_stop_every_login() {
     let first = login(&entry, folder.path(), &Willing).await;
     let second = login(&entry, folder.path(), &Willing).await;
     assert!(second.is_ok(), "first {first:?}, then {second:?}");
-}
-
-/// A server that says it is busy, with a status of refusals, wants nobody to sign in.
-#[tokio::test(flavor = "multi_thread")]
-async fn review_a_busy_token_endpoint_wants_no_sign_in() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
-    server.expire_access_tokens();
-    let busy = Fault::refuse(400, "temporarily_unavailable");
-    server.change(|script| script.token = Script_::failing(busy));
-    let client = Client::start([entry], host_in(folder.path()));
-    let status = client.server_settled("docs", Duration::from_secs(40)).await.unwrap();
-    assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
 }
 
 /// Whether the server has moved is a question that must not stand in the way of a renewal.

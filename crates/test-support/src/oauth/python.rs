@@ -87,9 +87,9 @@ impl PythonOauth {
         self.process.control("settings", &json!({ "access_seconds": seconds }));
     }
 
-    /// What answers say about the life of tokens, whatever is true; `None` is the truth again.
-    pub fn set_said_seconds(&self, seconds: Option<u32>) {
-        self.process.control("settings", &json!({ "said_seconds": seconds }));
+    /// How many requests an access token is good for; `None` is for all while it lives.
+    pub fn set_access_uses(&self, uses: Option<u32>) {
+        self.process.control("settings", &json!({ "access_uses": uses }));
     }
 
     /// Forgets all access tokens; refresh tokens stay good.

@@ -10,6 +10,7 @@ use super::super::{Flow, OauthOptions};
 use super::http::fault_of_address;
 use super::section::{Field, Section};
 use super::values::{Reader, Seconds, Zero};
+use crate::oauth::callback::LOOPBACK_HOSTS;
 use crate::oauth::metadata::is_safe;
 
 /// How long a login waits unless told; only named in messages here.
@@ -132,12 +133,19 @@ impl Reader<'_> {
         Some(text)
     }
 
+    /// The code comes back in clear, so it must not leave this machine.
     fn redirect_host(&mut self, field: Option<Field<'_>>) -> Option<Text> {
         let again = field.clone()?;
         let text = self.optional(field)?;
         let host = text.value().trim();
-        if host.contains([':', '/', '@', '?', '#', ' ']) && !host.starts_with('[') {
-            self.refuse(&again, "must be the name of a host, without scheme and port");
+        if !LOOPBACK_HOSTS.iter().any(|known| host.eq_ignore_ascii_case(known)) {
+            let listed: Vec<_> = LOOPBACK_HOSTS.iter().map(|host| format!("`{host}`")).collect();
+            let message = format!(
+                "must be a name of this machine: {}; for a browser that comes back through a \
+                 proxy, write its whole address, with https, as `redirect_uri`",
+                listed.join(", ")
+            );
+            self.refuse(&again, message);
             return None;
         }
         Some(text)

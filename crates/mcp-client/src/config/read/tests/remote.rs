@@ -335,13 +335,17 @@ fn where_the_browser_comes_back_to_is_this_machine_or_encrypted() {
         let problem = refused(&oauth(&format!("redirect_uri: '{uri}'")));
         assert!(problem.message.starts_with("must be an https address"), "{problem}");
     }
-    assert_eq!(
-        options(&clean(&oauth("redirect_host: '[::1]'"))).redirect_host.as_ref().unwrap().value(),
-        "[::1]"
-    );
-    for host in ["localhost:8080", "http://localhost", "a b", "a/b", "u@h"] {
+    for host in ["127.0.0.1", "localhost", "LocalHost", "[::1]"] {
+        let entry = clean(&oauth(&format!("redirect_host: '{host}'")));
+        assert_eq!(options(&entry).redirect_host.as_ref().unwrap().value(), host);
+    }
+    for host in ["a.test", "0.0.0.0", "::1", "a.localhost", "localhost:8080", "http://localhost"] {
         let problem = refused(&oauth(&format!("redirect_host: '{host}'")));
-        assert_eq!(problem.message, "must be the name of a host, without scheme and port");
+        assert_eq!(
+            problem.message,
+            "must be a name of this machine: `127.0.0.1`, `localhost`, `[::1]`; for a browser that \
+             comes back through a proxy, write its whole address, with https, as `redirect_uri`"
+        );
     }
 }
 
