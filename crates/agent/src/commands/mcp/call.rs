@@ -63,6 +63,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut fleet = Fleet::load(session, Place::Notes)?;
     fleet.with_browser(session);
     let target = Target::find(&args.tool, &fleet.servers)?;
+    for entry in &target.servers {
+        fleet.servers.tell_problems_of(&entry.name, session);
+    }
     let asking = OnTerminal::new(fleet.shown.clone(), Arc::clone(&fleet.reporter));
     if args.approve {
         fleet.approved_by(Arc::new(OnCommandLine));

@@ -69,6 +69,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 fn configured(session: &Session) -> Result<String, Diagnostic> {
     let servers = Servers::load(session)?;
+    servers.whole()?;
     if let Some(url) = address_for_all(&servers.parsed) {
         return Ok(url.to_owned());
     }
