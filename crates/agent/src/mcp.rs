@@ -292,6 +292,7 @@ impl Fleet {
         let (summary, tail) = told(&self.shown, error);
         let message = format!("server `{}`: {summary}", entry.name);
         let mut diagnostic = match error.kind() {
+            _ if is_of_this_machine(error) => Diagnostic::failed(message),
             mcp_client::Kind::Configuration => Diagnostic::configuration(message),
             mcp_client::Kind::SignIn => Diagnostic::sign_in(message),
             mcp_client::Kind::Transient => Diagnostic::peer(message),
@@ -343,6 +344,22 @@ impl Fleet {
             }),
         }
     }
+}
+
+/// Whether it is the disk of this machine that failed, not a peer.
+fn is_of_this_machine(error: &mcp_client::Error) -> bool {
+    use mcp_client::oauth::Error;
+    let mcp_client::Error::OAuth(error) = error else { return false };
+    let inner = if let Error::Alone(inner) = &**error { inner } else { error };
+    matches!(**inner, Error::Store { .. })
+}
+
+/// What fails before any call is a server; the disk stays what it is.
+pub(crate) fn as_no_call(mut diagnostic: Diagnostic, error: &mcp_client::Error) -> Diagnostic {
+    if diagnostic.exit == Exit::Failed && !is_of_this_machine(error) {
+        diagnostic.exit = Exit::Peer;
+    }
+    diagnostic
 }
 
 /// The longest any of these servers may take to be settled.

@@ -153,6 +153,11 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
     }
 }
 
+/// What tries a server.
+pub(crate) fn test(name: &str) -> String {
+    format!("agent mcp test {}", quoted(name))
+}
+
 /// A word as a shell takes it for one.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~[]".contains(c);

@@ -3,6 +3,7 @@
 mod dangers;
 mod dialog;
 
+pub(super) use self::dangers::SIGN_IN_FILES as FILES_OF_SIGN_INS;
 use mcp_client::config::valid_name;
 use mcp_client::link;
 use serde_json::{Value as Json, json};
@@ -10,7 +11,8 @@ use serde_json::{Value as Json, json};
 use super::add::tell_moved;
 use super::candidate::{Candidate, Literals, Saved, Taken, save};
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::already_told;
 use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -34,10 +36,22 @@ pub(crate) struct Args {
     /// Agree to what the link holds, without being asked
     #[arg(long, short)]
     yes: bool,
+    /// Wait for Enter at the end: the window of a link that was opened closes with the program
+    #[arg(long, hide = true)]
+    wait: bool,
+}
+
+/// Installs, and lets the person read how it went.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let done = install(args, session);
+    let Some(person) = Prompt::find(&session.output).filter(|_| args.wait) else { return done };
+    let exit = session.output.finish(done);
+    person.ask("Press Enter to close this window.")?;
+    if exit == Exit::Done { Ok(()) } else { Err(already_told(exit)) }
 }
 
 /// Reads, checks, shows, asks and saves.
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if let Some(name) = args.name.as_ref().filter(|name| !valid_name(name)) {
         let message = format!("`{}` cannot be the name of a server", printable(name));
         return Err(Diagnostic::usage(message)

@@ -10,12 +10,12 @@ use mcp_client::{Client, Error};
 use serde_json::json;
 
 use super::standing::{expiry, standing_json};
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::browser::{OnTerminal, Opening};
 use crate::mcp::observe::Place;
 use crate::mcp::table::counted;
-use crate::mcp::{Fleet, is_alone, problem_line};
+use crate::mcp::{Fleet, as_no_call, is_alone, problem_line};
 use crate::output::{GOOD, printable};
 use crate::session::Session;
 
@@ -159,9 +159,5 @@ fn tell(
 
 /// Why it did not work. What fails here is never a call.
 fn trouble(fleet: &Fleet, entry: &ServerEntry, error: &Error) -> Diagnostic {
-    let mut diagnostic = fleet.trouble(entry, error);
-    if diagnostic.exit == Exit::Failed {
-        diagnostic.exit = Exit::Peer;
-    }
-    diagnostic
+    as_no_call(fleet.trouble(entry, error), error)
 }

@@ -10,7 +10,7 @@ use super::dialog::host;
 use crate::diagnostic::Diagnostic;
 
 /// Keys that name files of this machine, under `oauth`.
-const SIGN_IN_FILES: [&str; 2] = ["assertion_file", "private_key"];
+pub(crate) const SIGN_IN_FILES: [&str; 2] = ["assertion_file", "private_key"];
 /// Keys that name files of this machine.
 const FILES: [&str; 2] = ["client_cert", "client_key"];
 /// Words of `ssl_verify` that are no path.
@@ -205,7 +205,7 @@ mod tests {
         let env = json!({"ld_preload": "x", "DYLD_INSERT_LIBRARIES": "x", "MODE": "fast"});
         let told = of(&json!({"command": "/bin/BASH.exe", "args": ["x.sh"], "env": env}));
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("ld_preload, DYLD_INSERT_LIBRARIES"), "{told:?}");
+        assert!(told[0].contains("DYLD_INSERT_LIBRARIES, ld_preload"), "{told:?}");
         assert!(told[1].contains("a shell"), "{told:?}");
         assert!(of(&json!({"command": "env", "args": ["sh", "x"]}))[0].contains("a shell"));
         assert!(of(&json!({"command": "npx", "args": ["@scope/sh", "bash-x"]})).is_empty());
