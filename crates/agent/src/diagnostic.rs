@@ -23,8 +23,14 @@ pub(crate) enum Exit {
     Peer = 5,
     /// Our bug.
     Bug = 70,
+    /// The terminal is gone.
+    HungUp = 129,
     /// Somebody pressed Ctrl-C.
     Interrupted = 130,
+    /// Somebody pressed Ctrl-\.
+    Quit = 131,
+    /// Somebody ended the program.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -43,7 +49,7 @@ impl Exit {
             Exit::SignIn => "sign-in",
             Exit::Peer => "peer",
             Exit::Bug => "bug",
-            Exit::Interrupted => "interrupted",
+            Exit::HungUp | Exit::Interrupted | Exit::Quit | Exit::Terminated => "interrupted",
         }
     }
 }
@@ -92,9 +98,9 @@ impl Diagnostic {
         Diagnostic::new(Exit::SignIn, message)
     }
 
-    /// Somebody pressed Ctrl-C.
-    pub(crate) fn interrupted() -> Self {
-        Diagnostic::new(Exit::Interrupted, "interrupted")
+    /// A signal asked for the end.
+    pub(crate) fn interrupted(exit: Exit) -> Self {
+        Diagnostic::new(exit, "interrupted")
     }
 
     /// The work failed and the output has said how.

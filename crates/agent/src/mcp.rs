@@ -6,6 +6,7 @@ pub(crate) mod browser;
 pub(crate) mod client_document;
 pub(crate) mod observe;
 pub(crate) mod shown;
+mod signals;
 pub(crate) mod table;
 
 use std::collections::BTreeMap;
@@ -15,16 +16,17 @@ use std::time::Duration;
 
 use mcp_client::Client;
 use mcp_client::config::{
-    Auth, Configured, Endpoint, HttpTransport, OauthOptions, Parsed, Problem, Scope, ServerEntry,
-    env_file, parse,
+    Auth, Configured, Endpoint, Flow, HttpTransport, OauthOptions, Parsed, Problem, Scope,
+    ServerEntry, env_file, parse,
 };
 use mcp_client::host::{Approver, Decline, Host, Identity, Observer, Refuse, Silent};
 use mcp_client::name::registered;
-use mcp_client::oauth::Account;
+use mcp_client::oauth::{Account, Standing};
 use mcp_client::redact::Redactor;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
 
+use self::advice::quoted;
 use self::browser::OnTerminal;
 use self::observe::{Place, Reporter};
 use self::shown::Shown;
@@ -87,6 +89,7 @@ impl Servers {
             diagnostic.causes.extend(problems.iter().map(|problem| format!("{path}:{problem}")));
             return Err(diagnostic);
         }
+        self.whole()?;
         let message = format!("there is no server `{}` in {path}", printable(name));
         let known = self.entries().map(|entry| entry.name.as_str());
         Err(Diagnostic::configuration(message).hint(match nearest(name, known) {
@@ -96,6 +99,24 @@ impl Servers {
             }
             None => "`agent mcp list --no-connect` shows the servers there are".to_owned(),
         }))
+    }
+
+    /// An error if the file as a whole says nothing because it cannot be understood.
+    pub(crate) fn whole(&self) -> Result<(), Diagnostic> {
+        // What is said for all servers leaves the rest of the file as it is.
+        let for_all =
+            |problem: &Problem| problem.key.as_deref().is_some_and(|key| key.starts_with("mcp."));
+        let is_of_file = |problem: &&Problem| {
+            problem.is_error() && problem.server.is_none() && !for_all(problem)
+        };
+        let mut faults = self.parsed.problems.iter().filter(is_of_file).peekable();
+        if !self.parsed.servers.is_empty() || faults.peek().is_none() {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let mut diagnostic = Diagnostic::configuration(format!("{path} cannot be understood"));
+        diagnostic.causes.extend(faults.map(|problem| problem_line(&self.path, problem)));
+        Err(diagnostic)
     }
 
     /// The other servers that take part and whose tools get the same beginning.
@@ -120,7 +141,16 @@ impl Servers {
 
     /// Says on standard error what is wrong with the configuration.
     pub(crate) fn tell_problems(&self, session: &Session) {
-        for problem in &self.parsed.problems {
+        self.tell(session, &|_| true);
+    }
+
+    /// Says on standard error what is wrong with the entry of one server.
+    pub(crate) fn tell_problems_of(&self, name: &str, session: &Session) {
+        self.tell(session, &|problem| problem.server.as_deref() == Some(name));
+    }
+
+    fn tell(&self, session: &Session, wanted: &dyn Fn(&Problem) -> bool) {
+        for problem in self.parsed.problems.iter().filter(|problem| wanted(problem)) {
             let line = problem_line(&self.path, problem);
             if session.output.is_json() && problem.is_error() {
                 session.output.note(Diagnostic::configuration(line).to_json());
@@ -262,6 +292,7 @@ impl Fleet {
         let (summary, tail) = told(&self.shown, error);
         let message = format!("server `{}`: {summary}", entry.name);
         let mut diagnostic = match error.kind() {
+            _ if is_of_this_machine(error) => Diagnostic::failed(message),
             mcp_client::Kind::Configuration => Diagnostic::configuration(message),
             mcp_client::Kind::SignIn => Diagnostic::sign_in(message),
             mcp_client::Kind::Transient => Diagnostic::peer(message),
@@ -274,7 +305,7 @@ impl Fleet {
 
     /// What to do about an error of a server.
     pub(crate) fn advice(&self, error: &mcp_client::Error, entry: &ServerEntry) -> Vec<String> {
-        let granted = self.account(entry).and_then(|account| account.standing().granted);
+        let granted = self.standing(entry).and_then(|standing| standing.granted);
         let scope = granted.and_then(|granted| granted.scope);
         advice::advice_with(error, entry, scope.as_deref())
     }
@@ -286,13 +317,23 @@ impl Fleet {
         Account::of(entry, &Arc::new(host)).ok().flatten()
     }
 
+    /// What is kept of the sign-in of a server that has one. What signs in by itself can always do
+    /// so again.
+    pub(crate) fn standing(&self, entry: &ServerEntry) -> Option<Standing> {
+        let mut standing = self.account(entry)?.standing();
+        if let Some(granted) = &mut standing.granted {
+            granted.renewable |= is_alone(entry);
+        }
+        Some(standing)
+    }
+
     /// Why a server that is settled cannot be used; nothing if it can.
     pub(crate) fn unusable(&self, entry: &ServerEntry, status: &Status) -> Option<Diagnostic> {
         match &status.state {
             State::Ready | State::Degraded { .. } | State::Recycled => None,
             State::Disabled => Some(
                 Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
-                    .hint(format!("`agent mcp enable {}` enables it", entry.name)),
+                    .hint(format!("`agent mcp enable {}` enables it", quoted(&entry.name))),
             ),
             State::Connecting
             | State::Stopped
@@ -303,6 +344,22 @@ impl Fleet {
             }),
         }
     }
+}
+
+/// Whether it is the disk of this machine that failed, not a peer.
+fn is_of_this_machine(error: &mcp_client::Error) -> bool {
+    use mcp_client::oauth::Error;
+    let mcp_client::Error::OAuth(error) = error else { return false };
+    let inner = if let Error::Alone(inner) = &**error { inner } else { error };
+    matches!(**inner, Error::Store { .. })
+}
+
+/// What fails before any call is a server; the disk stays what it is.
+pub(crate) fn as_no_call(mut diagnostic: Diagnostic, error: &mcp_client::Error) -> Diagnostic {
+    if diagnostic.exit == Exit::Failed && !is_of_this_machine(error) {
+        diagnostic.exit = Exit::Peer;
+    }
+    diagnostic
 }
 
 /// The longest any of these servers may take to be settled.
@@ -320,6 +377,11 @@ pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {
         },
         Endpoint::Stdio(_) => None,
     }
+}
+
+/// Whether a server is signed in to without a person.
+pub(crate) fn is_alone(entry: &ServerEntry) -> bool {
+    oauth(entry).is_some_and(|options| options.flow != Flow::Browser)
 }
 
 /// How long a sign-in of this server may take.
@@ -400,8 +462,8 @@ pub(crate) fn host(
     })
 }
 
-/// Runs `work` with its own runtime. Ctrl-C ends it with everything the client started; a second
-/// one does not wait for that.
+/// Runs `work` with its own runtime. Ctrl-C and its kin end it with everything the client started;
+/// a second one does not wait for that.
 pub(crate) fn block_on<T>(
     client: impl FnOnce() -> Client,
     work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
@@ -411,14 +473,15 @@ pub(crate) fn block_on<T>(
         .build()
         .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
     let done = runtime.block_on(async {
+        let mut signals = signals::Signals::listen();
         let client = client();
         let done = tokio::select! {
             done = work(&client) => done,
-            _ = tokio::signal::ctrl_c() => Err(Diagnostic::interrupted()),
+            exit = signals.next() => Err(Diagnostic::interrupted(exit)),
         };
         tokio::select! {
             () = client.close() => {}
-            _ = tokio::signal::ctrl_c() => {}
+            _ = signals.next() => {}
         }
         done
     });

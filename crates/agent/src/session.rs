@@ -68,6 +68,11 @@ impl Session {
         Session { output, profile, environment, clock: Arc::new(SystemClock) }
     }
 
+    /// The profile that was asked for, if one was.
+    pub(crate) fn profile(&self) -> Option<&str> {
+        self.profile.as_deref().filter(|name| !name.is_empty())
+    }
+
     /// Where the files of the profile are. Only who needs a home has to have one.
     pub(crate) fn home(&self) -> Result<Home, Diagnostic> {
         Home::find(&self.environment, self.profile.as_deref())

@@ -89,6 +89,9 @@ pub(crate) fn advice_with(
             let hints = advice_with(first, entry, granted);
             if hints.is_empty() { advice_with(second, entry, granted) } else { hints }
         }
+        Error::StillRenewing { .. } => vec![format!(
+            "the authorization server is slow; try again, or raise `timeout` of {name}"
+        )],
         Error::OutcomeUnknown { .. } => {
             vec!["look whether it has happened before you call it again".to_owned()]
         }
@@ -148,6 +151,11 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
             .join(" "),
         Endpoint::Http(http) => Redactor::default().clean(http.url.shown()).into_owned(),
     }
+}
+
+/// What tries a server.
+pub(crate) fn test(name: &str) -> String {
+    format!("agent mcp test {}", quoted(name))
 }
 
 /// A word as a shell takes it for one.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use mcp_client::host::{Answer, Browser, Visit, Visited};
 use serde_json::json;
 
-use self::opener::Opener;
+use self::opener::{Attempt, Opener, is_remote};
 use super::observe::Reporter;
 use crate::output::{DIM, GOOD, Output, WARNING, printable};
 use crate::session::Session;
@@ -67,6 +67,8 @@ struct Here {
     user: String,
     host: String,
     port: Option<String>,
+    /// It is being reached so now.
+    remote: bool,
 }
 
 impl OnTerminal {
@@ -132,7 +134,14 @@ impl Desk {
             ));
             return;
         }
-        let page = if self.opener.open(&address) { Page::Opens } else { Page::IsPrinted };
+        let page = match self.opener.open(&address) {
+            Attempt::Started => Page::Opens,
+            Attempt::Nothing => Page::IsPrinted,
+            Attempt::Failed(why) => {
+                self.output.warn(format!("no browser could be started: {}", printable(&why)));
+                Page::IsPrinted
+            }
+        };
         self.output.need(steps(visit, &address, page, self));
     }
 
@@ -212,7 +221,7 @@ fn steps(visit: &Visit, address: &str, page: Page, desk: &Desk) -> String {
     });
     // On a line of its own, so that it can be selected whole.
     text.push_str(&format!("\n{address}\n\n"));
-    if page == Page::IsPrinted && is_loopback(redirect_uri) {
+    if (page == Page::IsPrinted || desk.here.remote) && is_loopback(redirect_uri) {
         text.push_str(&format!(
             "If that browser is on another machine, run this there first, so that it finds its way \
              back:\n\n  {}\n\n",
@@ -263,12 +272,13 @@ impl Here {
                 .unwrap_or_else(|| "<user>".to_owned()),
             host: host.or_else(|| word(&machine())).unwrap_or_else(|| "<this machine>".to_owned()),
             port: port.filter(|port| port != "22"),
+            remote: is_remote(environment),
         }
     }
 
     /// What brings the browser of another machine to a port of this one.
     fn tunnel(&self, port: u16) -> String {
-        let Self { user, host, port: ssh } = self;
+        let Self { user, host, port: ssh, .. } = self;
         let ssh = ssh.as_ref().map(|ssh| format!("-p {ssh} ")).unwrap_or_default();
         format!("ssh -N -L {port}:127.0.0.1:{port} {ssh}{user}@{host}")
     }

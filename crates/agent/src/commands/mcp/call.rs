@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use self::target::Target;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::advice::test;
 use crate::mcp::approve::{OnCommandLine, OnTerminal};
 use crate::mcp::observe::{Place, Reporter};
 use crate::mcp::shown::Shown;
@@ -63,6 +64,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut fleet = Fleet::load(session, Place::Notes)?;
     fleet.with_browser(session);
     let target = Target::find(&args.tool, &fleet.servers)?;
+    for entry in &target.servers {
+        fleet.servers.tell_problems_of(&entry.name, session);
+    }
     let asking = OnTerminal::new(fleet.shown.clone(), Arc::clone(&fleet.reporter));
     if args.approve {
         fleet.approved_by(Arc::new(OnCommandLine));
@@ -138,8 +142,7 @@ impl Call<'_> {
                 let mut diagnostic = Diagnostic::peer(format!("cannot find `{what}`"));
                 let reason = self.fleet.shown.first_line(reason);
                 diagnostic.causes.push(format!("server `{}`: {reason}", status.server));
-                return diagnostic
-                    .hint(format!("`agent mcp test {}` goes step by step", status.server));
+                return diagnostic.hint(format!("`{}` goes step by step", test(&status.server)));
             }
         }
         let names: Vec<&str> = match self.target.native {

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use mcp_client::config::{
-    Auth, Configured, Endpoint, Problem, Scope, Text, danger, parse_entry, valid_name,
+    Configured, Endpoint, Problem, Scope, Text, danger, parse_entry, valid_name,
 };
 use mcp_client::name::registered;
 use mcp_client::redact::Redactor;
@@ -16,6 +16,7 @@ use crate::config::secrets::SecretsFile;
 use crate::config::servers::{self, ServersFile};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
+use crate::mcp::{is_alone, oauth};
 use crate::output::printable;
 use crate::session::Session;
 
@@ -95,9 +96,9 @@ impl Candidate {
             diagnostic.causes.push(suspicion.to_string());
             return Err(diagnostic);
         }
-        if let Endpoint::Http(endpoint) = &configured.entry.endpoint
-            && matches!(endpoint.auth, Auth::OAuth(_))
-        {
+        if is_alone(&configured.entry) {
+            notes.push(format!("{name}: it signs in by itself; no person is needed"));
+        } else if oauth(&configured.entry).is_some() {
             notes.push(format!("{name}: {} signs you in", login(name)));
         }
         notes.extend(warnings.iter().map(Problem::to_string));

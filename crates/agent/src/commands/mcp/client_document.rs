@@ -1,15 +1,17 @@
 //! `agent mcp client-document`: the document that tells authorization servers who we are.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mcp_client::config::fault_of_client_document;
 use mcp_client::oauth::document::{RULES, make};
+use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::Servers;
 use crate::mcp::client_document::address_for_all;
 use crate::output::printable;
+use crate::prompt::Prompt;
 use crate::session::Session;
 
 /// Make the client document for signing in, to be served at an address of yours
@@ -33,6 +35,9 @@ pub(crate) struct Args {
     /// Write it to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Overwrite a file that is there
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// Makes it.
@@ -57,18 +62,43 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     match &args.output {
         None => session.output.json(&document)?,
         Some(path) => {
+            if !may_write(path, args, session)? {
+                session.output.note("Nothing was written.");
+                return Ok(());
+            }
             fs::write(path, format!("{document:#}\n")).map_err(|error| {
                 Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
             })?;
+            if session.output.is_json() {
+                let written = json!({ "file": path, "url": url, "rules": RULES });
+                return session.output.json(&written);
+            }
             session.output.note(format!("wrote {}", path.display()));
         }
     }
-    tell_rules(&url, session);
+    // A program has the document, and nothing else to read.
+    if !session.output.is_json() {
+        tell_rules(&url, session);
+    }
     Ok(())
+}
+
+/// Whether there is nothing to overwrite, or somebody agrees to it.
+fn may_write(path: &Path, args: &Args, session: &Session) -> Result<bool, Diagnostic> {
+    if args.force || fs::symlink_metadata(path).is_err() {
+        return Ok(true);
+    }
+    let file = path.display();
+    match Prompt::find(&session.output) {
+        Some(prompt) => prompt.confirm(&format!("Overwrite {file}?")),
+        None => Err(Diagnostic::failed(format!("there is a file {file} already"))
+            .hint("`--force` overwrites it")),
+    }
 }
 
 fn configured(session: &Session) -> Result<String, Diagnostic> {
     let servers = Servers::load(session)?;
+    servers.whole()?;
     if let Some(url) = address_for_all(&servers.parsed) {
         return Ok(url.to_owned());
     }

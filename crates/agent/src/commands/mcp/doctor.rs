@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     offline::configuration(&fleet.servers, args.server.as_deref(), &mut findings);
     offline::files(session, &mut findings)?;
     for configured in &chosen {
-        offline::server(configured, &fleet, &mut findings);
+        offline::server(configured, &fleet, session, &mut findings);
     }
     let entries: Vec<_> =
         chosen.iter().map(|found| &found.entry).filter(|entry| entry.enabled).collect();

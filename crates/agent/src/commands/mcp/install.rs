@@ -1,7 +1,9 @@
 //! `agent mcp install`: the server of an install link, after a person has seen it and said yes.
 
+mod dangers;
 mod dialog;
 
+pub(super) use self::dangers::SIGN_IN_FILES as FILES_OF_SIGN_INS;
 use mcp_client::config::valid_name;
 use mcp_client::link;
 use serde_json::{Value as Json, json};
@@ -9,8 +11,9 @@ use serde_json::{Value as Json, json};
 use super::add::tell_moved;
 use super::candidate::{Candidate, Literals, Saved, Taken, save};
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
-use crate::output::GOOD;
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::already_told;
+use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
 use crate::session::Session;
 
@@ -22,7 +25,7 @@ const MAX_RENAMES: usize = 5;
 #[command(after_help = "The link's name and whole configuration are shown first, and nothing is \
                   installed without your yes. A server that has the name already is never \
                   overwritten.\n\n\
-                  Examples:\n  agent mcp install 'agent://mcp/install?name=docs&config=eyJ1cmwiOiJodHRwczovL2V4YW1wbGUuY29tL21jcCJ9'\n  \
+                  Examples:\n  agent mcp install 'agent://mcp/install?name=docs&config=...'\n  \
                   agent mcp install --name team-docs 'agent://mcp/install?...'")]
 pub(crate) struct Args {
     /// The link, in quotes
@@ -33,10 +36,27 @@ pub(crate) struct Args {
     /// Agree to what the link holds, without being asked
     #[arg(long, short)]
     yes: bool,
+    /// Wait for Enter at the end: the window of a link that was opened closes with the program
+    #[arg(long, hide = true)]
+    wait: bool,
+}
+
+/// Installs, and lets the person read how it went.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let done = install(args, session);
+    let Some(person) = Prompt::find(&session.output).filter(|_| args.wait) else { return done };
+    let exit = session.output.finish(done);
+    person.ask("Press Enter to close this window.")?;
+    if exit == Exit::Done { Ok(()) } else { Err(already_told(exit)) }
 }
 
 /// Reads, checks, shows, asks and saves.
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    if let Some(name) = args.name.as_ref().filter(|name| !valid_name(name)) {
+        let message = format!("`{}` cannot be the name of a server", printable(name));
+        return Err(Diagnostic::usage(message)
+            .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
+    }
     let link = link::parse(&args.link).map_err(|error| {
         let message = format!("the install link is refused: {}", error.code());
         let diagnostic = Diagnostic::configuration(message).because(&error);
@@ -54,6 +74,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return Ok(());
     };
     let scope = crate::mcp::scope(session, &home)?;
+    dangers::refuse_files(&link.config)?;
     let mut candidate = Candidate::check(&name, Json::Object(link.config), Vec::new(), &scope)
         .map_err(dialog::harmless)?;
     candidate.note_twins(file.names());
@@ -117,7 +138,7 @@ fn agreed(
     if args.yes {
         return Ok(true);
     }
-    Err(Diagnostic::usage("nobody is here to agree to the installation; nothing was installed")
+    Err(Diagnostic::failed("nobody is here to agree to the installation; nothing was installed")
         .hint("look at what the link holds, then add `--yes` to agree"))
 }
 

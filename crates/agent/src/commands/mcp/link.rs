@@ -8,7 +8,7 @@ use serde_json::json;
 use self::shareable::Shareable;
 use super::named::known;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::{WARNING, printable};
 use crate::session::Session;
 
@@ -28,7 +28,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let file = ServersFile::load(&session.home()?.config())?;
     let name = &args.name;
-    known(&file, std::slice::from_ref(name))?;
+    known(&file, std::slice::from_ref(name))
+        .map_err(|diagnostic| Diagnostic { exit: Exit::Configuration, ..diagnostic })?;
     let Shareable { entry, replaced, notes } =
         Shareable::of(name, file.entry(name).unwrap_or_default())?;
     let link = link::make(name, &entry).map_err(|error| {

@@ -6,6 +6,9 @@ use serde_json::{Map, Value as Json};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 
+/// Keys of a sign-in that are secrets whatever they hold.
+pub(super) const SIGN_IN_SECRETS: [&str; 3] = ["client_secret", "assertion", "idp_client_secret"];
+
 /// A secret that went to the profile's `.env`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(super) struct Moved {
@@ -31,8 +34,10 @@ pub(super) fn move_secrets(
     for section in ["env", "headers", "oauth"] {
         let values = entry.get_mut(section).and_then(Json::as_object_mut);
         for (key, value) in values.into_iter().flat_map(Map::iter_mut) {
-            if section != "oauth" || key == "client_secret" {
+            if section != "oauth" {
                 mover.named(section, key, value)?;
+            } else if SIGN_IN_SECRETS.contains(&key.as_str()) {
+                mover.whole(section, key, value)?;
             }
         }
     }
@@ -78,6 +83,17 @@ impl Mover<'_> {
         let lead = &text[..text.len() - secret.len()];
         let variable = self.add(&format!("{section}.{key}"), key, secret)?;
         *value = format!("{lead}${{{variable}}}").into();
+        Ok(())
+    }
+
+    /// A value that is a secret, known or not: without `auth: oauth` nobody has looked at it.
+    fn whole(&mut self, section: &str, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
+        let Some(text) = value.as_str().filter(|text| !text.is_empty() && !text.contains("${"))
+        else {
+            return Ok(());
+        };
+        let variable = self.add(&format!("{section}.{key}"), key, text)?;
+        *value = format!("${{{variable}}}").into();
         Ok(())
     }
 

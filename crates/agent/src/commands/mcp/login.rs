@@ -3,22 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::config::{Auth, Configured, Endpoint, ServerEntry};
+use mcp_client::config::{Auth, Configured, Endpoint, Problem, ServerEntry};
 use mcp_client::oauth::{Account, LoginOptions, Standing};
 use mcp_client::registry::ServerPart;
 use mcp_client::{Client, Error};
 use serde_json::json;
 
 use super::standing::{expiry, standing_json};
-use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::Fleet;
+use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::browser::{OnTerminal, Opening};
 use crate::mcp::observe::Place;
 use crate::mcp::table::counted;
+use crate::mcp::{Fleet, as_no_call, is_alone, problem_line};
 use crate::output::{GOOD, printable};
 use crate::session::Session;
 
+/// The keys that say who we are.
+const WHO: &[&str] = &["oauth.client_id", "oauth.client_secret"];
 /// The longest a login waits, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
 
@@ -28,6 +30,7 @@ const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
     after_help = "The browser opens where there is one; over SSH, the address and the way back \
                         are printed. The address the browser was sent to can always be pasted. Until \
                         it has worked, nothing that was kept is lost.\n\n\
+                        A server whose `oauth.flow` needs no person signs in by itself; no browser opens.\n\n\
                         With --json no browser opens and nothing is read: the address is in an object \
                         on standard error.\n\n\
                         Exit codes: 0 signed in, 3 the configuration is wrong, 4 the sign-in failed, was \
@@ -54,6 +57,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = Fleet::load(session, Place::Notes)?;
     let entry = entry(fleet.servers.find(&args.server)?, args, &fleet)?;
+    fleet.servers.tell_problems_of(&entry.name, session);
+    refuse_unset(&fleet, &entry.name)?;
+    if is_alone(&entry) {
+        let name = printable(&entry.name);
+        session.output.note(format!("{name} signs in by itself; no person is needed."));
+    }
     let opening = if args.no_browser { Opening::Never } else { Opening::Allowed };
     let browser = OnTerminal::new(session, &fleet.reporter, opening);
     let host = Arc::new(fleet.host.clone());
@@ -67,7 +76,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let done = account.login(&browser, options).await;
         fleet.reporter.done_waiting();
         done.map_err(|error| trouble(&fleet, &entry, &error))?;
-        let standing = account.standing();
+        let standing = fleet.standing(&entry).unwrap_or_else(|| account.standing());
         if standing.granted.is_none() {
             return Err(Diagnostic::sign_in("the sign-in ended, and no tokens were kept")
                 .hint(format!("try again: {}", login(&entry.name))));
@@ -103,6 +112,20 @@ fn entry(configured: &Configured, args: &Args, fleet: &Fleet) -> Result<ServerEn
     Ok(entry)
 }
 
+/// An error if who we are depends on a variable that is not set: only a stranger would sign in.
+fn refuse_unset(fleet: &Fleet, name: &str) -> Result<(), Diagnostic> {
+    let decides = |problem: &&Problem| {
+        problem.server.as_deref() == Some(name)
+            && problem.key.as_deref().is_some_and(|key| WHO.contains(&key))
+            && problem.message.contains("is not set")
+    };
+    let Some(problem) = fleet.servers.parsed.problems.iter().find(decides) else { return Ok(()) };
+    let message = format!("server `{}` cannot be signed in to as configured", printable(name));
+    let mut diagnostic = Diagnostic::configuration(message);
+    diagnostic.causes.push(problem_line(&fleet.servers.path, problem));
+    Err(diagnostic)
+}
+
 /// Connects with what was granted: how many tools there are.
 async fn look(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {
     let conversation = client.dial(entry, &|_| {}).await?;
@@ -119,7 +142,7 @@ fn tell(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     if session.output.is_json() {
-        let mut value = standing_json(&entry.name, standing, session);
+        let mut value = standing_json(entry, standing, session);
         value["connected"] = json!(seen.is_ok());
         value["tools"] = json!(seen.as_ref().ok());
         return session.output.json(&value);
@@ -136,9 +159,5 @@ fn tell(
 
 /// Why it did not work. What fails here is never a call.
 fn trouble(fleet: &Fleet, entry: &ServerEntry, error: &Error) -> Diagnostic {
-    let mut diagnostic = fleet.trouble(entry, error);
-    if diagnostic.exit == Exit::Failed {
-        diagnostic.exit = Exit::Peer;
-    }
-    diagnostic
+    as_no_call(fleet.trouble(entry, error), error)
 }

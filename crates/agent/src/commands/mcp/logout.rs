@@ -54,7 +54,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = Fleet::load(session, Place::Notes)?;
     let folder = session.home()?.mcp_tokens();
     let entries = match &args.server {
-        Some(name) => vec![named(name, &fleet)?],
+        Some(name) => {
+            fleet.servers.whole()?;
+            vec![named(name, &fleet)?]
+        }
         None => every(&fleet, &folder),
     };
     if args.all && !args.yes && !confirmed(session, &folder)? {

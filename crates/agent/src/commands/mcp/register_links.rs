@@ -1,17 +1,18 @@
 //! `agent mcp register-links`: what makes a desktop hand install links to this program.
 
 mod desktop;
+mod tool;
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use self::desktop::{FILE_NAME, MIME_TYPE};
+use self::desktop::{FILE_NAME, MIME_TYPE, without_ours};
+use self::tool::{Outcome, answer, tool, update};
 use crate::diagnostic::Diagnostic;
-use crate::output::GOOD;
+use crate::output::{GOOD, printable};
 use crate::session::Session;
 
 /// Let install links on web pages open this program
@@ -42,7 +43,48 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let folder = applications(session)?;
     let path = folder.join(FILE_NAME);
-    if args.remove { remove(session, &folder, &path) } else { register(session, &path, program) }
+    if args.remove {
+        return remove(session, &folder, &path);
+    }
+    // A link is installed where whoever registers now would look for it.
+    let home = session.environment.agent_home.as_ref();
+    let home = home.map(|home| std::path::absolute(home).unwrap_or_else(|_| home.clone()));
+    let home = home.as_deref().map(Path::to_str);
+    let home = match home {
+        Some(Some(home)) if !home.chars().any(char::is_control) => Some(home),
+        Some(_) => {
+            return Err(Diagnostic::failed("AGENT_HOME cannot be written into a desktop file")
+                .hint("choose a folder with a plain name"));
+        }
+        None => None,
+    };
+    register(session, &path, &desktop::file(program, home, session.profile()))
+}
+
+/// Where the person's choices of programs are kept: the place of today, and that of before.
+fn choices(session: &Session, applications: &Path) -> Vec<PathBuf> {
+    let config = session.environment.all.get("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.filter(|path| path.is_absolute());
+    let config =
+        config.or_else(|| session.environment.home.as_ref().map(|home| home.join(".config")));
+    let folders = config.into_iter().chain([applications.to_owned()]);
+    folders.map(|folder| folder.join("mimeapps.list")).collect()
+}
+
+/// Takes us out of the person's choices. What cannot be read or written stays, and is told.
+fn forget_choice(session: &Session, applications: &Path) -> Vec<PathBuf> {
+    let mut changed = Vec::new();
+    for path in choices(session, applications) {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let Some(rest) = without_ours(&text) else { continue };
+        match write(&path, &rest) {
+            Ok(()) => changed.push(path),
+            Err(error) => {
+                session.output.warn(format!("cannot change {}: {error}", path.display()));
+            }
+        }
+    }
+    changed
 }
 
 /// Where the desktop files of this person are.
@@ -57,8 +99,10 @@ fn applications(session: &Session) -> Result<PathBuf, Diagnostic> {
     Ok(data.join("applications"))
 }
 
-fn register(session: &Session, path: &Path, program: &str) -> Result<(), Diagnostic> {
-    write(path, &desktop::file(program)).map_err(|error| {
+fn register(session: &Session, path: &Path, file: &str) -> Result<(), Diagnostic> {
+    let before = answer("xdg-mime", &["query", "default", MIME_TYPE]);
+    let before = before.filter(|name| name != FILE_NAME);
+    write(path, file).map_err(|error| {
         Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
     })?;
     let made_default = tool("xdg-mime", &["default", FILE_NAME, MIME_TYPE]);
@@ -66,6 +110,7 @@ fn register(session: &Session, path: &Path, program: &str) -> Result<(), Diagnos
     if session.output.is_json() {
         return session.output.json(&json!({
             "registered": path,
+            "replaced": before,
             "xdg_mime": made_default.word(),
             "update_desktop_database": updated.word(),
         }));
@@ -73,7 +118,12 @@ fn register(session: &Session, path: &Path, program: &str) -> Result<(), Diagnos
     let path = path.display();
     session.output.text(format!("{GOOD}Registered{GOOD:#} for agent:// links: {path}\n"))?;
     match made_default {
-        Outcome::Done => {}
+        Outcome::Done => {
+            if let Some(before) = before {
+                let before = printable(&before);
+                session.output.note(format!("Such links were opened by {before} before."));
+            }
+        }
         Outcome::Absent => session.output.note(
             "`xdg-mime` is not installed: your desktop may ask which program opens such links.",
         ),
@@ -95,10 +145,11 @@ fn remove(session: &Session, folder: &Path, path: &Path) -> Result<(), Diagnosti
             return Err(Diagnostic::failed(message).because(&error));
         }
     };
+    let changed = forget_choice(session, folder);
     let updated = if was_there { update(path) } else { Outcome::Done };
     if session.output.is_json() {
         let removed = was_there.then_some(path);
-        return session.output.json(&json!({ "removed": removed }));
+        return session.output.json(&json!({ "removed": removed, "changed": changed }));
     }
     if was_there {
         let path = path.display();
@@ -106,6 +157,9 @@ fn remove(session: &Session, folder: &Path, path: &Path) -> Result<(), Diagnosti
     } else {
         let folder = folder.display();
         session.output.text(format!("Nothing is registered in {folder}.\n"))?;
+    }
+    for path in changed {
+        session.output.note(format!("It is no longer chosen in {}.", path.display()));
     }
     tell_update(session, updated);
     Ok(())
@@ -125,42 +179,6 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::write(file.path(), text)?;
     file.persist(path)?;
     Ok(())
-}
-
-/// How a tool of the desktop did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Done,
-    Failed,
-    Absent,
-}
-
-impl Outcome {
-    fn word(self) -> &'static str {
-        match self {
-            Outcome::Done => "done",
-            Outcome::Failed => "failed",
-            Outcome::Absent => "absent",
-        }
-    }
-}
-
-fn tool(name: &str, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(name);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => Outcome::Done,
-        Err(error) if error.kind() == ErrorKind::NotFound => Outcome::Absent,
-        _ => Outcome::Failed,
-    }
-}
-
-/// Lets the desktop see what has changed beside this file.
-fn update(path: &Path) -> Outcome {
-    match path.parent().and_then(Path::to_str) {
-        Some(folder) => tool("update-desktop-database", &[folder]),
-        None => Outcome::Failed,
-    }
 }
 
 fn tell_update(session: &Session, outcome: Outcome) {

@@ -1,8 +1,10 @@
 //! What is kept of a sign-in, in words and as JSON.
 
+use mcp_client::config::ServerEntry;
 use mcp_client::oauth::{ClientKind, Grant, Standing};
 use serde_json::{Value, json};
 
+use crate::mcp::is_alone;
 use crate::session::Session;
 
 /// Now, in seconds since 1970.
@@ -10,13 +12,53 @@ pub(super) fn now(session: &Session) -> u64 {
     u64::try_from(session.clock.now().as_ms() / 1000).unwrap_or(0)
 }
 
-/// Whether somebody is signed in, in a word or two.
-pub(super) fn word(standing: &Standing) -> &'static str {
-    match (&standing.granted, &standing.unreadable) {
-        (Some(_), _) => "signed in",
-        (None, Some(_)) => "unreadable",
-        (None, None) => "not signed in",
+/// How a sign-in is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// There is a grant that holds, or renews itself.
+    SignedIn,
+    /// There was one; a person has to sign in again.
+    Expired,
+    /// The program gets one when it needs it.
+    Alone,
+    /// There is a file, and it cannot be used.
+    Unreadable,
+    /// There is none.
+    SignedOut,
+}
+
+impl State {
+    /// From what is kept for a server.
+    pub(super) fn of(entry: &ServerEntry, standing: &Standing, now: u64) -> Self {
+        match (&standing.granted, &standing.unreadable) {
+            (Some(granted), _) if has_ended(granted, now) => Self::Expired,
+            (Some(_), _) => Self::SignedIn,
+            (None, Some(_)) => Self::Unreadable,
+            (None, None) if is_alone(entry) => Self::Alone,
+            (None, None) => Self::SignedOut,
+        }
     }
+
+    /// In a word or a few.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::SignedIn => "signed in",
+            Self::Expired => "expired",
+            Self::Alone => "signs in by itself",
+            Self::Unreadable => "unreadable",
+            Self::SignedOut => "not signed in",
+        }
+    }
+
+    /// Whether nobody has to do anything.
+    pub(super) fn is_good(self) -> bool {
+        matches!(self, Self::SignedIn | Self::Alone)
+    }
+}
+
+/// Whether a grant has ended and cannot renew itself.
+fn has_ended(granted: &Grant, now: u64) -> bool {
+    !granted.renewable && granted.expires_at.is_some_and(|end| end <= now)
 }
 
 /// When a grant ends, and what happens then.
@@ -56,14 +98,16 @@ pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
 }
 
 /// Everything, for programs.
-pub(super) fn standing_json(name: &str, standing: &Standing, session: &Session) -> Value {
+pub(super) fn standing_json(entry: &ServerEntry, standing: &Standing, session: &Session) -> Value {
     let (kind, id) = known_by(&standing.client);
     let kind = id.map(|_| kind.replace(' ', "_"));
     let granted = standing.granted.as_ref();
     let now = now(session);
     json!({
-        "server": name,
-        "signed_in": granted.is_some(),
+        "server": entry.name,
+        "state": State::of(entry, standing, now).word(),
+        "signed_in": granted.is_some_and(|granted| !has_ended(granted, now)),
+        "needs_person": !is_alone(entry),
         "unreadable": standing.unreadable,
         "issuer": granted.map(|granted| &granted.issuer),
         "scope": granted.and_then(|granted| granted.scope.as_ref()),

@@ -6,12 +6,12 @@ use mcp_client::config::ServerEntry;
 use mcp_client::oauth::{Standing, kept};
 use serde_json::{Value, json};
 
-use super::standing::{expiry, known_by, length, now, standing_json, word};
+use super::standing::{State, expiry, known_by, length, now, standing_json};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::Fleet;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::observe::Place;
 use crate::mcp::table::{Lean, Table};
+use crate::mcp::{Fleet, is_alone};
 use crate::output::{DIM, GOOD, WARNING, printable};
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Nothing is connected: this is what is kept.\n\n\
                         Exit codes: 0 done, 3 there is no such server, 4 the server that was named is \
-                        not signed in.\n\n\
+                        not signed in, or its sign-in has expired and cannot renew itself.\n\n\
                         Examples:\n  agent mcp status\n  agent mcp status docs\n  agent mcp status --json")]
 pub(crate) struct Args {
     /// Only this server, in detail
@@ -29,6 +29,7 @@ pub(crate) struct Args {
 /// Reads the files, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = Fleet::load(session, Place::Kept)?;
+    fleet.servers.whole()?;
     match &args.server {
         Some(name) => one(&fleet.servers.find(name)?.entry, &fleet, session),
         None => all(&fleet, session),
@@ -37,29 +38,35 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 fn one(entry: &ServerEntry, fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
     let name = printable(&entry.name);
-    let Some(account) = fleet.account(entry) else {
+    let Some(standing) = fleet.standing(entry) else {
         if session.output.is_json() {
             return session.output.json(&json!({ "server": entry.name, "oauth": false }));
         }
         session.output.text(format!("{name} does not sign in: it has no `auth: oauth`.\n"))?;
         return Ok(());
     };
-    let standing = account.standing();
+    let state = State::of(entry, &standing, now(session));
     if session.output.is_json() {
-        session.output.json(&standing_json(&entry.name, &standing, session))?;
+        session.output.json(&standing_json(entry, &standing, session))?;
     } else {
-        session.output.text(detail(&name, &standing, session))?;
+        session.output.text(detail(entry, &standing, session))?;
     }
-    if standing.granted.is_some() {
+    if state.is_good() {
         return Ok(());
     }
-    let hint = format!("{} signs in", login(&entry.name));
-    Err(Diagnostic::sign_in(format!("server `{name}` is not signed in")).hint(hint))
+    let (what, hint) = match state {
+        State::Expired => (format!("the sign-in to `{name}` has expired"), "signs in again"),
+        _ if is_alone(entry) => (format!("the token of `{name}` cannot be read"), "gets a new one"),
+        _ => (format!("server `{name}` is not signed in"), "signs in"),
+    };
+    Err(Diagnostic::sign_in(what).hint(format!("{} {hint}", login(&entry.name))))
 }
 
-fn detail(name: &str, standing: &Standing, session: &Session) -> String {
-    let style = if standing.granted.is_some() { GOOD } else { WARNING };
-    let mut text = format!("{name}: {style}{}{style:#}\n", word(standing));
+fn detail(entry: &ServerEntry, standing: &Standing, session: &Session) -> String {
+    let state = State::of(entry, standing, now(session));
+    let style = if state.is_good() { GOOD } else { WARNING };
+    let name = printable(&entry.name);
+    let mut text = format!("{name}: {style}{}{style:#}\n", state.word());
     let mut line = |label: &str, value: &str| {
         text.push_str(&format!("  {label:<9} {}\n", printable(value)));
     };
@@ -89,17 +96,16 @@ fn detail(name: &str, standing: &Standing, session: &Session) -> String {
 fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
     let mut known = BTreeSet::new();
     let accounts = fleet.servers.entries().filter_map(|entry| {
-        let account = fleet.account(entry)?;
-        known.insert(account.stem().to_owned());
-        Some((entry.name.as_str(), account.standing()))
+        known.insert(fleet.account(entry)?.stem().to_owned());
+        Some((entry, fleet.standing(entry)?))
     });
-    let accounts: Vec<(&str, Standing)> = accounts.collect();
+    let accounts: Vec<(&ServerEntry, Standing)> = accounts.collect();
     let folder = session.home()?.mcp_tokens();
     let orphans: Vec<String> =
         kept::stems(&folder).into_iter().filter(|stem| !known.contains(stem)).collect();
     if session.output.is_json() {
         let servers =
-            accounts.iter().map(|(name, standing)| standing_json(name, standing, session));
+            accounts.iter().map(|(entry, standing)| standing_json(entry, standing, session));
         return session.output.json(&json!({
             "folder": folder,
             "servers": servers.collect::<Vec<Value>>(),
@@ -112,8 +118,9 @@ fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
         session.output.text(table(&accounts, session))?;
         session.output.text(format!("{DIM}{}{DIM:#}\n", folder.display()))?;
     }
-    for (name, standing) in &accounts {
-        if standing.granted.is_none() {
+    for (entry, standing) in &accounts {
+        let name = &entry.name;
+        if !State::of(entry, standing, now(session)).is_good() {
             session.output.note(format!("{} signs in to {}.", login(name), printable(name)));
         }
     }
@@ -131,7 +138,7 @@ fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn table(accounts: &[(&str, Standing)], session: &Session) -> String {
+fn table(accounts: &[(&ServerEntry, Standing)], session: &Session) -> String {
     let mut table = Table::new([
         ("server", Lean::Left),
         ("state", Lean::Left),
@@ -140,14 +147,14 @@ fn table(accounts: &[(&str, Standing)], session: &Session) -> String {
         ("issuer", Lean::Left),
         ("scope", Lean::Left),
     ]);
-    for (name, standing) in accounts {
+    for (entry, standing) in accounts {
         let granted = standing.granted.as_ref();
         let nothing = || "-".to_owned();
         let (kind, _) = known_by(&standing.client);
         let refused = if standing.document_refused { ", document refused" } else { "" };
         table.row([
-            (*name).to_owned(),
-            word(standing).to_owned(),
+            entry.name.clone(),
+            State::of(entry, standing, now(session)).word().to_owned(),
             granted.map_or_else(nothing, |granted| expiry(granted, session)),
             format!("{kind}{refused}"),
             granted.map_or_else(nothing, |granted| granted.issuer.clone()),

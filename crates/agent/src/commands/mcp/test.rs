@@ -13,10 +13,10 @@ use mcp_client::{Client, Error};
 
 pub(super) use self::ground::named_files;
 use self::steps::{Mark, Steps};
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::Diagnostic;
 use crate::mcp::observe::Place;
 use crate::mcp::table::{counted, grouped};
-use crate::mcp::{Fleet, problem_line};
+use crate::mcp::{Fleet, as_no_call, problem_line};
 use crate::session::Session;
 
 /// How long a ping may take.
@@ -212,11 +212,7 @@ impl Test<'_> {
 
     /// The end of the test. `step` is told as failed unless the last one was.
     fn failure(&self, error: &Error, step: &'static str) -> Diagnostic {
-        let mut diagnostic = self.fleet.trouble(&self.configured.entry, error);
-        if diagnostic.exit == Exit::Failed {
-            // What fails here is the server, not a call.
-            diagnostic.exit = Exit::Peer;
-        }
+        let diagnostic = as_no_call(self.fleet.trouble(&self.configured.entry, error), error);
         if !self.steps.ended_in_failure() {
             self.steps.tell(Mark::Failed, step, &error.to_string(), None);
         }

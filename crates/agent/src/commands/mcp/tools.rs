@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let entries: Vec<ServerEntry> = if let Some(name) = &args.server {
         let entry = fleet.servers.find(name)?.entry.clone();
+        fleet.servers.tell_problems_of(name, session);
         for twin in fleet.servers.twins(name) {
             session.output.warn(format!(
                 "the tools of `{}` are registered under the same names; `{name}/TOOL` calls these",
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         vec![entry]
     } else {
+        fleet.servers.whole()?;
         fleet.servers.tell_problems(session);
         fleet.servers.enabled().cloned().collect()
     };
@@ -60,8 +62,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         tell_unusable(client, &fleet, &failed, session);
         show(client, &fleet, args, &failed, session)?;
         if client.registry().is_empty() && !failed.is_empty() && failed.len() == entries.len() {
-            let exit = match (args.server.is_some(), failed.first()) {
-                (true, Some(only)) => only.why.exit,
+            let exit = match &*failed {
+                [only] => only.why.exit,
                 _ => Exit::Peer,
             };
             return Err(already_told(exit));

@@ -1,12 +1,12 @@
 //! What to do when a server wants a sign-in, or when one did not work.
 
 use mcp_client::config::ServerEntry;
-use mcp_client::oauth::Error;
 use mcp_client::oauth::challenge::{self, Challenge};
 use mcp_client::oauth::redirect::Fault;
+use mcp_client::oauth::{Error, Suspect};
 
 use super::quoted;
-use crate::mcp::oauth;
+use crate::mcp::{is_alone, oauth};
 
 /// The command that signs in.
 pub(crate) fn login(name: &str) -> String {
@@ -21,6 +21,9 @@ pub(crate) fn logout(name: &str) -> String {
 /// The server answered that somebody has to sign in.
 pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String> {
     let name = &entry.name;
+    if is_alone(entry) {
+        return vec![own_keys(name)];
+    }
     if oauth(entry).is_some() {
         return vec![format!("run {}", login(name))];
     }
@@ -41,6 +44,11 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
     vec![with_header]
 }
 
+/// What a program signs in with.
+fn own_keys(name: &str) -> String {
+    format!("it signs in by itself: check the keys under `oauth` of {name}")
+}
+
 /// The server refused what we are signed in for.
 pub(super) fn forbidden(
     challenge: Option<&str>,
@@ -53,12 +61,23 @@ pub(super) fn forbidden(
     if let Some(lacking) = challenges.iter().find(lacking)
         && oauth(entry).is_some()
     {
-        let scope = union(granted.unwrap_or_default(), lacking.param("scope").unwrap_or_default());
+        let configured = oauth(entry).and_then(|options| options.scope.as_ref());
+        let configured = configured.map(mcp_client::config::Text::shown).unwrap_or_default();
+        let scope = union(granted.unwrap_or_default(), configured);
+        let scope = union(&scope, lacking.param("scope").unwrap_or_default());
+        if is_alone(entry) {
+            return vec![format!(
+                "what was granted does not reach this far: set `oauth.scope` of {name} to \"{scope}\""
+            )];
+        }
         let more = if scope.is_empty() { String::new() } else { format!(" --scope \"{scope}\"") };
         return vec![format!(
             "what was granted does not reach this far: run `agent mcp login {}{more}`",
             quoted(name)
         )];
+    }
+    if is_alone(entry) {
+        return vec![format!("the client is not allowed this; {}", own_keys(name))];
     }
     if oauth(entry).is_some() {
         return vec![format!(
@@ -132,10 +151,13 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         )],
         Error::NoPort { .. } => vec!["check that programs may listen on 127.0.0.1".to_owned()],
         Error::Redirect(fault) => refused_redirect(fault, name),
-        Error::TimedOut { .. } => vec![format!(
-            "try again: {}; `--timeout SECONDS` waits longer, and over SSH the address can be pasted",
-            login(name)
-        )],
+        Error::PortsTaken { .. } => vec![
+            "end the programs that listen on these ports; `agent` itself may wait there for \
+             another sign-in"
+                .to_owned(),
+            format!("or do without the document: {}", by_hand(name)),
+        ],
+        Error::TimedOut { suspect, .. } => timed_out(suspect, name),
         Error::Cancelled => vec![format!("{} begins again", login(name))],
         Error::Refused { code, .. } => refused(code, name),
         Error::Malformed { .. } => {
@@ -147,6 +169,11 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Assertion { .. } => {
             vec![format!("correct the key of `oauth` of {name} that it is made from")]
         }
+        Error::Alone(inner) => alone(inner, entry, granted),
+        Error::NotTaken => vec![format!(
+            "a token was granted, and the server wants another: check `url` and `oauth.scope` of \
+             {name}, and what its operator lets this client do"
+        )],
         Error::Store { .. } => vec![
             "check that the disk is not full and that the folder is yours; the old tokens are as \
              they were"
@@ -159,9 +186,41 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
 
 fn by_hand(name: &str) -> String {
     format!(
-        "register a client with the authorization server by hand, then set `oauth.client_id` of \
+        "register a client with the authorization server by hand, with the redirect address \
+         `http://127.0.0.1:PORT/callback`; then set `oauth.client_id` and `oauth.redirect_port` of \
          {name} (and `oauth.client_secret`, as `${{NAME}}`, if it gives you one)"
     )
+}
+
+fn timed_out(suspect: &Suspect, name: &str) -> Vec<String> {
+    let mut hints = vec![format!(
+        "try again: {}; `--timeout SECONDS` waits longer, and over SSH the address can be pasted",
+        login(name)
+    )];
+    if let Suspect::Document(_) = suspect {
+        hints.push(format!(
+            "if the page showed an invalid client, set `oauth.cimd: false` for {name} first"
+        ));
+    }
+    hints
+}
+
+/// A sign-in without a person did not work: no login of a person would help.
+fn alone(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
+    let name = &entry.name;
+    let Error::Refused { code, .. } = error else { return failed(error, entry, granted) };
+    vec![match code.as_str() {
+        "invalid_client" | "unauthorized_client" => format!(
+            "check `oauth.client_id` of {name}, its `client_secret` or `private_key`, and that it \
+             may sign in by itself"
+        ),
+        "invalid_grant" => format!(
+            "what vouches for us was refused: check `oauth.assertion_file` of {name}; it may have \
+             expired, or be meant for another authorization server"
+        ),
+        "invalid_scope" => format!("name the scopes that it knows in `oauth.scope` of {name}"),
+        _ => own_keys(name),
+    }]
 }
 
 fn only_known_clients(name: &str) -> Vec<String> {
@@ -233,6 +292,27 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_asked_to_sign_in_where_no_person_is_needed() {
+        let flow = mcp_client::config::Flow::Workload;
+        let options = mcp_client::config::OauthOptions { flow, ..Default::default() };
+        let entry = entry(Auth::OAuth(Box::new(options)));
+        let refused = Error::Refused { status: 400, code: "x".to_owned(), description: None };
+        let scope = "Bearer error=\"insufficient_scope\", scope=\"write\"".to_owned();
+        let body = String::new;
+        for error in [
+            mcp_client::Error::SignIn { challenge: None },
+            mcp_client::Error::Forbidden { challenge: None, body: body() },
+            mcp_client::Error::Forbidden { challenge: Some(scope), body: body() },
+            Error::Alone(Box::new(refused)).into(),
+            Error::NotTaken.into(),
+        ] {
+            let hints = advice_with(&error, &entry, Some("read"));
+            assert!(!hints.is_empty(), "{error}");
+            assert!(!hints.iter().any(|hint| hint.contains("login")), "{error}: {hints:?}");
+        }
+    }
+
+    #[test]
     fn a_sign_in_names_the_way_that_fits() {
         let of = |challenge: Option<&str>, entry: &ServerEntry| {
             let challenge = challenge.map(str::to_owned);
@@ -296,7 +376,15 @@ mod tests {
             (Error::NoPort { source: source() }, "127.0.0.1"),
             (Error::Redirect(Fault::WrongIssuer), "mixing up"),
             (Error::Redirect(Fault::NoCode), "`agent mcp login docs`"),
-            (Error::TimedOut { after: second, document: None }, "--timeout"),
+            (Error::TimedOut { after: second, suspect: Suspect::Nobody }, "--timeout"),
+            (Error::TimedOut { after: second, suspect: Suspect::Document(text()) }, "`oauth.cimd"),
+            (Error::TimedOut { after: second, suspect: Suspect::Registration }, "try again"),
+            (Error::PortsTaken { issuer: text() }, "`oauth.redirect_port`"),
+            (Error::NotTaken, "`oauth.scope`"),
+            (Error::Alone(Box::new(refused("invalid_client"))), "`client_secret`"),
+            (Error::Alone(Box::new(refused("invalid_grant"))), "`oauth.assertion_file`"),
+            (Error::Alone(Box::new(refused("other"))), "by itself"),
+            (Error::Alone(Box::new(Error::NoPkce { issuer: text() })), "PKCE"),
             (Error::Cancelled, "`agent mcp login docs`"),
             (refused("invalid_client"), "`oauth.client_secret`"),
             (refused("invalid_scope"), "`oauth.scope`"),

@@ -14,10 +14,10 @@ use rustix::termios::{
 };
 use tokio::sync::oneshot;
 
+use super::GIVE_UP;
+
 /// The longest line that is kept; the rest of it is thrown away.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-/// How much of a line is shown as it is typed: words, but no code that was pasted.
-const MAX_SHOWN_BYTES: usize = 32;
 /// How much is taken from the terminal at once.
 const PIECE_BYTES: usize = 4096;
 
@@ -86,12 +86,12 @@ fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<Typed> {
             Ok(count) => count,
         };
         for byte in buffer.iter().take(count) {
-            match editor.take(*byte) {
-                Step::Show(text) => raw.show(&text),
-                Step::Nothing => {}
-                Step::Done(typed) => return Ok(raw.end(typed)),
+            if let Some(typed) = editor.take(*byte) {
+                raw.show(&editor.redraw());
+                return Ok(raw.end(typed));
             }
         }
+        raw.show(&editor.redraw());
     }
 }
 
@@ -140,18 +140,12 @@ impl Drop for Raw {
     }
 }
 
-/// What a byte leads to.
-#[derive(Debug, PartialEq, Eq)]
-enum Step {
-    Nothing,
-    Show(String),
-    Done(Typed),
-}
-
 /// The line so far.
 #[derive(Debug, Default)]
 struct Editor {
     line: Vec<u8>,
+    /// What stands for it on the terminal: ASCII, so that each byte is one place wide.
+    shown: String,
     escape: Escape,
 }
 
@@ -165,59 +159,58 @@ enum Escape {
 }
 
 impl Editor {
-    fn take(&mut self, byte: u8) -> Step {
+    /// Takes a byte; what was typed, once it is whole.
+    fn take(&mut self, byte: u8) -> Option<Typed> {
         match self.escape {
             Escape::Outside => {}
             Escape::Begun if matches!(byte, b'[' | b'O') => {
                 self.escape = Escape::Inside;
-                return Step::Nothing;
+                return None;
             }
             Escape::Begun => self.escape = Escape::Outside,
             Escape::Inside => {
                 if matches!(byte, 0x40..=0x7e) {
                     self.escape = Escape::Outside;
                 }
-                return Step::Nothing;
+                return None;
             }
         }
         match byte {
             b'\n' | b'\r' => {
-                let line = std::mem::take(&mut self.line);
-                Step::Done(Typed::Line(String::from_utf8_lossy(&line).into_owned()))
+                return Some(Typed::Line(String::from_utf8_lossy(&self.line).into_owned()));
             }
             // Ctrl-D.
-            0x04 if self.line.is_empty() => Step::Done(Typed::Ended),
+            0x04 if self.line.is_empty() => return Some(Typed::Ended),
             // Backspace, and Ctrl-U for the whole line.
-            0x08 | 0x7f => self.rub_out(1),
-            0x15 => self.rub_out(self.line.len()),
-            0x1b => {
-                self.escape = Escape::Begun;
-                Step::Nothing
-            }
-            control if control.is_ascii_control() => Step::Nothing,
-            _ if self.line.len() == MAX_LINE_BYTES => Step::Nothing,
-            letter => {
-                self.line.push(letter);
-                match self.line.len() {
-                    ..=MAX_SHOWN_BYTES if letter.is_ascii() => {
-                        Step::Show(char::from(letter).to_string())
-                    }
-                    length if length == MAX_SHOWN_BYTES + 1 => Step::Show("…".to_owned()),
-                    _ => Step::Nothing,
-                }
-            }
+            0x08 | 0x7f => drop(self.line.pop()),
+            0x15 => self.line.clear(),
+            0x1b => self.escape = Escape::Begun,
+            control if control.is_ascii_control() => {}
+            _ if self.line.len() == MAX_LINE_BYTES => {}
+            letter => self.line.push(letter),
         }
+        None
     }
 
-    fn rub_out(&mut self, count: usize) -> Step {
-        let width = |line: &[u8]| {
-            let shown = line.iter().take(MAX_SHOWN_BYTES).filter(|byte| byte.is_ascii()).count();
-            shown + usize::from(line.len() > MAX_SHOWN_BYTES)
-        };
-        let before = width(&self.line);
-        self.line.truncate(self.line.len().saturating_sub(count));
-        let gone = before - width(&self.line);
-        if gone == 0 { Step::Nothing } else { Step::Show("\x08 \x08".repeat(gone)) }
+    /// What brings the terminal from what it shows to what it should.
+    fn redraw(&mut self) -> String {
+        let wanted = self.look();
+        if wanted == self.shown {
+            return String::new();
+        }
+        let back = "\x08 \x08".repeat(self.shown.len());
+        self.shown = wanted;
+        format!("{back}{}", self.shown)
+    }
+
+    /// The beginning of a word that we know; of all else, which may hold a code, only its length.
+    fn look(&self) -> String {
+        let line = String::from_utf8_lossy(&self.line);
+        if GIVE_UP.iter().any(|word| word.starts_with(&line.to_ascii_lowercase())) {
+            return line.into_owned();
+        }
+        let count = line.chars().count();
+        format!("({count} character{})", if count == 1 { "" } else { "s" })
     }
 }
 
@@ -229,10 +222,10 @@ mod tests {
     fn typed(bytes: &[u8]) -> (Option<Typed>, String) {
         let (mut editor, mut shown) = (Editor::default(), String::new());
         for byte in bytes {
-            match editor.take(*byte) {
-                Step::Show(text) => shown.push_str(&text),
-                Step::Nothing => {}
-                Step::Done(typed) => return (Some(typed), shown),
+            let typed = editor.take(*byte);
+            shown.push_str(&editor.redraw());
+            if typed.is_some() {
+                return (typed, shown);
             }
         }
         (None, shown)
@@ -257,7 +250,7 @@ mod tests {
     fn what_was_typed_can_be_taken_back() {
         assert_eq!(line(b"skop\x7f\x7fip\n"), "skip");
         assert_eq!(line(b"\x7f\x08abc\x15x\n"), "x");
-        assert_eq!(typed(b"ab\x7f").1, "ab\x08 \x08");
+        assert_eq!(typed(b"sk\x7f").1, "s\x08 \x08sk\x08 \x08\x08 \x08s");
     }
 
     #[test]
@@ -277,7 +270,14 @@ mod tests {
     fn a_code_that_is_pasted_is_not_shown() {
         let pasted = b"http://127.0.0.1:27890/callback?code=topsecret&state=x\n";
         let (read, shown) = typed(pasted);
-        assert_eq!(shown, "http://127.0.0.1:27890/callback?…");
+        for piece in ["http", "127", "code", "topsecret", "state"] {
+            assert!(!shown.contains(piece), "{piece}: {shown}");
+        }
+        assert!(shown.ends_with("(54 characters)"), "{shown}");
+        // Whole pieces are shown at once.
+        let mut editor = Editor::default();
+        assert!(b"topsecret".iter().all(|byte| editor.take(*byte).is_none()));
+        assert_eq!((editor.redraw(), editor.redraw()), ("(9 characters)".into(), String::new()));
         assert!(
             matches!(read, Some(Typed::Line(line)) if line.ends_with("code=topsecret&state=x"))
         );

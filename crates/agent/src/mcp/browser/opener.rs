@@ -1,6 +1,7 @@
 //! The browser of this machine: whether there is one, and which programs open it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::process::{Command, Stdio};
 
 /// The variables of a session on somebody else's machine.
@@ -45,9 +46,35 @@ impl Opener {
     }
 
     /// Starts the first program that can be started, and does not wait for it.
-    pub(super) fn open(&self, address: &str) -> bool {
-        is_page(address) && self.commands.iter().any(|words| start(words, address))
+    pub(super) fn open(&self, address: &str) -> Attempt {
+        if self.commands.is_empty() || !is_page(address) {
+            return Attempt::Nothing;
+        }
+        let mut failed = Vec::new();
+        for words in &self.commands {
+            match start(words, address) {
+                Ok(()) => return Attempt::Started,
+                Err(error) => failed.push(format!("`{}`: {error}", words.join(" "))),
+            }
+        }
+        Attempt::Failed(failed.join("; "))
     }
+}
+
+/// What came of opening a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// A program was started.
+    Started,
+    /// None could be: which, and why.
+    Failed(String),
+    /// There is none.
+    Nothing,
+}
+
+/// Whether this is a session on somebody else's machine.
+pub(super) fn is_remote(environment: &BTreeMap<String, String>) -> bool {
+    REMOTE.iter().any(|name| environment.get(*name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Only pages are opened: other schemes start other programs.
@@ -61,9 +88,6 @@ fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<V
     let is_set = |name: &&str| environment.get(*name).is_some_and(|value| !value.is_empty());
     let is_wsl = platform == Platform::Other && WSL.iter().any(&is_set);
     let has_screen = platform != Platform::Other || is_wsl || SCREENS.iter().any(&is_set);
-    if !has_screen || REMOTE.iter().any(is_set) {
-        return Vec::new();
-    }
     let own = environment.get("BROWSER").map(|value| value.trim()).unwrap_or_default();
     if own.eq_ignore_ascii_case("none") {
         return Vec::new();
@@ -73,6 +97,10 @@ fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<V
     let mut all: Vec<Vec<String>> = own.split(separator).map(words).collect();
     all.retain(|command| !command.is_empty());
     all.truncate(MAX_TRIED);
+    // What was named is used wherever it was named: it may open a page on another machine.
+    if !has_screen || is_remote(environment) {
+        return all;
+    }
     match platform {
         Platform::Mac => all.push(words("open")),
         Platform::Windows => all.push(words("rundll32 url.dll,FileProtocolHandler")),
@@ -92,14 +120,16 @@ fn with_address(words: &[String], address: &str) -> Vec<String> {
 }
 
 /// Starts a program by itself: no shell, nothing of its output, and no Ctrl-C of ours.
-fn start(words: &[String], address: &str) -> bool {
+fn start(words: &[String], address: &str) -> io::Result<()> {
     let words = with_address(words, address);
-    let Some((program, rest)) = words.split_first() else { return false };
+    let Some((program, rest)) = words.split_first() else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
     let mut command = Command::new(program);
     command.args(rest).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.spawn().is_ok()
+    command.spawn().map(drop)
 }
 
 #[cfg(test)]
@@ -131,7 +161,6 @@ mod tests {
     fn there_is_none_without_a_screen_and_none_over_ssh() {
         assert!(found(&[], Platform::Other).is_empty());
         assert!(found(&[("DISPLAY", "")], Platform::Other).is_empty());
-        assert!(found(&[("BROWSER", "firefox")], Platform::Other).is_empty());
         for name in REMOTE {
             for platform in [Platform::Other, Platform::Mac, Platform::Windows] {
                 assert!(found(&[("DISPLAY", ":0"), (name, "x")], platform).is_empty(), "{name}");
@@ -146,6 +175,15 @@ mod tests {
         assert_eq!(of(""), ["xdg-open"]);
         assert_eq!(of(" None "), Vec::<String>::new());
         assert_eq!(of(&"x:".repeat(50)).len(), MAX_TRIED + 1);
+    }
+
+    #[test]
+    fn a_browser_that_is_named_is_used_without_a_screen_and_over_ssh() {
+        let own = ("BROWSER", "code --open-url");
+        assert_eq!(found(&[own], Platform::Other), ["code --open-url"]);
+        let over = [own, ("DISPLAY", ":0"), ("SSH_TTY", "/dev/pts/1")];
+        assert_eq!(found(&over, Platform::Other), ["code --open-url"]);
+        assert!(found(&[("BROWSER", "none"), ("SSH_TTY", "x")], Platform::Mac).is_empty());
     }
 
     #[test]
@@ -181,9 +219,11 @@ mod tests {
         let words = |text: &str| vec![text.to_owned()];
         let opener =
             |names: &[&str]| Opener { commands: names.iter().map(|name| words(name)).collect() };
-        assert!(!opener(&["/no/such/program"]).open("https://a.example/"));
-        assert!(opener(&["/no/such/program", "true"]).open("https://a.example/"));
-        assert!(!opener(&["true"]).open("file:///etc/passwd"));
-        assert!(!Opener::none().open("https://a.example/"));
+        let page = "https://a.example/";
+        let failed = opener(&["/no/such/program"]).open(page);
+        assert!(matches!(&failed, Attempt::Failed(why) if why.starts_with("`/no/such/program`: ")));
+        assert_eq!(opener(&["/no/such/program", "true"]).open(page), Attempt::Started);
+        assert_eq!(opener(&["true"]).open("file:///etc/passwd"), Attempt::Nothing);
+        assert_eq!(Opener::none().open(page), Attempt::Nothing);
     }
 }

@@ -14,7 +14,7 @@ fn desk(can_paste: bool) -> Desk {
         output: output.clone(),
         reporter: Reporter::new(output, shown, Place::Kept),
         opener: Opener::none(),
-        here: Here { user: "ada".to_owned(), host: "host".to_owned(), port: None },
+        here: Here { user: "ada".to_owned(), host: "host".to_owned(), port: None, remote: false },
         can_paste,
         turn: Arc::default(),
     }

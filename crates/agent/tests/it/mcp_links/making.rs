@@ -132,7 +132,7 @@ fn what_no_link_can_hold_is_told() {
       cause: `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
     ");
     insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "fils"])), @r"
-    exit code: 1
+    exit code: 3
     ----- stdout -----
     ----- stderr -----
     error: there is no server `fils`

@@ -134,6 +134,16 @@ fn desktop_tools_that_are_missing_or_fail_are_told() {
 }
 
 #[test]
+fn what_opened_such_links_before_is_named() {
+    let bench = bench();
+    let tools = tools(&bench, "case $1 in query) echo other.desktop ;; esac");
+    let run = Run::of(&mut command(&bench, agent(), &[], &tools), b"");
+    assert!(run.stderr.contains("were opened by other.desktop before"), "{run:?}");
+    let run = Run::of(&mut command(&bench, agent(), &["--json"], &tools), b"");
+    assert!(run.stdout.contains("\"replaced\": \"other.desktop\""), "{run:?}");
+}
+
+#[test]
 fn the_folder_is_that_of_the_person() {
     let bench = bench();
     let none = bench.work().join("none");
@@ -193,6 +203,12 @@ fn the_desktops_own_tools_accept_the_file() {
         let answer = query.env("PATH", &path).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&answer.stdout), "agent-mcp-link.desktop\n");
         assert_eq!(unquoted_exec(&desktop_file(&bench)), program.to_str().unwrap());
+        let choices = bench.work().join(".config/mimeapps.list");
+        assert!(fs::read_to_string(&choices).unwrap().contains("agent-mcp-link.desktop"));
+        let run = Run::of(&mut command(&bench, &program, &["--remove"], Path::new(&path)), b"");
+        assert_eq!(run.code, 0, "{run:?}");
+        let left = fs::read_to_string(&choices).unwrap();
+        assert!(!left.contains("agent"), "{left}");
     }
 }
 
@@ -208,6 +224,6 @@ fn unquoted_exec(path: &Path) -> String {
     while let Some(letter) = letters.next().filter(|letter| *letter != '"') {
         program.push(if letter == '\\' { letters.next().unwrap() } else { letter });
     }
-    assert_eq!(letters.as_str(), " mcp install -- %u");
+    assert_eq!(letters.as_str(), " mcp install --wait -- %u");
     program.replace("%%", "%")
 }

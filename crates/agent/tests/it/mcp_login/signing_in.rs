@@ -54,7 +54,10 @@ fn no_output_ever_holds_a_token() {
 fn over_ssh_the_way_back_is_told_and_the_address_can_be_pasted() {
     let scene = Scene::new();
     let mut command = scene.with_screen(&["mcp", "login", "docs"]);
-    command.env("SSH_CONNECTION", "10.0.0.2 50123 10.0.0.1 2222").env("USER", "ada");
+    command
+        .env_remove("BROWSER")
+        .env("SSH_CONNECTION", "10.0.0.2 50123 10.0.0.1 2222")
+        .env("USER", "ada");
     let mut person = Person::start(&mut command);
     person.sees("\n> ", 1);
     let shown = person.shown();
@@ -185,9 +188,77 @@ fn a_browser_that_cannot_be_started_leaves_the_printed_way() {
     let mut shell = shell(&scene, script);
     shell.env("BROWSER", "/no/such/browser");
     let person = Person::start(&mut shell);
+    person.sees("no browser could be started: `/no/such/browser`: ", 1);
     person.sees("Open this page in a browser:", 1).sees("\n> ", 1);
     visit(&address_in(&person.shown()));
     assert_eq!(person.finish().code, 0);
+}
+
+#[test]
+fn a_browser_that_is_named_opens_without_a_screen_and_over_ssh() {
+    let scene = Scene::new();
+    let mut command = scene.with_screen(&["mcp", "login", "docs"]);
+    command.env_remove("DISPLAY").env("SSH_CONNECTION", "10.0.0.2 50123 10.0.0.1 22");
+    let run = Person::start(&mut command).finish();
+    assert_eq!(run.code, 0, "{}", run.transcript());
+    assert_eq!(scene.opened().len(), 2);
+    assert!(run.stderr.contains("ssh -N -L"), "{}", run.stderr);
+}
+
+#[test]
+fn every_signal_leaves_the_terminal_as_it_was() {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("QUIT", 131), ("INT", 130)] {
+        let scene = Scene::new();
+        let script =
+            format!("(sleep 3; kill -{signal} $$) & exec \"$0\" mcp login docs --no-browser");
+        let person = Person::start(&mut shell(&scene, &script));
+        person.sees("\n> ", 1);
+        assert!(!person.has_an_ordinary_terminal());
+        let run = person.finish();
+        assert_eq!(run.code, code, "{signal}: {}", run.transcript());
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_entry_is_told_first() {
+    let scene = Scene::new();
+    scene.configure("      client_id: ${MYID}\n");
+    let run = scene.bench.run(["mcp", "login", "docs"]);
+    assert_eq!(run.code, 3, "{}", run.transcript());
+    assert!(run.stderr.contains("the variable `MYID` is not set"), "{}", run.stderr);
+    assert!(scene.server.requests().is_empty());
+    scene.configure("      client_name: ${MYNAME}\n");
+    for arguments in [&["tools", "docs"][..], &["call", "docs/echo"], &["test", "docs"]] {
+        let run = scene.bench.run(["mcp"].iter().chain(arguments));
+        let told = format!("{}{}", run.stdout, run.stderr);
+        assert!(told.contains("the variable `MYNAME` is not set"), "{arguments:?}: {told}");
+        assert_eq!(run.code, 4, "{}", run.transcript());
+    }
+    assert_eq!(scene.bench.run(["mcp", "tools"]).code, 4);
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_named() {
+    let scene = Scene::new();
+    let broken = "mcp_servers:\n  docs:\n    url: [\n";
+    fs::write(scene.bench.home().join("config.yaml"), broken).unwrap();
+    for arguments in [
+        &["login", "docs"][..],
+        &["test", "docs"],
+        &["call", "docs/echo"],
+        &["call", "mcp__docs__echo"],
+        &["logout", "docs"],
+        &["status"],
+        &["status", "docs"],
+        &["tools"],
+        &["tools", "docs"],
+        &["client-document"],
+    ] {
+        let run = scene.bench.run(["mcp"].iter().chain(arguments));
+        assert_eq!(run.code, 3, "{arguments:?}: {}", run.transcript());
+        assert!(run.stderr.contains("config.yaml cannot be understood"), "{}", run.stderr);
+        assert!(run.stderr.contains("config.yaml:"), "{}", run.stderr);
+    }
 }
 
 #[test]

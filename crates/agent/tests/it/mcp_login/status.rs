@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use super::Scene;
+use super::person::Person;
 
 #[test]
 fn status_tells_before_and_after_and_when_it_has_ended() {
@@ -45,6 +46,12 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
     let told: Value = serde_json::from_str(&ended.stdout).unwrap();
     let docs = &told["servers"][0];
     assert_eq!((&docs["expired"], &docs["renewable"]), (&json!(true), &json!(false)), "{told}");
+    assert_eq!((&docs["state"], &docs["signed_in"]), (&json!("expired"), &json!(false)), "{told}");
+    let ended = scene.bench.run(["mcp", "status", "docs"]);
+    assert_eq!(ended.code, 4, "{}", ended.transcript());
+    assert!(ended.stdout.starts_with("docs: expired\n"), "{}", ended.stdout);
+    let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
+    assert!(doctor.stdout.contains("has expired and cannot renew itself"), "{}", doctor.stdout);
     assert!(scene.server.requests().is_empty(), "nothing is connected");
 }
 
@@ -95,4 +102,25 @@ fn a_doctor_sees_who_is_not_signed_in_and_who_can_read_tokens() {
     assert_eq!(run.code, 1);
     assert!(run.stdout.contains("others can look into the folder"), "{}", run.stdout);
     assert!(run.stdout.contains("others can read your tokens (mode 644)"), "{}", run.stdout);
+}
+
+#[test]
+fn what_signs_in_by_itself_needs_nobody() {
+    let scene = Scene::new();
+    scene.configure(
+        "      flow: client_credentials\n      client_id: me\n      client_secret: s3cret-x\n",
+    );
+    let run = scene.bench.run(["mcp", "status", "docs"]);
+    assert_eq!((run.code, &*run.stderr), (0, ""), "{}", run.transcript());
+    assert!(run.stdout.starts_with("docs: signs in by itself\n"), "{}", run.stdout);
+    let all = scene.bench.run(["mcp", "status"]);
+    assert!(!all.stderr.contains("mcp login"), "{}", all.stderr);
+    let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
+    assert!(doctor.stdout.contains("it signs in by itself; no person"), "{}", doctor.stdout);
+    // A login opens nothing, asks nobody, and never names itself as the way out.
+    let run = Person::start(&mut scene.with_screen(&["mcp", "login", "docs"])).finish();
+    assert!(run.stderr.contains("docs signs in by itself; no person is needed."), "{}", run.stderr);
+    assert!(!run.stderr.contains("mcp login"), "{}", run.transcript());
+    assert_eq!(scene.opened(), [""; 0]);
+    assert!(!scene.server.requests_to("/token").is_empty(), "{}", run.transcript());
 }

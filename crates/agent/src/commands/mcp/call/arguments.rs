@@ -81,7 +81,7 @@ pub(super) fn check(tool: &Entry, arguments: &Value) -> Result<(), Diagnostic> {
     let message = format!("{} needs the argument{plural} {}", tool.name, missing.join(", "));
     Err(Diagnostic::usage(message).hint(format!(
         "give {them} as JSON or with --arg; `agent mcp tools {} --schema` shows what it takes",
-        tool.server
+        crate::mcp::advice::quoted(&tool.server)
     )))
 }
 

@@ -5,6 +5,7 @@ use mcp_client::name::registered;
 use mcp_client::registry::{Entry, Registry};
 
 use crate::diagnostic::Diagnostic;
+use crate::mcp::advice::quoted;
 use crate::mcp::{Servers, nearest};
 use crate::output::printable;
 
@@ -34,6 +35,7 @@ impl Target {
         };
         let found: Vec<ServerEntry> = servers.entries().filter(may_own).cloned().collect();
         if found.is_empty() {
+            servers.whole()?;
             return Err(unknown(typed, servers));
         }
         if let Some(diagnostic) = ambiguous(typed, &found) {
@@ -49,7 +51,7 @@ impl Target {
         {
             let name = &first.name;
             return Err(Diagnostic::configuration(format!("server `{name}` is disabled"))
-                .hint(format!("`agent mcp enable {name}` enables it")));
+                .hint(format!("`agent mcp enable {}` enables it", quoted(name))));
         }
         self.servers.retain(|entry| entry.enabled);
         Ok(self)

@@ -4,19 +4,20 @@ use std::fs;
 use std::path::Path;
 
 use mcp_client::config::{
-    Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, Trust, Verify, danger, env_file,
-    parse,
+    Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, ServerEntry, Trust, Verify, danger,
+    env_file, parse,
 };
 use mcp_client::oauth::Standing;
 use mcp_client::transport::environment;
 
+use super::super::standing::{State, now};
 use super::super::test::named_files;
 use super::finding::{Finding, Findings};
 use crate::config;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::advice::advice;
 use crate::mcp::advice::sign_in::{login, logout};
-use crate::mcp::{Fleet, Servers};
+use crate::mcp::advice::{advice, quoted};
+use crate::mcp::{Fleet, Servers, is_alone};
 use crate::session::Session;
 
 /// Every problem of the configuration, or those of one server and of the whole file.
@@ -118,13 +119,18 @@ fn readable_by_others(_: &Path) -> Option<u32> {
 }
 
 /// One entry.
-pub(super) fn server(configured: &Configured, fleet: &Fleet, findings: &mut Findings) {
+pub(super) fn server(
+    configured: &Configured,
+    fleet: &Fleet,
+    session: &Session,
+    findings: &mut Findings,
+) {
     let entry = &configured.entry;
     let at = place(&fleet.servers.path, configured.line);
     let mut add = |finding: Finding| findings.add(finding.of(&entry.name).at(at.as_str()));
     if !entry.enabled {
         add(Finding::advice("it is disabled")
-            .fix(format!("`agent mcp enable {}` enables it", entry.name)));
+            .fix(format!("`agent mcp enable {}` enables it", quoted(&entry.name))));
     }
     if entry.trust == Trust::Untrusted {
         add(Finding::advice(
@@ -157,8 +163,8 @@ pub(super) fn server(configured: &Configured, fleet: &Fleet, findings: &mut Find
         }
         Endpoint::Http(http) => remote(http, &mut add),
     }
-    if let Some(account) = fleet.account(entry) {
-        signed_in(&entry.name, &account.standing(), findings);
+    if let Some(standing) = fleet.standing(entry) {
+        signed_in(entry, &standing, session, findings);
     }
 }
 
@@ -192,16 +198,25 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
 }
 
 /// Whether somebody is signed in, as far as the kept files tell.
-fn signed_in(name: &str, standing: &Standing, findings: &mut Findings) {
+fn signed_in(entry: &ServerEntry, standing: &Standing, session: &Session, findings: &mut Findings) {
+    let name = &entry.name;
     let file = standing.file.display();
     let mut add = |finding: Finding| findings.add(finding.of(name).at(file.to_string()));
-    if let Some(reason) = &standing.unreadable {
-        add(Finding::error(format!("its token file {reason}")).fix(login(name)));
-    } else if let Some(granted) = &standing.granted {
-        add(Finding::good(format!("signed in at {}", granted.issuer)));
-    } else {
-        add(Finding::error("it is not signed in").fix(login(name)));
-    }
+    let issuer = standing.granted.as_ref().map(|granted| &*granted.issuer).unwrap_or_default();
+    add(match State::of(entry, standing, now(session)) {
+        State::SignedIn => Finding::good(format!("signed in at {issuer}")),
+        State::Alone => Finding::good("it signs in by itself; no person is needed"),
+        State::Expired => {
+            let what = format!("the sign-in at {issuer} has expired and cannot renew itself");
+            Finding::warning(what).fix(login(name))
+        }
+        State::Unreadable => {
+            let reason = standing.unreadable.as_deref().unwrap_or_default();
+            let fix = if is_alone(entry) { logout(name) } else { login(name) };
+            Finding::error(format!("its token file {reason}")).fix(fix)
+        }
+        State::SignedOut => Finding::error("it is not signed in").fix(login(name)),
+    });
     if let Some(mode) = readable_by_others(&standing.file) {
         add(Finding::warning(format!("others can read your tokens (mode {mode:o})"))
             .fix(format!("chmod 600 {file}; if others are on this machine, {} too", logout(name))));

@@ -6,6 +6,7 @@ use mcp_client::supervise::State;
 
 use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
+use crate::mcp::advice::{quoted, test};
 use crate::mcp::table::{counted, grouped};
 use crate::mcp::{Fleet, patience};
 use crate::session::Session;
@@ -36,13 +37,11 @@ pub(super) fn servers(
                 let said = why.causes.iter().map(|cause| format!("\n{cause}"));
                 let what = format!("{what}{}", said.collect::<String>());
                 let finding = why.hints.into_iter().fold(Finding::error(what), Finding::fix);
-                findings.add(
-                    finding.of(name).fix(format!("`agent mcp test {name}` goes step by step")),
-                );
+                findings.add(finding.of(name).fix(format!("`{}` goes step by step", test(name))));
                 continue;
             }
             if let State::Degraded { reason } = &status.state {
-                let fix = format!("`agent mcp test {name}` goes step by step");
+                let fix = format!("`{}` goes step by step", test(name));
                 findings.add(Finding::warning(reason).of(name).fix(fix));
             }
             let answered = format!(
@@ -75,7 +74,7 @@ pub(super) fn servers(
                 let what = format!("look at the description of `{}`: {warning}", tool.native());
                 let fix = format!(
                     "`agent mcp tools {} --schema` shows it; `tools.exclude` leaves it out",
-                    tool.server
+                    quoted(&tool.server)
                 );
                 findings.add(Finding::warning(what).of(&tool.server).fix(fix));
             }

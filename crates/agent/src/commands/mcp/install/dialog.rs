@@ -6,6 +6,7 @@ use mcp_client::config::{Endpoint, Scope, StdioEndpoint, Text};
 use serde_json::Value as Json;
 
 use super::super::candidate::Candidate;
+use super::dangers;
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
 
@@ -19,6 +20,9 @@ pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     );
     for note in &candidate.notes {
         text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", line(note)));
+    }
+    for caution in dangers::cautions(&candidate.configured.entry.endpoint) {
+        text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", line(&caution)));
     }
     let variables = variables(&candidate.entry, scope);
     if !variables.is_empty() {
@@ -83,20 +87,18 @@ fn word(text: &str) -> String {
 }
 
 /// The host and port of an address: not what stands before an `@`.
-fn host(address: &str) -> &str {
+pub(super) fn host(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// A text in which only letters, digits and ASCII stand for themselves. All else could hide
+/// A text in which only ASCII stands for itself. All else could look like other letters, hide
 /// words, change their order or drive the terminal, and is written as JSON escapes it.
 fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        let is_visible = matches!(letter, ' '..='~' | '\n')
-            || (!letter.is_ascii() && letter.is_alphanumeric() && !is_blank(letter));
-        if is_visible {
+        if matches!(letter, ' '..='~' | '\n') {
             shown.push(letter);
             continue;
         }
@@ -112,11 +114,6 @@ fn line(text: &str) -> String {
     plain(text).replace('\n', "\\n")
 }
 
-/// Letters that show as nothing.
-fn is_blank(letter: char) -> bool {
-    matches!(letter, '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +121,8 @@ mod tests {
     #[test]
     fn only_what_is_what_it_looks_like_stands_for_itself() {
         for (text, shown) in [
-            ("npx -y größe 東京", "npx -y größe 東京"),
+            ("npx -y größe 東京", "npx -y gr\\u00f6\\u00dfe \\u6771\\u4eac"),
+            ("p\u{430}ypal.example", "p\\u0430ypal.example"),
             ("a\u{1b}[2Jb\rc\u{9b}d\u{7f}", "a\\u001b[2Jb\\u000dc\\u009bd\\u007f"),
             ("\u{202e}txt\u{2066}\u{200b}\u{feff}", "\\u202etxt\\u2066\\u200b\\ufeff"),
             ("\u{e0041}\u{e007f}", "\\udb40\\udc41\\udb40\\udc7f"),

@@ -2,11 +2,12 @@
 //! named.
 
 use mcp_client::config::{
-    Auth, Configured, Endpoint, KnownSecret, Scope, Text, keys, looks_like_token, parse_entry,
+    Configured, Endpoint, KnownSecret, Scope, Text, keys, looks_like_token, parse_entry,
 };
 use serde_json::{Map, Value as Json};
 
-use super::super::literals::{Moved, variable_name};
+use super::super::install::FILES_OF_SIGN_INS;
+use super::super::literals::{Moved, SIGN_IN_SECRETS, variable_name};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
@@ -119,37 +120,36 @@ fn refuse_secrets(name: &str, entry: &Json) -> Result<(), Diagnostic> {
     let mut left = known.filter(|secret| texts.iter().any(|text| text.contains(secret.value())));
     let label = match (left.next(), masked(&configured.entry.endpoint)) {
         (Some(secret), _) => printable(&secret.label),
-        (None, Some(key)) => key.to_owned(),
+        (None, Some(key)) => printable(&key),
         (None, None) => return Ok(()),
     };
-    let message = format!("a secret of `{}` cannot be left out: {label}", printable(name));
-    Err(Diagnostic::configuration(message)
-        .hint("put the whole of it into `.env` and write `${NAME}` in its place"))
+    Err(cannot_be_left_out(name, &label))
+}
+
+fn cannot_be_left_out(name: &str, key: &str) -> Diagnostic {
+    let message = format!("a secret of `{}` cannot be left out: {key}", printable(name));
+    Diagnostic::configuration(message)
+        .hint("put the whole of it into `.env` and write `${NAME}` in its place")
 }
 
 /// The key whose value is not shown as it is written, if there is one.
-fn masked(endpoint: &Endpoint) -> Option<&'static str> {
+fn masked(endpoint: &Endpoint) -> Option<String> {
     let hides = |text: &Text| text.shown() != text.written();
-    let any = |pairs: &[(String, Text)]| pairs.iter().any(|(_, text)| hides(text));
+    let within = |section: &str, pairs: &[(String, Text)]| {
+        let found = pairs.iter().find(|(_, text)| hides(text));
+        found.map(|(key, _)| format!("{section}.{key}"))
+    };
     match endpoint {
-        Endpoint::Stdio(stdio) if hides(&stdio.command) => Some("command"),
-        Endpoint::Stdio(stdio) if stdio.args.iter().any(hides) => Some("args"),
-        Endpoint::Stdio(stdio) if any(&stdio.env) => Some("env"),
-        Endpoint::Http(http) if hides(&http.url) => Some("url"),
-        Endpoint::Http(http) if any(&http.headers) => Some("headers"),
-        Endpoint::Http(http) => {
-            let password = http.client_cert.as_ref().and_then(|cert| cert.password.as_ref());
-            let secret = match &http.auth {
-                Auth::OAuth(oauth) => oauth.client_secret.as_ref(),
-                Auth::Static => None,
-            };
-            match (password.is_some_and(hides), secret.is_some_and(hides)) {
-                (true, _) => Some("client_cert"),
-                (_, true) => Some("oauth.client_secret"),
-                _ => None,
-            }
+        Endpoint::Stdio(stdio) if hides(&stdio.command) => Some("command".to_owned()),
+        Endpoint::Stdio(stdio) => {
+            let at = stdio.args.iter().position(hides);
+            at.map(|at| format!("args[{at}]")).or_else(|| within("env", &stdio.env))
         }
-        Endpoint::Stdio(_) => None,
+        Endpoint::Http(http) if hides(&http.url) => Some("url".to_owned()),
+        Endpoint::Http(http) => within("headers", &http.headers).or_else(|| {
+            let password = http.client_cert.as_ref().and_then(|cert| cert.password.as_ref());
+            password.is_some_and(hides).then(|| "client_cert".to_owned())
+        }),
     }
 }
 
@@ -176,6 +176,14 @@ impl Sweep<'_> {
     }
 
     fn text(&mut self, key: &str, text: &mut String) -> Result<(), Diagnostic> {
+        let secret = key.strip_prefix("oauth.").filter(|key| SIGN_IN_SECRETS.contains(key));
+        if let Some(secret) = secret.filter(|_| !text.is_empty() && !is_reference(text)) {
+            if text.contains("${") {
+                return Err(cannot_be_left_out(self.name, key));
+            }
+            *text = self.reference(key, &KnownSecret::new(secret, text.as_str()))?;
+            return Ok(());
+        }
         let known = self.known.iter().filter(|secret| text.contains(secret.value()));
         let mut found: Vec<KnownSecret> = known.cloned().collect();
         let tokens = text.split_whitespace().filter(|word| looks_like_token(word));
@@ -199,6 +207,12 @@ impl Sweep<'_> {
     }
 }
 
+/// Whether a text is one reference and nothing else.
+fn is_reference(text: &str) -> bool {
+    let name = text.trim().strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    name.is_some_and(|name| !name.contains(['{', '}']) && !name.contains(":-"))
+}
+
 /// Notes what may not fit another machine.
 fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
     for key in PATHS {
@@ -206,6 +220,15 @@ fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
         strings(entry.get(key).unwrap_or(&Json::Null), &mut paths);
         for path in paths.into_iter().filter(|text| is_path(text)) {
             notes.push(format!("{key}: `{path}` is a path on this machine"));
+        }
+    }
+    let oauth = entry.get("oauth").and_then(Json::as_object);
+    for key in FILES_OF_SIGN_INS {
+        if let Some(path) = oauth.and_then(|oauth| oauth.get(key)).and_then(Json::as_str) {
+            notes.push(format!(
+                "oauth.{key}: `{path}` is a file of this machine; `agent mcp install` refuses links \
+                 that name one"
+            ));
         }
     }
     let host = entry.get("url").and_then(Json::as_str).and_then(|url| url.split_once("://"));
@@ -285,10 +308,34 @@ mod tests {
         assert_eq!(Json::Object(entry), expected);
         let entry = json!({"command": "x", "env": {"API_KEY": "${HALF}s3cretvalue"}});
         let told = Shareable::of("x", entry).unwrap_err();
-        assert_eq!(told.message.unwrap(), "a secret of `x` cannot be left out: env");
+        assert_eq!(told.message.unwrap(), "a secret of `x` cannot be left out: env.API_KEY");
         let entry = json!({"url": "nonsense", "headers": {"Authorization": "s3cretvalue"}});
         let told = Shareable::of("x", entry).unwrap_err();
         assert!(!format!("{told:?}").contains("s3cret"), "{told:?}");
+    }
+
+    #[test]
+    fn secrets_of_sign_ins_are_left_out_with_and_without_one() {
+        for auth in [json!("oauth"), json!(null)] {
+            let oauth = json!({
+                "flow": "enterprise", "client_id": "c", "client_secret": "s3cret",
+                "assertion": "s3cret2", "idp_client_secret": "${MINE}",
+                "idp_token_endpoint": "https://idp.example/t", "private_key": "keys/k.pem",
+            });
+            let entry = json!({"url": "https://x.example/", "auth": auth, "oauth": oauth});
+            let Shareable { entry, replaced, notes } = Shareable::of("x", entry).unwrap();
+            let text = Json::Object(entry).to_string();
+            assert!(!text.contains("s3cret") && text.contains("${MINE}"), "{text}");
+            assert_eq!(replaced.len(), 2, "{replaced:?}");
+            assert!(notes.iter().any(|note| note.starts_with("oauth.private_key: ")), "{notes:?}");
+            for key in ["assertion", "idp_client_secret", "client_secret"] {
+                let mut oauth = json!({"client_id": "c"});
+                oauth[key] = json!("${X}literal");
+                let entry = json!({"url": "https://x.example/", "auth": auth, "oauth": oauth});
+                let told = Shareable::of("x", entry).unwrap_err().message.unwrap();
+                assert_eq!(told, format!("a secret of `x` cannot be left out: oauth.{key}"));
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
 
-use crate::mcp::advice::command_line;
+use crate::mcp::advice::{command_line, quoted, test};
 use crate::mcp::shown::Shown;
 use crate::mcp::table::{Lean, Table, grouped};
 use crate::mcp::{Fleet, Servers, told, transport};
@@ -53,6 +53,7 @@ pub(super) fn reasons(all: &[Status], fleet: &Fleet) -> String {
         if !why.is_empty() {
             let how = match status.state {
                 State::Connecting => "is connecting; the last try failed",
+                State::NeedsSignIn { .. } => "needs a sign-in",
                 _ => &format!("is {}", status.state.word()),
             };
             text.push_str(&format!("\n{name} {how}: {why}\n"));
@@ -62,7 +63,8 @@ pub(super) fn reasons(all: &[Status], fleet: &Fleet) -> String {
         let left_out = status.quarantined.len() + status.skipped.len();
         if left_out > 0 {
             text.push_str(&format!(
-                "\n{name}: {left_out} of its tools cannot be used; `agent mcp tools {name}` says why\n"
+                "\n{name}: {left_out} of its tools cannot be used; `agent mcp tools {}` says why\n",
+                quoted(&status.server)
             ));
         }
     }
@@ -76,7 +78,7 @@ fn hints(status: &Status, fleet: &Fleet) -> Vec<String> {
         (Some(failure), Some(entry)) => fleet.advice(failure, entry),
         _ => Vec::new(),
     };
-    hints.push(format!("`agent mcp test {name}` goes step by step"));
+    hints.push(format!("`{}` goes step by step", test(name)));
     hints
 }
 

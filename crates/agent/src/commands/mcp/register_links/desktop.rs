@@ -9,14 +9,43 @@ pub(super) const MIME_TYPE: &str = "x-scheme-handler/agent";
 const RESERVED: &str = " \t\n\"'\\><~|&;$*?#()`";
 
 /// The desktop file that hands links to this program. Behind `--` nothing of a link can be taken
-/// for an option.
-pub(super) fn file(program: &str) -> String {
+/// for an option; the window stays open until the person has read how it went.
+pub(super) fn file(program: &str, home: Option<&str>, profile: Option<&str>) -> String {
+    let home = home.map(|home| format!("env {} ", argument(&format!("AGENT_HOME={home}"))));
+    let profile = profile.map(|name| format!(" --profile {}", argument(name)));
+    let (home, profile) = (home.unwrap_or_default(), profile.unwrap_or_default());
     format!(
         "[Desktop Entry]\nType=Application\nName=agent install links\n\
          Comment=Shows an MCP server that a link offers, and asks before installing it\n\
-         Exec={} mcp install -- %u\nTerminal=true\nNoDisplay=true\nMimeType={MIME_TYPE};\n",
+         Exec={home}{}{profile} mcp install --wait -- %u\nTerminal=true\nNoDisplay=true\nMimeType={MIME_TYPE};\n",
         argument(program)
     )
+}
+
+/// The choices of a person without us; nothing if we are not among them. Other programs that are
+/// chosen for such links stay.
+pub(super) fn without_ours(text: &str) -> Option<String> {
+    let mut rest = String::with_capacity(text.len());
+    let mut is_changed = false;
+    for line in text.split_inclusive('\n') {
+        let chosen = line.split_once('=').filter(|(kind, _)| kind.trim() == MIME_TYPE);
+        let Some((kind, programs)) = chosen else {
+            rest.push_str(line);
+            continue;
+        };
+        let programs: Vec<&str> =
+            programs.split(';').map(str::trim).filter(|name| !name.is_empty()).collect();
+        if !programs.contains(&FILE_NAME) {
+            rest.push_str(line);
+            continue;
+        }
+        is_changed = true;
+        let others: Vec<&str> = programs.into_iter().filter(|name| *name != FILE_NAME).collect();
+        if !others.is_empty() {
+            rest.push_str(&format!("{kind}={};\n", others.join(";")));
+        }
+    }
+    is_changed.then_some(rest)
 }
 
 /// A path as an argument of `Exec`. Quotes are one layer; that the whole line is a string, in which
@@ -103,6 +132,36 @@ mod tests {
         ] {
             assert_eq!(argument(path), written);
         }
+    }
+
+    #[test]
+    fn only_our_choice_is_taken_back() {
+        let ours = "x-scheme-handler/agent=agent-mcp-link.desktop";
+        let others = "[Default Applications]\ntext/html=a.desktop;\n";
+        for end in ["", ";", ";\n", "\n"] {
+            assert_eq!(without_ours(&format!("{others}{ours}{end}")).as_deref(), Some(others));
+        }
+        let both = format!("{others}x-scheme-handler/agent=b.desktop;agent-mcp-link.desktop;\n# x");
+        let rest = format!("{others}x-scheme-handler/agent=b.desktop;\n# x");
+        assert_eq!(without_ours(&both).as_deref(), Some(&*rest));
+        for without in
+            ["", others, "x-scheme-handler/agent=b.desktop\n", "x=agent-mcp-link.desktop"]
+        {
+            assert_eq!(without_ours(without), None, "{without}");
+        }
+    }
+
+    #[test]
+    fn a_link_goes_to_the_home_and_the_profile_of_who_registered() {
+        let exec = |home, profile| {
+            let file = file("/bin/agent", home, profile);
+            file.lines().find_map(|line| line.strip_prefix("Exec=")).unwrap().to_owned()
+        };
+        assert_eq!(exec(None, None), "/bin/agent mcp install --wait -- %u");
+        let both = exec(Some("/my home/x"), Some("work"));
+        let expected =
+            "env \"AGENT_HOME=/my home/x\" /bin/agent --profile work mcp install --wait -- %u";
+        assert_eq!(both, expected);
     }
 
     #[test]
