@@ -137,28 +137,34 @@ impl Login<'_> {
         // A way back through a proxy ends at a port of ours that only the entry can name.
         let local = parsed.as_ref().filter(|uri| uri.scheme_str() == Some("http") && is_safe(uri));
         let fixed = options.redirect_port.or_else(|| local.and_then(Uri::port_u16));
+        let host = local.and_then(Uri::host).unwrap_or_else(|| self.host());
+        let bind = async |port| Listener::bind_for(host, port).await;
+        let free = || bind(0);
         let listener = match (fixed, registration.and_then(Registration::port)) {
-            (Some(port), _) => Listener::bind(port).await.map_err(|_| Error::PortTaken { port })?,
-            (None, Some(known)) if own.is_none() => match Listener::bind(known).await {
+            (Some(port), _) => bind(port).await.map_err(|_| Error::PortTaken { port })?,
+            (None, Some(known)) if own.is_none() => match bind(known).await {
                 Ok(listener) => listener,
-                Err(_) => free().await?,
+                Err(_) => free().await.map_err(|source| Error::NoPort { source })?,
             },
-            _ => free().await?,
+            _ => free().await.map_err(|source| Error::NoPort { source })?,
         };
         let redirect_uri = own.unwrap_or_else(|| self.loopback(listener.port()));
         // Whoever forwards a browser to us may do so under another name than ours.
         let listener = match parsed {
             Some(uri) => listener.at_path(uri.path()),
-            None if options.redirect_host.is_some() => listener.at_path(PATH),
             None => listener,
         };
         Ok(Way { listener, redirect_uri, pinned: false })
     }
 
     fn loopback(&self, port: u16) -> String {
-        let host = self.credentials.options().redirect_host.as_ref();
-        let host = host.map_or("127.0.0.1", |host| host.value().trim());
-        format!("http://{host}:{port}{PATH}")
+        format!("http://{}:{port}{PATH}", self.host())
+    }
+
+    /// The name of this machine in the way back.
+    fn host(&self) -> &str {
+        let named = self.credentials.options().redirect_host.as_ref();
+        named.map_or("127.0.0.1", |host| host.value().trim())
     }
 
     async fn with_person(
@@ -428,10 +434,6 @@ impl Login<'_> {
         }
         error
     }
-}
-
-async fn free() -> Result<Listener, Error> {
-    Listener::bind(0).await.map_err(|source| Error::NoPort { source })
 }
 
 impl Round<'_> {

@@ -9,7 +9,6 @@ mod keepalive;
 mod lost;
 mod network;
 mod oauth;
-mod oauth_review;
 mod peers;
 mod policy;
 mod processes;

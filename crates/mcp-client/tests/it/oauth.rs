@@ -7,6 +7,7 @@ mod faults;
 mod identity;
 mod kept;
 mod logins;
+mod losses;
 mod machine;
 mod options;
 mod races;

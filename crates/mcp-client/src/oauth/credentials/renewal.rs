@@ -11,6 +11,7 @@ use super::super::error::Error;
 use super::super::store::Tokens;
 use super::super::token::{Client, Endpoint, Granted};
 use super::{Asked, Credentials, Held};
+use crate::error::Kind;
 
 /// How long nothing is asked of a server that wants to be left alone but does not say how long.
 const REST: Duration = Duration::from_secs(5);
@@ -209,6 +210,7 @@ impl Credentials {
             }
             // Whoever waited for it in vain need not do so again at once.
             Error::Silent { .. } => (REST, 503),
+            Error::Refused { status, .. } if error.kind() == Kind::Transient => (REST, *status),
             _ => return,
         };
         self.state().not_before = Some((Instant::now() + wait, status));
