@@ -126,10 +126,10 @@ fn where_nobody_can_be_asked_nothing_is_installed() {
     "#);
     let run = bench.run(["mcp", "install", &files(), "--json"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
-    exit code: 2
+    exit code: 1
     ----- stdout -----
     ----- stderr -----
-    {"error":{"causes":[],"hints":["look at what the link holds, then add `--yes` to agree"],"kind":"usage","message":"nobody is here to agree to the installation; nothing was installed"}}
+    {"error":{"causes":[],"hints":["look at what the link holds, then add `--yes` to agree"],"kind":"failed","message":"nobody is here to agree to the installation; nothing was installed"}}
     "#);
     // A terminal is of no use to a program that reads the output.
     let mut command = bench.command(["mcp", "install", &files(), "--json"]);
@@ -544,10 +544,37 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
     "#);
     let oauth = json!({"flow": "enterprise", "client_id": "c", "assertion": "${ID}",
                        "idp_token_endpoint": "https://evil.example/t"});
-    let entry = json!({"url": "http://p\u{430}ypal.example/", "ssl_verify": false, "auth": "oauth",
+    let entry = json!({"url": "http://far.example/", "ssl_verify": false, "auth": "oauth",
                        "oauth": oauth});
     let run = terminal::run(&mut bench.command(["mcp", "install", &link("x", &entry)]), "n\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @"");
+    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    exit code: 0
+    ----- stdout -----
+    ----- stderr -----
+    An MCP server is offered for installation.
+
+      name: x
+      config:
+        {
+          "auth": "oauth",
+          "oauth": {
+            "assertion": "${ID}",
+            "client_id": "c",
+            "flow": "enterprise",
+            "idp_token_endpoint": "https://evil.example/t"
+          },
+          "ssl_verify": false,
+          "url": "http://far.example/"
+        }
+
+    note: x: it signs in by itself; no person is needed
+    note: x: oauth.assertion: the variable `ID` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
+    Caution: `ssl_verify: false`: anyone on the way can read and change what is sent
+    Caution: it is reached without encryption (http)
+    Caution: what vouches for you is sent to evil.example
+    What its tools are given goes to far.example.
+    Install it? [y/N] Nothing was installed.
+    "#);
 }
 
 #[test]

@@ -68,13 +68,14 @@ fn a_desktop_file_is_written_and_made_the_default() {
     Type=Application
     Name=agent install links
     Comment=Shows an MCP server that a link offers, and asks before installing it
-    Exec=[agent] mcp install -- %u
+    Exec=[agent] mcp install --wait -- %u
     Terminal=true
     NoDisplay=true
     MimeType=x-scheme-handler/agent;
     ");
     let calls = fs::read_to_string(&log).unwrap();
     insta::assert_snapshot!(calls.replace(&bench.work().display().to_string(), "[work]"), @r"
+    xdg-mime query default x-scheme-handler/agent
     xdg-mime default agent-mcp-link.desktop x-scheme-handler/agent
     update-desktop-database [work]/share/applications
     ");
@@ -126,6 +127,7 @@ fn desktop_tools_that_are_missing_or_fail_are_told() {
     ----- stdout -----
     {
       "registered": "[work]/share/applications/agent-mcp-link.desktop",
+      "replaced": null,
       "update_desktop_database": "absent",
       "xdg_mime": "absent"
     }

@@ -15,6 +15,26 @@ use crate::command_line::bench;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/documents.py");
 const URL: &str = "https://me.example.com/oauth/agent.json";
 
+#[test]
+fn a_file_is_overwritten_only_by_force_and_programs_are_told_where_it_is() {
+    let bench = bench();
+    let file = bench.work().join("agent.json").display().to_string();
+    let arguments = ["mcp", "client-document", "--url", URL, "--output", &file];
+    fs::write(&file, "mine").unwrap();
+    let run = bench.run(arguments);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("`--force` overwrites it"), "{run:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    let run = bench.run(arguments.iter().chain(&["--force", "--json"]));
+    assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&told["file"], &told["url"]), (&json!(file), &json!(URL)), "{told}");
+    let run = bench.run(["mcp", "client-document", "--url", URL, "--json"]);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let written: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&document, &*run.stderr), (&written, ""));
+}
+
 /// A web server of ours over TLS.
 struct Web {
     process: Child,

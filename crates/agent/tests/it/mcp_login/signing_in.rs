@@ -209,14 +209,25 @@ fn a_browser_that_is_named_opens_without_a_screen_and_over_ssh() {
 fn every_signal_leaves_the_terminal_as_it_was() {
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("QUIT", 131), ("INT", 130)] {
         let scene = Scene::new();
-        let script =
-            format!("(sleep 3; kill -{signal} $$) & exec \"$0\" mcp login docs --no-browser");
-        let person = Person::start(&mut shell(&scene, &script));
+        let script = "echo $$ > pid; exec \"$0\" mcp login docs --no-browser";
+        let person = Person::start(&mut shell(&scene, script));
         person.sees("\n> ", 1);
         assert!(!person.has_an_ordinary_terminal());
+        let pid = fs::read_to_string(scene.bench.work().join("pid")).unwrap();
+        let sent = Command::new("kill").args(["-s", signal, pid.trim()]).status().unwrap();
+        assert!(sent.success());
         let run = person.finish();
         assert_eq!(run.code, code, "{signal}: {}", run.transcript());
     }
+}
+
+#[test]
+fn a_disk_that_cannot_keep_tokens_is_no_fault_of_a_peer() {
+    let scene = Scene::new();
+    fs::write(scene.folder(), "no folder").unwrap();
+    let run = Person::start(&mut scene.with_screen(&["mcp", "login", "docs"])).finish();
+    assert_eq!(run.code, 1, "{}", run.transcript());
+    assert!(run.stderr.contains("mcp-tokens"), "{}", run.stderr);
 }
 
 #[test]
