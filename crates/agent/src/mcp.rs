@@ -306,7 +306,7 @@ impl Fleet {
     /// What to do about an error of a server.
     pub(crate) fn advice(&self, error: &mcp_client::Error, entry: &ServerEntry) -> Vec<String> {
         let granted = self.standing(entry).and_then(|standing| standing.granted);
-        let scope = granted.and_then(|granted| granted.scope);
+        let scope = granted.and_then(|granted| granted.requested.or(granted.scope));
         advice::advice_with(error, entry, scope.as_deref())
     }
 

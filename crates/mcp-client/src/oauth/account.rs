@@ -62,6 +62,8 @@ pub struct Grant {
     pub client_id: String,
     /// What for.
     pub scope: Option<String>,
+    /// What was asked for.
+    pub requested: Option<String>,
     /// When the access token ends, if anybody said.
     pub expires_at: Option<u64>,
     /// When it was granted.
@@ -163,6 +165,7 @@ impl Account {
                 issuer: tokens.issuer,
                 client_id: tokens.client_id,
                 scope: tokens.scope,
+                requested: tokens.requested_scope,
                 expires_at: tokens.expires_at,
                 obtained_at: tokens.obtained_at,
                 renewable: tokens.refresh_token.is_some(),

@@ -26,8 +26,9 @@ use crate::percent;
 
 /// How many redirects one request follows.
 pub(crate) const MAX_REDIRECTS: usize = 5;
-/// How often one request is sent with another token.
-const MAX_RENEWALS: u32 = 1;
+/// How often one request is sent with another token: that which others have just brought home may
+/// be used up by the time it is sent.
+const MAX_RENEWALS: u32 = 2;
 /// How often one request is sent with another proof for its token.
 const MAX_PROOFS: u32 = 2;
 /// The largest body that is read whole.

@@ -131,6 +131,7 @@ mod tests {
             issuer: "https://a.example".to_owned(),
             client_id: "c".to_owned(),
             scope: None,
+            requested: None,
             expires_at,
             obtained_at: 0,
             renewable,
