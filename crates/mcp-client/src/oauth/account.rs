@@ -142,7 +142,7 @@ impl Account {
         Ok(LoggedOut { had, given_back })
     }
 
-    /// The beginning of the names of its files: see [`kept`].
+    /// The beginning of the names of its files: see [`super::kept`].
     pub fn stem(&self) -> &str {
         self.credentials.store().stem()
     }

@@ -13,6 +13,7 @@ use mcp_client::oauth::{Account, LoginOptions};
 use mcp_client::session::CallOptions;
 use mcp_client::supervise::State;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::support::host;
 
@@ -66,6 +67,14 @@ async fn login(
     account.login(browser, LoginOptions::default()).await
 }
 
+/// Somebody is signed in to a server that plays this script.
+async fn signed_in(script: Script) -> (Faulty, TempDir, ServerEntry) {
+    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
+    let entry = entry(&server);
+    login(&entry, folder.path(), &Willing).await.unwrap();
+    (server, folder, entry)
+}
+
 async fn ready(entry: &ServerEntry, folder: &Path) -> Client {
     let client = Client::start([entry.clone()], host_in(folder));
     let status = client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
@@ -85,10 +94,7 @@ fn tokens(folder: &Path) -> Option<Value> {
 /// A caller that goes away while the token is renewed must not cost the sign-in.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_that_gives_up_during_a_renewal_does_not_lose_the_new_pair() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(Script::default()).await;
     let client = ready(&entry, folder.path()).await;
     server.expire_access_tokens();
     server.change(|script| {
@@ -104,10 +110,7 @@ async fn a_caller_that_gives_up_during_a_renewal_does_not_lose_the_new_pair() {
 /// Whoever finds that the server moved must not wipe what somebody else signed in for meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_is_noticed_late_does_not_wipe_a_newer_sign_in() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(Script::default()).await;
     let client = ready(&entry, folder.path()).await;
     server.change(|script| {
         script.issuer = Issuer::Other;
@@ -129,10 +132,7 @@ async fn a_move_that_is_noticed_late_does_not_wipe_a_newer_sign_in() {
 /// Two processes at a server that takes no token must not wake each other for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_parked_processes_do_not_keep_each_other_renewing() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(Script::default()).await;
     server.change(|script| script.mcp = Part::failing(Fault::status(401)));
     let _one = Client::start([entry.clone()], host_in(folder.path()));
     let _two = Client::start([entry.clone()], host_in(folder.path()));
@@ -151,9 +151,7 @@ async fn a_cancelled_login_leaves_the_registration_that_the_tokens_need() {
     let mut script = Script::default();
     let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_post"] });
     script.server_metadata = Part::saying(patch);
-    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(script).await;
     // Somebody else has the port of the registration now: the next login registers anew.
     let clients = fs::read_to_string(folder.path().join("docs.client.json")).unwrap();
     let clients: Value = serde_json::from_str(&clients).unwrap();
@@ -173,9 +171,7 @@ async fn a_cancelled_login_after_a_refused_document_leaves_the_registration() {
     let mut script = Script::default();
     let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_post"] });
     script.server_metadata = Part::saying(patch);
-    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(script).await;
     fs::write(folder.path().join("docs.cimd-off"), "").unwrap();
     login(&entry, folder.path(), &Unwilling).await.unwrap_err();
     let client = ready(&entry, folder.path()).await;
@@ -187,10 +183,7 @@ async fn a_cancelled_login_after_a_refused_document_leaves_the_registration() {
 /// An authorization server may move its token endpoint: what was found out once is found out again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_endpoint_that_has_gone_is_looked_for_anew() {
-    let server = Faulty::start(Script::default()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(Script::default()).await;
     // As if it had been elsewhere when it was looked up.
     let path = folder.path().join("docs.meta.json");
     let text = fs::read_to_string(&path).unwrap();
@@ -270,10 +263,7 @@ async fn one_no_is_an_answer_to_all_who_wait() {
 /// A pair that could not be written is still the newer one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pair_that_could_not_be_written_is_not_given_up_for_the_older_one() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(Script::default()).await;
     let client = ready(&entry, folder.path()).await;
     server.expire_access_tokens();
     server.change(|script| {
@@ -300,10 +290,7 @@ async fn a_pair_that_could_not_be_written_is_not_given_up_for_the_older_one() {
 /// A damaged file does not cost a process the good pair it holds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_file_does_not_cost_who_holds_a_good_pair() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(Script::default()).await;
     let client = ready(&entry, folder.path()).await;
     fs::write(folder.path().join("docs.json"), "").unwrap();
     // sleep: what must not happen would happen in this time.
@@ -351,10 +338,7 @@ async fn a_registration_that_was_forgotten_does_not_stop_every_login() {
 /// Whether the server has moved is a question that must not stand in the way of a renewal.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_resource_metadata_does_not_hold_up_a_renewal() {
-    let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
-    let entry = entry(&server);
-    login(&entry, folder.path(), &Willing).await.unwrap();
+    let (server, folder, entry) = signed_in(Script::default()).await;
     let client = ready(&entry, folder.path()).await;
     server.change(|script| script.resource_metadata = Part::failing(Fault::Silent));
     server.expire_access_tokens();
