@@ -10,11 +10,16 @@ use super::tree::Tree;
 
 /// Every member, and the members it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("agent", &["mcp-client", "usage-metrics"]),
-    ("agent-fuzz", &["mcp-client", "usage-metrics"]),
-    ("agent-test-support", &[]),
-    ("mcp-client", &[]),
+    ("agent", &["gateway", "gateway-store", "ledger", "mcp-client", "settings", "usage-metrics", "wire"]),
+    ("agent-fuzz", &["mcp-client", "usage-metrics", "wire"]),
+    ("agent-test-support", &["wire"]),
+    ("gateway", &["gateway-store", "ledger", "settings", "wire"]),
+    ("gateway-store", &["ledger"]),
+    ("ledger", &[]),
+    ("mcp-client", &["settings"]),
+    ("settings", &[]),
     ("usage-metrics", &[]),
+    ("wire", &[]),
     ("xtask", &[]),
 ];
 

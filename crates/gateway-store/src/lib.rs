@@ -1,0 +1,1 @@
+//! Durable state of the member service in SQLite or PostgreSQL.

@@ -1,0 +1,1 @@
+//! The member service: keys, charging, models, chat, responses.

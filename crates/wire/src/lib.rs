@@ -1,0 +1,1 @@
+//! Bodies of the member API, its errors, its keys and the codec of its event streams; no I/O.
