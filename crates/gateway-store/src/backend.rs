@@ -1,0 +1,69 @@
+//! What both databases do, one transaction a method. [`crate::Store`] documents each.
+
+use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
+
+use crate::batch::Job;
+use crate::{
+    Actor, Answer, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, Member, MemberChange,
+    NewKey, ResponseEvent, StatementLine, StoredResponse,
+};
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// The operations that are not batched, and the door to the batch.
+pub(crate) trait Backend {
+    async fn submit(&self, job: Job) -> Result<()>;
+
+    async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64>;
+    async fn expire(&self) -> Result<u64>;
+    async fn abandon(&self, but: i64) -> Result<u64>;
+    async fn sweep(&self) -> Result<u64>;
+
+    async fn account(&self, member: MemberId) -> Result<Option<Account>>;
+    async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>>;
+    async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>>;
+    async fn answer(&self, id: HoldId) -> Result<Option<Answer>>;
+    async fn statement(
+        &self,
+        member: MemberId,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<StatementLine>>;
+    async fn check_ledger(&self) -> Result<LedgerCheck>;
+
+    async fn create_member(&self, name: &str, by: &Actor) -> Result<Member>;
+    async fn change_member(
+        &self,
+        id: MemberId,
+        change: &MemberChange,
+        by: &Actor,
+    ) -> Result<Member>;
+    async fn member(&self, id: MemberId) -> Result<Option<Member>>;
+    async fn member_named(&self, name: &str) -> Result<Option<Member>>;
+    async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>>;
+
+    async fn create_key(&self, key: &NewKey, by: &Actor) -> Result<Key>;
+    async fn rotate_key(
+        &self,
+        old: &str,
+        new: (&str, [u8; 32]),
+        overlap_micros: i64,
+        by: &Actor,
+    ) -> Result<Key>;
+    async fn change_key(&self, id: &str, change: &KeyChange, by: &Actor) -> Result<KeyRecord>;
+    async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord>;
+    async fn key(&self, id: &str) -> Result<Option<KeyRecord>>;
+    async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>>;
+
+    async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>>;
+    async fn update_response(&self, response: &StoredResponse) -> Result<bool>;
+    async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool>;
+    async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()>;
+    async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>>;
+
+    async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>>;
+    async fn setting(&self, name: &str) -> Result<Option<String>>;
+    async fn set_setting_once(&self, name: &str, value: &str) -> Result<String>;
+    async fn ping(&self) -> Result<()>;
+    async fn close(&self);
+}

@@ -1,0 +1,54 @@
+//! Where the state is kept, and how.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the state is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A SQLite file.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database, as a connection string; it may hold a password.
+    Postgres(String),
+}
+
+/// How it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Connections to PostgreSQL besides the one that moves money; readers of SQLite.
+    pub connections: usize,
+    /// How long to wait for a connection or a lock.
+    pub wait: Duration,
+    /// Whether a commit outlives a power loss. Without it, it outlives only the process.
+    pub power_loss_safe: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { connections: 4, wait: Duration::from_secs(5), power_loss_safe: true }
+    }
+}
+
+/// What a database holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaState {
+    /// Nothing yet.
+    Empty,
+    /// An older schema that migrations bring up to date.
+    Old(i64),
+    /// The one this program knows.
+    Current(i64),
+    /// A newer one, or one that is not ours.
+    Unknown(i64),
+}
+
+/// Passwords are not shown.
+impl fmt::Debug for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => formatter.debug_tuple("Sqlite").field(path).finish(),
+            Self::Postgres(_) => formatter.write_str("Postgres(…)"),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The state of the service, whichever database keeps it.
+
+use ledger::{
+    Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posting, Receipt, Refusal, Room,
+    Transfer,
+};
+use tokio::sync::oneshot;
+
+use crate::backend::{Backend, Result};
+use crate::batch::{Closing, Job, Opening};
+use crate::postgres::Postgres;
+use crate::sqlite::Sqlite;
+use crate::{
+    Actor, Answer, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, Member, MemberChange,
+    NewKey, Options, Place, ResponseEvent, SchemaState, StoredResponse,
+};
+
+/// The state of the service.
+#[derive(Debug)]
+pub enum Store {
+    /// In a SQLite file.
+    Sqlite(Sqlite),
+    /// In a PostgreSQL database.
+    Postgres(Postgres),
+}
+
+/// One line of a member's statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementLine {
+    /// Its number.
+    pub id: i64,
+    /// The posting.
+    pub posting: Posting,
+    /// What the charged request was for.
+    pub operation: Option<String>,
+    /// The model that answered it.
+    pub model: Option<String>,
+}
+
+macro_rules! on_both {
+    ($self:ident, $store:ident => $work:expr) => {
+        match $self {
+            Store::Sqlite($store) => $work,
+            Store::Postgres($store) => $work,
+        }
+    };
+}
+
+impl Store {
+    /// What the database holds.
+    pub async fn schema(place: &Place, options: &Options) -> Result<SchemaState> {
+        match place {
+            Place::Sqlite(path) => Sqlite::schema(path, options).await,
+            Place::Postgres(url) => Postgres::schema(url, options).await,
+        }
+    }
+
+    /// Brings the schema up to date; gives what was there before.
+    pub async fn migrate(place: &Place, options: &Options) -> Result<SchemaState> {
+        match place {
+            Place::Sqlite(path) => Sqlite::migrate(path, options).await,
+            Place::Postgres(url) => Postgres::migrate(url, options).await,
+        }
+    }
+
+    /// Opens a database whose schema is the one this program knows.
+    pub async fn open(place: &Place, options: &Options) -> Result<Self> {
+        match place {
+            Place::Sqlite(path) => Ok(Self::Sqlite(Sqlite::open(path, options).await?)),
+            Place::Postgres(url) => Ok(Self::Postgres(Postgres::open(url, options).await?)),
+        }
+    }
+
+    /// Sets a price aside, before any work is done.
+    pub async fn hold(&self, opening: Opening) -> Result<std::result::Result<Hold, Refusal>> {
+        self.wait(|reply| Job::Open(Box::new(opening), reply)).await
+    }
+
+    /// Ends a hold; it ends once, whoever tries.
+    pub async fn end(&self, closing: Closing) -> Result<Ended> {
+        self.wait(|reply| Job::Close(Box::new(closing), reply)).await
+    }
+
+    /// Counts a request that costs nothing against the key's rate.
+    pub async fn admit(
+        &self,
+        member: MemberId,
+        lineage: LineageId,
+    ) -> Result<std::result::Result<Option<Room>, Refusal>> {
+        self.wait(|reply| Job::Admit(member, lineage, reply)).await
+    }
+
+    /// Pays in, or corrects a balance; both are audited.
+    pub async fn post(
+        &self,
+        transfer: Transfer,
+        by: &Actor,
+    ) -> Result<std::result::Result<Posting, Refusal>> {
+        let by = by.clone();
+        self.wait(|reply| Job::Post(Box::new(transfer), by, reply)).await
+    }
+
+    async fn wait<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
+        let (reply, result) = oneshot::channel();
+        on_both!(self, store => store.submit(job(reply)).await?);
+        result.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Renews the lease of every live hold of a process; gives how many.
+    pub async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64> {
+        on_both!(self, store => store.renew(owner, lease_micros).await)
+    }
+
+    /// Ends the holds whose lease is over, at most a thousand at a time; gives how many. Background responses of those holds become `failed`.
+    pub async fn expire(&self) -> Result<u64> {
+        on_both!(self, store => store.expire().await)
+    }
+
+    /// Ends every live hold of other processes at once: for a database that only one process serves from, after a crash. Gives how many.
+    pub async fn abandon(&self, but: i64) -> Result<u64> {
+        on_both!(self, store => store.abandon(but).await)
+    }
+
+    /// Removes idempotency keys and stored responses that are over; gives how many.
+    pub async fn sweep(&self) -> Result<u64> {
+        on_both!(self, store => store.sweep().await)
+    }
+
+    /// A member's account.
+    pub async fn account(&self, member: MemberId) -> Result<Option<Account>> {
+        on_both!(self, store => store.account(member).await)
+    }
+
+    /// The state of a key and its successors.
+    pub async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
+        on_both!(self, store => store.lineage(lineage).await)
+    }
+
+    /// What became of a request; of one member, or of anybody.
+    pub async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>> {
+        on_both!(self, store => store.receipt(member, id).await)
+    }
+
+    /// The answer that is kept for whoever asks again.
+    pub async fn answer(&self, id: HoldId) -> Result<Option<Answer>> {
+        on_both!(self, store => store.answer(id).await)
+    }
+
+    /// The postings of a member, newest first, those with an id below `before`.
+    pub async fn statement(
+        &self,
+        member: MemberId,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<StatementLine>> {
+        on_both!(self, store => store.statement(member, before, limit).await)
+    }
+
+    /// Adds everything up again from postings and holds, and compares.
+    pub async fn check_ledger(&self) -> Result<LedgerCheck> {
+        on_both!(self, store => store.check_ledger().await)
+    }
+
+    /// Makes a member without money; names are unique.
+    pub async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
+        on_both!(self, store => store.create_member(name, by).await)
+    }
+
+    /// Changes a member.
+    pub async fn change_member(
+        &self,
+        id: MemberId,
+        change: &MemberChange,
+        by: &Actor,
+    ) -> Result<Member> {
+        on_both!(self, store => store.change_member(id, change, by).await)
+    }
+
+    /// A member by number.
+    pub async fn member(&self, id: MemberId) -> Result<Option<Member>> {
+        on_both!(self, store => store.member(id).await)
+    }
+
+    /// A member by name.
+    pub async fn member_named(&self, name: &str) -> Result<Option<Member>> {
+        on_both!(self, store => store.member_named(name).await)
+    }
+
+    /// Members in the order of their numbers, those after `after`.
+    pub async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {
+        on_both!(self, store => store.members(after, limit).await)
+    }
+
+    /// Makes a key and its lineage.
+    pub async fn create_key(&self, key: &NewKey, by: &Actor) -> Result<Key> {
+        on_both!(self, store => store.create_key(key, by).await)
+    }
+
+    /// Makes a key in the lineage of an old one, with its name, scopes, models and end; the old one expires after the overlap.
+    pub async fn rotate_key(
+        &self,
+        old: &str,
+        new: (&str, [u8; 32]),
+        overlap_micros: i64,
+        by: &Actor,
+    ) -> Result<Key> {
+        on_both!(self, store => store.rotate_key(old, new, overlap_micros, by).await)
+    }
+
+    /// Changes a key.
+    pub async fn change_key(&self, id: &str, change: &KeyChange, by: &Actor) -> Result<KeyRecord> {
+        on_both!(self, store => store.change_key(id, change, by).await)
+    }
+
+    /// Makes a key worth nothing from now on.
+    pub async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord> {
+        on_both!(self, store => store.revoke_key(id, by).await)
+    }
+
+    /// A key by its public part.
+    pub async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
+        on_both!(self, store => store.key(id).await)
+    }
+
+    /// All keys of a member.
+    pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
+        on_both!(self, store => store.keys(member).await)
+    }
+
+    /// A stored response of a member.
+    pub async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>> {
+        on_both!(self, store => store.response(member, id).await)
+    }
+
+    /// Overwrites status and body of a stored response that has not ended; gives whether there was one.
+    pub async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
+        on_both!(self, store => store.update_response(response).await)
+    }
+
+    /// Removes a stored response and its events; gives whether there was one.
+    pub async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
+        on_both!(self, store => store.delete_response(member, id).await)
+    }
+
+    /// Adds events of a background response.
+    pub async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
+        on_both!(self, store => store.append_events(id, events).await)
+    }
+
+    /// Events of a background response after a sequence number, in order.
+    pub async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>> {
+        on_both!(self, store => store.events(id, after, limit).await)
+    }
+
+    /// The audit log, newest first, those with an id below `before`.
+    pub async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {
+        on_both!(self, store => store.audit(before, limit).await)
+    }
+
+    /// A setting of the database itself.
+    pub async fn setting(&self, name: &str) -> Result<Option<String>> {
+        on_both!(self, store => store.setting(name).await)
+    }
+
+    /// Writes a setting unless it stands; gives what stands after.
+    pub async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {
+        on_both!(self, store => store.set_setting_once(name, value).await)
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<()> {
+        on_both!(self, store => store.ping().await)
+    }
+
+    /// Waits for what was submitted, and lets go of the database.
+    pub async fn close(&self) {
+        on_both!(self, store => store.close().await)
+    }
+}

@@ -1,0 +1,83 @@
+//! What members, lineages of keys, and holds are called.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A member: whoever has a balance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MemberId(pub i64);
+
+/// A key and all keys it was rotated into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LineageId(pub i64);
+
+/// A hold, and the receipt that it becomes: made by whoever asks for it, never used twice.
+///
+/// Ids that grow with time keep the newest rows together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldId(u128);
+
+const PREFIX: &str = "req_";
+const DIGITS: usize = 32;
+
+impl HoldId {
+    /// From the time in milliseconds, which sorts first, and 80 random bits.
+    pub const fn new(time_ms: u64, random: u128) -> Self {
+        Self(((time_ms as u128) << 80) | (random & ((1 << 80) - 1)))
+    }
+
+    /// From its 16 bytes.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_be_bytes(bytes))
+    }
+
+    /// Its 16 bytes, which sort as the ids do.
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        let is_lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (digits.len() == DIGITS && digits.bytes().all(is_lower_hex))
+            .then(|| u128::from_str_radix(digits, 16).ok().map(Self))?
+    }
+}
+
+impl fmt::Display for HoldId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{PREFIX}{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for HoldId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_reads_back_and_later_ones_sort_later() {
+        let early = HoldId::new(1_000, u128::MAX);
+        let late = HoldId::new(1_001, 0);
+        assert!(early < late && early.to_bytes() < late.to_bytes());
+        assert_eq!(HoldId::parse(&late.to_string()), Some(late));
+        assert_eq!(HoldId::from_bytes(late.to_bytes()), late);
+    }
+
+    #[test]
+    fn other_words_are_no_ids() {
+        let good = HoldId::new(1, 2).to_string();
+        for text in ["", "req_", "req_+f", &good[4..], &good.to_uppercase(), &format!("{good}0")] {
+            assert_eq!(HoldId::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A moment, as it is handed in.
+
+/// Microseconds since the beginning of 1970, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(i64);
+
+const MICROS_A_DAY: i64 = 86_400_000_000;
+
+impl Time {
+    /// From microseconds.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// From milliseconds.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis.saturating_mul(1000))
+    }
+
+    /// Microseconds.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// Milliseconds.
+    pub const fn millis(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// So much later.
+    #[must_use]
+    pub const fn plus_micros(self, micros: i64) -> Self {
+        Self(self.0.saturating_add(micros))
+    }
+
+    /// The number of the day.
+    pub(crate) fn day(self) -> i32 {
+        i32::try_from(self.0.div_euclid(MICROS_A_DAY)).unwrap_or(i32::MAX)
+    }
+
+    /// The number of the month: twelve times the year, and the month from 0.
+    pub(crate) fn month(self) -> i32 {
+        // Days to a civil date, in eras of 400 years that begin in March.
+        let days = i64::from(self.day()) + 719_468;
+        let era = days.div_euclid(146_097);
+        let of_era = days.rem_euclid(146_097);
+        let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let from_march = (5 * of_year + 2) / 153;
+        let month = (from_march + 2) % 12;
+        let year = year + era * 400 + i64::from(from_march >= 10);
+        i32::try_from(year * 12 + month).unwrap_or(i32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_months_turn_at_midnight() {
+        let at = |seconds: i64| Time::from_millis(seconds * 1000);
+        // 2026-01-31T23:59:59Z and a second later.
+        let (last, first) = (at(1_769_903_999), at(1_769_904_000));
+        assert_eq!(first.day() - last.day(), 1);
+        assert_eq!((last.month(), first.month()), (2026 * 12, 2026 * 12 + 1));
+        // 2024-02-29, and the days around a new year.
+        assert_eq!(at(1_709_164_800).month(), 2024 * 12 + 1);
+        assert_eq!(at(1_735_689_599).month(), 2024 * 12 + 11);
+        assert_eq!(at(1_735_689_600).month(), 2025 * 12);
+        assert_eq!(at(0).month(), 1970 * 12);
+    }
+}
