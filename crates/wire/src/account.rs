@@ -1,0 +1,92 @@
+//! Bodies of the caller's own record, and of receipts.
+
+use serde::{Deserialize, Serialize};
+
+/// `GET /v1/me`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Me {
+    /// `member`.
+    pub object: String,
+    /// `mem_<number>`.
+    pub id: String,
+    /// What the operator calls the member.
+    pub name: String,
+    /// All there is.
+    pub balance_micros: i64,
+    /// What is set aside for requests that run.
+    pub held_micros: i64,
+    /// What can be spent.
+    pub available_micros: i64,
+    /// The key that asks.
+    pub key: KeyView,
+    /// Charged requests of the member.
+    pub usage: UsageView,
+}
+
+/// A key as its holder may see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyView {
+    /// The public part of the key.
+    pub id: String,
+    /// What the operator calls it.
+    pub name: String,
+    /// What it may be used for.
+    pub scopes: Vec<String>,
+    /// Models it may use; null is all.
+    pub models: Option<Vec<String>>,
+    /// RFC 3339; null is never.
+    pub expires_at: Option<String>,
+    /// What it may spend in all; null is without limit.
+    pub spend_limit_micros: Option<i64>,
+    /// What it has spent, with all keys it was rotated from.
+    pub spent_micros: i64,
+    /// Null is without limit.
+    pub requests_per_minute: Option<u32>,
+    /// Requests at the same time; null is without limit.
+    pub concurrency: Option<u32>,
+}
+
+/// Charged requests of a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageView {
+    /// This day, UTC.
+    pub today: PeriodView,
+    /// This month, UTC.
+    pub month: PeriodView,
+}
+
+/// Charged requests of a day or month.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeriodView {
+    /// How many.
+    pub requests: i64,
+    /// What they cost.
+    pub charged_micros: i64,
+}
+
+/// `GET /v1/requests/{id}`: what became of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiptView {
+    /// `receipt`.
+    pub object: String,
+    /// The id of the request.
+    pub id: String,
+    /// What it was: `chat`, `responses` …
+    pub operation: String,
+    /// The model that answered, else the one that was asked for.
+    pub model: Option<String>,
+    /// `settled`, `released`, `expired`.
+    pub outcome: String,
+    /// Why it was charged or not.
+    pub rule: String,
+    /// What was charged.
+    pub charge_micros: i64,
+    /// RFC 3339.
+    pub started_at: String,
+    /// RFC 3339.
+    pub ended_at: String,
+    /// As the upstream counted, where it told.
+    pub input_tokens: Option<i64>,
+    /// As the upstream counted, where it told.
+    pub output_tokens: Option<i64>,
+}
