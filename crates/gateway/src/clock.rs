@@ -1,0 +1,31 @@
+//! The time of day, and random bytes: where the service gets them from.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ledger::{HoldId, Time};
+
+/// Now.
+pub(crate) fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_seconds() -> u64 {
+    u64::try_from(now().millis() / 1000).unwrap_or_default()
+}
+
+/// A new id for a request, its hold and its receipt.
+pub(crate) fn new_hold_id() -> HoldId {
+    let millis = u64::try_from(now().millis()).unwrap_or_default();
+    HoldId::new(millis, fastrand::u128(..))
+}
+
+/// A moment as RFC 3339.
+pub(crate) fn rfc3339(at: Time) -> String {
+    let nanos = i128::from(at.millis()) * 1_000_000;
+    time::OffsetDateTime::from_unix_timestamp_nanos(nanos)
+        .ok()
+        .and_then(|at| at.format(&time::format_description::well_known::Rfc3339).ok())
+        .unwrap_or_default()
+}

@@ -1,0 +1,179 @@
+//! The outermost object of a request, field by field, with every value as it was written.
+//!
+//! The service looks at a handful of fields and changes fewer; all the rest reaches the upstream
+//! byte for byte.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use wire::error::Code;
+
+use crate::failure::ApiError;
+
+/// The fields of a JSON object, in order.
+pub(crate) struct Envelope<'a> {
+    fields: Vec<(Cow<'a, str>, &'a RawValue)>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads a body that must be a JSON object.
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, ApiError> {
+        serde_json::from_slice(body).map_err(|error| {
+            if error.is_data() {
+                ApiError::new(Code::InvalidRequest, "the body must be a JSON object")
+            } else {
+                let message = format!("the body is not JSON: {error}");
+                ApiError::new(Code::InvalidJson, message)
+            }
+        })
+    }
+
+    /// The value of a field as it was written; of a field that stands twice the last counts.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
+        let mut fields = self.fields.iter().rev();
+        let value = fields.find(|(key, _)| key == name)?.1.get();
+        (value != "null").then_some(value)
+    }
+
+    /// The value of a field that must be of one type where it stands.
+    pub(crate) fn read<T: Deserialize<'a>>(
+        &self,
+        name: &'static str,
+        wanted: &str,
+    ) -> Result<Option<T>, ApiError> {
+        let Some(raw) = self.raw(name) else { return Ok(None) };
+        serde_json::from_str(raw).map(Some).map_err(|_| {
+            let message = format!("`{name}` must be {wanted}");
+            ApiError::of_param(Code::InvalidRequest, name, message)
+        })
+    }
+
+    /// The object again, with some fields replaced, added or (by `None`) left out.
+    pub(crate) fn rewrite(&self, changes: &[(&str, Option<&str>)]) -> Vec<u8> {
+        let length: usize =
+            self.fields.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum();
+        let added: usize = changes.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
+        let mut out = Vec::with_capacity(length + added + 2);
+        out.push(b'{');
+        let is_changed = |key: &str| changes.iter().any(|(name, _)| *name == key);
+        for (key, value) in self.fields.iter().filter(|(key, _)| !is_changed(key)) {
+            write_field(&mut out, key, value.get());
+        }
+        for (key, value) in changes {
+            if let Some(value) = value {
+                write_field(&mut out, key, value);
+            }
+        }
+        out.push(b'}');
+        out
+    }
+}
+
+fn write_field(out: &mut Vec<u8>, key: &str, value: &str) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+    // Writing a string into memory cannot fail.
+    let _ = serde_json::to_writer(&mut *out, key);
+    out.push(b':');
+    out.extend_from_slice(value.as_bytes());
+}
+
+impl<'de> Deserialize<'de> for Envelope<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Envelope<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::with_capacity(8);
+                while let Some(Key(key)) = map.next_key()? {
+                    fields.push((key, map.next_value()?));
+                }
+                Ok(Envelope { fields })
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A key, borrowed from the body unless it has escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Key<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(body: &str, changes: &[(&str, Option<&str>)]) -> String {
+        String::from_utf8(Envelope::parse(body.as_bytes()).unwrap().rewrite(changes)).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_changed_stays_as_it_was_written() {
+        let body = r#"{"model":"a","n": 1.10, "x y":[1, {"b":"\u0041"}],"big":12345678901234567890}"#;
+        assert_eq!(
+            rewritten(body, &[("model", Some("\"b\"")), ("new", Some("true")), ("gone", None)]),
+            r#"{"n":1.10,"x y":[1, {"b":"\u0041"}],"big":12345678901234567890,"model":"b","new":true}"#
+        );
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_is_replaced_as_one() {
+        let body = r#"{"model":"a","mod\u0065l":"c","x":1}"#;
+        let envelope = Envelope::parse(body.as_bytes()).unwrap();
+        assert_eq!(envelope.read::<String>("model", "a string").unwrap(), Some("c".to_owned()));
+        assert_eq!(rewritten(body, &[("model", Some("\"b\""))]), r#"{"x":1,"model":"b"}"#);
+    }
+
+    #[test]
+    fn null_is_as_good_as_absent() {
+        let envelope = Envelope::parse(br#"{"stream":null}"#).unwrap();
+        assert_eq!(envelope.read::<bool>("stream", "a boolean").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_object_is_told_from_what_is_no_json() {
+        let code = |body: &[u8]| Envelope::parse(body).err().unwrap().code();
+        assert_eq!(code(b"[]"), Code::InvalidRequest);
+        assert_eq!(code(b"\"a\""), Code::InvalidRequest);
+        assert_eq!(code(b"{\"a\":"), Code::InvalidJson);
+        assert_eq!(code(b""), Code::InvalidJson);
+        assert_eq!(code(b"{\"a\":\"\xff\"}"), Code::InvalidJson);
+        assert_eq!(code(b"{} x"), Code::InvalidJson);
+    }
+
+    #[test]
+    fn a_wrong_type_names_the_field() {
+        let envelope = Envelope::parse(br#"{"model":5}"#).unwrap();
+        let error = envelope.read::<String>("model", "a string").unwrap_err();
+        assert_eq!(error.message(), "`model` must be a string");
+    }
+}

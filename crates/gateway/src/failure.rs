@@ -1,0 +1,201 @@
+//! What a client is told when its request fails: the one place that maps failures to answers.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
+use ledger::{Micros, Refusal, Repeated, Room};
+use wire::error::{Code, ErrorBody, ErrorDetail};
+
+use crate::rate;
+
+/// A failure as a client may know it. Causes are logged, never told.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    code: Code,
+    message: String,
+    param: Option<String>,
+    money: Option<(Micros, Micros)>,
+    retry_after: Option<Duration>,
+    room: Option<Room>,
+}
+
+/// What everyone without a usable key is told, whatever is wrong with it.
+const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
+     send `Authorization: Bearer <key>` with a key of this service";
+
+impl ApiError {
+    /// A failure with a message for a person.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), param: None, money: None, retry_after: None, room: None }
+    }
+
+    /// A field of the request that is wrong.
+    pub fn of_param(code: Code, param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { param: Some(param.into()), ..Self::new(code, message) }
+    }
+
+    /// No key, or none that is worth anything.
+    pub fn no_key() -> Self {
+        Self::new(Code::InvalidKey, NO_KEY)
+    }
+
+    /// A failure of ours; its cause was logged.
+    pub fn internal() -> Self {
+        Self::new(Code::Internal, "the service failed; nothing was charged")
+    }
+
+    /// When to try again.
+    #[must_use]
+    pub fn retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
+    }
+
+    /// What programs decide by.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What a person is told.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The body, without the id of the request.
+    pub fn body(&self) -> ErrorBody {
+        ErrorBody {
+            error: ErrorDetail {
+                message: self.message.clone(),
+                kind: self.code.kind().to_owned(),
+                param: self.param.clone(),
+                code: Some(self.code.word().to_owned()),
+                request_id: None,
+                needed_micros: self.money.map(|(needed, _)| needed.get()),
+                available_micros: self.money.map(|(_, available)| available.get()),
+            },
+        }
+    }
+
+    /// The answer, with the id of the request in its body.
+    pub fn answer(&self, request_id: &str) -> Response {
+        let mut body = self.body();
+        body.error.request_id = Some(request_id.to_owned());
+        let text = serde_json::to_vec(&body).unwrap_or_default();
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() =
+            StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match self.code.status() {
+            401 => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            // Clients that try again by themselves would only meet the same answer.
+            402 | 403 | 422 => {
+                headers.insert("x-should-retry", HeaderValue::from_static("false"));
+            }
+            409 | 429 | 503 => {
+                let wait = self.retry_after.unwrap_or(Duration::from_secs(1));
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+            }
+            _ => {}
+        }
+        if let Some(room) = &self.room {
+            rate::write_headers(room, headers);
+        }
+        response
+    }
+}
+
+/// Marks an answer as a failure whose id is still to be filled in.
+#[derive(Debug, Clone)]
+pub(crate) struct Failed(pub(crate) ApiError);
+
+/// The answer carries the failure along, so that the edge can name the request in it.
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        response.extensions_mut().insert(Failed(self));
+        response
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::UnknownMember | Refusal::UnknownLineage => Self::no_key(),
+            Refusal::Blocked => Self::new(
+                Code::MemberBlocked,
+                "the operator of this service blocked this member; ask them why",
+            ),
+            Refusal::RateLimited { retry_after_micros, room } => {
+                let wait = u64::try_from(retry_after_micros).unwrap_or_default();
+                let message = format!("this key may send {} requests a minute", room.limit);
+                Self {
+                    room: Some(room),
+                    retry_after: Some(Duration::from_micros(wait)),
+                    ..Self::new(Code::RateLimited, message)
+                }
+            }
+            Refusal::TooManyRunning { limit } => {
+                let message = format!("this key may have {limit} requests running at once");
+                Self::new(Code::RateLimited, message)
+            }
+            Refusal::KeyLimitReached { needed, available } => {
+                let message = format!(
+                    "this request costs {needed} credits, the key may spend {available} more"
+                );
+                let error = Self::new(Code::KeyLimitReached, message);
+                Self { money: Some((needed, available)), ..error }
+            }
+            Refusal::InsufficientBalance { needed, available } => {
+                let message =
+                    format!("this request costs {needed} credits, {available} are available");
+                let error = Self::new(Code::InsufficientBalance, message);
+                Self { money: Some((needed, available)), ..error }
+            }
+            Refusal::Repeated(Repeated::OtherBody) => Self::new(
+                Code::IdempotencyMismatch,
+                "this Idempotency-Key was used for another request",
+            ),
+            Refusal::Repeated(_) => Self::new(
+                Code::IdempotencyInProgress,
+                "a request with this Idempotency-Key is still running; ask again for its answer",
+            ),
+            Refusal::AmountOutOfRange | Refusal::IdUsed => Self::internal(),
+        }
+    }
+}
+
+impl From<gateway_store::Error> for ApiError {
+    fn from(error: gateway_store::Error) -> Self {
+        match error.kind() {
+            gateway_store::Kind::Temporary => {
+                tracing::warn!(error = %chain(&error), "the store is not available");
+                Self::new(
+                    Code::Unavailable,
+                    "the service cannot reach its books; nothing was charged",
+                )
+            }
+            _ => {
+                tracing::error!(error = %chain(&error), "the store failed");
+                Self::internal()
+            }
+        }
+    }
+}
+
+/// An error with all its causes, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,37 @@
+//! How much of its rate a key has left, in headers.
+
+use http::{HeaderMap, HeaderValue};
+use ledger::Room;
+
+/// Writes both families: the one OpenAI's clients know, and the one of the IETF.
+pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
+    let reset_seconds = u64::try_from(room.reset_micros).unwrap_or_default().div_ceil(1_000_000);
+    headers.insert("x-ratelimit-limit-requests", HeaderValue::from(room.limit));
+    headers.insert("x-ratelimit-remaining-requests", HeaderValue::from(room.remaining));
+    let texts = [
+        ("x-ratelimit-reset-requests", format!("{reset_seconds}s")),
+        ("ratelimit-policy", format!("\"per-minute\";q={};w=60", room.limit)),
+        ("ratelimit", format!("\"per-minute\";r={};t={reset_seconds}", room.remaining)),
+    ];
+    for (name, text) in texts {
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_families_are_written() {
+        let mut headers = HeaderMap::new();
+        write_headers(&Room { limit: 60, remaining: 12, reset_micros: 47_000_001 }, &mut headers);
+        assert_eq!(headers["x-ratelimit-limit-requests"], "60");
+        assert_eq!(headers["x-ratelimit-remaining-requests"], "12");
+        assert_eq!(headers["x-ratelimit-reset-requests"], "48s");
+        assert_eq!(headers["ratelimit-policy"], "\"per-minute\";q=60;w=60");
+        assert_eq!(headers["ratelimit"], "\"per-minute\";r=12;t=48");
+    }
+}
