@@ -7,3 +7,4 @@ pub mod account;
 pub mod error;
 pub mod key;
 pub mod model;
+pub mod sse;
