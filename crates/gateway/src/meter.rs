@@ -1,0 +1,175 @@
+//! Figures for operators, in the text format of Prometheus.
+
+use std::time::Duration;
+
+use ledger::Receipt;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// Everything that is counted.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<OperationLabels, Histogram>,
+    attempts: Family<AttemptLabels, Counter>,
+    first_bytes: Family<ProviderLabels, Histogram>,
+    ended: Family<RuleLabels, Counter>,
+    charged_micros: Counter,
+    hold_seconds: Histogram,
+    settle_seconds: Histogram,
+    expired: Counter,
+    pub(crate) connections: Gauge,
+    pub(crate) running: Gauge,
+    pub(crate) streams: Gauge,
+    usable: Family<ProviderLabels, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    operation: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    operation: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AttemptLabels {
+    provider: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderLabels {
+    provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RuleLabels {
+    operation: String,
+    rule: &'static str,
+}
+
+/// From half a millisecond to ten minutes.
+const REQUEST_BUCKETS: [f64; 16] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0,
+    600.0,
+];
+/// From a tenth of a millisecond to five seconds.
+const STORE_BUCKETS: [f64; 12] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0];
+
+impl Meter {
+    pub(crate) fn new() -> Self {
+        let requests_histogram = || Histogram::new(REQUEST_BUCKETS);
+        let mut meter = Self {
+            registry: Registry::with_prefix("agent_gateway"),
+            requests: Family::default(),
+            durations: Family::new_with_constructor(requests_histogram),
+            attempts: Family::default(),
+            first_bytes: Family::new_with_constructor(requests_histogram),
+            ended: Family::default(),
+            charged_micros: Counter::default(),
+            hold_seconds: Histogram::new(STORE_BUCKETS),
+            settle_seconds: Histogram::new(STORE_BUCKETS),
+            expired: Counter::default(),
+            connections: Gauge::default(),
+            running: Gauge::default(),
+            streams: Gauge::default(),
+            usable: Family::default(),
+        };
+        meter.register();
+        meter
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("requests", "Requests answered", self.requests.clone());
+        registry.register_with_unit(
+            "request_duration",
+            "Time from the head of a request to the head of its answer",
+            Unit::Seconds,
+            self.durations.clone(),
+        );
+        registry.register("upstream_attempts", "Requests sent to upstreams", self.attempts.clone());
+        registry.register_with_unit(
+            "upstream_first_byte",
+            "Time until an upstream began to answer",
+            Unit::Seconds,
+            self.first_bytes.clone(),
+        );
+        registry.register("holds_ended", "Holds that ended, by rule", self.ended.clone());
+        registry.register("charged_micros", "Micro-credits charged", self.charged_micros.clone());
+        registry.register_with_unit(
+            "hold_duration",
+            "Time until a hold was durable",
+            Unit::Seconds,
+            self.hold_seconds.clone(),
+        );
+        registry.register_with_unit(
+            "settle_duration",
+            "Time until a charge was durable",
+            Unit::Seconds,
+            self.settle_seconds.clone(),
+        );
+        registry.register("holds_expired", "Holds that the reaper ended", self.expired.clone());
+        registry.register("connections", "Open connections", self.connections.clone());
+        registry.register("requests_running", "Requests being answered", self.running.clone());
+        registry.register("streams_open", "Streams being answered", self.streams.clone());
+        registry.register("provider_usable", "1 if it may be asked", self.usable.clone());
+    }
+
+    /// Everything, as text.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into memory cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+
+    pub(crate) fn answered(&self, operation: &'static str, status: u16, took: Duration) {
+        self.requests.get_or_create(&RequestLabels { operation, status }).inc();
+        self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn attempted(&self, provider: &str, outcome: &'static str, took: Duration) {
+        let provider = provider.to_owned();
+        let labels = AttemptLabels { provider: provider.clone(), outcome };
+        self.attempts.get_or_create(&labels).inc();
+        if outcome == "ok" {
+            let labels = ProviderLabels { provider };
+            self.first_bytes.get_or_create(&labels).observe(took.as_secs_f64());
+        }
+    }
+
+    pub(crate) fn held(&self, took: Duration) {
+        self.hold_seconds.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn settled(&self, took: Duration) {
+        self.settle_seconds.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn ended(&self, receipt: &Receipt) {
+        let labels =
+            RuleLabels { operation: receipt.operation.clone(), rule: receipt.rule.word() };
+        self.ended.get_or_create(&labels).inc();
+        self.charged_micros.inc_by(u64::try_from(receipt.charged.get()).unwrap_or_default());
+    }
+
+    pub(crate) fn expired(&self, holds: u64) {
+        self.expired.inc_by(holds);
+    }
+
+    pub(crate) fn usable(&self, provider: &str, usable: bool) {
+        let labels = ProviderLabels { provider: provider.to_owned() };
+        self.usable.get_or_create(&labels).set(i64::from(usable));
+    }
+}

@@ -1,0 +1,113 @@
+//! What an upstream says about a failure, made fit to be told: bounded, one line, without secrets
+//! or addresses.
+
+use aho_corasick::AhoCorasick;
+use serde_json::Value;
+
+/// The most of an upstream's message that is passed on, in characters.
+const MAX_MESSAGE: usize = 300;
+
+/// Takes secrets and addresses of one upstream out of texts.
+pub(crate) struct Cleaner {
+    /// What must never be told: the key, the address.
+    forbidden: Option<AhoCorasick>,
+}
+
+impl Cleaner {
+    /// A cleaner that knows what must never be told.
+    pub(crate) fn new(forbidden: impl IntoIterator<Item = String>) -> Self {
+        let words: Vec<String> =
+            forbidden.into_iter().filter(|word| word.chars().count() >= 4).collect();
+        let forbidden = AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok();
+        Self { forbidden }
+    }
+
+    /// The message of an error body, if there is one that may be told.
+    pub(crate) fn message(&self, body: &[u8]) -> Option<String> {
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let error = body.get("error").unwrap_or(&body);
+        let message = error.get("message").or_else(|| body.get("detail")).unwrap_or(error);
+        let message = self.clean(message.as_str()?);
+        (!message.is_empty()).then_some(message)
+    }
+
+    /// A text without anything that must not be told.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        // Cut first, so that nothing long is looked through, but well behind what is kept.
+        let text: String = text.chars().take(MAX_MESSAGE * 4).collect();
+        let text = match &self.forbidden {
+            Some(forbidden) => {
+                let stars = vec!["***"; forbidden.patterns_len()];
+                forbidden.replace_all(&text, &stars)
+            }
+            None => text,
+        };
+        let words: Vec<&str> = text
+            .split(|letter: char| letter.is_whitespace() || letter.is_control())
+            .filter(|word| !word.is_empty())
+            .map(|word| if may_be_told(word) { word } else { "***" })
+            .collect();
+        let line = words.join(" ");
+        match line.char_indices().nth(MAX_MESSAGE) {
+            Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+            None => line,
+        }
+    }
+}
+
+/// Whether a word is neither an address nor a secret, as far as its looks go.
+fn may_be_told(word: &str) -> bool {
+    let core = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+    let is_address = word.contains("://") || host_part(core).parse::<std::net::Ipv4Addr>().is_ok();
+    let is_secret = core.len() >= 16
+        && ["sk-", "sk_", "key-", "Bearer", "agk_"].iter().any(|prefix| core.starts_with(prefix));
+    let is_random = core.len() >= 32
+        && core.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.+/=".contains(letter))
+        && core.chars().any(|letter| letter.is_ascii_digit());
+    !(is_address || is_secret || is_random)
+}
+
+fn host_part(word: &str) -> &str {
+    word.split([':', '/']).next().unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaner() -> Cleaner {
+        Cleaner::new(["hunter2-hunter2".to_owned(), "inside.example".to_owned()])
+    }
+
+    #[test]
+    fn an_ordinary_message_stays() {
+        let body = br#"{"error":{"message":"max_tokens is too large: 99. Use 4096."}}"#;
+        let message = cleaner().message(body).unwrap();
+        assert_eq!(message, "max_tokens is too large: 99. Use 4096.");
+    }
+
+    #[test]
+    fn other_shapes_are_understood_and_pages_are_not() {
+        let cleaner = cleaner();
+        assert_eq!(cleaner.message(br#"{"error":"no such model"}"#).unwrap(), "no such model");
+        assert_eq!(cleaner.message(br#"{"detail":"not here"}"#).unwrap(), "not here");
+        assert_eq!(cleaner.message(b"<html>hello</html>"), None);
+        assert_eq!(cleaner.message(br#"{"error":{"message":7}}"#), None);
+    }
+
+    #[test]
+    fn secrets_and_addresses_are_taken_out() {
+        let text = "Incorrect key hunter2-HUNTER2 at http://10.0.0.7:8000/v1 (10.0.0.7:8000), \
+            see Inside.Example, sk-abcdefghijklmnop, 0123456789abcdef0123456789abcdef\nbye";
+        assert_eq!(
+            cleaner().clean(text),
+            "Incorrect key *** at *** *** see ***, *** *** bye"
+        );
+    }
+
+    #[test]
+    fn long_messages_are_cut() {
+        let text = "word ".repeat(10_000);
+        assert_eq!(cleaner().clean(&text).chars().count(), MAX_MESSAGE + 1);
+    }
+}

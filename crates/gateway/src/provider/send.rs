@@ -1,0 +1,150 @@
+//! One request to one upstream.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::Provider;
+
+/// The most of an error body that is read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest wait that an upstream may ask for on a client's behalf.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
+
+/// An upstream that has begun to answer with success.
+pub(crate) struct Upstream {
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+    idle: Duration,
+    /// Freed when the answer is over.
+    _slot: OwnedSemaphorePermit,
+}
+
+/// Why an upstream gave no answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Failure {
+    /// The request itself is wrong, says the upstream; another would say the same.
+    Refused { status: u16, message: Option<String> },
+    /// It has too much to do.
+    Busy { retry_after: Option<Duration> },
+    /// It cannot be reached, broke off, or took too long.
+    Gone(&'static str),
+    /// It failed, or refused our key.
+    Broken { status: u16 },
+    /// It answered what is not an answer.
+    Malformed(&'static str),
+}
+
+impl Failure {
+    /// Whether this speaks against the upstream's health.
+    pub(crate) fn is_its_fault(&self) -> bool {
+        !matches!(self, Self::Refused { .. } | Self::Busy { .. })
+    }
+
+    /// In one word, for logs and figures.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } => "refused",
+            Self::Busy { .. } => "busy",
+            Self::Gone(_) => "gone",
+            Self::Broken { .. } => "broken",
+            Self::Malformed(_) => "malformed",
+        }
+    }
+}
+
+impl Provider {
+    /// Sends a request and waits until the upstream begins to answer with success.
+    pub(crate) async fn send(&self, path: &str, body: Bytes) -> Result<Upstream, Failure> {
+        let slot = self
+            .slots
+            .clone()
+            .try_acquire_owned()
+            .map_err(|_| Failure::Busy { retry_after: None })?;
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.base.join(path).ok_or(Failure::Gone("its address is wrong"))?;
+        *request.headers_mut() = self.headers.clone();
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
+        let answer = timeout(self.timeouts.first_byte, self.client.request(request))
+            .await
+            .map_err(|_| Failure::Gone("it did not answer in time"))?
+            .map_err(|error| {
+                let what = if error.is_connect() { "it cannot be reached" } else { "it broke off" };
+                Failure::Gone(what)
+            })?;
+        let (head, body) = answer.into_parts();
+        let upstream =
+            Upstream { headers: head.headers, body, idle: self.timeouts.idle, _slot: slot };
+        if head.status.is_success() {
+            return Ok(upstream);
+        }
+        Err(self.failure(head.status, upstream).await)
+    }
+
+    async fn failure(&self, status: StatusCode, mut upstream: Upstream) -> Failure {
+        let retry_after = retry_after(&upstream.headers);
+        let body = timeout(ERROR_TIMEOUT, upstream.read(MAX_ERROR_BYTES)).await;
+        let message = body.ok().and_then(Result::ok).and_then(|body| self.cleaner.message(&body));
+        match status.as_u16() {
+            429 => Failure::Busy { retry_after },
+            // Our key or our address is wrong, not what the member asked; a redirect likewise.
+            401 | 402 | 403 | 407 | 408 => Failure::Broken { status: status.as_u16() },
+            status @ 400..=499 => Failure::Refused { status, message },
+            status => Failure::Broken { status },
+        }
+    }
+}
+
+impl Upstream {
+    /// The next piece of the body; `None` at its end.
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        let broken = |_| Failure::Gone("it broke off");
+        loop {
+            let frame = timeout(self.idle, self.body.frame())
+                .await
+                .map_err(|_| Failure::Gone("it stopped in the middle of its answer"))?;
+            let Some(frame) = frame else { return Ok(None) };
+            if let Ok(data) = frame.map_err(broken)?.into_data()
+                && !data.is_empty()
+            {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// The whole body, up to a limit.
+    pub(crate) async fn read(&mut self, limit: usize) -> Result<Bytes, Failure> {
+        let Some(first) = self.piece().await? else { return Ok(Bytes::new()) };
+        let Some(second) = self.piece().await? else {
+            return if first.len() > limit { Err(too_long()) } else { Ok(first) };
+        };
+        let mut whole = BytesMut::from(first);
+        let mut next = Some(second);
+        while let Some(piece) = next {
+            if whole.len() + piece.len() > limit {
+                return Err(too_long());
+            }
+            whole.extend_from_slice(&piece);
+            next = self.piece().await?;
+        }
+        Ok(whole.freeze())
+    }
+}
+
+fn too_long() -> Failure {
+    Failure::Malformed("its answer is longer than allowed")
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse::<u64>().ok()?;
+    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
+}
