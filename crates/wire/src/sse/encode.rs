@@ -1,0 +1,42 @@
+//! Events written into bytes.
+
+use bytes::{BufMut, BytesMut};
+use memchr::memchr2;
+
+use super::event::Lines;
+
+/// Writes an event without a name; every line of `data` becomes a `data` line.
+pub fn write_data(out: &mut BytesMut, data: &[u8]) {
+    write_lines(out, b"data: ", data);
+    out.put_u8(b'\n');
+}
+
+/// Writes an event with a name. A name has one line: what follows a line end in it is left out.
+pub fn write_event(out: &mut BytesMut, name: &str, data: &[u8]) {
+    let name = Lines(name.as_bytes()).next().unwrap_or_default();
+    write_lines(out, b"event: ", name);
+    write_data(out, data);
+}
+
+/// Writes a comment, which keeps an idle stream alive and means nothing to its reader.
+pub fn write_comment(out: &mut BytesMut, text: &str) {
+    write_lines(out, b": ", text.as_bytes());
+    out.put_u8(b'\n');
+}
+
+fn write_lines(out: &mut BytesMut, field: &[u8], text: &[u8]) {
+    out.reserve(field.len() + text.len() + 2);
+    let mut rest = text;
+    while let Some(end) = memchr2(b'\n', b'\r', rest) {
+        write_line(out, field, &rest[..end]);
+        let end_len = if rest[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        rest = &rest[end + end_len..];
+    }
+    write_line(out, field, rest);
+}
+
+fn write_line(out: &mut BytesMut, field: &[u8], line: &[u8]) {
+    out.put_slice(field);
+    out.put_slice(line);
+    out.put_u8(b'\n');
+}
