@@ -1,0 +1,15 @@
+//! Chat completions carried by the Anthropic Messages API (version 2023-06-01).
+
+mod answer;
+mod messages;
+mod request;
+mod stream;
+mod thinking;
+mod tools;
+
+pub use answer::answer;
+pub use request::request;
+pub use stream::Stream;
+
+#[cfg(test)]
+mod tests;

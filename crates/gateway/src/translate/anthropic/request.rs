@@ -1,0 +1,175 @@
+//! A chat completion request as a Messages request: the fields at the top.
+
+use serde_json::{Value, json};
+
+use super::super::Untranslatable;
+use super::super::fields::{Object, flag, list, present};
+use super::{messages, thinking, tools};
+
+/// Fields that mean something only between the client and us, or are hints that change no answer.
+const DROPPED: &[&str] = &[
+    "metadata",
+    "model",
+    "prediction",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "seed",
+    "store",
+    "stream_options",
+    "verbosity",
+];
+
+/// Fields that are put into another form below.
+const TRANSLATED: &[&str] = &[
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "service_tier",
+    "stop",
+    "stream",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_p",
+    "user",
+];
+
+/// Fields whose wish cannot be met, with the values that wish for nothing.
+fn unmet(name: &str, value: &Value) -> bool {
+    match name {
+        "n" => value.as_u64() != Some(1),
+        "logprobs" => value != &Value::Bool(false),
+        "frequency_penalty" | "presence_penalty" => value.as_f64() != Some(0.0),
+        "logit_bias" => value.as_object().is_none_or(|bias| !bias.is_empty()),
+        "modalities" => value != &json!(["text"]),
+        "audio" | "function_call" | "functions" | "moderation" | "top_logprobs"
+        | "web_search_options" => true,
+        _ => false,
+    }
+}
+
+/// Whether the field belongs to chat completions and, asking for nothing, can be left out.
+fn idle(name: &str) -> bool {
+    matches!(
+        name,
+        "n" | "logprobs" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "modalities"
+    )
+}
+
+/// The Messages request that asks `model` for what the chat completion request asks for.
+///
+/// Fields that neither API's chat completions know are passed on untouched, so `thinking`,
+/// `top_k` or `cache_control` reach the upstream as the client wrote them.
+pub fn request(
+    chat: &Object,
+    model: &str,
+    default_max_tokens: u32,
+) -> Result<Value, Untranslatable> {
+    let mut body = passed_through(chat)?;
+    let (system, turns) = messages::translate(list(chat, "messages")?)?;
+    let max_tokens = max_tokens(chat)?.unwrap_or_else(|| default_max_tokens.into());
+    body.insert("model".into(), model.into());
+    body.insert("max_tokens".into(), max_tokens.into());
+    if !system.is_empty() {
+        body.insert("system".into(), system.into());
+    }
+    thinking::translate(chat, model, max_tokens, &mut body)?;
+    body.insert("messages".into(), turns.into());
+    sampling(chat, &mut body)?;
+    if let Some(stream) = flag(chat, "stream")? {
+        body.insert("stream".into(), stream.into());
+    }
+    tools::translate(chat, &mut body)?;
+    if let Some(user) = present(chat, "safety_identifier").or_else(|| present(chat, "user")) {
+        body.insert("metadata".into(), json!({ "user_id": user }));
+    }
+    if let Some(tier @ ("auto" | "standard_only")) =
+        present(chat, "service_tier").and_then(Value::as_str)
+    {
+        body.insert("service_tier".into(), tier.into());
+    }
+    if let Some(format) = output_format(chat)? {
+        thinking::set_output(&mut body, "format", format);
+    }
+    Ok(Value::Object(body))
+}
+
+fn passed_through(chat: &Object) -> Result<Object, Untranslatable> {
+    let mut body = Object::new();
+    for (name, value) in chat {
+        let name = name.as_str();
+        if value.is_null() || DROPPED.contains(&name) || TRANSLATED.contains(&name) {
+            continue;
+        }
+        if unmet(name, value) {
+            return Err(Untranslatable::new(name, "not available for this model"));
+        }
+        if !idle(name) {
+            body.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(body)
+}
+
+fn max_tokens(chat: &Object) -> Result<Option<u64>, Untranslatable> {
+    for name in ["max_completion_tokens", "max_tokens"] {
+        if let Some(value) = present(chat, name) {
+            return match value.as_u64() {
+                Some(tokens @ 1..) => Ok(Some(tokens)),
+                _ => Err(Untranslatable::new(name, "a positive whole number is needed here")),
+            };
+        }
+    }
+    Ok(None)
+}
+
+fn sampling(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
+    if let Some(value) = present(chat, "temperature") {
+        let Some(temperature) = value.as_f64() else {
+            return Err(Untranslatable::new("temperature", "a number is needed here"));
+        };
+        // The scale of chat completions goes to 2, this one ends at 1.
+        let capped = if temperature > 1.0 { json!(1.0) } else { value.clone() };
+        body.insert("temperature".into(), capped);
+    }
+    if let Some(top_p) = present(chat, "top_p") {
+        body.insert("top_p".into(), top_p.clone());
+    }
+    let stops = match present(chat, "stop") {
+        None => return Ok(()),
+        Some(Value::Array(stops)) => stops.clone(),
+        Some(stop) => vec![stop.clone()],
+    };
+    let visible = |stop: &Value| stop.as_str().is_some_and(|stop| !stop.trim().is_empty());
+    if !stops.iter().all(visible) {
+        let message = "this model takes only stop sequences with visible text";
+        return Err(Untranslatable::new("stop", message));
+    }
+    if !stops.is_empty() {
+        body.insert("stop_sequences".into(), stops.into());
+    }
+    Ok(())
+}
+
+fn output_format(chat: &Object) -> Result<Option<Value>, Untranslatable> {
+    let Some(format) = present(chat, "response_format") else { return Ok(None) };
+    match format.get("type").and_then(Value::as_str) {
+        Some("text") => Ok(None),
+        Some("json_schema") => {
+            let schema = format.pointer("/json_schema/schema").filter(|schema| schema.is_object());
+            let schema = schema.ok_or_else(|| {
+                Untranslatable::new("response_format.json_schema.schema", "a schema is needed here")
+            })?;
+            Ok(Some(json!({ "type": "json_schema", "schema": schema })))
+        }
+        _ => {
+            let message = "this model takes text and json_schema";
+            Err(Untranslatable::new("response_format.type", message))
+        }
+    }
+}

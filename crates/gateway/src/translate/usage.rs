@@ -1,0 +1,65 @@
+//! Token counts, in the shape of chat completions.
+
+use serde_json::{Value, json};
+
+/// What a completion used, as its upstream counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All tokens of the prompt, those from and for the cache included.
+    pub prompt_tokens: u64,
+    /// All tokens of the answer, thinking included.
+    pub completion_tokens: u64,
+    /// Prompt tokens read from a cache.
+    pub cached_tokens: u64,
+    /// Prompt tokens written to a cache.
+    pub cache_write_tokens: u64,
+    /// Answer tokens spent on thinking.
+    pub reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// Reads the `usage` object of a chat completion; what is missing counts as zero.
+    pub fn of_chat(usage: &Value) -> Self {
+        let count = |path: &str| usage.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+        Self {
+            prompt_tokens: count("/prompt_tokens"),
+            completion_tokens: count("/completion_tokens"),
+            cached_tokens: count("/prompt_tokens_details/cached_tokens"),
+            cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
+            reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+        }
+    }
+
+    /// Prompt and answer together.
+    pub fn total_tokens(&self) -> u64 {
+        self.prompt_tokens.saturating_add(self.completion_tokens)
+    }
+
+    /// The `usage` object of a chat completion.
+    pub fn to_chat(&self) -> Value {
+        json!({
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.total_tokens(),
+            "prompt_tokens_details": {
+                "cached_tokens": self.cached_tokens,
+                "cache_write_tokens": self.cache_write_tokens,
+            },
+            "completion_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
+        })
+    }
+
+    /// The `usage` object of a response.
+    pub fn to_response(&self) -> Value {
+        json!({
+            "input_tokens": self.prompt_tokens,
+            "input_tokens_details": {
+                "cached_tokens": self.cached_tokens,
+                "cache_write_tokens": self.cache_write_tokens,
+            },
+            "output_tokens": self.completion_tokens,
+            "output_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
+            "total_tokens": self.total_tokens(),
+        })
+    }
+}
