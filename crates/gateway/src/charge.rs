@@ -6,6 +6,7 @@
 //! process die, the lease runs out and the store expires the hold.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gateway_store::{Answer, Closing, KeyRecord, Opening, StoredResponse};
@@ -41,12 +42,27 @@ pub(crate) struct Charge {
     service: Arc<Service>,
     hold: Option<Hold>,
     id: HoldId,
-    /// By which rule it ends if it is dropped.
-    if_dropped: Rule,
+    /// By which rule it ends if it is dropped; `None` is that the client left.
+    if_dropped: Option<Rule>,
+    progress: Progress,
     /// The model that answers.
     pub(crate) model: Option<String>,
     /// What the upstream counted.
     pub(crate) tokens: Tokens,
+}
+
+/// Whether an upstream has begun to answer: a client that leaves after that is charged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress(Arc<AtomicBool>);
+
+impl Progress {
+    pub(crate) fn set(&self, answer_began: bool) {
+        self.0.store(answer_began, Ordering::Relaxed);
+    }
+
+    fn rule_if_client_leaves(&self) -> Rule {
+        if self.0.load(Ordering::Relaxed) { Rule::ClientLeftLate } else { Rule::ClientLeftEarly }
+    }
 }
 
 /// What comes with the end of a request.
@@ -87,7 +103,8 @@ impl Charge {
                 service: service.clone(),
                 id: hold.id,
                 hold: Some(hold),
-                if_dropped: Rule::ClientLeftEarly,
+                if_dropped: None,
+                progress: Progress::default(),
                 model: None,
                 tokens: Tokens::default(),
             })),
@@ -117,14 +134,14 @@ impl Charge {
         self.hold.as_ref().is_some_and(|hold| hold.idempotency.is_some())
     }
 
-    /// The answer has begun: from now on, a client that leaves is charged.
-    pub(crate) fn answer_began(&mut self) {
-        self.if_dropped = Rule::ClientLeftLate;
+    /// Where the work tells that an upstream has begun to answer.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
-    /// Nobody but us can leave from now on.
-    pub(crate) fn detached(&mut self) {
-        self.if_dropped = Rule::OurFault;
+    /// No client can leave any more: if this is dropped, the fault is ours.
+    pub(crate) fn detach(&mut self) {
+        self.if_dropped = Some(Rule::OurFault);
     }
 
     /// Charges the request; the answer may be given only if this succeeds.
@@ -167,7 +184,7 @@ impl Charge {
             }
             Err(error) => {
                 tracing::error!(request = %self.id, error = error.message(), "not yet released");
-                self.if_dropped = rule;
+                self.if_dropped = Some(rule);
             }
         }
     }
@@ -191,7 +208,11 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        let rule = if std::thread::panicking() { Rule::OurFault } else { self.if_dropped };
+        let rule = match self.if_dropped {
+            _ if std::thread::panicking() => Rule::OurFault,
+            Some(rule) => rule,
+            None => self.progress.rule_if_client_leaves(),
+        };
         let Some(closing) = self.closing(rule, Results::default()) else { return };
         let service = self.service.clone();
         let id = self.id;

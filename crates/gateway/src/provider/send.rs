@@ -32,6 +32,8 @@ pub(crate) struct Upstream {
 pub(crate) enum Failure {
     /// The request itself is wrong, says the upstream; another would say the same.
     Refused { status: u16, message: Option<String> },
+    /// It does not know the path or the model.
+    NotThere { status: u16 },
     /// It has too much to do.
     Busy { retry_after: Option<Duration> },
     /// It cannot be reached, broke off, or took too long.
@@ -45,13 +47,14 @@ pub(crate) enum Failure {
 impl Failure {
     /// Whether this speaks against the upstream's health.
     pub(crate) fn is_its_fault(&self) -> bool {
-        !matches!(self, Self::Refused { .. } | Self::Busy { .. })
+        !matches!(self, Self::Refused { .. } | Self::NotThere { .. } | Self::Busy { .. })
     }
 
     /// In one word, for logs and figures.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Refused { .. } => "refused",
+            Self::NotThere { .. } => "not_there",
             Self::Busy { .. } => "busy",
             Self::Gone(_) => "gone",
             Self::Broken { .. } => "broken",
@@ -98,6 +101,7 @@ impl Provider {
             429 => Failure::Busy { retry_after },
             // Our key or our address is wrong, not what the member asked; a redirect likewise.
             401 | 402 | 403 | 407 | 408 => Failure::Broken { status: status.as_u16() },
+            status @ (404 | 405 | 410) => Failure::NotThere { status },
             status @ 400..=499 => Failure::Refused { status, message },
             status => Failure::Broken { status },
         }

@@ -1,0 +1,113 @@
+//! What a member asked, and the same in an upstream's words.
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use wire::error::Code;
+
+use super::chat::ChatWatch;
+use super::stage::Stage;
+use super::whole::Whole;
+use crate::catalogue::Target;
+use crate::config;
+use crate::envelope::Envelope;
+use crate::failure::ApiError;
+use crate::translate::{Untranslatable, anthropic};
+
+/// How much an answer may be where an upstream must be told and the member did not say.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+
+/// What a member asked.
+pub(crate) struct Ask {
+    /// What the answer is called, where it is us who call it something.
+    pub(crate) answer_id: String,
+    /// Seconds since 1970.
+    pub(crate) created: u64,
+    /// As it was sent.
+    pub(crate) body: Bytes,
+    pub(crate) is_streamed: bool,
+    /// Whether the usage of a stream was asked for.
+    pub(crate) wants_usage: bool,
+}
+
+/// A question in an upstream's words, and how its answer is to be understood.
+pub(crate) struct Question {
+    pub(crate) path: &'static str,
+    pub(crate) body: Bytes,
+    pub(crate) reading: Reading,
+}
+
+/// How an answer is to be understood.
+pub(crate) enum Reading {
+    Stream(Stage),
+    Whole(Whole),
+}
+
+impl Ask {
+    /// A question of the chat interface.
+    pub(crate) fn chat(&self, target: &Target) -> Result<Question, ApiError> {
+        match target.provider.kind {
+            config::Kind::OpenAi => self.plain_chat(target),
+            config::Kind::Anthropic => {
+                let chat: Map<String, Value> = serde_json::from_slice(&self.body)
+                    .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not JSON"))?;
+                self.messages(&chat, target)
+            }
+        }
+    }
+
+    /// The member's own words, but for the name of the model.
+    fn plain_chat(&self, target: &Target) -> Result<Question, ApiError> {
+        let envelope = Envelope::parse(&self.body)?;
+        let model = Value::from(target.name.as_str()).to_string();
+        let options = (self.is_streamed && target.provider.stream_usage)
+            .then(|| stream_options(&envelope))
+            .transpose()?;
+        let mut changes = vec![("model", Some(model.as_str()))];
+        if let Some(options) = &options {
+            changes.push(("stream_options", Some(options.as_str())));
+        }
+        let body = envelope.rewrite(&changes).into();
+        let reading = if self.is_streamed {
+            let watch = ChatWatch { wants_usage: self.wants_usage, ..ChatWatch::default() };
+            Reading::Stream(Stage::Chat(watch))
+        } else {
+            Reading::Whole(Whole::Chat)
+        };
+        Ok(Question { path: "/chat/completions", body, reading })
+    }
+
+    /// A question of the chat interface in the words of the messages interface.
+    pub(crate) fn messages(
+        &self,
+        chat: &Map<String, Value>,
+        target: &Target,
+    ) -> Result<Question, ApiError> {
+        let body = anthropic::request(chat, &target.name, DEFAULT_MAX_TOKENS)?;
+        let reading = if self.is_streamed {
+            let stream = anthropic::Stream::new(&self.answer_id, self.created, true);
+            Reading::Stream(Stage::translated(Some(stream), None, self.wants_usage))
+        } else {
+            Reading::Whole(Whole::Messages { id: self.answer_id.clone(), created: self.created })
+        };
+        Ok(Question { path: "/messages", body: body.to_string().into(), reading })
+    }
+}
+
+/// The member's options of the stream, asking for the usage.
+fn stream_options(envelope: &Envelope<'_>) -> Result<String, ApiError> {
+    let Some(options) = envelope.raw("stream_options") else {
+        return Ok(r#"{"include_usage":true}"#.to_owned());
+    };
+    let options = Envelope::parse(options.as_bytes()).map_err(|_| {
+        let message = "`stream_options` must be an object";
+        ApiError::of_param(Code::InvalidRequest, "stream_options", message)
+    })?;
+    let options = options.rewrite(&[("include_usage", Some("true"))]);
+    String::from_utf8(options).map_err(|_| ApiError::internal())
+}
+
+impl From<Untranslatable> for ApiError {
+    fn from(cause: Untranslatable) -> Self {
+        Self::of_param(Code::InvalidRequest, cause.param, cause.message)
+    }
+}

@@ -1,0 +1,210 @@
+//! Asks one upstream after the other until one begins to answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use tokio::time::timeout;
+use wire::error::Code;
+use wire::sse::Splitter;
+
+use super::ask::{Question, Reading};
+use super::chat::Fault;
+use super::stage::{MAX_EVENT_BYTES, Out, Stage, Step};
+use super::whole::Piece;
+use crate::catalogue::{Model, Target};
+use crate::charge::Progress;
+use crate::failure::ApiError;
+use crate::provider::{Failure, Provider, Upstream};
+use crate::service::Service;
+
+/// The most upstreams that are asked for one request.
+const MAX_ATTEMPTS: usize = 4;
+
+/// An upstream that has begun to answer.
+pub(crate) struct Begun {
+    pub(crate) target: Target,
+    pub(crate) answer: Answering,
+}
+
+/// How it answers.
+pub(crate) enum Answering {
+    Stream(Box<Streaming>),
+    Whole(Piece),
+}
+
+/// A stream of which the first event has come.
+pub(crate) struct Streaming {
+    pub(crate) upstream: Upstream,
+    pub(crate) splitter: Splitter,
+    pub(crate) stage: Stage,
+    /// What goes out first.
+    pub(crate) out: Out,
+    /// What goes out last, should the end have come already.
+    pub(crate) last: Out,
+    pub(crate) step: Step,
+}
+
+/// Asks until one begins to answer. Nothing has been sent to the client by then.
+pub(crate) async fn begin(
+    service: Arc<Service>,
+    model: Arc<Model>,
+    question: impl Fn(&Target) -> Result<Question, ApiError>,
+    progress: Progress,
+) -> Result<Begun, ApiError> {
+    let mut last = None;
+    for target in model.candidates().into_iter().take(MAX_ATTEMPTS) {
+        let question = match question(target) {
+            Ok(question) => question,
+            Err(error) => {
+                // Another upstream may know the words that this one lacks.
+                last = Some(error);
+                continue;
+            }
+        };
+        let begun = Instant::now();
+        let result = attempt(&target.provider, question, &progress).await;
+        let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
+        service.meter.attempted(&target.provider.name, outcome, begun.elapsed());
+        match result {
+            Ok(answer) => {
+                target.provider.health.succeeded();
+                return Ok(Begun { target: target.clone(), answer });
+            }
+            Err(failure) => {
+                progress.set(false);
+                note(&service, target, &failure);
+                let is_final = matches!(failure, Failure::Refused { .. });
+                last = Some(told(failure));
+                if is_final {
+                    break;
+                }
+            }
+        }
+    }
+    Err(last.unwrap_or_else(|| unavailable(None)))
+}
+
+/// Asks one upstream.
+async fn attempt(
+    provider: &Provider,
+    question: Question,
+    progress: &Progress,
+) -> Result<Answering, Failure> {
+    let begun = Instant::now();
+    let mut upstream = provider.send(question.path, question.body).await?;
+    progress.set(true);
+    match question.reading {
+        Reading::Whole(whole) => {
+            let body = upstream.read(provider.max_answer_bytes).await?;
+            whole.read(body).map(Answering::Whole)
+        }
+        Reading::Stream(stage) => {
+            let is_stream = upstream
+                .headers
+                .get(CONTENT_TYPE)
+                .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
+            if !is_stream {
+                return Err(Failure::Malformed("its answer is not a stream"));
+            }
+            let left = provider.timeouts.first_byte.saturating_sub(begun.elapsed());
+            first_event(upstream, stage, left).await.map(Answering::Stream)
+        }
+    }
+}
+
+/// Waits for the first event: until it has come, another upstream may be asked.
+async fn first_event(
+    upstream: Upstream,
+    stage: Stage,
+    wait: Duration,
+) -> Result<Box<Streaming>, Failure> {
+    let mut streaming = Box::new(Streaming {
+        upstream,
+        splitter: Splitter::new(MAX_EVENT_BYTES),
+        stage,
+        out: Out::default(),
+        last: Out::default(),
+        step: Step::More,
+    });
+    let first = async {
+        loop {
+            let Some(piece) = streaming.upstream.piece().await? else {
+                return Err(Failure::Gone("it ended before its first event"));
+            };
+            if streaming.take(piece)? {
+                return Ok(());
+            }
+        }
+    };
+    match timeout(wait, first).await {
+        Ok(result) => result?,
+        Err(_) => return Err(Failure::Gone("it sent no event in time")),
+    }
+    Ok(streaming)
+}
+
+impl Streaming {
+    /// Takes the first piece; gives whether an event has come.
+    fn take(&mut self, piece: Bytes) -> Result<bool, Failure> {
+        self.splitter.push(piece);
+        let mut has_event = false;
+        while let Some(event) = self.splitter.next() {
+            let event = event.map_err(|_| Failure::Malformed("an event is too long"))?;
+            if event.is_comment() {
+                continue;
+            }
+            if !has_event {
+                self.stage.start(&mut self.out);
+                has_event = true;
+            }
+            self.step = self.stage.feed(&event, &mut self.out, &mut self.last).map_err(failure)?;
+            if self.step == Step::Done {
+                break;
+            }
+        }
+        Ok(has_event)
+    }
+}
+
+/// A stream whose first words are that it failed has not begun.
+fn failure(fault: Fault) -> Failure {
+    match fault {
+        Fault::Told(_) => Failure::Broken { status: 200 },
+        Fault::Malformed(what) => Failure::Malformed(what),
+    }
+}
+
+/// Remembers a failure, for the operator and for the upstream's health.
+fn note(service: &Service, target: &Target, failure: &Failure) {
+    let provider = &target.provider;
+    tracing::warn!(provider = %provider.name, model = target.id, ?failure, "an upstream failed");
+    if failure.is_its_fault() && provider.health.failed() {
+        tracing::error!(provider = %provider.name, "an upstream was taken out");
+        service.meter.usable(&provider.name, false);
+    }
+}
+
+/// What the client is told about a failure.
+pub(crate) fn told(failure: Failure) -> ApiError {
+    match failure {
+        Failure::Refused { message, .. } => {
+            let message = message.unwrap_or_else(|| "it gave no reason that can be told".to_owned());
+            ApiError::new(
+                Code::InvalidRequest,
+                format!("the model's provider refused the request: {message}"),
+            )
+        }
+        Failure::Busy { retry_after } => unavailable(retry_after),
+        Failure::NotThere { .. } | Failure::Gone(_) | Failure::Broken { .. } | Failure::Malformed(_) => {
+            unavailable(None)
+        }
+    }
+}
+
+fn unavailable(retry_after: Option<Duration>) -> ApiError {
+    let message = "no provider of this model gave an answer; nothing was charged";
+    ApiError::new(Code::UpstreamUnavailable, message)
+        .retry_after(retry_after.unwrap_or(Duration::from_secs(2)))
+}

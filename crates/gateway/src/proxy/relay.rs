@@ -1,0 +1,303 @@
+//! Passes a stream on, as fast as the client reads it and no faster.
+//!
+//! The client's connection asks for the next piece; only then the upstream is read. When the end
+//! marker has come, the request is charged, and only then the marker goes out. A relay that is
+//! dropped has lost its client: by policy the upstream is then read to its end, or let go.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use gateway_store::{Answer, StoredResponse};
+use ledger::Rule;
+use tokio::time::{Sleep, timeout};
+
+use super::begin::{Answering, Begun, Streaming};
+use super::chat::Fault;
+use super::stage::Step;
+use crate::charge::{Charge, Results};
+use crate::failure::ApiError;
+use crate::provider::Failure;
+use crate::service::Service;
+
+/// The largest answer that is kept for whoever asks again.
+pub(crate) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// A stream on its way to a client.
+pub(crate) struct Relay(Option<Box<Inner>>);
+
+/// An upstream that has not begun to answer yet.
+pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Begun, ApiError>> + Send>>;
+
+/// What becomes of the response object at the end of a stream.
+pub(crate) type Keep = Box<dyn FnOnce(&serde_json::Value) -> Option<StoredResponse> + Send>;
+
+struct Inner {
+    service: Arc<Service>,
+    charge: Charge,
+    source: Source,
+    keep: Option<Keep>,
+    /// Everything that was sent, where it is kept for whoever asks again.
+    kept: Option<BytesMut>,
+    begun: Instant,
+    last_piece: Instant,
+}
+
+enum Source {
+    Waiting(Beginning),
+    Live(Box<Streaming>),
+    Ended,
+}
+
+/// What is done about the upstream of a client that left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    Cancel,
+    Finish,
+}
+
+impl Relay {
+    pub(crate) fn waiting(service: &Arc<Service>, charge: Charge, beginning: Beginning) -> Self {
+        Self::new(service, charge, Source::Waiting(beginning))
+    }
+
+    pub(crate) fn live(service: &Arc<Service>, charge: Charge, streaming: Box<Streaming>) -> Self {
+        Self::new(service, charge, Source::Live(streaming))
+    }
+
+    fn new(service: &Arc<Service>, charge: Charge, source: Source) -> Self {
+        service.meter.streams.inc();
+        let kept = charge.is_kept().then(BytesMut::new);
+        let now = Instant::now();
+        Self(Some(Box::new(Inner {
+            service: service.clone(),
+            charge,
+            source,
+            keep: None,
+            kept,
+            begun: now,
+            last_piece: now,
+        })))
+    }
+
+    /// Says what becomes of the response object at the end.
+    #[must_use]
+    pub(crate) fn keeping(mut self, keep: Keep) -> Self {
+        if let Some(inner) = &mut self.0 {
+            inner.keep = Some(keep);
+        }
+        self
+    }
+
+    /// The next piece for the client; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        let inner = self.0.as_mut()?;
+        let piece = inner.next().await;
+        if let (Some(piece), Some(kept)) = (&piece, &mut inner.kept)
+            && kept.len() + piece.len() <= MAX_KEPT_BYTES
+        {
+            kept.extend_from_slice(piece);
+        }
+        piece
+    }
+}
+
+impl Inner {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            match &mut self.source {
+                Source::Ended => return None,
+                Source::Waiting(beginning) => {
+                    let pause = self.service.keepalive();
+                    match timeout(pause, beginning).await {
+                        Err(_) => return Some(comment()),
+                        Ok(Ok(Begun { target, answer: Answering::Stream(streaming) })) => {
+                            self.charge.model = Some(target.id);
+                            self.last_piece = Instant::now();
+                            self.source = Source::Live(streaming);
+                        }
+                        Ok(Ok(Begun { .. })) => return self.refuse(&ApiError::internal()).await,
+                        Ok(Err(error)) => return self.refuse(&error).await,
+                    }
+                }
+                Source::Live(streaming) => {
+                    if let Some(piece) = streaming.out.take() {
+                        return Some(piece);
+                    }
+                    if streaming.step == Step::Done {
+                        return self.finish().await;
+                    }
+                    if let Some(comment) = self.read().await {
+                        return Some(comment);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the next piece of the upstream; gives what is to be sent meanwhile.
+    async fn read(&mut self) -> Option<Bytes> {
+        let Source::Live(streaming) = &mut self.source else { return None };
+        let idle_left = streaming.upstream.idle().saturating_sub(self.last_piece.elapsed());
+        let time_left = self.service.config.limits.max_stream.saturating_sub(self.begun.elapsed());
+        let pause = self.service.keepalive().min(idle_left).min(time_left);
+        let result = timeout(pause, streaming.upstream.any_piece()).await;
+        let failure = match result {
+            Ok(Ok(Some(piece))) => {
+                self.last_piece = Instant::now();
+                match streaming.take_more(piece) {
+                    Ok(()) => return None,
+                    Err(fault) => fault,
+                }
+            }
+            Ok(Ok(None)) => Fault::Malformed("it ended without its end marker"),
+            Ok(Err(Failure::Malformed(what) | Failure::Gone(what))) => Fault::Malformed(what),
+            Ok(Err(_)) => Fault::Malformed("it broke off"),
+            Err(_) if time_left <= pause => Fault::Malformed("its stream is longer than allowed"),
+            Err(_) if idle_left <= pause => {
+                Fault::Malformed("it stopped in the middle of its answer")
+            }
+            Err(_) => return Some(comment()),
+        };
+        self.broken(failure).await
+    }
+
+    /// The end marker has come: the request is charged, then the marker goes out.
+    async fn finish(&mut self) -> Option<Bytes> {
+        let Source::Live(streaming) = std::mem::replace(&mut self.source, Source::Ended) else {
+            return None;
+        };
+        let Streaming { upstream, stage, mut last, .. } = *streaming;
+        // The rest of the upstream's answer is its end; its connection goes back to the pool.
+        drop(upstream);
+        let last = last.take().unwrap_or_default();
+        self.charge.tokens = stage.tokens();
+        let response = stage
+            .final_response()
+            .and_then(|response| self.keep.take().and_then(|keep| keep(response)));
+        if !stage.has_content() {
+            let results = Results { answer: None, response };
+            self.charge.release_with(Rule::EmptyAnswer, results).await;
+            return Some(last);
+        }
+        let answer = self.kept.take().map(|mut body| {
+            body.extend_from_slice(&last);
+            Answer { status: 200, content_type: STREAM.to_owned(), body: body.to_vec() }
+        });
+        let answer = answer.filter(|answer| answer.body.len() <= MAX_KEPT_BYTES);
+        match self.charge.settle(Rule::Answered, Results { answer, response }).await {
+            Ok(_) => Some(last),
+            Err(error) => {
+                let mut out = super::stage::Out::default();
+                let mut stage = stage;
+                stage.fail(&error, &self.charge.id().to_string(), &mut out);
+                out.take()
+            }
+        }
+    }
+
+    /// The upstream failed in the middle of its answer.
+    async fn broken(&mut self, fault: Fault) -> Option<Bytes> {
+        let Source::Live(mut streaming) = std::mem::replace(&mut self.source, Source::Ended) else {
+            return None;
+        };
+        let what = match &fault {
+            Fault::Told(_) => "it told of an error",
+            Fault::Malformed(what) => what,
+        };
+        let model = self.charge.model.as_deref().unwrap_or_default();
+        tracing::warn!(request = %self.charge.id(), model, what, "a stream broke");
+        if let Some(provider) = self.service.provider_of(model) {
+            provider.health.failed();
+        }
+        self.charge.tokens = streaming.stage.tokens();
+        let message = format!("the model's provider broke off: {what}; nothing was charged");
+        let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
+        let mut out = super::stage::Out::default();
+        streaming.stage.fail(&error, &self.charge.id().to_string(), &mut out);
+        let response = streaming
+            .stage
+            .final_response()
+            .and_then(|response| self.keep.take().and_then(|keep| keep(response)));
+        self.kept = None;
+        // Refunded before the client is told.
+        self.charge
+            .release_with(Rule::UpstreamFailed, Results { answer: None, response })
+            .await;
+        out.take()
+    }
+
+    /// No upstream began to answer, and the client is waiting for a stream already.
+    async fn refuse(&mut self, error: &ApiError) -> Option<Bytes> {
+        self.source = Source::Ended;
+        self.kept = None;
+        let rule = rule_of(error);
+        self.charge.release_with(rule, Results::default()).await;
+        let mut body = error.body();
+        body.error.request_id = Some(self.charge.id().to_string());
+        let mut out = BytesMut::new();
+        wire::sse::write_data(&mut out, &serde_json::to_vec(&body).unwrap_or_default());
+        Some(out.freeze())
+    }
+}
+
+/// By which rule a request ends that no upstream began to answer.
+pub(crate) fn rule_of(error: &ApiError) -> Rule {
+    match error.code().status() {
+        400..=499 => Rule::RequestRefused,
+        _ => Rule::UpstreamFailed,
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        let Some(inner) = self.0.take() else { return };
+        inner.service.meter.streams.dec();
+        let is_live = matches!(inner.source, Source::Live(_));
+        let must_finish =
+            inner.kept.is_some() || inner.service.leaving() == Leaving::Finish;
+        if is_live && must_finish {
+            let service = inner.service.clone();
+            let mut rest = Self(Some(inner));
+            service.meter.streams.inc();
+            service.tasks.clone().spawn(async move {
+                while rest.next().await.is_some() {}
+                rest.forget();
+            });
+        }
+    }
+}
+
+impl Relay {
+    /// Ends for good: nothing is left to be read.
+    fn forget(mut self) {
+        if let Some(inner) = self.0.take() {
+            inner.service.meter.streams.dec();
+        }
+    }
+}
+
+impl Streaming {
+    fn take_more(&mut self, piece: Bytes) -> Result<(), Fault> {
+        self.splitter.push(piece);
+        while let Some(event) = self.splitter.next() {
+            let event = event.map_err(|_| Fault::Malformed("an event is too long"))?;
+            if event.is_comment() {
+                continue;
+            }
+            self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
+            if self.step == Step::Done {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The media type of streams.
+pub(crate) const STREAM: &str = "text/event-stream";
+
+fn comment() -> Bytes {
+    Bytes::from_static(b": keep-alive\n\n")
+}

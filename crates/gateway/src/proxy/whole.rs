@@ -1,0 +1,92 @@
+//! Answers in one piece.
+
+use bytes::Bytes;
+use ledger::Tokens;
+use serde_json::Value;
+
+use super::chat::Chunk;
+use crate::provider::Failure;
+use crate::translate::anthropic;
+
+/// How an answer in one piece is understood.
+#[derive(Debug, Clone)]
+pub(crate) enum Whole {
+    /// A chat completion, passed on as it is.
+    Chat,
+    /// A message, translated to a chat completion.
+    Messages { id: String, created: u64 },
+}
+
+/// An answer in one piece that was understood.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) body: Bytes,
+    pub(crate) tokens: Tokens,
+    /// Whether anything was said; an empty answer is free.
+    pub(crate) has_content: bool,
+    /// The response object, of an answer of the responses interface.
+    pub(crate) response: Option<Value>,
+}
+
+impl Whole {
+    pub(crate) fn read(&self, body: Bytes) -> Result<Piece, Failure> {
+        match self {
+            Self::Chat => read_chat(body),
+            Self::Messages { id, created } => {
+                let message: Value = serde_json::from_slice(&body).map_err(|_| not_json())?;
+                let chat = anthropic::answer(&message, id, *created)
+                    .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+                read_chat(chat.to_string().into())
+            }
+        }
+    }
+}
+
+/// Looks at a chat completion.
+fn read_chat(body: Bytes) -> Result<Piece, Failure> {
+    let chunk: Chunk<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
+    let Some(choices) = chunk.choices.filter(|_| chunk.error.is_none()) else {
+        return Err(Failure::Malformed("its answer has no choices"));
+    };
+    let has_content = choices.iter().any(super::chat::Choice::says_something);
+    let tokens = chunk.usage.map(|usage| usage.tokens()).unwrap_or_default();
+    Ok(Piece { body, tokens, has_content, response: None })
+}
+
+fn not_json() -> Failure {
+    Failure::Malformed("its answer is not JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chat(body: &'static str) -> Result<Piece, Failure> {
+        Whole::Chat.read(Bytes::from_static(body.as_bytes()))
+    }
+
+    #[test]
+    fn an_answer_passes_as_it_is() {
+        let body = r#"{"choices":[{"message":{"content":"hi"}}],"usage":{"prompt_tokens":2,"completion_tokens":1},"x":1.0}"#;
+        let piece = chat(body).unwrap();
+        assert_eq!(piece.body, body);
+        assert!(piece.has_content);
+        assert_eq!(piece.tokens, Tokens { input: Some(2), output: Some(1) });
+    }
+
+    #[test]
+    fn an_empty_answer_is_noticed() {
+        assert!(!chat(r#"{"choices":[{"message":{"content":""}}]}"#).unwrap().has_content);
+        assert!(!chat(r#"{"choices":[{"message":{"content":null}}]}"#).unwrap().has_content);
+        assert!(!chat(r#"{"choices":[]}"#).unwrap().has_content);
+        let call = r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a"}]}}]}"#;
+        assert!(chat(call).unwrap().has_content);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_a_failure() {
+        for body in ["", "<html>", r#"{"error":{"message":"x"}}"#, r#"{"choices":null}"#, "[]"] {
+            assert!(matches!(chat(body), Err(Failure::Malformed(_))), "{body}");
+        }
+    }
+}
