@@ -81,7 +81,7 @@ impl Servers {
             return Ok(found);
         }
         let path = self.path.display();
-        let named = |problem: &&Problem| problem.server.as_deref() == Some(name);
+        let named = |problem: &&Problem| problem.section.as_deref() == Some(name);
         let problems: Vec<&Problem> = self.parsed.problems.iter().filter(named).collect();
         if !problems.is_empty() {
             let message = format!("server `{}` cannot be used as configured", printable(name));
@@ -107,7 +107,7 @@ impl Servers {
         let for_all =
             |problem: &Problem| problem.key.as_deref().is_some_and(|key| key.starts_with("mcp."));
         let is_of_file = |problem: &&Problem| {
-            problem.is_error() && problem.server.is_none() && !for_all(problem)
+            problem.is_error() && problem.section.is_none() && !for_all(problem)
         };
         let mut faults = self.parsed.problems.iter().filter(is_of_file).peekable();
         if !self.parsed.servers.is_empty() || faults.peek().is_none() {
@@ -146,7 +146,7 @@ impl Servers {
 
     /// Says on standard error what is wrong with the entry of one server.
     pub(crate) fn tell_problems_of(&self, name: &str, session: &Session) {
-        self.tell(session, &|problem| problem.server.as_deref() == Some(name));
+        self.tell(session, &|problem| problem.section.as_deref() == Some(name));
     }
 
     fn tell(&self, session: &Session, wanted: &dyn Fn(&Problem) -> bool) {
@@ -178,7 +178,7 @@ impl Servers {
                 "severity": if problem.is_error() { "error" } else { "warning" },
                 "line": problem.line,
                 "column": problem.column,
-                "server": problem.server,
+                "server": problem.section,
                 "key": problem.key,
                 "message": problem.message,
                 "hint": problem.hint,

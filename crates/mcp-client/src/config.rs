@@ -5,29 +5,22 @@
 //! what is used is what it resolved to.
 
 pub mod danger;
-pub mod env_file;
 pub mod foreign;
 pub mod keys;
-mod node;
-mod problem;
 mod read;
-mod reference;
-mod secret;
-mod text;
 
 use std::fmt;
 use std::time::Duration;
 
-pub use node::MAX_CONFIG_BYTES;
-pub use problem::{MAX_PROBLEMS, Problem, Severity};
 pub(crate) use read::fault_of_address;
 pub use read::{
-    Configured, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SECONDS, MAX_SERVERS, Parsed,
+    Configured, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SERVERS, Parsed,
     fault_of_client_document, parse, parse_entry, valid_name,
 };
-pub use reference::Scope;
-pub use secret::{KnownSecret, MAX_SECRETS, looks_like_token};
-pub use text::Text;
+pub use settings::{
+    KnownSecret, MAX_CONFIG_BYTES, MAX_PROBLEMS, MAX_SECONDS, MAX_SECRETS, Problem, Scope,
+    Severity, Text, env_file, looks_like_token,
+};
 
 /// How long a tool call may be silent, unless the entry says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);

@@ -15,7 +15,6 @@ pub mod link;
 mod message;
 pub mod name;
 pub mod oauth;
-mod percent;
 pub mod redact;
 pub mod registry;
 mod router;

@@ -9,9 +9,9 @@ mod translate;
 use std::fmt;
 
 use serde_json::{Map, Value as Json};
+use settings::Node;
 
 use self::translate::{Source, translate};
-use super::node::Node;
 
 /// The largest file that is read, in bytes. Some clients keep their whole history beside servers.
 pub const MAX_FOREIGN_BYTES: usize = 64 * 1024 * 1024;

@@ -8,28 +8,24 @@ mod http;
 mod oauth;
 mod policies;
 mod section;
+mod server;
 mod stdio;
-mod values;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 
 use serde_json::Value as Json;
+use settings::{
+    Key, KnownSecret, Node, Place, Problem, Scope, Text, Value, duplicates, given_twice, in_order,
+};
 
 pub use self::http::MAX_HEADERS;
 pub(crate) use self::http::fault_of_address;
 pub use self::oauth::fault_of_client_document;
 pub use self::policies::MAX_FILTERS;
-use self::section::duplicates;
+use self::server::Reader;
 pub use self::stdio::MAX_LAUNCH_ITEMS;
-pub use self::values::MAX_SECONDS;
-use self::values::Reader;
 use super::ServerEntry;
-use super::node::{Key, Node, Value};
-use super::problem::{self, Place, Problem};
-use super::reference::Scope;
-use super::secret::KnownSecret;
-use super::text::Text;
 use crate::name::registered;
 
 /// The most servers of one configuration; further ones are refused.
@@ -71,7 +67,7 @@ pub fn parse(text: &str, scope: &Scope) -> Parsed {
         Ok(root) => read_root(&root, scope, &mut parsed),
         Err(problem) => parsed.problems.push(problem),
     }
-    parsed.problems = problem::in_order(parsed.problems);
+    parsed.problems = in_order(parsed.problems);
     parsed
 }
 
@@ -87,7 +83,7 @@ pub fn parse_entry(
     };
     let key = Key { place: Place::default(), text: name.to_owned() };
     let (configured, problems) = read_server(&key, &node, scope);
-    let problems = problem::in_order(problems);
+    let problems = in_order(problems);
     match configured {
         Some(configured) => Ok((configured, problems)),
         None => Err(problems),
@@ -190,7 +186,7 @@ fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
 }
 
 fn read_server(key: &Key, node: &Node, scope: &Scope) -> (Option<Configured>, Vec<Problem>) {
-    let mut reader = Reader::new(scope, &key.text);
+    let mut reader = Reader::of_server(scope, &key.text);
     if !valid_name(&key.text) {
         reader.report(
             "",
@@ -214,14 +210,5 @@ fn read_server(key: &Key, node: &Node, scope: &Scope) -> (Option<Configured>, Ve
     (configured, problems)
 }
 
-/// The problem of a key that stands twice.
-fn given_twice(first: &Key, second: &Key) -> Problem {
-    let message = format!(
-        "`{}` is given twice, in line {} and in line {}",
-        second.text, first.place.line, second.place.line
-    );
-    Problem::error(second.place, message).hint("remove one of them")
-}
-
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::message::head;
 use crate::oauth::credentials::{Credentials, Held};
-use crate::percent;
+use settings::percent;
 
 /// How many redirects one request follows.
 pub(crate) const MAX_REDIRECTS: usize = 5;

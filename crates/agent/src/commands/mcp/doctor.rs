@@ -68,5 +68,5 @@ fn has_errors(fleet: &Fleet, name: &str) -> bool {
     let problems = fleet.servers.parsed.problems.iter();
     problems
         .filter(|problem| problem.is_error())
-        .any(|problem| problem.server.as_deref() == Some(name))
+        .any(|problem| problem.section.as_deref() == Some(name))
 }

@@ -115,7 +115,7 @@ fn entry(configured: &Configured, args: &Args, fleet: &Fleet) -> Result<ServerEn
 /// An error if who we are depends on a variable that is not set: only a stranger would sign in.
 fn refuse_unset(fleet: &Fleet, name: &str) -> Result<(), Diagnostic> {
     let decides = |problem: &&Problem| {
-        problem.server.as_deref() == Some(name)
+        problem.section.as_deref() == Some(name)
             && problem.key.as_deref().is_some_and(|key| WHO.contains(&key))
             && problem.message.contains("is not set")
     };

@@ -84,7 +84,7 @@ impl Test<'_> {
             self.steps.tell(Mark::Note, "configuration", detail, None);
         }
         let problems = self.fleet.servers.parsed.problems.iter();
-        for problem in problems.filter(|problem| problem.server.as_ref() == Some(&entry.name)) {
+        for problem in problems.filter(|problem| problem.section.as_ref() == Some(&entry.name)) {
             self.steps.tell(Mark::Warning, "configuration", &problem_line(path, problem), None);
             if problem.message.contains("is not set") {
                 let file = self.session.home()?.env_file();

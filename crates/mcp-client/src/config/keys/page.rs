@@ -138,7 +138,7 @@ fn limits() -> String {
 mod tests {
     use std::path::Path;
 
-    use super::super::super::reference::tests::scope;
+    use super::super::super::read::tests::scope;
     use super::super::super::{parse, parse_entry};
     use super::super::Applies;
     use super::*;

@@ -1,14 +1,14 @@
 //! One server entry, key by key.
 
+use settings::{Field, Key, Node, Place, Problem, Seconds, Value, Zero};
+
 use super::super::keys::Applies;
-use super::super::node::{Key, Node, Value};
-use super::super::problem::{Place, Problem};
 use super::super::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_KEEPALIVE, DEFAULT_TIMEOUT, Endpoint, MIN_KEEPALIVE, Protocol,
     ServerEntry, Trust,
 };
-use super::section::{Field, Section};
-use super::values::{Reader, Seconds, Zero};
+use super::section::Section;
+use super::server::Reader;
 
 const PROTOCOLS: &[(&str, Protocol)] = &[
     ("auto", Protocol::Auto),

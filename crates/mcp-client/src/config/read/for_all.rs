@@ -1,12 +1,11 @@
 //! The root key `mcp`: what holds for all servers.
 
+use settings::{Key, Node, Problem, Scope, Value, given_twice};
+
 use super::super::keys::FOR_ALL;
-use super::super::node::{Key, Node, Value};
-use super::super::problem::Problem;
-use super::super::reference::Scope;
+use super::Parsed;
 use super::section::Section;
-use super::values::Reader;
-use super::{Parsed, given_twice};
+use super::server::Reader;
 
 /// Reads it, if it is there.
 pub(super) fn read(root: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {
@@ -20,14 +19,13 @@ pub(super) fn read(root: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {
     match &node.value {
         Value::Null => {}
         Value::Map(entries) => {
-            let mut reader = Reader::new(scope, "");
+            let mut reader = Reader::of_all(scope);
             let mut section = Section::open(&mut reader, FOR_ALL.name, entries);
             let url = section.take("client_metadata_url");
             parsed.client_metadata_url = reader.client_metadata_url(url);
             section.close(&mut reader);
             let (problems, _) = reader.finish();
-            let of_no_server = |problem| Problem { server: None, ..problem };
-            parsed.problems.extend(problems.into_iter().map(of_no_server));
+            parsed.problems.extend(problems);
         }
         _ => {
             let message = format!("must be a mapping, found {}", node.kind());

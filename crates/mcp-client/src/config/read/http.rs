@@ -3,12 +3,11 @@
 use ::http::uri::Scheme;
 use ::http::{HeaderName, HeaderValue, Uri};
 
-use super::super::node::{Node, Value};
-use super::super::problem::Problem;
-use super::super::text::Text;
+use settings::{Field, Node, Problem, Text, Value, switch};
+
 use super::super::{Auth, ClientCert, HttpEndpoint, HttpTransport, Verify};
-use super::section::{Field, Section};
-use super::values::{Reader, switch};
+use super::section::Section;
+use super::server::Reader;
 
 /// The most headers of one server.
 pub const MAX_HEADERS: usize = 128;

@@ -3,13 +3,12 @@
 use ::http::uri::Scheme;
 use ::http::{HeaderValue, Uri};
 
-use super::super::node::Value;
-use super::super::problem::Problem;
-use super::super::text::Text;
+use settings::{Field, Problem, Seconds, Text, Value, Zero};
+
 use super::super::{Flow, OauthOptions};
 use super::http::fault_of_address;
-use super::section::{Field, Section};
-use super::values::{Reader, Seconds, Zero};
+use super::section::Section;
+use super::server::Reader;
 use crate::oauth::callback::LOOPBACK_HOSTS;
 use crate::oauth::metadata::is_safe;
 

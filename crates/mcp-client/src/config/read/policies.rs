@@ -1,9 +1,10 @@
 //! What of a server is registered, and what it may ask of a model or a person.
 
-use super::super::node::{Key, Node, Value};
+use settings::{Field, Key, Node, Seconds, Value, Zero};
+
 use super::super::{ElicitationPolicy, SamplingPolicy, ToolPolicy};
-use super::section::{Field, Section};
-use super::values::{Reader, Seconds, Zero};
+use super::section::Section;
+use super::server::Reader;
 
 /// The most names or globs of one filter.
 pub const MAX_FILTERS: usize = 4096;

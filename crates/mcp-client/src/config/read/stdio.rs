@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use settings::{Field, Problem, Seconds, Text, Value, Zero};
+
 use super::super::StdioEndpoint;
-use super::super::node::Value;
-use super::super::problem::Problem;
-use super::super::text::Text;
-use super::section::{Field, Section};
-use super::values::{Reader, Seconds, Zero};
+use super::section::Section;
+use super::server::Reader;
 
 /// The most arguments or variables of one process.
 pub const MAX_LAUNCH_ITEMS: usize = 1024;

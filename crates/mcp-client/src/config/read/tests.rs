@@ -6,9 +6,33 @@ mod whole;
 
 use std::time::Duration;
 
-use super::super::reference::tests::scope;
-use super::super::{Endpoint, Protocol, SamplingPolicy, StdioEndpoint, Text, Trust, keys};
+use super::super::{
+    Endpoint, MAX_SECONDS, Protocol, SamplingPolicy, StdioEndpoint, Text, Trust, keys,
+};
 use super::*;
+
+/// What references of these tests resolve to.
+pub(in crate::config) fn scope() -> Scope {
+    let map = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|&(name, value)| (name.into(), value.into())).collect()
+    };
+    Scope {
+        secrets: map(&[("TOKEN", "from-profile"), ("BLANK", ""), ("A.B-C", "dotted")]),
+        process: map(&[
+            ("TOKEN", "from-process"),
+            ("BLANK", "hidden by the profile"),
+            ("ONLY_PROCESS", "process-value"),
+            ("NESTED", "${TOKEN}"),
+            ("HOST", "mcp.example.com"),
+            ("userHome", "not a context name here"),
+            ("USERHOME", "upper"),
+            ("SECONDS", "45"),
+            ("SWITCH", "False"),
+        ]),
+        home: Some("/home/ada".into()),
+        workspace: "/work/project".into(),
+    }
+}
 
 /// The lines of one entry called `s`, under a command.
 fn local(lines: &str) -> String {
@@ -376,7 +400,7 @@ fn servers_whose_tools_get_the_same_names_are_warned_of() {
     let parsed = parse(both, &scope());
     assert_eq!((parsed.servers.len(), parsed.problems.len()), (3, 1));
     let problem = &parsed.problems[0];
-    assert_eq!((problem.line, problem.server.as_deref()), (4, Some("a-b")));
+    assert_eq!((problem.line, problem.section.as_deref()), (4, Some("a-b")));
     assert!(problem.message.contains("`mcp__a_b__…`, as those of `a.b`"), "{problem}");
     assert!(!problem.is_error());
     let off = both.replace("a.b: {", "a.b: {enabled: false, ");

@@ -23,7 +23,7 @@ use crate::session::Session;
 /// Every problem of the configuration, or those of one server and of the whole file.
 pub(super) fn configuration(servers: &Servers, only: Option<&str>, findings: &mut Findings) {
     for problem in &servers.parsed.problems {
-        let about = problem.server.as_deref();
+        let about = problem.section.as_deref();
         if about.is_some() && only.is_some() && about != only {
             continue;
         }

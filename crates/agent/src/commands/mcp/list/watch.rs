@@ -129,8 +129,9 @@ impl Watch<'_> {
             Ok(servers) => servers,
             Err(error) => return self.refused(&error.message.unwrap_or_default()),
         };
-        let broken =
-            |problem: &&mcp_client::config::Problem| problem.is_error() && problem.server.is_none();
+        let broken = |problem: &&mcp_client::config::Problem| {
+            problem.is_error() && problem.section.is_none()
+        };
         if let Some(problem) = servers.parsed.problems.iter().find(broken) {
             return self.refused(&problem_line(&servers.path, problem));
         }

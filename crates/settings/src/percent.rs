@@ -1,7 +1,7 @@
 //! Percent-encoding, undone.
 
 /// The bytes that a text stands for; a `%` without two digits stands for itself.
-pub(crate) fn decoded(text: &str) -> Vec<u8> {
+pub fn decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

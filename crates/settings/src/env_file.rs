@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::problem::{self, Place, Problem};
+use crate::problem::{self, Place, Problem};
 
 /// The largest file that is read, in bytes.
 pub const MAX_ENV_FILE_BYTES: usize = 1024 * 1024;

@@ -30,7 +30,7 @@ impl fmt::Debug for Scope {
 
 /// Where the value of a reference came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub enum Origin {
     /// The profile's secrets.
     Secrets,
     /// The environment of the process.
@@ -43,18 +43,19 @@ pub(super) enum Origin {
 
 /// One reference of a string.
 #[derive(PartialEq, Eq)]
-pub(super) struct Reference {
+pub struct Reference {
     /// Its name, trimmed and without `env:`.
-    pub(super) name: String,
-    pub(super) origin: Origin,
+    pub name: String,
+    /// Where its value came from.
+    pub origin: Origin,
     /// What it became; empty if it is unset.
-    pub(super) value: String,
+    pub value: String,
 }
 
 impl Scope {
     /// Resolves every reference of a string in one pass: what a reference becomes is not looked
     /// at again. Gives the result, and the references in the order they stand.
-    pub(super) fn resolve(&self, written: &str) -> (String, Vec<Reference>) {
+    pub fn resolve(&self, written: &str) -> (String, Vec<Reference>) {
         let (mut resolved, mut references) = (String::with_capacity(written.len()), Vec::new());
         let mut rest = written;
         while let Some(start) = rest.find("${") {
@@ -107,12 +108,21 @@ impl Scope {
     }
 
     /// A path with a leading `~` expanded; nothing if it has one and there is no home.
-    pub(super) fn expand_home(&self, path: &str) -> Option<String> {
+    pub fn expand_home(&self, path: &str) -> Option<String> {
         let Some(rest) = path.strip_prefix('~') else { return Some(path.to_owned()) };
         if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(MAIN_SEPARATOR_STR) {
             return Some(path.to_owned());
         }
         Some(format!("{}{rest}", self.home.as_deref()?.display()))
+    }
+}
+
+impl fmt::Debug for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reference")
+            .field("name", &self.name)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }
 
@@ -123,10 +133,10 @@ impl Reference {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub(crate) fn scope() -> Scope {
+    fn scope() -> Scope {
         let map = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|&(name, value)| (name.into(), value.into())).collect()
         };

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::reference::{Origin, Reference};
-use super::text::Text;
 use crate::percent;
+use crate::reference::{Origin, Reference};
+use crate::text::Text;
 
 /// The most secrets of one entry that are kept: more than its arguments, variables and headers.
 pub const MAX_SECRETS: usize = 4096;
@@ -83,7 +83,7 @@ impl fmt::Debug for KnownSecret {
 }
 
 /// Whether a value under this name is taken for a secret.
-pub(super) fn looks_secret(name: &str) -> bool {
+pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     SECRET_WORDS.iter().any(|word| name.contains(word))
@@ -98,15 +98,15 @@ pub fn looks_like_token(value: &str) -> bool {
 }
 
 /// The secrets of one entry, as they are found.
-#[derive(Default)]
-pub(super) struct Secrets {
+#[derive(Debug, Default)]
+pub struct Secrets {
     found: Vec<KnownSecret>,
 }
 
 impl Secrets {
     /// What was found, each value once, the longest first, so that a secret within another
     /// leaves nothing of it.
-    pub(super) fn into_known(mut self) -> Vec<KnownSecret> {
+    pub fn into_known(mut self) -> Vec<KnownSecret> {
         self.found
             .sort_by(|a, b| b.value.len().cmp(&a.value.len()).then_with(|| a.value.cmp(&b.value)));
         self.found.dedup_by(|later, earlier| later.value == earlier.value);
@@ -115,7 +115,7 @@ impl Secrets {
     }
 
     /// Remembers what references became, as far as it may be secret.
-    pub(super) fn note_references(&mut self, references: &[Reference]) {
+    pub fn note_references(&mut self, references: &[Reference]) {
         for Reference { name, origin, value } in references {
             let least = match origin {
                 Origin::Secrets => MIN_LENGTH,
@@ -129,7 +129,7 @@ impl Secrets {
     }
 
     /// A value that stands under a name: hidden if the name says so.
-    pub(super) fn named(&mut self, name: &str, text: Text) -> Text {
+    pub fn named(&mut self, name: &str, text: Text) -> Text {
         if !looks_secret(name) {
             return self.embedded(text);
         }
@@ -139,7 +139,7 @@ impl Secrets {
     }
 
     /// A value that is secret as a whole.
-    pub(super) fn whole(&mut self, label: &str, text: Text) -> Text {
+    pub fn whole(&mut self, label: &str, text: Text) -> Text {
         let value = text.value().to_owned();
         self.add(label, &value);
         let credential = after_scheme(text.written());
@@ -152,7 +152,7 @@ impl Secrets {
     }
 
     /// A value in which secrets may stand: in an address, after a flag, behind a name.
-    pub(super) fn embedded(&mut self, text: Text) -> Text {
+    pub fn embedded(&mut self, text: Text) -> Text {
         let used = embedded_secrets(text.value());
         for (label, value) in &used {
             self.add(label, value);
@@ -173,7 +173,7 @@ impl Secrets {
     }
 
     /// Arguments: also what follows a flag with a secret-looking name.
-    pub(super) fn args(&mut self, args: Vec<Text>) -> Vec<Text> {
+    pub fn args(&mut self, args: Vec<Text>) -> Vec<Text> {
         let mut flag: Option<String> = None;
         args.into_iter()
             .map(|arg| {

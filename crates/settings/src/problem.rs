@@ -8,7 +8,7 @@ pub const MAX_PROBLEMS: usize = 500;
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The server, or the whole file, cannot be used.
+    /// What it is about, or the whole file, cannot be used.
     Error,
     /// The value is ignored, replaced by the default, or probably not what was meant.
     Warning,
@@ -23,8 +23,8 @@ pub struct Problem {
     pub line: usize,
     /// The column, from 1; 0 if the entry did not come from a file.
     pub column: usize,
-    /// The server it is about.
-    pub server: Option<String>,
+    /// The entry it is about, such as the name of a server, where a file has such.
+    pub section: Option<String>,
     /// The key it is about, dotted, such as `tools.include[2]`.
     pub key: Option<String>,
     /// What was found and what is allowed.
@@ -35,40 +35,52 @@ pub struct Problem {
 
 /// A place in a file; 0:0 where there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) line: usize,
-    pub(super) column: usize,
+pub struct Place {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
 }
 
 impl Problem {
-    pub(super) fn error(place: Place, message: impl Into<String>) -> Self {
+    /// A problem without which nothing goes on.
+    pub fn error(place: Place, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
             line: place.line,
             column: place.column,
-            server: None,
+            section: None,
             key: None,
             message: message.into(),
             hint: None,
         }
     }
 
-    pub(super) fn warning(place: Place, message: impl Into<String>) -> Self {
+    /// A problem that is passed over.
+    pub fn warning(place: Place, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(place, message) }
     }
 
+    /// The same problem, with what to do about it.
     #[must_use]
-    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+    pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The same problem of this key; an empty one is none.
     #[must_use]
-    pub(super) fn of(self, server: &str, key: &str) -> Self {
+    pub fn at(self, key: &str) -> Self {
         let key = (!key.is_empty()).then(|| key.to_owned());
-        Self { server: Some(server.to_owned()), key, ..self }
+        Self { key, ..self }
     }
 
-    /// Whether the server, or the file, cannot be used.
+    /// The same problem of a key of this entry.
+    #[must_use]
+    pub fn of(self, section: &str, key: &str) -> Self {
+        Self { section: Some(section.to_owned()), ..self.at(key) }
+    }
+
+    /// Whether what it is about, or the file, cannot be used.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -79,9 +91,9 @@ impl fmt::Display for Problem {
         if self.line > 0 {
             write!(f, "{}:{}: ", self.line, self.column)?;
         }
-        match (&self.server, &self.key) {
-            (Some(server), Some(key)) => write!(f, "{server}: {key}: ")?,
-            (Some(server), None) => write!(f, "{server}: ")?,
+        match (&self.section, &self.key) {
+            (Some(section), Some(key)) => write!(f, "{section}: {key}: ")?,
+            (Some(section), None) => write!(f, "{section}: ")?,
             (None, Some(key)) => write!(f, "{key}: ")?,
             (None, None) => {}
         }
@@ -95,7 +107,7 @@ impl fmt::Display for Problem {
 
 /// Puts problems in the order of the file and keeps at most [`MAX_PROBLEMS`], errors first when
 /// some must go.
-pub(super) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     if problems.len() > MAX_PROBLEMS {
         let left_out = problems.len() - MAX_PROBLEMS + 1;
         problems.sort_by_key(|problem| (problem.severity, problem.line, problem.column));

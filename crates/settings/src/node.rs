@@ -1,7 +1,7 @@
 //! A tree of what stands in a configuration, with the place of every value.
 //!
 //! Scalars keep how they were written, so that `1.10` stays `1.10` where a string is wanted. The
-//! tree may hold secrets and therefore cannot be shown.
+//! tree may hold secrets: shown is only what kind of value stands where.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, Spanned};
 
-use super::problem::{Place, Problem};
+use crate::problem::{Place, Problem};
 
 /// The largest configuration that is read, in bytes.
 pub const MAX_CONFIG_BYTES: usize = 4 * 1024 * 1024;
@@ -18,49 +18,79 @@ pub const MAX_CONFIG_BYTES: usize = 4 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
 
 /// A value and where it stands.
-pub(super) struct Node {
-    pub(super) place: Place,
-    pub(super) value: Value,
+pub struct Node {
+    /// Where it stands.
+    pub place: Place,
+    /// What it is.
+    pub value: Value,
 }
 
 /// What can stand in a configuration.
-pub(super) enum Value {
+pub enum Value {
+    /// Nothing: `null`, `~`, or no value at all.
     Null,
     /// As understood, and as written.
     Bool(bool, String),
     /// As understood, and as written.
     Number(f64, String),
+    /// A text, its references unresolved.
     String(String),
+    /// Values in their order.
     List(Vec<Node>),
+    /// Keys and values in the order of the file.
     Map(Vec<(Key, Node)>),
 }
 
 /// A key of a mapping; several may be the same.
-pub(super) struct Key {
-    pub(super) place: Place,
-    pub(super) text: String,
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// Where it stands.
+    pub place: Place,
+    /// As written.
+    pub text: String,
+}
+
+// The tree may hold secrets: only what kind of value stands there is shown.
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}:{}", self.kind(), self.place.line, self.place.column)
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())
+    }
+}
+
+impl Value {
+    /// What kind of value this is, in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(..) => "a boolean",
+            Self::Number(..) => "a number",
+            Self::String(text) if text.trim().is_empty() => "an empty string",
+            Self::String(_) => "a string",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a mapping",
+        }
+    }
 }
 
 impl Node {
     /// What kind of value this is, in words.
-    pub(super) fn kind(&self) -> &'static str {
-        match &self.value {
-            Value::Null => "nothing",
-            Value::Bool(..) => "a boolean",
-            Value::Number(..) => "a number",
-            Value::String(text) if text.trim().is_empty() => "an empty string",
-            Value::String(_) => "a string",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a mapping",
-        }
+    pub fn kind(&self) -> &'static str {
+        self.value.kind()
     }
 
-    pub(super) fn is_null(&self) -> bool {
+    /// Whether nothing stands there.
+    pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }
 
     /// Reads a whole YAML text. The message of a failure never quotes the text.
-    pub(super) fn from_yaml(text: &str) -> Result<Self, Problem> {
+    pub fn from_yaml(text: &str) -> Result<Self, Problem> {
         if text.len() > MAX_CONFIG_BYTES {
             let message = format!("the file is larger than {MAX_CONFIG_BYTES} bytes");
             return Err(Problem::error(Place { line: 1, column: 1 }, message));
@@ -79,7 +109,7 @@ impl Node {
     }
 
     /// Takes over a JSON value; nothing in it has a place. Nothing deeper than the limit.
-    pub(super) fn from_json(json: &Json) -> Option<Self> {
+    pub fn from_json(json: &Json) -> Option<Self> {
         Self::from_json_within(json, MAX_DEPTH)
     }
 
@@ -112,7 +142,7 @@ impl Node {
     }
 
     /// The same as JSON; of a key that stands twice the last one counts.
-    pub(super) fn to_json(&self) -> Json {
+    pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
             Value::Bool(value, _) => Json::Bool(*value),
