@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ledger::Micros;
 
+use crate::config::{self, Capability, Config, Operation};
 use crate::provider::Provider;
 
 /// All models, by the name they are asked for.
@@ -24,26 +25,8 @@ pub(crate) struct Model {
     pub(crate) capabilities: Vec<Capability>,
     pub(crate) chat_price: Micros,
     pub(crate) responses_price: Micros,
-    pub(crate) targets: Vec<Target>,
-    pub(crate) order: Order,
-}
-
-/// What a model can be used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Capability {
-    Chat,
-    Responses,
-    Image,
-    Speech,
-}
-
-/// How the next upstream is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// As they stand.
-    Fallback,
-    /// By chance, in proportion to their weights.
-    Weighted,
+    /// Groups in the order in which they are asked; within a group, chance decides by weight.
+    pub(crate) groups: Vec<Vec<Target>>,
 }
 
 /// One upstream's model.
@@ -61,6 +44,26 @@ impl Catalogue {
     pub(crate) fn new(models: impl IntoIterator<Item = Model>) -> Self {
         let models = models.into_iter().map(|model| (model.id.clone(), Arc::new(model)));
         Self { models: models.collect() }
+    }
+
+    /// What the configuration offers, and what upstreams were found to have.
+    pub(crate) fn build(config: &Config, providers: &[Arc<Provider>], created: i64) -> Self {
+        let mut models = Vec::new();
+        for provider in providers {
+            let Some(configured) = config.provider(&provider.name) else { continue };
+            let found = provider.found.load();
+            let known = |id: &str| configured.models.iter().any(|model| model.id == id);
+            let found = found.iter().filter(|model| !known(&model.id));
+            for model in configured.models.iter().chain(found) {
+                models.push(of_provider(config, provider, model, created));
+            }
+        }
+        let full: BTreeMap<&str, &Model> =
+            models.iter().map(|model| (model.id.as_str(), model)).collect();
+        let aliases: Vec<Model> =
+            config.aliases.iter().map(|alias| of_alias(config, alias, &full, created)).collect();
+        models.extend(aliases);
+        Self::new(models)
     }
 
     /// A model by the name it is asked for.
@@ -99,30 +102,86 @@ impl Model {
 
     /// The upstreams worth asking, in the order in which to ask them.
     pub(crate) fn candidates(&self) -> Vec<&Target> {
-        let mut usable: Vec<&Target> =
-            self.targets.iter().filter(|target| target.provider.health.is_usable()).collect();
-        if self.order == Order::Weighted && usable.len() > 1 {
-            shuffle(&mut usable);
+        let mut candidates = Vec::new();
+        for group in &self.groups {
+            let start = candidates.len();
+            candidates.extend(group.iter().filter(|target| target.provider.health.is_usable()));
+            if let Some(group) = candidates.get_mut(start..) {
+                shuffle(group);
+            }
         }
-        usable
+        candidates
+    }
+
+    /// Whether any upstream is worth asking.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.groups.iter().flatten().any(|target| target.provider.health.is_usable())
     }
 }
 
-impl Capability {
-    /// As it is shown.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Image => "image",
-            Self::Speech => "speech",
-        }
+/// A model of one provider, under its full id.
+fn of_provider(
+    config: &Config,
+    provider: &Arc<Provider>,
+    model: &config::Model,
+    created: i64,
+) -> Model {
+    let id = format!("{}/{}", provider.name, model.id);
+    let price = |operation| Micros::new(config.price_micros(operation, &id));
+    let target = Target {
+        provider: provider.clone(),
+        id: id.clone(),
+        name: model.upstream_name.clone(),
+        weight: 1,
+    };
+    Model {
+        owned_by: provider.name.to_string(),
+        created,
+        description: model.description.clone(),
+        context_length: model.context_length,
+        capabilities: model.capabilities.clone(),
+        chat_price: price(Operation::Chat),
+        responses_price: price(Operation::Responses),
+        groups: vec![vec![target]],
+        id,
+    }
+}
+
+/// Another name for models; those that were not found (yet) are left out.
+fn of_alias(
+    config: &Config,
+    alias: &config::Alias,
+    models: &BTreeMap<&str, &Model>,
+    created: i64,
+) -> Model {
+    let model_of = |target: &config::Target| {
+        models.get(format!("{}/{}", target.provider, target.model).as_str()).copied()
+    };
+    let first = alias.groups.iter().flatten().find_map(model_of);
+    let groups = alias.groups.iter().map(|group| {
+        let targets = group.iter().filter_map(|target| {
+            let found = model_of(target)?.groups.first()?.first()?.clone();
+            Some(Target { weight: target.weight, ..found })
+        });
+        targets.collect()
+    });
+    let price = |operation| Micros::new(config.price_micros(operation, &alias.name));
+    Model {
+        id: alias.name.clone(),
+        owned_by: "alias".to_owned(),
+        created,
+        description: alias.description.clone(),
+        context_length: alias.context_length.or_else(|| first?.context_length),
+        capabilities: first.map(|model| model.capabilities.clone()).unwrap_or_default(),
+        chat_price: price(Operation::Chat),
+        responses_price: price(Operation::Responses),
+        groups: groups.collect(),
     }
 }
 
 /// Draws one after the other, each in proportion to its weight.
 fn shuffle(targets: &mut [&Target]) {
-    for start in 0..targets.len() {
+    for start in 0..targets.len().saturating_sub(1) {
         let Some(rest) = targets.get_mut(start..) else { return };
         let total: u64 = rest.iter().map(|target| u64::from(target.weight)).sum();
         let mut point = if total == 0 { 0 } else { fastrand::u64(0..total) };

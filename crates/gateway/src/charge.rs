@@ -15,6 +15,8 @@ use ledger::{
     Rule, Tokens, Wanted,
 };
 
+use wire::error::Code;
+
 use crate::failure::ApiError;
 use crate::service::Service;
 
@@ -60,8 +62,12 @@ impl Progress {
         self.0.store(answer_began, Ordering::Relaxed);
     }
 
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     fn rule_if_client_leaves(&self) -> Rule {
-        if self.0.load(Ordering::Relaxed) { Rule::ClientLeftLate } else { Rule::ClientLeftEarly }
+        if self.has_begun() { Rule::ClientLeftLate } else { Rule::ClientLeftEarly }
     }
 }
 
@@ -111,8 +117,10 @@ impl Charge {
             Err(Refusal::Repeated(Repeated::Answered(id))) => {
                 match service.store.answer(id).await? {
                     Some(answer) => Ok(Opened::Again(id, answer)),
-                    // It was removed between the two questions: its time was over.
-                    None => Err(Refusal::Repeated(Repeated::Running).into()),
+                    None => Err(ApiError::new(
+                        Code::Conflict,
+                        "the answer to this Idempotency-Key was charged, but too long to be kept",
+                    )),
                 }
             }
             Err(refusal) => Err(refusal.into()),
@@ -145,8 +153,11 @@ impl Charge {
     }
 
     /// Charges the request; the answer may be given only if this succeeds.
-    pub(crate) async fn settle(&mut self, rule: Rule, results: Results) -> Result<Micros, ApiError> {
-        let answered = results.answer.is_some();
+    pub(crate) async fn settle(
+        &mut self,
+        rule: Rule,
+        results: Results,
+    ) -> Result<Micros, ApiError> {
         let Some(closing) = self.closing(rule, results) else {
             return Err(ApiError::internal());
         };
@@ -161,7 +172,7 @@ impl Charge {
             }
             receipt => {
                 let rule = receipt.map_or("unknown", |receipt| receipt.rule.word());
-                tracing::error!(request = %self.id, rule, answered, "a hold ended before its time");
+                tracing::error!(request = %self.id, rule, "a hold ended before its time");
                 Err(ApiError::internal())
             }
         }
@@ -198,7 +209,7 @@ impl Charge {
                 rule,
                 model: self.model.clone(),
                 tokens: self.tokens,
-                answered: results.answer.is_some(),
+                answered: hold.idempotency.is_some(),
             },
             answer: results.answer,
             response: results.response,

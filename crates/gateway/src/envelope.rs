@@ -54,7 +54,8 @@ impl<'a> Envelope<'a> {
     pub(crate) fn rewrite(&self, changes: &[(&str, Option<&str>)]) -> Vec<u8> {
         let length: usize =
             self.fields.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum();
-        let added: usize = changes.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
+        let added: usize =
+            changes.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
         let mut out = Vec::with_capacity(length + added + 2);
         out.push(b'{');
         let is_changed = |key: &str| changes.iter().any(|(name, _)| *name == key);
@@ -138,7 +139,8 @@ mod tests {
 
     #[test]
     fn what_is_not_changed_stays_as_it_was_written() {
-        let body = r#"{"model":"a","n": 1.10, "x y":[1, {"b":"\u0041"}],"big":12345678901234567890}"#;
+        let body =
+            r#"{"model":"a","n": 1.10, "x y":[1, {"b":"\u0041"}],"big":12345678901234567890}"#;
         assert_eq!(
             rewritten(body, &[("model", Some("\"b\"")), ("new", Some("true")), ("gone", None)]),
             r#"{"n":1.10,"x y":[1, {"b":"\u0041"}],"big":12345678901234567890,"model":"b","new":true}"#

@@ -29,7 +29,14 @@ const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
 impl ApiError {
     /// A failure with a message for a person.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), param: None, money: None, retry_after: None, room: None }
+        Self {
+            code,
+            message: message.into(),
+            param: None,
+            money: None,
+            retry_after: None,
+            room: None,
+        }
     }
 
     /// A field of the request that is wrong.

@@ -1,3 +1,28 @@
 //! The member service: keys, charging, models, chat, responses.
+//!
+//! A request comes in at the edge ([`server`]), is recognised by its key, has its price held
+//! ([`charge`]), goes to an upstream ([`proxy`], [`provider`]) and is charged before its answer is
+//! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
 
+mod catalogue;
+mod charge;
+mod clock;
+pub mod config;
+mod endpoints;
+mod envelope;
+mod failure;
+mod identity;
+mod meter;
+mod problem;
+mod provider;
+mod proxy;
+mod rate;
+mod server;
+mod service;
 pub mod translate;
+mod upkeep;
+
+pub use identity::KeyHasher;
+pub use problem::Problem;
+pub use server::serve;
+pub use service::Service;

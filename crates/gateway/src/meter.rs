@@ -158,8 +158,7 @@ impl Meter {
     }
 
     pub(crate) fn ended(&self, receipt: &Receipt) {
-        let labels =
-            RuleLabels { operation: receipt.operation.clone(), rule: receipt.rule.word() };
+        let labels = RuleLabels { operation: receipt.operation.clone(), rule: receipt.rule.word() };
         self.ended.get_or_create(&labels).inc();
         self.charged_micros.inc_by(u64::try_from(receipt.charged.get()).unwrap_or_default());
     }

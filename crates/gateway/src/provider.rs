@@ -1,15 +1,19 @@
 //! Providers at run time: the connections to an upstream, what it may be asked, and its health.
 
-mod client;
 mod clean;
+mod client;
 mod health;
 mod send;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU8, Ordering};
 
+use arc_swap::ArcSwap;
+use http::header::AUTHORIZATION;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tokio::sync::Semaphore;
 
 pub(crate) use clean::Cleaner;
@@ -17,34 +21,18 @@ pub(crate) use client::Client;
 pub(crate) use health::Health;
 pub(crate) use send::{Failure, Upstream};
 
-/// Which interface an upstream speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    OpenAi,
-    Anthropic,
-}
+use crate::config::{self, Kind, Responses, Timeouts};
+use crate::problem::Problem;
 
-/// Whether an upstream speaks the responses interface itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Responses {
-    Native,
-    Bridged,
-}
-
-/// How long to wait for an upstream.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timeouts {
-    /// Until it begins to answer.
-    pub(crate) first_byte: Duration,
-    /// Between two pieces of an answer.
-    pub(crate) idle: Duration,
-}
+/// Requests at once to an upstream that has no limit of its own.
+const MAX_CONCURRENCY: u32 = 65_536;
 
 /// An upstream at run time.
 pub(crate) struct Provider {
     pub(crate) name: Arc<str>,
     pub(crate) kind: Kind,
-    pub(crate) responses: Responses,
+    /// Whether it speaks the responses interface; `Auto` until it has shown.
+    pub(crate) responses: ResponsesMode,
     /// Whether a stream may be asked for its usage.
     pub(crate) stream_usage: bool,
     pub(crate) timeouts: Timeouts,
@@ -56,6 +44,8 @@ pub(crate) struct Provider {
     pub(crate) health: Health,
     pub(crate) client: Client,
     pub(crate) cleaner: Cleaner,
+    /// Models it was found to have.
+    pub(crate) found: ArcSwap<Vec<config::Model>>,
 }
 
 /// The address of an upstream, taken apart.
@@ -65,6 +55,93 @@ pub(crate) struct Base {
     pub(crate) authority: Authority,
     /// Without a slash at its end.
     pub(crate) path: String,
+}
+
+/// Whether an upstream speaks the responses interface.
+#[derive(Debug)]
+pub(crate) struct ResponsesMode(AtomicU8);
+
+impl ResponsesMode {
+    const WORDS: [Responses; 3] = [Responses::Auto, Responses::Native, Responses::Bridged];
+
+    pub(crate) fn new(mode: Responses) -> Self {
+        let mode = Self::WORDS.iter().position(|word| *word == mode).unwrap_or_default();
+        Self(AtomicU8::new(u8::try_from(mode).unwrap_or_default()))
+    }
+
+    pub(crate) fn get(&self) -> Responses {
+        let mode = usize::from(self.0.load(Ordering::Relaxed));
+        Self::WORDS.get(mode).copied().unwrap_or(Responses::Auto)
+    }
+
+    pub(crate) fn set(&self, mode: Responses) {
+        self.0.store(Self::new(mode).0.into_inner(), Ordering::Relaxed);
+    }
+}
+
+impl Provider {
+    /// An upstream as it is configured.
+    pub(crate) fn open(
+        configured: &config::Provider,
+        max_answer_bytes: usize,
+    ) -> Result<Self, Problem> {
+        let broken = |what: &str, cause: String| {
+            Problem::new(format!("the provider `{}` {what}: {cause}", configured.name))
+        };
+        let extra: Vec<CertificateDer<'static>> = match &configured.tls_ca_file {
+            Some(path) => CertificateDer::pem_file_iter(path)
+                .and_then(Iterator::collect)
+                .map_err(|error| broken("has no usable `tls_ca_file`", error.to_string()))?,
+            None => Vec::new(),
+        };
+        let client = client::open(client::roots(&extra), configured.timeouts.connect)
+            .map_err(|error| broken("cannot use TLS", error.to_string()))?;
+        let base = Base::new(&configured.base_url)
+            .ok_or_else(|| broken("has no usable `base_url`", configured.base_url.to_string()))?;
+        let secret = configured.api_key.as_ref().map(|key| key.reveal().to_owned());
+        let headers = headers(configured)
+            .ok_or_else(|| broken("has an `api_key`", "it cannot stand in a header".to_owned()))?;
+        let forbidden =
+            [secret, Some(base.authority.to_string()), Some(base.authority.host().to_owned())];
+        let concurrency = configured.max_concurrency.unwrap_or(MAX_CONCURRENCY);
+        Ok(Self {
+            name: configured.name.as_str().into(),
+            kind: configured.kind,
+            responses: ResponsesMode::new(match configured.kind {
+                Kind::Anthropic => Responses::Bridged,
+                Kind::OpenAi => configured.responses,
+            }),
+            stream_usage: configured.stream_usage,
+            timeouts: configured.timeouts,
+            max_answer_bytes,
+            headers,
+            slots: Arc::new(Semaphore::new(usize::try_from(concurrency).unwrap_or(1))),
+            health: Health::new(configured.health.clone()),
+            client,
+            cleaner: Cleaner::new(forbidden.into_iter().flatten()),
+            base,
+            found: ArcSwap::default(),
+        })
+    }
+}
+
+/// What is sent with every request.
+fn headers(configured: &config::Provider) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    if configured.kind == Kind::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    if let Some(key) = &configured.api_key {
+        let (name, value) = match configured.kind {
+            Kind::OpenAi => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
+            Kind::Anthropic => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
+        };
+        let mut value = HeaderValue::from_str(&value).ok()?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    headers.extend(configured.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Some(headers)
 }
 
 impl Base {

@@ -99,10 +99,7 @@ mod tests {
     fn secrets_and_addresses_are_taken_out() {
         let text = "Incorrect key hunter2-HUNTER2 at http://10.0.0.7:8000/v1 (10.0.0.7:8000), \
             see Inside.Example, sk-abcdefghijklmnop, 0123456789abcdef0123456789abcdef\nbye";
-        assert_eq!(
-            cleaner().clean(text),
-            "Incorrect key *** at *** *** see ***, *** *** bye"
-        );
+        assert_eq!(cleaner().clean(text), "Incorrect key *** at *** *** see ***, *** *** bye");
     }
 
     #[test]

@@ -36,8 +36,11 @@ pub(crate) fn open(
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(connect_timeout));
     tcp.set_keepalive(Some(Duration::from_secs(60)));
-    let connector =
-        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp);
     Ok(Pool::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)

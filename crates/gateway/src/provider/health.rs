@@ -1,17 +1,18 @@
 //! Whether an upstream is worth asking: failures in a row take it out, a good probe brings it back.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// So many failures in a row take an upstream out.
-pub(crate) const MAX_FAILURES: u32 = 5;
-/// How long it stays out at first, and at most.
-const FIRST_EJECTION: Duration = Duration::from_secs(5);
-const MAX_EJECTION: Duration = Duration::from_secs(120);
+use crate::config;
+
+/// How long it stays out at most, times the first time.
+const MAX_EJECTION: u32 = 16;
 
 /// The health of one upstream.
 #[derive(Debug)]
 pub(crate) struct Health {
+    /// How it is looked after; `None` for not at all.
+    pub(crate) policy: Option<config::Health>,
     since: Instant,
     failures: AtomicU32,
     /// How often in a row it was taken out.
@@ -27,8 +28,9 @@ const PROBE_GOOD: u32 = 1;
 const PROBE_BAD: u32 = 2;
 
 impl Health {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(policy: Option<config::Health>) -> Self {
         Self {
+            policy,
             since: Instant::now(),
             failures: AtomicU32::new(0),
             ejections: AtomicU32::new(0),
@@ -59,13 +61,14 @@ impl Health {
 
     /// It failed by its own fault. Gives whether it was taken out by this.
     pub(crate) fn failed(&self) -> bool {
+        let Some(policy) = &self.policy else { return false };
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        if failures < MAX_FAILURES || self.is_ejected() {
+        if failures < policy.failures || self.is_ejected() {
             return false;
         }
         self.failures.store(0, Ordering::Relaxed);
-        let times = self.ejections.fetch_add(1, Ordering::Relaxed).min(8);
-        let out = FIRST_EJECTION.saturating_mul(1 << times).min(MAX_EJECTION);
+        let times = self.ejections.fetch_add(1, Ordering::Relaxed).min(MAX_EJECTION.ilog2());
+        let out = policy.eject.saturating_mul(1 << times);
         let until = self.millis() + u64::try_from(out.as_millis()).unwrap_or_default();
         self.ejected_until.store(until, Ordering::Relaxed);
         true
@@ -93,8 +96,8 @@ mod tests {
 
     #[test]
     fn failures_in_a_row_take_it_out_and_a_good_probe_brings_it_back() {
-        let health = Health::new();
-        for _ in 1..MAX_FAILURES {
+        let health = Health::new(Some(config::Health::default()));
+        for _ in 1..config::Health::default().failures {
             assert!(!health.failed());
         }
         assert!(health.is_usable());
@@ -106,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_success_between_failures_keeps_it_in() {
-        let health = Health::new();
-        for _ in 0..3 * MAX_FAILURES {
+        let health = Health::new(Some(config::Health::default()));
+        for _ in 0..3 * config::Health::default().failures {
             health.failed();
             health.succeeded();
         }
@@ -116,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_bad_probe_takes_it_out() {
-        let health = Health::new();
+        let health = Health::new(Some(config::Health::default()));
         assert!(health.probed(false) && !health.is_usable());
         assert!(!health.probed(false));
         assert!(health.probed(true) && health.is_usable());

@@ -109,20 +109,34 @@ impl Provider {
 }
 
 impl Upstream {
-    /// The next piece of the body; `None` at its end.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
-        let broken = |_| Failure::Gone("it broke off");
+    /// How long it may be silent in the middle of its answer.
+    pub(crate) fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    /// The next piece of the body, however long it takes; `None` at its end.
+    pub(crate) async fn any_piece(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
-            let frame = timeout(self.idle, self.body.frame())
-                .await
-                .map_err(|_| Failure::Gone("it stopped in the middle of its answer"))?;
-            let Some(frame) = frame else { return Ok(None) };
-            if let Ok(data) = frame.map_err(broken)?.into_data()
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let frame = frame.map_err(|_| Failure::Gone("it broke off"))?;
+            if let Ok(data) = frame.into_data()
                 && !data.is_empty()
             {
                 return Ok(Some(data));
             }
         }
+    }
+
+    /// The next piece of the body; `None` at its end.
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        let late = Failure::Gone("it stopped in the middle of its answer");
+        timeout(self.idle, self.any_piece()).await.map_err(|_| late)?
+    }
+
+    /// Reads what is left, if it comes at once: then the connection can be used again.
+    pub(crate) async fn close(mut self) {
+        const LAST_BYTES: Duration = Duration::from_millis(50);
+        let _ = timeout(LAST_BYTES, self.any_piece()).await;
     }
 
     /// The whole body, up to a limit.

@@ -190,16 +190,18 @@ fn note(service: &Service, target: &Target, failure: &Failure) {
 pub(crate) fn told(failure: Failure) -> ApiError {
     match failure {
         Failure::Refused { message, .. } => {
-            let message = message.unwrap_or_else(|| "it gave no reason that can be told".to_owned());
+            let message =
+                message.unwrap_or_else(|| "it gave no reason that can be told".to_owned());
             ApiError::new(
                 Code::InvalidRequest,
                 format!("the model's provider refused the request: {message}"),
             )
         }
         Failure::Busy { retry_after } => unavailable(retry_after),
-        Failure::NotThere { .. } | Failure::Gone(_) | Failure::Broken { .. } | Failure::Malformed(_) => {
-            unavailable(None)
-        }
+        Failure::NotThere { .. }
+        | Failure::Gone(_)
+        | Failure::Broken { .. }
+        | Failure::Malformed(_) => unavailable(None),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use gateway_store::{Answer, StoredResponse};
 use ledger::Rule;
-use tokio::time::{Sleep, timeout};
+use tokio::time::timeout;
 
 use super::begin::{Answering, Begun, Streaming};
 use super::chat::Fault;
@@ -95,8 +95,9 @@ impl Relay {
         let inner = self.0.as_mut()?;
         let piece = inner.next().await;
         if let (Some(piece), Some(kept)) = (&piece, &mut inner.kept)
-            && kept.len() + piece.len() <= MAX_KEPT_BYTES
+            && kept.len() <= MAX_KEPT_BYTES
         {
+            // What goes over the limit shows at the end that not all was kept.
             kept.extend_from_slice(piece);
         }
         piece
@@ -169,8 +170,6 @@ impl Inner {
             return None;
         };
         let Streaming { upstream, stage, mut last, .. } = *streaming;
-        // The rest of the upstream's answer is its end; its connection goes back to the pool.
-        drop(upstream);
         let last = last.take().unwrap_or_default();
         self.charge.tokens = stage.tokens();
         let response = stage
@@ -186,7 +185,9 @@ impl Inner {
             Answer { status: 200, content_type: STREAM.to_owned(), body: body.to_vec() }
         });
         let answer = answer.filter(|answer| answer.body.len() <= MAX_KEPT_BYTES);
-        match self.charge.settle(Rule::Answered, Results { answer, response }).await {
+        let settling = self.charge.settle(Rule::Answered, Results { answer, response });
+        let (settled, ()) = tokio::join!(settling, upstream.close());
+        match settled {
             Ok(_) => Some(last),
             Err(error) => {
                 let mut out = super::stage::Out::default();
@@ -222,9 +223,7 @@ impl Inner {
             .and_then(|response| self.keep.take().and_then(|keep| keep(response)));
         self.kept = None;
         // Refunded before the client is told.
-        self.charge
-            .release_with(Rule::UpstreamFailed, Results { answer: None, response })
-            .await;
+        self.charge.release_with(Rule::UpstreamFailed, Results { answer: None, response }).await;
         out.take()
     }
 
@@ -255,8 +254,7 @@ impl Drop for Relay {
         let Some(inner) = self.0.take() else { return };
         inner.service.meter.streams.dec();
         let is_live = matches!(inner.source, Source::Live(_));
-        let must_finish =
-            inner.kept.is_some() || inner.service.leaving() == Leaving::Finish;
+        let must_finish = inner.kept.is_some() || inner.service.leaving() == Leaving::Finish;
         if is_live && must_finish {
             let service = inner.service.clone();
             let mut rest = Self(Some(inner));

@@ -1,0 +1,88 @@
+//! Bodies of requests: how much of them is read, and how long.
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt;
+use sha2::{Digest, Sha256};
+use tokio::time::timeout;
+use wire::error::Code;
+
+use ledger::IdempotencyKey;
+
+use crate::failure::ApiError;
+use crate::service::Service;
+
+/// The longest idempotency key.
+const MAX_IDEMPOTENCY_KEY: usize = 255;
+
+/// Reads a whole body.
+pub(crate) async fn read(service: &Service, request: Request<Body>) -> Result<Bytes, ApiError> {
+    let limits = &service.config.limits;
+    let max = usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX);
+    let (head, body) = request.into_parts();
+    let encoding = head.headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
+    if encoding.is_some_and(|encoding| encoding != b"identity") {
+        let message = "compressed bodies are not read; send it without Content-Encoding";
+        return Err(ApiError::new(Code::InvalidRequest, message));
+    }
+    let announced = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if announced.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length > max) {
+        return Err(too_large(max));
+    }
+    timeout(limits.body_timeout, collect(body, max)).await.map_err(|_| {
+        let message = "the body did not arrive in time";
+        ApiError::new(Code::BodyTimeout, message)
+    })?
+}
+
+async fn collect(mut body: Body, max: usize) -> Result<Bytes, ApiError> {
+    let mut first: Option<Bytes> = None;
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| ApiError::new(Code::InvalidRequest, "the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        let so_far = whole.len() + first.as_ref().map_or(0, Bytes::len);
+        if so_far + data.len() > max {
+            return Err(too_large(max));
+        }
+        if first.is_none() && whole.is_empty() {
+            first = Some(data);
+        } else {
+            if let Some(first) = first.take() {
+                whole.extend_from_slice(&first);
+            }
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+fn too_large(max: usize) -> ApiError {
+    ApiError::new(Code::BodyTooLarge, format!("the body is larger than {max} bytes"))
+}
+
+/// The client's word for this request, with the digest of what it asks.
+pub(crate) fn idempotency(
+    headers: &HeaderMap,
+    path: &str,
+    body: &[u8],
+) -> Result<Option<IdempotencyKey>, ApiError> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let word = value
+        .to_str()
+        .ok()
+        .map(str::trim)
+        .filter(|word| !word.is_empty() && word.len() <= MAX_IDEMPOTENCY_KEY);
+    let Some(word) = word else {
+        let message =
+            format!("`Idempotency-Key` must be 1 to {MAX_IDEMPOTENCY_KEY} visible characters");
+        return Err(ApiError::of_param(Code::InvalidRequest, "Idempotency-Key", message));
+    };
+    let mut digest = Sha256::new();
+    digest.update(path.as_bytes());
+    digest.update([0]);
+    digest.update(body);
+    Ok(Some(IdempotencyKey { word: word.to_owned(), body_sha256: digest.finalize().into() }))
+}

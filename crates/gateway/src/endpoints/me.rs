@@ -1,0 +1,84 @@
+//! `GET /v1/me` and `GET /v1/requests/{id}`: what a caller has, and what became of a request.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use gateway_store::KeyRecord;
+use http::HeaderMap;
+use ledger::{Account, HoldId, Lineage, Micros, Period, Receipt};
+use wire::account::{KeyView, Me, PeriodView, ReceiptView, UsageView};
+use wire::error::Code;
+
+use super::operations::json;
+use crate::clock;
+use crate::failure::ApiError;
+use crate::service::Service;
+
+pub(super) async fn show(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let caller = service.caller(&headers).await?;
+    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
+    let account = service.store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
+    let lineage = service.store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
+    Ok(json(&me(&caller, &account, &lineage), room.as_ref()))
+}
+
+pub(super) async fn receipt(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let caller = service.caller(&headers).await?;
+    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
+    let missing = || ApiError::new(Code::NotFound, "no request of this id of yours has ended");
+    let id = HoldId::parse(&id).ok_or_else(missing)?;
+    let receipt = service.store.receipt(Some(caller.key.member), id).await?.ok_or_else(missing)?;
+    Ok(json(&receipt_view(&receipt), room.as_ref()))
+}
+
+fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {
+    let usage = account.usage.at(clock::now());
+    Me {
+        object: "member".to_owned(),
+        id: format!("mem_{}", account.id.0),
+        name: caller.member_name.clone(),
+        balance_micros: account.balance.get(),
+        held_micros: account.held.get(),
+        available_micros: account.available().get(),
+        key: KeyView {
+            id: caller.key.id.clone(),
+            name: caller.key.name.clone(),
+            scopes: caller.key.scopes.iter().map(|scope| scope.word().to_owned()).collect(),
+            models: caller.key.models.clone(),
+            expires_at: caller.key.expires_at.map(clock::rfc3339),
+            spend_limit_micros: lineage.limits.spend.map(Micros::get),
+            spent_micros: lineage.spent.get(),
+            requests_per_minute: lineage.limits.requests_per_minute,
+            concurrency: lineage.limits.concurrency,
+        },
+        usage: UsageView { today: period(&usage.day), month: period(&usage.month) },
+    }
+}
+
+fn period(period: &Period) -> PeriodView {
+    PeriodView { requests: period.requests, charged_micros: period.charged.get() }
+}
+
+pub(super) fn receipt_view(receipt: &Receipt) -> ReceiptView {
+    ReceiptView {
+        object: "receipt".to_owned(),
+        id: receipt.id.to_string(),
+        operation: receipt.operation.clone(),
+        model: receipt.model.clone(),
+        outcome: receipt.rule.outcome().word().to_owned(),
+        rule: receipt.rule.word().to_owned(),
+        charge_micros: receipt.charged.get(),
+        started_at: clock::rfc3339(receipt.since),
+        ended_at: clock::rfc3339(receipt.at),
+        input_tokens: receipt.tokens.input,
+        output_tokens: receipt.tokens.output,
+    }
+}

@@ -1,0 +1,259 @@
+//! What all paid requests to models have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use gateway_store::{Answer, KeyRecord, StoredResponse};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use ledger::{HoldId, IdempotencyKey, Micros, Rule};
+use tokio::time::timeout;
+use wire::error::Code;
+
+use crate::catalogue::{Model, Target};
+use crate::charge::{Charge, Opened, Order, Progress, Results};
+use crate::config::{Capability, Operation};
+use crate::envelope::Envelope;
+use crate::failure::ApiError;
+use crate::identity::{Caller, may_use};
+use crate::proxy::ask::Question;
+use crate::proxy::begin::{Answering, Begun, begin};
+use crate::proxy::relay::{Leaving, MAX_KEPT_BYTES, Relay, STREAM, rule_of};
+use crate::proxy::whole::Piece;
+use crate::rate;
+use crate::service::Service;
+
+/// A request that will be paid for.
+pub(super) struct Paid {
+    pub(super) id: HoldId,
+    pub(super) caller: Caller,
+    pub(super) model: Arc<Model>,
+    pub(super) price: Micros,
+    pub(super) operation: Operation,
+    pub(super) idempotency: Option<IdempotencyKey>,
+}
+
+impl Paid {
+    /// Sets the price aside, asks the upstreams, and answers.
+    pub(super) async fn answer(
+        self,
+        service: &Arc<Service>,
+        is_streamed: bool,
+        question: impl Fn(&Target) -> Result<Question, ApiError> + Send + Sync + 'static,
+    ) -> Result<Response, ApiError> {
+        let charge = match self.open(service, None).await? {
+            Opened::Charge(charge) => charge,
+            Opened::Again(id, answer) => return Ok(again(id, self.price, answer)),
+        };
+        let beginning =
+            Box::pin(begin(service.clone(), self.model.clone(), question, charge.progress()));
+        if is_streamed {
+            return stream(service, charge, self.price, beginning).await;
+        }
+        let must_finish = charge.is_kept() || service.leaving() == Leaving::Finish;
+        let progress = charge.progress();
+        let work = whole(charge, beginning);
+        if !must_finish {
+            return work.await;
+        }
+        // In a task of its own the answer is finished and kept, though the client may leave.
+        let handle = service.tasks.spawn(work);
+        let mut leaving = AbortEarly { handle: Some(handle), progress };
+        leaving.wait().await
+    }
+
+    pub(super) async fn open(
+        &self,
+        service: &Arc<Service>,
+        background: Option<StoredResponse>,
+    ) -> Result<Opened, ApiError> {
+        let order = Order {
+            id: self.id,
+            caller: &self.caller,
+            operation: self.operation.word(),
+            model: &self.model.id,
+            price: self.price,
+            idempotency: self.idempotency.clone(),
+            background,
+        };
+        Charge::open(service, order).await
+    }
+}
+
+type Beginning = crate::proxy::relay::Beginning;
+
+async fn stream(
+    service: &Arc<Service>,
+    mut charge: Charge,
+    price: Micros,
+    mut beginning: Beginning,
+) -> Result<Response, ApiError> {
+    let room = charge.room();
+    let id = charge.id();
+    let relay = match timeout(service.keepalive(), &mut beginning).await {
+        // The client learns that it is being worked on before the first word is there.
+        Err(_) => Relay::waiting(service, charge, beginning),
+        Ok(Ok(Begun { target, answer: Answering::Stream(streaming) })) => {
+            charge.model = Some(target.id);
+            Relay::live(service, charge, streaming)
+        }
+        Ok(Ok(_)) => return Err(ApiError::internal()),
+        Ok(Err(error)) => {
+            charge.release(rule_of(&error)).await;
+            return Err(error);
+        }
+    };
+    let pieces = futures_util::stream::unfold(relay, |mut relay| async move {
+        relay.next().await.map(|piece| (Ok::<Bytes, std::convert::Infallible>(piece), relay))
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    write_stream_headers(headers);
+    write_receipt(headers, id, price);
+    if let Some(room) = room {
+        rate::write_headers(&room, headers);
+    }
+    Ok(response)
+}
+
+/// Waits for the whole answer, charges it, and only then gives it away.
+async fn whole(mut charge: Charge, beginning: Beginning) -> Result<Response, ApiError> {
+    let (target, piece) = match beginning.await {
+        Ok(Begun { target, answer: Answering::Whole(piece) }) => (target, piece),
+        Ok(_) => return Err(ApiError::internal()),
+        Err(error) => {
+            charge.release(rule_of(&error)).await;
+            return Err(error);
+        }
+    };
+    let room = charge.room();
+    let id = charge.id();
+    charge.model = Some(target.id);
+    let charged = settle_piece(&mut charge, &piece).await?;
+    let mut response = Response::new(Body::from(piece.body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    write_receipt(headers, id, charged);
+    if let Some(room) = room {
+        rate::write_headers(&room, headers);
+    }
+    Ok(response)
+}
+
+/// Charges an answer in one piece; an empty one is free.
+pub(super) async fn settle_piece(charge: &mut Charge, piece: &Piece) -> Result<Micros, ApiError> {
+    charge.tokens = piece.tokens;
+    if !piece.has_content {
+        charge.release_with(Rule::EmptyAnswer, Results::default()).await;
+        return Ok(Micros::ZERO);
+    }
+    let is_kept = charge.is_kept() && piece.body.len() <= MAX_KEPT_BYTES;
+    let answer = is_kept.then(|| Answer {
+        status: 200,
+        content_type: "application/json".to_owned(),
+        body: piece.body.to_vec(),
+    });
+    charge.settle(Rule::Answered, Results { answer, response: None }).await
+}
+
+/// An answer that was given before.
+pub(super) fn again(id: HoldId, price: Micros, answer: Answer) -> Response {
+    let is_stream = answer.content_type == STREAM;
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    if is_stream {
+        write_stream_headers(headers);
+    } else if let Ok(value) = HeaderValue::from_str(&answer.content_type) {
+        headers.insert(CONTENT_TYPE, value);
+    }
+    headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
+    write_receipt(headers, id, price);
+    response
+}
+
+pub(super) fn write_stream_headers(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+}
+
+/// What was charged, or for a stream: what it costs once its end is reached.
+pub(super) fn write_receipt(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
+    headers.insert("x-charge-micros", HeaderValue::from(charged.get()));
+    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+        headers.insert(HeaderName::from_static("x-receipt-id"), value);
+    }
+}
+
+/// A field that must be a string and must not be empty.
+pub(super) fn required(envelope: &Envelope<'_>, name: &'static str) -> Result<String, ApiError> {
+    let value: Option<String> = envelope.read(name, "a string")?;
+    value.filter(|value| !value.is_empty()).ok_or_else(|| {
+        ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` is missing"))
+    })
+}
+
+/// The model that was asked for, if there is one that this key may use for this now.
+pub(super) fn resolve(
+    service: &Service,
+    caller: &KeyRecord,
+    asked: &str,
+    capability: Capability,
+) -> Result<Arc<Model>, ApiError> {
+    let catalogue = service.catalogue.load();
+    let Some(model) = catalogue.model(asked) else {
+        let similar = catalogue.similar(asked);
+        let similar: Vec<&str> = similar.into_iter().filter(|name| may_use(caller, name)).collect();
+        let shown: String = asked.chars().take(100).collect();
+        let message = if similar.is_empty() {
+            format!("there is no model `{shown}`; GET /v1/models lists those there are")
+        } else {
+            format!("there is no model `{shown}`; there is `{}`", similar.join("`, `"))
+        };
+        return Err(ApiError::of_param(Code::ModelNotFound, "model", message));
+    };
+    if !may_use(caller, asked) {
+        let message = format!("this key may not use the model `{asked}`");
+        return Err(ApiError::of_param(Code::ModelNotAllowed, "model", message));
+    }
+    if !model.is_for(capability) {
+        let message = format!("the model `{asked}` is not offered for {}", capability.word());
+        return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
+    }
+    if !model.is_usable() {
+        let message = format!("no provider of the model `{asked}` is usable at the moment");
+        return Err(
+            ApiError::new(Code::CapabilityUnavailable, message).retry_after(Duration::from_secs(5))
+        );
+    }
+    Ok(model.clone())
+}
+
+/// Work that goes on without its client, unless the client left before the answer began.
+struct AbortEarly {
+    handle: Option<tokio::task::JoinHandle<Result<Response, ApiError>>>,
+    progress: Progress,
+}
+
+impl AbortEarly {
+    async fn wait(&mut self) -> Result<Response, ApiError> {
+        let Some(handle) = &mut self.handle else { return Err(ApiError::internal()) };
+        let result = handle.await;
+        self.handle = None;
+        result.unwrap_or_else(|_| Err(ApiError::internal()))
+    }
+}
+
+impl Drop for AbortEarly {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take()
+            && !self.progress.has_begun()
+        {
+            handle.abort();
+        }
+    }
+}

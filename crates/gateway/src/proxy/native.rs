@@ -1,0 +1,208 @@
+//! Answers of an upstream that speaks the responses interface itself, watched as they pass.
+//!
+//! The upstream stores nothing for us: the id, and what the client asked to be stored, are ours
+//! and are written over the upstream's own wherever a response object passes.
+
+use ledger::Tokens;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use wire::sse::{Event, write_event};
+
+use super::chat::Fault;
+use super::stage::{Out, Step};
+use crate::failure::ApiError;
+
+/// What is ours in a response object: fields that are written over the upstream's.
+pub(crate) type Ours = Map<String, Value>;
+
+/// Watches a stream of the responses interface.
+#[derive(Debug)]
+pub(crate) struct NativeWatch {
+    ours: Ours,
+    pub(crate) tokens: Tokens,
+    pub(crate) has_content: bool,
+    /// The number of the last event.
+    sequence: i64,
+    /// The response object as it was last seen.
+    response: Option<Value>,
+    is_over: bool,
+}
+
+/// What is looked at of an event.
+#[derive(Deserialize)]
+struct Seen<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: std::borrow::Cow<'a, str>,
+    #[serde(default)]
+    sequence_number: Option<i64>,
+    #[serde(default)]
+    response: Option<Value>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+impl NativeWatch {
+    pub(crate) fn new(ours: Ours) -> Self {
+        Self {
+            ours,
+            tokens: Tokens::default(),
+            has_content: false,
+            sequence: -1,
+            response: None,
+            is_over: false,
+        }
+    }
+
+    pub(crate) fn feed(
+        &mut self,
+        event: &Event,
+        out: &mut Out,
+        last: &mut Out,
+    ) -> Result<Step, Fault> {
+        let data = event.data();
+        if data.trim_ascii() == b"[DONE]" {
+            return Err(Fault::Malformed("it ended before its response did"));
+        }
+        let seen: Seen<'_> =
+            serde_json::from_slice(&data).map_err(|_| Fault::Malformed("an event is not JSON"))?;
+        self.sequence = seen.sequence_number.unwrap_or(self.sequence + 1);
+        self.has_content |=
+            seen.kind.ends_with(".delta") || seen.kind == "response.output_item.done";
+        let Some(response) = seen.response else {
+            if seen.kind == "error" {
+                return Err(Fault::Told(seen.message));
+            }
+            out.push(event.raw());
+            return Ok(Step::More);
+        };
+        let response = patched(response, &self.ours);
+        if seen.kind == "response.failed" {
+            let message = response.pointer("/error/message").and_then(Value::as_str);
+            let fault = Fault::Told(message.map(str::to_owned));
+            self.response = Some(response);
+            return Err(fault);
+        }
+        let is_end = matches!(&*seen.kind, "response.completed" | "response.incomplete");
+        let into = if is_end { last } else { out };
+        write(into, &seen.kind, self.sequence, &response);
+        if is_end {
+            self.tokens = tokens(&response);
+            self.is_over = true;
+        }
+        self.response = Some(response);
+        Ok(if is_end { Step::Done } else { Step::More })
+    }
+
+    pub(crate) fn final_response(&self) -> Option<&Value> {
+        self.response.as_ref().filter(|_| self.is_over)
+    }
+
+    /// Ends the stream with the failure in the response object.
+    pub(crate) fn fail(&mut self, error: &ApiError, out: &mut Out) {
+        self.is_over = true;
+        let failure = json!({"code": "server_error", "message": error.message()});
+        let sequence = self.sequence + 1;
+        match &mut self.response {
+            Some(response) => {
+                if let Some(fields) = response.as_object_mut() {
+                    fields.insert("status".to_owned(), "failed".into());
+                    fields.insert("error".to_owned(), failure);
+                }
+                write(out, "response.failed", sequence, response);
+            }
+            None => {
+                let event = json!({
+                    "type": "error",
+                    "sequence_number": sequence,
+                    "code": error.code().word(),
+                    "message": error.message(),
+                    "param": null,
+                    "error": failure,
+                });
+                write_event(out.buffer(), "error", event.to_string().as_bytes());
+            }
+        }
+    }
+}
+
+/// A response object with what is ours in it.
+pub(crate) fn patched(mut response: Value, ours: &Ours) -> Value {
+    if let Some(fields) = response.as_object_mut() {
+        fields.extend(ours.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    response
+}
+
+/// What the upstream counted.
+pub(crate) fn tokens(response: &Value) -> Tokens {
+    let count = |name| response.pointer(name).and_then(Value::as_i64).filter(|count| *count >= 0);
+    Tokens { input: count("/usage/input_tokens"), output: count("/usage/output_tokens") }
+}
+
+fn write(out: &mut Out, kind: &str, sequence: i64, response: &Value) {
+    let event = json!({"type": kind, "sequence_number": sequence, "response": response});
+    write_event(out.buffer(), kind, event.to_string().as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use wire::sse::Splitter;
+
+    use super::*;
+
+    fn watch() -> NativeWatch {
+        let ours = json!({"id": "resp_ours", "store": true});
+        NativeWatch::new(ours.as_object().unwrap().clone())
+    }
+
+    fn feed(watch: &mut NativeWatch, stream: &'static str) -> (String, String, Option<Fault>) {
+        let (mut out, mut last) = (Out::default(), Out::default());
+        let mut splitter = Splitter::new(10_000);
+        splitter.push(Bytes::from_static(stream.as_bytes()));
+        let mut fault = None;
+        while let Some(event) = splitter.next() {
+            if let Err(found) = watch.feed(&event.unwrap(), &mut out, &mut last) {
+                fault = Some(found);
+                break;
+            }
+        }
+        let text =
+            |out: &mut Out| String::from_utf8(out.take().unwrap_or_default().to_vec()).unwrap();
+        (text(&mut out), text(&mut last), fault)
+    }
+
+    #[test]
+    fn what_is_ours_is_written_over_and_the_rest_passes() {
+        let mut watch = watch();
+        let (out, last, fault) = feed(
+            &mut watch,
+            concat!(
+                "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"theirs\",\"x\":1}}\n\n",
+                "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"a\",\"sequence_number\":1}\n\n",
+                "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":2,\"response\":{\"id\":\"theirs\",\"usage\":{\"input_tokens\":4,\"output_tokens\":2}}}\n\n",
+            ),
+        );
+        assert_eq!(fault, None);
+        assert!(out.contains("resp_ours") && !out.contains("theirs"), "{out}");
+        assert!(out.contains("event: response.output_text.delta\ndata: {\"type\""), "{out}");
+        assert!(last.starts_with("event: response.completed\n"), "{last}");
+        assert_eq!(watch.tokens, Tokens { input: Some(4), output: Some(2) });
+        assert_eq!(watch.final_response().unwrap()["id"], "resp_ours");
+        assert!(watch.has_content);
+    }
+
+    #[test]
+    fn a_failed_response_is_a_fault_and_ends_in_our_words() {
+        let mut watch = watch();
+        let (_, _, fault) = feed(
+            &mut watch,
+            "data: {\"type\":\"response.failed\",\"sequence_number\":7,\"response\":{\"id\":\"x\",\"error\":{\"message\":\"their words\"}}}\n\n",
+        );
+        assert_eq!(fault, Some(Fault::Told(Some("their words".to_owned()))));
+        let mut out = Out::default();
+        watch.fail(&ApiError::internal(), &mut out);
+        let text = String::from_utf8(out.take().unwrap().to_vec()).unwrap();
+        assert!(text.contains("\"sequence_number\":8") && !text.contains("their words"), "{text}");
+    }
+}

@@ -1,0 +1,242 @@
+//! The edge: connections, their limits, and what every answer carries.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, Request};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use ledger::HoldId;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::Sleep;
+use tower_service::Service as _;
+use wire::error::Code;
+
+use crate::clock;
+use crate::endpoints;
+use crate::failure::{ApiError, Failed};
+use crate::service::Service;
+use crate::upkeep;
+
+/// How long a client may take none of an answer that is ready.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The most headers of a request.
+const MAX_HEADERS: usize = 100;
+/// How long to wait before accepting again when the machine is out of something.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The id of a request, of its hold and of its receipt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestId(pub(crate) HoldId);
+
+/// Serves until `shutdown` is done, then lets what runs come to its end.
+///
+/// New requests get 503 from then on; whatever still runs when the time to drain is over is cut.
+pub async fn serve(
+    service: Arc<Service>,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) {
+    upkeep::start(&service);
+    let router = endpoints::router(&service);
+    let max = usize::try_from(service.config.limits.max_connections).unwrap_or(1);
+    let slots = Arc::new(Semaphore::new(max));
+    let connections = tokio_util::task::TaskTracker::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let slot = slots.clone().acquire_owned();
+        let accepted = tokio::select! {
+            () = &mut shutdown => break,
+            accepted = async { (slot.await, listener.accept().await) } => accepted,
+        };
+        match accepted {
+            (Ok(slot), Ok((stream, peer))) => {
+                let (service, router) = (service.clone(), router.clone());
+                connections.spawn(async move {
+                    service.meter.connections.inc();
+                    serve_connection(&service, router, stream, peer).await;
+                    service.meter.connections.dec();
+                    drop(slot);
+                });
+            }
+            (_, Err(error)) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+            (Err(_), _) => break,
+        }
+    }
+    drop(listener);
+    drain(&service, &connections).await;
+}
+
+async fn drain(service: &Service, connections: &tokio_util::task::TaskTracker) {
+    tracing::info!(connections = connections.len(), "draining");
+    service.stopping.cancel();
+    connections.close();
+    service.tasks.close();
+    let all = async {
+        connections.wait().await;
+        service.tasks.wait().await;
+    };
+    if tokio::time::timeout(service.config.limits.drain, all).await.is_err() {
+        tracing::warn!("not everything came to its end in time");
+    }
+    service.store.close().await;
+}
+
+async fn serve_connection(
+    service: &Arc<Service>,
+    router: Router,
+    stream: TcpStream,
+    peer: SocketAddr,
+) {
+    // Small pieces of a stream must not wait for each other.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(Watched { stream, late: None });
+    let limits = &service.config.limits;
+    let answering = service_fn(|request| {
+        let (service, router) = (service.clone(), router.clone());
+        async move { Ok::<_, Infallible>(answer(&service, router, request, peer).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(usize::try_from(limits.max_header_bytes).unwrap_or(8192).max(8192))
+        .max_headers(MAX_HEADERS)
+        .pipeline_flush(true)
+        .serve_connection(io, answering);
+    let mut connection = pin!(connection);
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
+        () = service.stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = result {
+        tracing::debug!(%peer, %error, "a connection broke");
+    }
+}
+
+/// Answers one request, and puts on what every answer carries.
+async fn answer(
+    service: &Arc<Service>,
+    mut router: Router,
+    mut request: Request<Incoming>,
+    peer: SocketAddr,
+) -> Response {
+    let begun = Instant::now();
+    let id = clock::new_hold_id();
+    let operation = endpoints::operation(request.uri().path());
+    let method = request.method().clone();
+    request.extensions_mut().insert(RequestId(id));
+    request.extensions_mut().insert(peer);
+    service.meter.running.inc();
+    let mut response = if service.stopping.is_cancelled() && !endpoints::is_probe(operation) {
+        let error = ApiError::new(Code::Draining, "the service is about to stop");
+        axum::response::IntoResponse::into_response(error)
+    } else {
+        match router.call(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    };
+    service.meter.running.dec();
+    let id = id.to_string();
+    let failed = response.extensions_mut().remove::<Failed>();
+    if let Some(Failed(error)) = &failed {
+        response = error.answer(&id);
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    let status = response.status().as_u16();
+    let took = begun.elapsed();
+    service.meter.answered(operation, status, took);
+    if service.config.log.requests && !endpoints::is_probe(operation) {
+        let code = failed.as_ref().map_or("", |Failed(error)| error.code().word());
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        tracing::info!(request = id, %method, operation, status, code, took_us, %peer, "answered");
+    }
+    response
+}
+
+/// A connection whose client must take what is ready for it within a time.
+struct Watched {
+    stream: TcpStream,
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl Watched {
+    /// Counts the time in which nothing could be written.
+    fn watch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.late = None;
+            return written;
+        }
+        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(WRITE_TIMEOUT)));
+        match late.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.watch(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

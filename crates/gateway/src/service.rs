@@ -1,0 +1,110 @@
+//! The running service: what every request works with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use gateway_store::Store;
+use http::HeaderMap;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::catalogue::Catalogue;
+use crate::clock;
+use crate::config::{ClientGone, Config};
+use crate::failure::ApiError;
+use crate::identity::{Caller, Identities, KeyHasher};
+use crate::meter::Meter;
+use crate::problem::Problem;
+use crate::provider::Provider;
+use crate::proxy::relay::Leaving;
+
+/// The running service.
+pub struct Service {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) identities: Identities,
+    pub(crate) providers: Vec<Arc<Provider>>,
+    pub(crate) catalogue: ArcSwap<Catalogue>,
+    pub(crate) meter: Meter,
+    /// Who ends the holds of this process.
+    pub(crate) owner: i64,
+    /// Work that outlives its request; waited for before the process ends.
+    pub(crate) tasks: TaskTracker,
+    /// Cancelled when the service is about to stop.
+    pub(crate) stopping: CancellationToken,
+    started: i64,
+}
+
+impl Service {
+    /// Puts the parts together. Nothing is connected yet but the store.
+    pub fn new(config: Config, store: Store, hasher: KeyHasher) -> Result<Arc<Self>, Vec<Problem>> {
+        let max_answer = usize::try_from(config.limits.max_answer_bytes).unwrap_or(usize::MAX);
+        let (providers, problems): (Vec<_>, Vec<_>) = config
+            .providers
+            .iter()
+            .map(|provider| Provider::open(provider, max_answer))
+            .partition(Result::is_ok);
+        let problems: Vec<Problem> = problems.into_iter().filter_map(Result::err).collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let providers: Vec<_> = providers.into_iter().flatten().map(Arc::new).collect();
+        let started = clock::now().millis() / 1000;
+        let catalogue = Catalogue::build(&config, &providers, started);
+        Ok(Arc::new(Self {
+            config,
+            store,
+            identities: Identities::new(hasher),
+            providers,
+            catalogue: ArcSwap::from_pointee(catalogue),
+            meter: Meter::new(),
+            owner: fastrand::i64(1..),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            started,
+        }))
+    }
+
+    /// Who sends these headers.
+    pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+        self.identities.caller(headers, &self.store, clock::now()).await
+    }
+
+    /// How long a hold lives unless renewed.
+    pub(crate) fn lease_micros(&self) -> i64 {
+        i64::try_from(self.config.hold_lease.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    /// How long a stream may be silent before a comment keeps it alive.
+    pub(crate) fn keepalive(&self) -> Duration {
+        const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+        self.config.limits.keepalive_comment.unwrap_or(NEVER)
+    }
+
+    /// What is done about the upstream of a client that left.
+    pub(crate) fn leaving(&self) -> Leaving {
+        match self.config.on_client_gone {
+            ClientGone::Cancel => Leaving::Cancel,
+            ClientGone::Finish => Leaving::Finish,
+        }
+    }
+
+    /// The provider of a full id.
+    pub(crate) fn provider_of(&self, id: &str) -> Option<&Arc<Provider>> {
+        let (name, _) = id.split_once('/')?;
+        self.providers.iter().find(|provider| *provider.name == *name)
+    }
+
+    /// Looks at what upstreams were found to have.
+    pub(crate) fn rebuild_catalogue(&self) {
+        let catalogue = Catalogue::build(&self.config, &self.providers, self.started);
+        self.catalogue.store(Arc::new(catalogue));
+    }
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Service").field("owner", &self.owner).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,164 @@
+//! What the service does on its own: renews its leases, ends the holds of processes that died,
+//! looks after its upstreams, and throws away what is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full, Limited};
+use serde::Deserialize;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::config::{self, Capability};
+use crate::failure::chain;
+use crate::provider::Provider;
+use crate::service::Service;
+
+const REAP_EVERY: Duration = Duration::from_secs(5);
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// How often an upstream without a policy of its own is asked for its models.
+const DISCOVER_EVERY: Duration = Duration::from_secs(60);
+/// The longest list of models that is read.
+const MAX_LIST_BYTES: usize = 4 * 1024 * 1024;
+/// A probe that is repeated while an upstream is out.
+const PROBE_WHILE_OUT: Duration = Duration::from_secs(2);
+
+/// Starts all of it; it ends when the service stops.
+pub(crate) fn start(service: &Arc<Service>) {
+    let lease = service.config.hold_lease;
+    every(service, lease / 3, |service| async move {
+        if let Err(error) = service.store.renew(service.owner, service.lease_micros()).await {
+            tracing::warn!(error = %chain(&error), "leases were not renewed");
+        }
+    });
+    every(service, REAP_EVERY.min(lease / 3), |service| async move {
+        match service.store.expire().await {
+            Ok(0) => {}
+            Ok(holds) => {
+                tracing::warn!(holds, "holds of a process that died were released");
+                service.meter.expired(holds);
+            }
+            Err(error) => tracing::warn!(error = %chain(&error), "leases were not looked at"),
+        }
+    });
+    every(service, SWEEP_EVERY, |service| async move {
+        if let Err(error) = service.store.sweep().await {
+            tracing::warn!(error = %chain(&error), "what is over was not removed");
+        }
+    });
+    for provider in &service.providers {
+        look_after(service, provider);
+    }
+}
+
+/// Does something again and again until the service stops.
+fn every<F, W>(service: &Arc<Service>, pause: Duration, work: W)
+where
+    W: Fn(Arc<Service>) -> F + Send + 'static,
+    F: Future<Output = ()> + Send,
+{
+    let service = service.clone();
+    let stopping = service.stopping.clone();
+    service.tasks.clone().spawn(async move {
+        let mut ticks = interval(pause.max(Duration::from_millis(10)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                _ = ticks.tick() => work(service.clone()).await,
+            }
+        }
+    });
+}
+
+/// Asks an upstream for its models: a probe of its health, and what it has.
+fn look_after(service: &Arc<Service>, provider: &Arc<Provider>) {
+    let discovers =
+        service.config.provider(&provider.name).is_some_and(|provider| provider.discover);
+    let policy = provider.health.policy.clone();
+    if policy.is_none() && !discovers {
+        service.meter.usable(&provider.name, true);
+        return;
+    }
+    let (service, provider) = (service.clone(), provider.clone());
+    let stopping = service.stopping.clone();
+    service.tasks.clone().spawn(async move {
+        loop {
+            let is_good = look(&service, &provider, discovers).await;
+            let usual = policy.as_ref().map_or(DISCOVER_EVERY, |policy| policy.interval);
+            let pause = if is_good { usual } else { usual.min(PROBE_WHILE_OUT) };
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    });
+}
+
+async fn look(service: &Service, provider: &Provider, discovers: bool) -> bool {
+    let list = models(provider).await;
+    let is_good = list.is_ok();
+    if provider.health.policy.is_some() {
+        if provider.health.probed(is_good) {
+            tracing::info!(provider = %provider.name, usable = is_good, "an upstream was probed");
+        }
+        service.meter.usable(&provider.name, provider.health.is_usable());
+    }
+    if let (Ok(Some(list)), true) = (list, discovers) {
+        provider.found.store(Arc::new(list));
+        service.rebuild_catalogue();
+    }
+    is_good
+}
+
+/// The models of an upstream; `None` if it answered with something else.
+async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
+    let policy = provider.health.policy.clone().unwrap_or_default();
+    let mut request = Request::new(Full::new(Bytes::new()));
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = provider.base.join(&policy.path).ok_or(())?;
+    *request.headers_mut() = provider.headers.clone();
+    let answer = async {
+        let answer = provider.client.request(request).await.map_err(drop)?;
+        if !answer.status().is_success() {
+            return Err(());
+        }
+        Limited::new(answer.into_body(), MAX_LIST_BYTES).collect().await.map_err(drop)
+    };
+    let body = timeout(policy.timeout, answer).await.map_err(drop)??.to_bytes();
+    Ok(serde_json::from_slice::<List>(&body).ok().map(|list| {
+        let models = list.data.into_iter().take(config::MAX_MODELS);
+        models.filter(|model| is_name(&model.id)).map(found).collect()
+    }))
+}
+
+#[derive(Deserialize)]
+struct List {
+    data: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    id: String,
+    /// As several servers give it.
+    #[serde(default, alias = "max_model_len")]
+    context_length: Option<u64>,
+}
+
+fn found(listed: Listed) -> config::Model {
+    config::Model {
+        upstream_name: listed.id.clone(),
+        id: listed.id,
+        context_length: listed.context_length,
+        capabilities: vec![Capability::Chat, Capability::Responses],
+        price_micros: None,
+        description: None,
+    }
+}
+
+/// Whether a model may be called so in our lists.
+fn is_name(id: &str) -> bool {
+    const MAX_NAME: usize = 200;
+    !id.is_empty() && id.len() <= MAX_NAME && !id.chars().any(char::is_control)
+}
