@@ -10,7 +10,10 @@ use super::tree::Tree;
 
 /// Every member, and the members it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("agent", &["gateway", "gateway-store", "ledger", "mcp-client", "settings", "usage-metrics", "wire"]),
+    (
+        "agent",
+        &["gateway", "gateway-store", "ledger", "mcp-client", "settings", "usage-metrics", "wire"],
+    ),
     ("agent-fuzz", &["mcp-client", "usage-metrics", "wire"]),
     ("agent-test-support", &["wire"]),
     ("gateway", &["gateway-store", "ledger", "settings", "wire"]),
