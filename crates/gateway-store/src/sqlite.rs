@@ -1,6 +1,6 @@
 //! The state in a SQLite file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 
@@ -21,6 +21,22 @@ impl Sqlite {
     }
 
     pub(crate) async fn migrate(_place: &Path, _options: &Options) -> Result<SchemaState> {
+        Err(Error::Closed)
+    }
+
+    pub(crate) async fn claim(&self) -> Result<()> {
+        Err(Error::Closed)
+    }
+
+    pub(crate) async fn backup(&self, _to: &Path) -> Result<()> {
+        Err(Error::Closed)
+    }
+
+    pub(crate) async fn restore(
+        _from: &Path,
+        _place: &Path,
+        _options: &Options,
+    ) -> Result<Option<PathBuf>> {
         Err(Error::Closed)
     }
 
