@@ -304,6 +304,6 @@ impl Store {
 
     /// Waits for what was submitted, and lets go of the database.
     pub async fn close(&self) {
-        on_both!(self, store => store.close().await)
+        on_both!(self, store => store.close().await);
     }
 }
