@@ -50,7 +50,7 @@ pub(super) fn append(
 pub(super) fn posted(connection: &Connection, posting: &Posting, actor: &Actor) -> Result<()> {
     let action = match posting.kind {
         PostingKind::TopUp => "ledger.top_up",
-        PostingKind::Adjustment => "ledger.adjust",
+        PostingKind::Adjustment => "ledger.adjustment",
         PostingKind::Charge => "ledger.charge",
     };
     let detail = json!({

@@ -62,10 +62,12 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
     Ok(ids.len() as u64)
 }
 
-/// Removes what is kept for a time that is over; gives how many rows.
+/// Removes what is kept for a time that is over; gives how many rows. What still runs stays.
 pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
-    let mut query =
-        connection.prepare_cached("SELECT id FROM responses WHERE expires_at <= ?1 LIMIT ?2")?;
+    let mut query = connection.prepare_cached(
+        "SELECT id FROM responses WHERE expires_at <= ?1 \
+         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.id = responses.hold) LIMIT ?2",
+    )?;
     let over = query.query_map(params![now.micros(), MAX_SWEPT], |row| row.get(0))?;
     let over: Vec<String> = over.collect::<rusqlite::Result<_>>()?;
     for id in &over {
@@ -75,7 +77,7 @@ pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     let mut swept = over.len();
     for sql in [
         "DELETE FROM repeats WHERE (lineage, word) IN \
-         (SELECT lineage, word FROM repeats WHERE expires_at <= ?1 LIMIT ?2)",
+         (SELECT lineage, word FROM repeats WHERE expires_at <= ?1 AND answered LIMIT ?2)",
         "DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE expires_at <= ?1 LIMIT ?2)",
     ] {
         swept += connection.prepare_cached(sql)?.execute(params![now.micros(), MAX_SWEPT])?;

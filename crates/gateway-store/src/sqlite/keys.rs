@@ -2,7 +2,7 @@
 
 use ledger::{Limits, LineageId, MemberId, Micros, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::rows::{limits, time, unknown};
 use super::{audit, failure, members};
@@ -40,8 +40,15 @@ pub(super) fn create(connection: &Connection, new: &NewKey, by: &Actor, now: Tim
         revoked_at: None,
     };
     insert(connection, &key)?;
-    let mut detail = described(&key);
-    detail["limits"] = described_limits(&new.limits);
+    // Everything but the hash.
+    let detail = json!({
+        "member": format!("mem_{}", key.member.0),
+        "name": key.name,
+        "scopes": listed(&key.scopes),
+        "models": key.models,
+        "expires_at": key.expires_at.map(Time::millis),
+        "limits": described_limits(&new.limits),
+    });
     audit::append(connection, now, by, ("key.create", key.id.clone(), &detail))?;
     Ok(key)
 }
@@ -64,8 +71,8 @@ pub(super) fn rotate(
         .execute(params![old.id, last.micros()])?;
     let key = Key { id: id.to_owned(), hash, created_at: now, revoked_at: None, ..old.clone() };
     insert(connection, &key)?;
-    let detail = json!({ "new": key.id, "expires_at_micros": last.micros() });
-    audit::append(connection, now, by, ("key.rotate", old.id, &detail))?;
+    let detail = json!({ "from": old.id, "overlap_ms": overlap_micros.max(0) / 1000 });
+    audit::append(connection, now, by, ("key.rotate", key.id.clone(), &detail))?;
     Ok(key)
 }
 
@@ -76,13 +83,34 @@ pub(super) fn change(
     (by, now): (&Actor, Time),
 ) -> Result<KeyRecord> {
     let mut record = by_id(connection, id)?.ok_or(Error::Missing("key"))?;
+    let mut detail = Map::new();
     let key = &mut record.key;
-    let KeyChange { name, scopes, models, expires_at, limits } = change.clone();
-    key.name = name.unwrap_or_else(|| key.name.clone());
-    key.scopes = scopes.unwrap_or_else(|| key.scopes.clone());
-    key.models = models.unwrap_or_else(|| key.models.clone());
-    key.expires_at = expires_at.unwrap_or(key.expires_at);
-    record.limits = limits.unwrap_or(record.limits);
+    if let Some(name) = &change.name {
+        key.name.clone_from(name);
+        detail.insert("name".to_owned(), json!(name));
+    }
+    if let Some(scopes) = &change.scopes {
+        key.scopes.clone_from(scopes);
+        detail.insert("scopes".to_owned(), json!(listed(scopes)));
+    }
+    if let Some(models) = &change.models {
+        key.models.clone_from(models);
+        detail.insert("models".to_owned(), json!(models));
+    }
+    if let Some(expires_at) = change.expires_at {
+        key.expires_at = expires_at;
+        detail.insert("expires_at".to_owned(), json!(expires_at.map(Time::millis)));
+    }
+    if let Some(limits) = change.limits {
+        record.limits = limits;
+        detail.insert("limits".to_owned(), described_limits(&limits));
+    }
+    update(connection, &record)?;
+    audit::append(connection, now, by, ("key.change", id.to_owned(), &detail.into()))?;
+    Ok(record)
+}
+
+fn update(connection: &Connection, record: &KeyRecord) -> Result<()> {
     let (key, limits) = (&record.key, &record.limits);
     connection
         .prepare_cached(
@@ -106,10 +134,7 @@ pub(super) fn change(
             limits.requests_per_minute,
             limits.concurrency,
         ])?;
-    let mut detail = described(key);
-    detail["limits"] = described_limits(limits);
-    audit::append(connection, now, by, ("key.change", key.id.clone(), &detail))?;
-    Ok(record)
+    Ok(())
 }
 
 pub(super) fn revoke(
@@ -191,23 +216,16 @@ fn read(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
 }
 
 fn words(scopes: &[Scope]) -> String {
-    scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>().join(" ")
+    listed(scopes).join(" ")
 }
 
-/// For the audit log: everything but the hash.
-fn described(key: &Key) -> Value {
-    json!({
-        "member": format!("mem_{}", key.member.0),
-        "name": key.name,
-        "scopes": key.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>(),
-        "models": key.models,
-        "expires_at_micros": key.expires_at.map(Time::micros),
-    })
+fn listed(scopes: &[Scope]) -> Vec<&'static str> {
+    scopes.iter().map(|scope| scope.word()).collect()
 }
 
 fn described_limits(limits: &Limits) -> Value {
     json!({
-        "spend_micros": limits.spend.map(Micros::get),
+        "spend_limit_micros": limits.spend.map(Micros::get),
         "requests_per_minute": limits.requests_per_minute,
         "concurrency": limits.concurrency,
     })

@@ -30,7 +30,7 @@ pub(super) fn change(
     let (action, detail) = match change {
         MemberChange::Rename(name) => {
             let before = std::mem::replace(&mut member.name, name.clone());
-            ("member.rename", json!({ "name": name, "before": before }))
+            ("member.rename", json!({ "from": before, "to": name }))
         }
         MemberChange::Block => {
             member.blocked = true;

@@ -81,7 +81,7 @@ pub(super) fn hold(connection: &Connection, id: HoldId) -> Result<Option<Hold>> 
     Ok(query.query_row([id.to_bytes()], read).optional()?)
 }
 
-/// An idempotency key whose time is not over.
+/// An idempotency key whose request runs, or whose time is not over.
 pub(super) fn repeat(
     connection: &Connection,
     lineage: LineageId,
@@ -90,7 +90,7 @@ pub(super) fn repeat(
 ) -> Result<Option<Repeat>> {
     let mut query = connection.prepare_cached(
         "SELECT body_sha256, hold, answered FROM repeats \
-         WHERE lineage = ?1 AND word = ?2 AND expires_at > ?3",
+         WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)",
     )?;
     let read = |row: &Row<'_>| {
         Ok(Repeat {
