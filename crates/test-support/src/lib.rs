@@ -11,4 +11,6 @@ pub mod mcp;
 pub mod oauth;
 pub mod ports;
 pub mod postgres;
+pub mod sdk;
+pub mod upstream;
 pub mod wait;
