@@ -25,8 +25,8 @@ const LONG_PATIENCE: Duration = Duration::from_mins(10);
 /// # Panics
 /// If the package is not installed, the script fails or takes too long, or it does not print JSON.
 pub fn python(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("openai-python", &["-"]), PATIENCE, env);
-    document(&run(&mut command, script))
+    let run = run(&mut command(&python_of("openai-python", &["-"]), PATIENCE, env), script);
+    must_be_json(&run)
 }
 
 /// Runs a module on the `openai` package of Node and gives back what it printed.
@@ -40,7 +40,7 @@ pub fn node(script: &str, env: &[(&str, &str)]) -> Value {
     let args = ["--input-type=module", "-"].map(str::to_owned).to_vec();
     let launch = Launch { command: program, args, env: Vec::new() };
     // Packages are looked for from where a script without a file runs.
-    document(&run(command(&launch, PATIENCE, env).current_dir(folder), script))
+    must_be_json(&run(command(&launch, PATIENCE, env).current_dir(folder), script))
 }
 
 /// Runs schemathesis with these arguments, in a folder of its own, and tells how it went.
@@ -92,11 +92,18 @@ fn run(command: &mut Command, input: &str) -> Run {
 }
 
 #[expect(clippy::panic, reason = "a script that failed is a test that failed")]
-fn document(run: &Run) -> Value {
+fn must_be_json(run: &Run) -> Value {
+    document(run).unwrap_or_else(|complaint| panic!("{complaint}"))
+}
+
+/// What a script printed, or what is wrong with it.
+fn document(run: &Run) -> Result<Value, String> {
     let Run { code, stdout, stderr } = run;
-    assert!(*code == 0, "the script ended with {code}\n{stderr}\n{stdout}");
+    if *code != 0 {
+        return Err(format!("the script ended with {code}\n{stderr}\n{stdout}"));
+    }
     serde_json::from_str(stdout)
-        .unwrap_or_else(|error| panic!("the script printed no JSON: {error}\n{stdout}\n{stderr}"))
+        .map_err(|error| format!("the script printed no JSON: {error}\n{stdout}\n{stderr}"))
 }
 
 #[cfg(test)]

@@ -149,15 +149,21 @@ fn the_client_of_node_understands_the_scripted_server() {
 }
 
 #[test]
-#[should_panic(expected = "the tower fell")]
-fn a_script_that_fails_fails_the_test_with_what_it_said() {
-    python("raise SystemExit('the tower fell')", &[]);
+fn a_script_that_fails_or_prints_no_json_says_why() {
+    let say = |script: &str| {
+        let mut command = command(&python_of("openai-python", &["-"]), PATIENCE, &[]);
+        document(&run(&mut command, script)).unwrap_err()
+    };
+    let failed = say("raise SystemExit('the tower fell')");
+    assert!(failed.starts_with("the script ended with 1\nthe tower fell"), "{failed}");
+    let silent = say("print('hello')");
+    assert!(silent.contains("printed no JSON") && silent.contains("hello"), "{silent}");
 }
 
 #[test]
-#[should_panic(expected = "printed no JSON")]
-fn a_script_must_print_json() {
-    node("console.log('hello')", &[]);
+fn a_script_that_does_not_end_is_ended() {
+    let mut command = command(&python_of("openai-python", &["-"]), Duration::from_secs(1), &[]);
+    assert_eq!(run(&mut command, "import threading; threading.Event().wait()").code, 124);
 }
 
 #[test]
