@@ -1,5 +1,5 @@
-//! Real peers for tests: the program itself, file systems that fail, MCP servers,
-//! authorization servers, and a browser.
+//! Real peers for tests: the program itself, file systems that fail, MCP servers, model servers and
+//! the clients of members, authorization servers, a database server, and a browser.
 //!
 //! Nothing here imitates a part of ours. It knows neither the program's code nor its formats.
 
@@ -11,4 +11,6 @@ pub mod mcp;
 pub mod oauth;
 pub mod ports;
 pub mod postgres;
+pub mod sdk;
+pub mod upstream;
 pub mod wait;

@@ -65,8 +65,17 @@ impl Cluster {
     /// # Panics
     /// If PostgreSQL is not installed or does not start.
     pub fn start_new() -> Cluster {
+        Self::start_in(&std::env::temp_dir())
+    }
+
+    /// As [`start_new`](Self::start_new), with its data in a folder inside this one: a disk that fills
+    /// up. Whoever runs the server must be allowed to enter it.
+    ///
+    /// # Panics
+    /// As [`start_new`](Self::start_new).
+    pub fn start_in(parent: &Path) -> Cluster {
         let programs = Programs::find();
-        let folder = programs.private_folder();
+        let folder = programs.private_folder(parent);
         let watcher = Watcher::start(folder.path());
         data::copy_into(&programs, folder.path());
         let server = Mutex::new(Some(Server::start(&programs, folder.path())));
@@ -119,17 +128,23 @@ impl Cluster {
         self.folder.path()
     }
 
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+    #[expect(clippy::panic, reason = "a test without its database cannot go on")]
     fn query(&self, database: &str, sql: &str) -> String {
+        self.try_query(database, sql).unwrap_or_else(|complaint| panic!("{sql}: {complaint}"))
+    }
+
+    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+    fn try_query(&self, database: &str, sql: &str) -> Result<String, String> {
         let output = Command::new(self.programs.psql())
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", USER, "-h"])
             .arg(self.folder())
             .args(["-d", database, "-c", sql])
             .output()
             .expect("psql starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{sql}: {said}");
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     }
 
     fn server(&self) -> MutexGuard<'_, Option<Server>> {
@@ -168,6 +183,12 @@ impl Database {
     /// The cluster it belongs to.
     pub fn cluster(&self) -> &Arc<Cluster> {
         &self.cluster
+    }
+
+    /// Runs SQL by a client that is not ours, and gives back what the server or the client complains
+    /// of if it fails; otherwise as [`query`](Self::query).
+    pub fn try_query(&self, sql: &str) -> Result<String, String> {
+        self.cluster.try_query(&self.name, sql)
     }
 
     /// Runs SQL by a client that is not ours; one line for each row, `|` between columns.

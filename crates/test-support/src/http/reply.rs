@@ -45,6 +45,10 @@ impl Reply {
         self
     }
 
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.body.len()
+    }
+
     pub(crate) fn write(&self, stream: &mut TcpStream) -> std::io::Result<()> {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
@@ -74,10 +78,13 @@ fn reason(status: u16) -> &'static str {
         308 => "Permanent Redirect",
         400 => "Bad Request",
         401 => "Unauthorized",
+        402 => "Payment Required",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        422 => "Unprocessable Content",
         429 => "Too Many Requests",
+        502 => "Bad Gateway",
         503 => "Service Unavailable",
         _ => "Internal Server Error",
     }

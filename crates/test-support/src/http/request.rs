@@ -40,6 +40,11 @@ impl Request {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
+    /// All headers as they came, names in lower case.
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+
     /// The message in the body; null when there is none.
     pub(crate) fn message(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()

@@ -102,8 +102,15 @@ pub(super) fn python(args: &[&str]) -> Launch {
 
 /// A script of ours on the Python SDK.
 pub(crate) fn python_script(name: &str, args: &[&str]) -> Launch {
-    let args = std::iter::once(script(name)).chain(owned(args)).collect();
-    let folder = private_folder("python");
+    let name = script(name);
+    let args: Vec<&str> = std::iter::once(name.as_str()).chain(args.iter().copied()).collect();
+    python_of("python", &args)
+}
+
+/// Python with the packages of a private folder.
+pub(crate) fn python_of(folder: &str, args: &[&str]) -> Launch {
+    let args = owned(args).collect();
+    let folder = private_folder(folder);
     let site = folder.join("site");
     // Where Python came without virtual environments, the packages lie beside each other.
     if site.is_dir() {

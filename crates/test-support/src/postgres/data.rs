@@ -72,8 +72,9 @@ impl Programs {
 
     /// A temporary folder of whoever runs the server. Its name is short, as names of sockets must be.
     #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
-    pub(super) fn private_folder(&self) -> TempDir {
-        let folder = tempfile::Builder::new().prefix("pg-").tempdir().expect("a temporary folder");
+    pub(super) fn private_folder(&self, parent: &Path) -> TempDir {
+        let folder = tempfile::Builder::new().prefix("pg-").tempdir_in(parent);
+        let folder = folder.expect("a temporary folder");
         self.run_by.give(folder.path()).expect("a folder of root's can be given away");
         folder
     }
@@ -151,7 +152,7 @@ fn template(programs: &Programs) -> PathBuf {
 /// Makes it where the server's user may write, then moves it into place, whole or not at all.
 #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
 fn make(programs: &Programs, template: &Path) {
-    let workshop = programs.private_folder();
+    let workshop = programs.private_folder(&std::env::temp_dir());
     let fresh = workshop.path().join(DATA);
     let mut initdb = programs.command("initdb");
     initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale"]);

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::disk::SmallDisk;
 use crate::wait::eventually;
 
 #[test]
@@ -54,6 +55,23 @@ fn what_was_committed_survives_every_way_of_stopping() {
     cluster.start();
     cluster.start();
     assert_eq!(database.query("SELECT 1"), "1");
+}
+
+#[test]
+fn a_full_disk_refuses_what_does_not_fit_and_keeps_what_was_committed() {
+    let disk = SmallDisk::mount(160 * 1024 * 1024);
+    let cluster = Arc::new(Cluster::start_in(disk.path()));
+    let database = cluster.database();
+    database.query("CREATE TABLE kept (n integer, filling text)");
+    database.query("INSERT INTO kept VALUES (1, '')");
+    let ballast = disk.fill();
+    let fill =
+        "INSERT INTO kept SELECT 2, repeat(md5(g::text), 99) FROM generate_series(1, 99999) g";
+    let refused = database.try_query(fill).unwrap_err();
+    assert!(refused.contains("No space left") || refused.contains("connection"), "{refused}");
+    std::fs::remove_file(ballast).unwrap();
+    cluster.restart(StopMode::Immediate);
+    assert_eq!(database.query("SELECT n FROM kept"), "1");
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! What is said in answer, before it takes the form of an interface.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::Step;
+use super::ask::{Ask, Choice, Format, Tool};
+
+/// How deep a schema is followed.
+const MAX_SCHEMA_DEPTH: usize = 16;
+
+/// How many tokens an image counts for.
+const IMAGE_TOKENS: i64 = 100;
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    /// The text, as it comes piece by piece.
+    pub(super) pieces: Vec<String>,
+    pub(super) calls: Vec<Call>,
+    pub(super) usage: Option<Usage>,
+    /// The time before each piece.
+    pub(super) pace: Duration,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// JSON, as text.
+    pub(super) arguments: String,
+}
+
+/// Tokens, as they are said to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) input: i64,
+    pub(super) output: i64,
+}
+
+impl Answer {
+    /// What a step says to a request.
+    pub(super) fn of(step: &Step, ask: &Ask) -> Self {
+        let mut answer = Self::echo(ask);
+        match step {
+            Step::Drip(count, _) | Step::Chunks(count) => {
+                answer.calls.clear();
+                answer.pieces = (0..*count).map(|number| format!("c{number} ")).collect();
+            }
+            Step::Empty => {
+                answer.calls.clear();
+                answer.pieces.clear();
+            }
+            Step::Huge(mebibytes) => {
+                answer.calls.clear();
+                answer.pieces = vec!["x".repeat(mebibytes * 1024 * 1024)];
+            }
+            _ => {}
+        }
+        if let Step::Drip(_, pause) = step {
+            answer.pace = *pause;
+        }
+        answer.usage = match step {
+            Step::NoUsage => None,
+            Step::LiesUsage => Some(Usage { input: 4_000_000_000_000, output: -7 }),
+            _ => Some(answer.count(ask)),
+        };
+        answer
+    }
+
+    /// The whole text.
+    pub(super) fn text(&self) -> String {
+        self.pieces.concat()
+    }
+
+    fn echo(ask: &Ask) -> Self {
+        let calls = calls(ask);
+        let text = if calls.is_empty() { reply(ask) } else { String::new() };
+        let pieces = text.split_inclusive(' ').map(str::to_owned).collect();
+        Self { pieces, calls, usage: None, pace: Duration::ZERO }
+    }
+
+    /// A word in is a token, and so is a piece out.
+    fn count(&self, ask: &Ask) -> Usage {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let words = number(ask.text.split_whitespace().count());
+        Usage {
+            input: words + IMAGE_TOKENS * number(ask.images),
+            output: number(self.pieces.len() + self.calls.len()),
+        }
+    }
+}
+
+fn reply(ask: &Ask) -> String {
+    match &ask.format {
+        Format::Schema(schema) => return fitting(schema, schema, 0).to_string(),
+        Format::Json => return json!({"echo": ask.text}).to_string(),
+        Format::Text => {}
+    }
+    if !ask.tools_said.is_empty() {
+        return format!("tool said: {}", ask.tools_said.join(", "));
+    }
+    match ask.images {
+        0 => ask.text.clone(),
+        1 => "I saw 1 image".to_owned(),
+        count => format!("I saw {count} images"),
+    }
+}
+
+fn calls(ask: &Ask) -> Vec<Call> {
+    let mentioned = || ask.tools.iter().filter(|tool| ask.text.contains(&tool.name)).collect();
+    let first = || ask.tools.iter().take(1).collect();
+    let chosen: Vec<&Tool> = match &ask.choice {
+        _ if !ask.tools_said.is_empty() => Vec::new(),
+        Choice::Never => Vec::new(),
+        Choice::Named(name) => ask.tools.iter().filter(|tool| tool.name == *name).collect(),
+        Choice::Any => first(),
+        Choice::Auto if ask.text.contains("both tools") => ask.tools.iter().take(2).collect(),
+        Choice::Auto if ask.text.split(' ').any(|word| word == "tool") => first(),
+        Choice::Auto => mentioned(),
+    };
+    let call = |(number, tool): (usize, &&Tool)| Call {
+        id: format!("call_{number}_{}", tool.name),
+        name: tool.name.clone(),
+        arguments: fitting(&tool.schema, &tool.schema, 0).to_string(),
+    };
+    chosen.iter().enumerate().map(call).collect()
+}
+
+/// A value that fits a schema of the kinds that clients make from their types.
+fn fitting(schema: &Value, root: &Value, depth: usize) -> Value {
+    if depth > MAX_SCHEMA_DEPTH {
+        return Value::Null;
+    }
+    let deeper = |schema: &Value| fitting(schema, root, depth + 1);
+    if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
+        return root.pointer(target).map_or(Value::Null, deeper);
+    }
+    if let Some(value) = schema.get("const") {
+        return value.clone();
+    }
+    for several in ["enum", "anyOf", "oneOf", "allOf"] {
+        if let Some(first) = schema[several].as_array().and_then(|values| values.first()) {
+            return if several == "enum" { first.clone() } else { deeper(first) };
+        }
+    }
+    let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
+    match kind {
+        Some("array") => json!([deeper(&schema["items"])]),
+        Some("string") => "word".into(),
+        Some("integer") => schema["minimum"].as_i64().unwrap_or(1).into(),
+        Some("number") => schema["minimum"].as_f64().unwrap_or(1.5).into(),
+        Some("boolean") => true.into(),
+        Some("null") => Value::Null,
+        _ => {
+            let properties = schema["properties"].as_object().into_iter().flatten();
+            let fitted = properties.map(|(name, inner)| (name.clone(), deeper(inner)));
+            Value::Object(fitted.collect::<Map<_, _>>())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_fit_the_schemas_that_clients_make() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string"},
+                "kind": {"enum": ["a", "b"]},
+                "list": {"type": "array", "items": {"$ref": "#/$defs/Step"}},
+                "maybe": {"anyOf": [{"type": "integer", "minimum": 3}, {"type": "null"}]},
+            },
+            "$defs": {"Step": {"type": "object", "properties": {"done": {"type": "boolean"}}}},
+        });
+        let expected = json!({"name": "word", "kind": "a", "list": [{"done": true}], "maybe": 3});
+        assert_eq!(fitting(&schema, &schema, 0), expected);
+    }
+
+    #[test]
+    fn a_schema_that_contains_itself_comes_to_an_end() {
+        let schema = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
+        assert!(fitting(&schema, &schema, 0).is_object());
+    }
+}

@@ -1,0 +1,117 @@
+//! Connections: one small thread for each, request after request.
+
+use std::io::{self, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use serde_json::Value;
+
+use super::ResponsesApi;
+use super::ask::Ask;
+use super::dialect::Dialect;
+use super::play::{Next, Player};
+use super::seen::{Exchange, Outcome};
+use super::site::{Live, Site};
+use crate::http::{Reply, Request};
+
+/// Small, for there may be a thousand; a body that is nested deeply must fit.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// Listens in a thread of its own until the port is to be closed.
+pub(super) fn accept(site: &Arc<Site>, listener: TcpListener) {
+    site.set_open();
+    let site = Arc::clone(site);
+    thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            if site.is_closing() {
+                break;
+            }
+            let number = site.connections.fetch_add(1, Ordering::SeqCst);
+            let Ok(twin) = stream.try_clone() else { continue };
+            site.live().insert(number, Live { stream: twin, cut: false });
+            let inside = Arc::clone(&site);
+            let talk = move || {
+                // What cannot be written any more is not missed.
+                let _ = converse(&inside, number, &stream);
+                inside.live().remove(&number);
+            };
+            if thread::Builder::new().stack_size(STACK_BYTES).spawn(talk).is_err() {
+                site.live().remove(&number);
+            }
+        }
+        drop(listener);
+        site.set_closed();
+    });
+}
+
+fn converse(site: &Site, connection: usize, stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    while let Some(request) = Request::read(&mut reader)? {
+        let exchange = site.record(connection, &request);
+        let in_flight = site.enter();
+        let result = respond(site, &exchange, &request, stream);
+        exchange.end(match &result {
+            Ok(_) => Outcome::Answered,
+            Err(_) if site.was_cut(connection) => Outcome::Cut,
+            Err(_) => Outcome::Cancelled,
+        });
+        drop(in_flight);
+        let last = request.header("connection").is_some_and(|value| value == "close");
+        if result? == Next::Close || last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Answers one request; an error means that the client is gone.
+fn respond(
+    site: &Site,
+    exchange: &Exchange,
+    request: &Request,
+    stream: &TcpStream,
+) -> io::Result<Next> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    let dialect = Dialect::of(path, request);
+    let refused = |status, message: &str| {
+        let body = dialect.error(status, message).to_string();
+        send(exchange, stream, &Reply::json(status, body))
+    };
+    if !has_key(site, request) {
+        return refused(401, "Incorrect API key provided.");
+    }
+    match (request.method.as_str(), path) {
+        ("GET", "/v1/models") => {
+            let models = dialect.models(&site.control().models).to_string();
+            return send(exchange, stream, &Reply::json(200, models));
+        }
+        ("POST", "/v1/responses") if site.control().responses == ResponsesApi::Absent => {
+            return refused(404, "Not Found");
+        }
+        ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages") => {}
+        _ => return refused(404, "Invalid URL"),
+    }
+    let body: Value = request.message();
+    if let Some(complaint) = dialect.complaint(&body, request) {
+        return refused(400, &complaint);
+    }
+    let ask = Ask::read(dialect, &body);
+    let step = site.choose(&ask);
+    Player { site, exchange, ask: &ask, stream }.play(&step)
+}
+
+fn has_key(site: &Site, request: &Request) -> bool {
+    let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    bearer == Some(&site.key) || request.header("x-api-key") == Some(&site.key)
+}
+
+/// Sends a whole answer.
+pub(super) fn send(exchange: &Exchange, stream: &TcpStream, reply: &Reply) -> io::Result<Next> {
+    let mut stream = stream.try_clone()?;
+    reply.write(&mut stream)?;
+    exchange.sent(reply.body_bytes());
+    Ok(Next::KeepOpen)
+}

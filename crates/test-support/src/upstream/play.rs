@@ -1,0 +1,297 @@
+//! Acts a step out on the wire, down to the byte.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Step;
+use super::answer::Answer;
+use super::ask::{Ask, Delivery};
+use super::connection::send;
+use super::dialect::{Event, Part};
+use super::seen::Exchange;
+use super::site::Site;
+use crate::http::Reply;
+
+/// How much is written at once, so that what was sent is known while more is being written.
+const BLOCK_BYTES: usize = 16 * 1024;
+
+/// How often one who waits looks at the gate.
+const GATE_POLL: Duration = Duration::from_millis(5);
+
+/// What a broken stream has in it: no event, and no text.
+const NO_EVENT: &[u8] = b"data {\"choices\"\n\xff\xfe\x00\xc3\n\nid\nevent\n\n}}}\n\n";
+
+/// An event whose data is no JSON.
+const NO_JSON: &[u8] = b"data: {\"id\": \"broken\", \"choices\": [{\"delta\"\n\n";
+
+/// What becomes of the connection after an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    KeepOpen,
+    Close,
+}
+
+/// How the end of a body is known.
+#[derive(Debug, Clone, Copy)]
+enum Framing {
+    Chunked,
+    Length(usize),
+}
+
+/// Answers one request. Every error it gives back means that the client is gone.
+pub(super) struct Player<'a> {
+    pub(super) site: &'a Site,
+    pub(super) exchange: &'a Exchange,
+    pub(super) ask: &'a Ask,
+    pub(super) stream: &'a TcpStream,
+}
+
+impl Player<'_> {
+    /// Acts the step out.
+    pub(super) fn play(&self, step: &Step) -> io::Result<Next> {
+        match step {
+            Step::Slow(pause) => self.wait(*pause)?,
+            Step::Gate => self.wait_at_gate()?,
+            Step::CutBeforeFirst => return Ok(Next::Close),
+            Step::Reset => return self.reset(),
+            Step::Hang => return self.hang(),
+            Step::Status(status) => return self.fail(*status),
+            Step::HtmlError => return send(self.exchange, self.stream, &Reply::page(502)),
+            Step::Raw { status, media_type, body } => {
+                let reply = Reply::empty(*status).header("Content-Type", media_type);
+                return send(self.exchange, self.stream, &reply.body(body.clone()));
+            }
+            Step::RawStream(events) => return self.raw_stream(events),
+            _ => {}
+        }
+        let answer = Answer::of(step, self.ask);
+        if self.ask.delivery == Delivery::Whole {
+            return self.whole(step, &answer);
+        }
+        self.stream_events(step, &answer)
+    }
+
+    /// The answer in one piece, or what becomes of it.
+    fn whole(&self, step: &Step, answer: &Answer) -> io::Result<Next> {
+        let pieces = u32::try_from(answer.pieces.len()).unwrap_or(u32::MAX);
+        self.wait(answer.pace * pieces)?;
+        let body = match step {
+            Step::ErrorEvent => self.ask.dialect.error(500, &self.failure(500)),
+            _ => self.ask.dialect.whole(self.exchange.number, self.ask, answer),
+        };
+        let body = body.to_string().into_bytes();
+        let half = body.len() / 2;
+        match step {
+            Step::Shatter => {
+                self.head("application/json", Framing::Chunked)?;
+                body.chunks(3).try_for_each(|piece| self.chunk(piece))?;
+                return self.finish();
+            }
+            Step::MalformedJson | Step::MalformedSse => {
+                let broken = if *step == Step::MalformedJson { &body[..half] } else { NO_EVENT };
+                self.head("application/json", Framing::Length(broken.len()))?;
+                return self.write(broken).map(|()| Next::KeepOpen);
+            }
+            Step::Endless => {
+                self.head("application/json", Framing::Chunked)?;
+                self.chunk(b"{\"choices\": [{\"message\": {\"content\": \"")?;
+                loop {
+                    self.chunk(&[b'x'; 1024])?;
+                }
+            }
+            _ => {}
+        }
+        self.head("application/json", Framing::Length(body.len()))?;
+        if *step == Step::CutAfterHead {
+            return Ok(Next::Close);
+        }
+        self.write(&body[..half])?;
+        match step {
+            Step::CutAfter(_) | Step::CutMidEvent => return Ok(Next::Close),
+            Step::ResetMid => return self.reset(),
+            Step::HangMid => return self.hang(),
+            Step::GateMid => self.wait_at_gate()?,
+            _ => {}
+        }
+        self.write(&body[half..]).map(|()| Next::KeepOpen)
+    }
+
+    /// The answer as events, or what becomes of them.
+    fn stream_events(&self, step: &Step, answer: &Answer) -> io::Result<Next> {
+        let events = self.ask.dialect.events(self.exchange.number, self.ask, answer);
+        let first = events.iter().position(|event| event.part == Part::Piece).unwrap_or(0) + 1;
+        let (begin, rest) = events.split_at(first);
+        self.head("text/event-stream; charset=utf-8", Framing::Chunked)?;
+        match step {
+            Step::CutAfterHead => return Ok(Next::Close),
+            Step::CutAfter(count) => {
+                events.iter().take(*count).try_for_each(|event| self.event(event))?;
+                return Ok(Next::Close);
+            }
+            Step::Shatter => return self.shatter(&events),
+            _ => {}
+        }
+        self.events(begin, answer.pace)?;
+        match step {
+            Step::CutMidEvent => {
+                let next = rest.first().map(|event| event.text.as_bytes()).unwrap_or_default();
+                self.chunk(&next[..next.len() / 2])?;
+                return Ok(Next::Close);
+            }
+            Step::ResetMid => return self.reset(),
+            Step::HangMid => return self.hang(),
+            Step::GateMid => self.wait_at_gate()?,
+            Step::Endless => loop {
+                self.event(&begin[first - 1])?;
+            },
+            Step::ErrorEvent => {
+                self.event(&self.ask.dialect.error_event(&self.failure(500)))?;
+                return self.finish();
+            }
+            Step::MalformedJson => self.chunk(NO_JSON)?,
+            Step::MalformedSse => {
+                self.chunk(NO_EVENT)?;
+                return self.finish();
+            }
+            Step::NoDone => {
+                let unfinished: Vec<Event> =
+                    rest.iter().filter(|event| event.part != Part::End).cloned().collect();
+                self.events(&unfinished, answer.pace)?;
+                return self.finish();
+            }
+            _ => {}
+        }
+        self.events(rest, answer.pace)?;
+        self.finish()
+    }
+
+    fn events(&self, events: &[Event], pace: Duration) -> io::Result<()> {
+        events.iter().try_for_each(|event| {
+            if event.part == Part::Piece {
+                self.wait(pace)?;
+            }
+            self.event(event)
+        })
+    }
+
+    fn event(&self, event: &Event) -> io::Result<()> {
+        self.chunk(event.text.as_bytes())
+    }
+
+    /// Correct to the letter of the format, and as inconvenient as it allows.
+    fn shatter(&self, events: &[Event]) -> io::Result<Next> {
+        let mut all = String::from(": shattered\r\n\r\n");
+        for event in events {
+            all += &event.text.replace('\n', "\r\n");
+            all += ": é\r\n";
+        }
+        all.as_bytes().chunks(3).try_for_each(|piece| self.chunk(piece))?;
+        self.finish()
+    }
+
+    fn raw_stream(&self, events: &[Vec<u8>]) -> io::Result<Next> {
+        self.head("text/event-stream", Framing::Chunked)?;
+        events.iter().try_for_each(|event| self.chunk(event))?;
+        self.finish()
+    }
+
+    fn fail(&self, status: u16) -> io::Result<Next> {
+        let body = self.ask.dialect.error(status, &self.failure(status)).to_string();
+        let mut reply = Reply::json(status, body).header("x-request-id", "req_upstream_failed");
+        if matches!(status, 429 | 503) {
+            reply = reply.header("Retry-After", "1");
+        }
+        send(self.exchange, self.stream, &reply)
+    }
+
+    /// A message with all that a proxy must not pass on.
+    fn failure(&self, status: u16) -> String {
+        let (origin, key) = (self.site.origin(), &self.site.key);
+        format!("scripted {status}: `messages` is not liked at {origin}/internal with key {key}")
+    }
+
+    fn head(&self, media_type: &str, framing: Framing) -> io::Result<()> {
+        let framing = match framing {
+            Framing::Chunked => "Transfer-Encoding: chunked".to_owned(),
+            Framing::Length(bytes) => format!("Content-Length: {bytes}"),
+        };
+        let number = self.exchange.number;
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n{framing}\r\n\
+             x-request-id: req_upstream_{number}\r\nx-ratelimit-limit-requests: 10000\r\n\
+             openai-organization: org-upstream-secret\r\n\r\n"
+        );
+        let mut stream = self.stream;
+        stream.write_all(head.as_bytes())
+    }
+
+    fn chunk(&self, bytes: &[u8]) -> io::Result<()> {
+        // One write for what is small, so that an event is not two packets.
+        if bytes.len() <= BLOCK_BYTES {
+            let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
+            framed.extend_from_slice(bytes);
+            framed.extend_from_slice(b"\r\n");
+            return self.write(&framed);
+        }
+        let mut stream = self.stream;
+        write!(stream, "{:x}\r\n", bytes.len())?;
+        self.write(bytes)?;
+        stream.write_all(b"\r\n")
+    }
+
+    fn finish(&self) -> io::Result<Next> {
+        let mut stream = self.stream;
+        stream.write_all(b"0\r\n\r\n").map(|()| Next::KeepOpen)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut stream = self.stream;
+        bytes.chunks(BLOCK_BYTES).try_for_each(|block| {
+            stream.write_all(block)?;
+            self.exchange.sent(block.len());
+            Ok(())
+        })
+    }
+
+    /// Breaks the connection: whoever reads gets an error instead of an end.
+    fn reset(&self) -> io::Result<Next> {
+        rustix::net::sockopt::set_socket_linger(self.stream, Some(Duration::ZERO))?;
+        Ok(Next::Close)
+    }
+
+    fn wait_at_gate(&self) -> io::Result<()> {
+        while !self.site.gate.load(Ordering::SeqCst) {
+            self.wait(GATE_POLL)?;
+        }
+        Ok(())
+    }
+
+    fn hang(&self) -> io::Result<Next> {
+        loop {
+            self.wait(Duration::from_hours(1))?;
+        }
+    }
+
+    /// Waits, and notices when the client goes meanwhile.
+    fn wait(&self, pause: Duration) -> io::Result<()> {
+        let deadline = Instant::now() + pause;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return self.stream.set_read_timeout(None);
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            match self.stream.peek(&mut [0]) {
+                Ok(0) => return Err(ErrorKind::ConnectionAborted.into()),
+                // The next request came early; it has to wait too.
+                Ok(_) => thread::sleep(left.min(GATE_POLL)),
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

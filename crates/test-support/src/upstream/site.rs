@@ -1,0 +1,168 @@
+//! What all connections of the server share.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::ask::Ask;
+use super::seen::Exchange;
+use super::{ResponsesApi, Step};
+use crate::http::Request;
+use crate::wait::eventually;
+
+/// The models it lists unless told.
+const MODELS: [&str; 3] = ["echo", "echo-mini", "chunks-64"];
+
+/// The server's state.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) port: u16,
+    pub(super) key: String,
+    pub(super) gate: AtomicBool,
+    pub(super) connections: AtomicUsize,
+    pub(super) in_flight: AtomicUsize,
+    pub(super) most_in_flight: AtomicUsize,
+    control: Mutex<Control>,
+    exchanges: Mutex<Vec<Arc<Exchange>>>,
+    live: Mutex<HashMap<usize, Live>>,
+    /// Whether a thread listens at the port.
+    open: AtomicBool,
+    /// Whether that thread is to stop.
+    closing: AtomicBool,
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) stream: TcpStream,
+    /// Whether the test ended it.
+    pub(super) cut: bool,
+}
+
+/// What a test sets.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub(super) scripts: HashMap<String, VecDeque<Step>>,
+    pub(super) default: Step,
+    pub(super) models: Vec<String>,
+    pub(super) responses: ResponsesApi,
+}
+
+impl Site {
+    pub(super) fn new(port: u16) -> Self {
+        Self {
+            port,
+            key: format!("sk-upstream-secret-{port}-{}", std::process::id()),
+            gate: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            most_in_flight: AtomicUsize::new(0),
+            control: Mutex::new(Control {
+                scripts: HashMap::new(),
+                default: Step::Echo,
+                models: MODELS.map(str::to_owned).to_vec(),
+                responses: ResponsesApi::Offered,
+            }),
+            exchanges: Mutex::default(),
+            live: Mutex::default(),
+            open: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Chooses what becomes of a request, and uses up a step of a script.
+    pub(super) fn choose(&self, ask: &Ask) -> Step {
+        let mut control = self.control();
+        let short = ask.model.rsplit('/').next().unwrap_or_default();
+        for name in [ask.model.as_str(), short] {
+            if let Some(step) = control.scripts.get_mut(name).and_then(VecDeque::pop_front) {
+                return step;
+            }
+        }
+        Step::marked(&ask.text)
+            .or_else(|| Step::named(short))
+            .unwrap_or_else(|| control.default.clone())
+    }
+
+    /// Keeps a request that came.
+    pub(super) fn record(&self, connection: usize, request: &Request) -> Arc<Exchange> {
+        let mut exchanges = self.exchanges();
+        let exchange = Arc::new(Exchange::new(exchanges.len(), connection, request));
+        exchanges.push(Arc::clone(&exchange));
+        exchange
+    }
+
+    /// Counts a request as being answered until the value is dropped.
+    pub(super) fn enter(&self) -> InFlight<'_> {
+        let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_in_flight.fetch_max(now, Ordering::SeqCst);
+        InFlight { site: self }
+    }
+
+    pub(super) fn cut_connections(&self) {
+        for live in self.live().values_mut() {
+            live.cut = true;
+            // It may be closed already.
+            let _ = live.stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    pub(super) fn was_cut(&self, connection: usize) -> bool {
+        self.live().get(&connection).is_some_and(|live| live.cut)
+    }
+
+    pub(super) fn set_open(&self) {
+        self.closing.store(false, Ordering::SeqCst);
+        self.open.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn set_closed(&self) {
+        self.open.store(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Has the listener closed, and waits until it is.
+    pub(super) fn close_port(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        eventually("the port is closed", || {
+            // The listener sleeps until somebody comes.
+            let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+            !self.is_open()
+        });
+    }
+
+    pub(super) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn exchanges(&self) -> MutexGuard<'_, Vec<Arc<Exchange>>> {
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn live(&self) -> MutexGuard<'_, HashMap<usize, Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being answered.
+pub(super) struct InFlight<'a> {
+    site: &'a Site,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.site.in_flight.fetch_sub(1, Ordering::SeqCst);
+    }
+}
