@@ -1,1 +1,3 @@
 //! The member service: keys, charging, models, chat, responses.
+
+pub mod config;
