@@ -1,0 +1,134 @@
+//! `gateway.yaml`: what an operator configured, read, checked and resolved.
+//!
+//! [`read`] finds everything that is wrong at once; a file with an error gives no [`Config`]. A
+//! [`Config`] is complete: every default is filled in, every reference resolved, every alias led
+//! to models that exist. Nothing is opened or connected here.
+
+mod address;
+mod keys;
+mod limit;
+mod mapping;
+mod model;
+mod observe;
+mod page;
+mod price;
+mod provider;
+mod read;
+mod route;
+mod secret;
+mod store;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::Uri;
+
+pub use address::is_loopback;
+pub use keys::{Known, SECTIONS, Section};
+pub use limit::{Limits, NewKeys};
+pub use model::{Capability, MAX_MODELS, Model};
+pub use observe::{Level, Log, LogFormat, Trace};
+pub use page::reference;
+pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
+pub use provider::{Health, Kind, MAX_HEADERS, MAX_PROVIDERS, Provider, Responses, Timeouts};
+pub use read::{Reading, read};
+pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
+pub use secret::{MIN_SECRET_CHARS, Secret};
+pub use store::{Artifacts, Database, Durability, KeySecret};
+
+/// Where the service listens, unless the file says otherwise.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:8930";
+
+/// All of `gateway.yaml`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// How clients reach the service, without a path: https, or http on this machine.
+    pub public_url: Uri,
+    /// Where members, keys and money are kept.
+    pub database: Database,
+    /// Where files that were made are kept.
+    pub artifacts: Artifacts,
+    /// What the admin API asks for; without it there is none.
+    pub admin_token: Option<Secret>,
+    /// What the secrets of keys are hashed with.
+    pub key_secret: KeySecret,
+    /// Where models are, in the order of the file.
+    pub providers: Vec<Provider>,
+    /// Other names for models, in the order of the file.
+    pub aliases: Vec<Alias>,
+    /// What requests cost.
+    pub prices: Prices,
+    /// How much of everything.
+    pub limits: Limits,
+    /// What becomes of a request whose client has left after the first byte.
+    pub on_client_gone: ClientGone,
+    /// How long an idempotency key is remembered.
+    pub idempotency: Duration,
+    /// How long stored responses are kept.
+    pub responses_kept: Duration,
+    /// How long a hold lives without being renewed.
+    pub hold_lease: Duration,
+    /// What is logged.
+    pub log: Log,
+    /// Where traces go, if anywhere.
+    pub trace: Option<Trace>,
+}
+
+/// What becomes of the upstream's answer when the client has left. It is charged in either case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientGone {
+    /// The upstream is told to stop.
+    Cancel,
+    /// The answer is read to its end.
+    Finish,
+}
+
+impl Config {
+    /// The provider of this name.
+    pub fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.name == name)
+    }
+
+    /// The alias of this name.
+    pub fn alias(&self, name: &str) -> Option<&Alias> {
+        self.aliases.iter().find(|alias| alias.name == name)
+    }
+
+    /// What one request costs in micro-credits, by the name that the client gave. An alias without
+    /// a price costs as much as the dearest model it leads to, since the price is held before it is
+    /// known which of them answers.
+    pub fn price_micros(&self, operation: Operation, name: &str) -> i64 {
+        let Some(alias) = self.alias(name) else {
+            return match name.split_once('/') {
+                Some((provider, model)) => self.price_of_model(operation, provider, model),
+                None => self.prices.default_of(operation),
+            };
+        };
+        let targets = alias.groups.iter().flatten();
+        let dearest = targets
+            .map(|target| self.price_of_model(operation, &target.provider, &target.model))
+            .max();
+        alias
+            .price_micros
+            .or_else(|| self.prices.of_name(name))
+            .or(dearest)
+            .unwrap_or_else(|| self.prices.default_of(operation))
+    }
+
+    fn price_of_model(&self, operation: Operation, provider: &str, model: &str) -> i64 {
+        let known = self.provider(provider).and_then(|provider| {
+            provider.models.iter().find(|known| known.id == model)?.price_micros
+        });
+        known.unwrap_or_else(|| self.prices.of(operation, &format!("{provider}/{model}")))
+    }
+}
+
+/// A commented `gateway.yaml` to begin with.
+pub fn example() -> &'static str {
+    include_str!("config/example.yaml")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Addresses of the file: http or https, with a host, without credentials.
+
+use std::net::IpAddr;
+
+use http::Uri;
+use http::uri::Scheme;
+
+/// Why an address cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("must be an address that begins with `http://` or `https://`")]
+    Scheme,
+    #[error("is not a valid address")]
+    Form,
+    #[error("the address has no host")]
+    Host,
+    #[error("the address holds a user or password")]
+    Credentials,
+    #[error("the address must not have a query (`?`) or a fragment (`#`)")]
+    Query,
+}
+
+impl Fault {
+    /// What to do about it.
+    pub(super) fn hint(self) -> Option<&'static str> {
+        match self {
+            Self::Scheme => Some("write `https://` and a host"),
+            Self::Credentials => Some("remove them; a provider takes `api_key` and `headers`"),
+            Self::Form | Self::Host | Self::Query => None,
+        }
+    }
+}
+
+/// An address without a `/` at the end of its path. What was written is never part of the fault,
+/// since it may hold a secret.
+pub(super) fn parse(written: &str) -> Result<Uri, Fault> {
+    let lower = written.to_ascii_lowercase();
+    if !lower.starts_with("http://") && !lower.starts_with("https://") {
+        return Err(Fault::Scheme);
+    }
+    let rest = &written[written.find("://").map_or(0, |at| at + 3)..];
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.is_empty() {
+        return Err(Fault::Host);
+    }
+    if authority.contains('@') {
+        return Err(Fault::Credentials);
+    }
+    if rest.contains(['?', '#']) {
+        return Err(Fault::Query);
+    }
+    let uri: Uri = written.trim_end_matches('/').parse().map_err(|_| Fault::Form)?;
+    if uri.host().is_none_or(str::is_empty) {
+        return Err(Fault::Host);
+    }
+    // A port that is no number is left in the authority.
+    let after_host = authority.rsplit(']').next().unwrap_or_default();
+    if after_host.contains(':') && uri.port_u16().is_none() {
+        return Err(Fault::Form);
+    }
+    Ok(uri)
+}
+
+/// Whether an address leads to this machine only.
+pub fn is_loopback(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether what is sent there can be read on the way.
+pub(super) fn is_open(uri: &Uri) -> bool {
+    uri.scheme() == Some(&Scheme::HTTP) && !is_loopback(uri)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usable_addresses_lose_only_their_last_slash() {
+        for (written, expected) in [
+            ("https://api.example.com/v1", "https://api.example.com/v1"),
+            ("https://api.example.com/v1/", "https://api.example.com/v1"),
+            ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
+            ("HTTP://127.0.0.1:11434", "http://127.0.0.1:11434/"),
+        ] {
+            assert_eq!(parse(written).map(|uri| uri.to_string()), Ok(expected.into()), "{written}");
+        }
+    }
+
+    #[test]
+    fn each_fault_has_its_name() {
+        for (written, fault) in [
+            ("", Fault::Scheme),
+            ("api.example.com/v1", Fault::Scheme),
+            ("ftp://a.b", Fault::Scheme),
+            ("https://", Fault::Host),
+            ("https:///v1", Fault::Host),
+            ("https://a b/v1", Fault::Form),
+            ("https://a.b:port/v1", Fault::Form),
+            ("https://a.b:99999/v1", Fault::Form),
+            ("https://me:s3cret@a.b/v1", Fault::Credentials),
+            ("https://a.b/v1?key=s3cret", Fault::Query),
+            ("https://a.b/v1#x", Fault::Query),
+        ] {
+            assert_eq!(parse(written).map(|uri| uri.to_string()), Err(fault), "{written}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_this_machine_and_open_is_readable_on_the_way() {
+        for (written, loopback, open) in [
+            ("http://127.0.0.1:1", true, false),
+            ("http://127.9.9.9", true, false),
+            ("http://[::1]:1", true, false),
+            ("http://LocalHost", true, false),
+            ("http://localhost.example.com", false, true),
+            ("http://10.0.0.1", false, true),
+            ("https://10.0.0.1", false, false),
+        ] {
+            let uri: Uri = written.parse().unwrap();
+            assert_eq!((is_loopback(&uri), is_open(&uri)), (loopback, open), "{written}");
+        }
+    }
+}

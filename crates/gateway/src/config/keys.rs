@@ -1,0 +1,359 @@
+//! The one table of all keys of `gateway.yaml`. The reader knows no other keys, and the page of the
+//! documentation is made from it.
+
+/// A mapping of known keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// Its place in the file, `*` for a name that the operator chooses; empty for the file itself.
+    pub name: &'static str,
+    /// What it is about, in a sentence or two.
+    pub about: &'static str,
+    /// Its keys.
+    pub keys: &'static [Known],
+}
+
+/// A key that is understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// What its value may be, in words.
+    pub kind: &'static str,
+    /// What is used without it, as it would be written; empty if there is nothing.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+/// Whether a section has this key.
+pub(super) fn find(section: &str, name: &str) -> bool {
+    names(section).any(|known| known == name)
+}
+
+/// The names of the keys of a section.
+pub(super) fn names(section: &str) -> impl Iterator<Item = &'static str> {
+    let keys = SECTIONS.iter().find(|known| known.name == section).map(|known| known.keys);
+    keys.unwrap_or_default().iter().map(|key| key.name)
+}
+
+/// The same in words.
+pub(super) fn listed(section: &str) -> String {
+    names(section).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+const fn key(
+    name: &'static str,
+    kind: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+) -> Known {
+    Known { name, kind, default, meaning }
+}
+
+/// Every key, section by section.
+pub static SECTIONS: &[Section] = &[
+    Section { name: "", about: "All keys at the outermost level.", keys: ROOT },
+    Section {
+        name: "database",
+        about: "Either the address alone, or a mapping. SQLite is for one process; several \
+                processes share one PostgreSQL database.",
+        keys: DATABASE,
+    },
+    Section {
+        name: "providers.*",
+        about: "One upstream. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, \
+                and the full ids of its models begin with it. It needs a `kind`, and `models` or \
+                `discover` or both.",
+        keys: PROVIDER,
+    },
+    Section {
+        name: "providers.*.models.*",
+        about: "What is known of one model. `models` may also be a list of ids, and a model of \
+                which there is nothing to say may be left without a value.",
+        keys: MODEL,
+    },
+    Section {
+        name: "providers.*.timeout",
+        about: "One number instead of the mapping is for `first_byte` and `idle`, and for \
+                `connect` if it is less than 10.",
+        keys: TIMEOUT,
+    },
+    Section {
+        name: "providers.*.health",
+        about: "How the upstream is looked after; `health: false` leaves that out.",
+        keys: HEALTH,
+    },
+    Section {
+        name: "models.*",
+        about: "An alias: a full id, a list of ids in the order they are tried, or a mapping. Its \
+                name is 1 to 128 letters, digits and characters of `._-/:`.",
+        keys: ALIAS,
+    },
+    Section {
+        name: "models.*.targets.*",
+        about: "One of several models that are chosen from by weight.",
+        keys: TARGET,
+    },
+    Section { name: "prices", about: "What requests cost.", keys: PRICES },
+    Section {
+        name: "prices.default_micros",
+        about: "What one request of each operation costs where nothing else is said. Listing and \
+                polling are operations too.",
+        keys: OPERATIONS,
+    },
+    Section { name: "limits", about: "How much of everything.", keys: LIMITS },
+    Section {
+        name: "limits.new_keys",
+        about: "The limits of keys that are made without limits of their own. Without a value \
+                there is no limit.",
+        keys: NEW_KEYS,
+    },
+    Section {
+        name: "log",
+        about: "Lines on standard error. Bodies and secrets are never in them.",
+        keys: LOG,
+    },
+    Section {
+        name: "trace",
+        about: "OpenTelemetry traces; without it there are none.",
+        keys: TRACE,
+    },
+];
+
+const ROOT: &[Known] = &[
+    key("listen", "address:port", "127.0.0.1:8930", "Where the service listens."),
+    key(
+        "public_url",
+        "address",
+        "",
+        "How clients reach the service, without a path: https, or http on this machine. Without \
+         it, `http://` and `listen`.",
+    ),
+    key(
+        "database",
+        "string or mapping",
+        "sqlite:gateway.sqlite3",
+        "Where members, keys and money are kept: `sqlite:PATH` or `postgres://…`.",
+    ),
+    key(
+        "artifacts",
+        "string",
+        "file:artifacts",
+        "Where files that were made are kept: `file:PATH` or `s3://BUCKET/PREFIX`.",
+    ),
+    key(
+        "admin_token",
+        "string",
+        "",
+        "What the admin API asks for, at least 32 characters. Without it there is no admin API.",
+    ),
+    key(
+        "key_secret",
+        "string",
+        "",
+        "What the secrets of keys are hashed with, at least 32 characters. Without it, the content \
+         of `gateway.secret` beside the file, which is made when it is missing. With another one \
+         all keys are void.",
+    ),
+    key("providers", "mapping", "", "The upstreams, by name."),
+    key("models", "mapping", "", "Aliases, by name."),
+    key("prices", "mapping", "", "What requests cost."),
+    key("limits", "mapping", "", "How much of everything."),
+    key(
+        "on_client_gone",
+        "string",
+        "cancel",
+        "What becomes of an answer whose client has left after its first byte: `cancel` stops the \
+         upstream, `finish` reads to the end. It is charged in either case.",
+    ),
+    key(
+        "idempotency_hours",
+        "integer",
+        "24",
+        "How long an `Idempotency-Key` and its answer are kept; at most 720.",
+    ),
+    key("responses_days", "integer", "30", "How long stored responses are kept; at most 3650."),
+    key(
+        "hold_lease_seconds",
+        "integer",
+        "60",
+        "How long reserved money stays reserved when nobody renews it, as after a crash.",
+    ),
+    key("log", "mapping", "", "What is logged."),
+    key("trace", "mapping", "", "Where traces go."),
+    key("research", "mapping", "", "Not used yet."),
+    key("fetch", "mapping", "", "Not used yet."),
+    key("downloads", "mapping", "", "Not used yet."),
+    key("media", "mapping", "", "Not used yet."),
+    key("search", "mapping", "", "Not used yet."),
+];
+
+const DATABASE: &[Known] = &[
+    key("url", "string", "", "`sqlite:PATH` or `postgres://…`."),
+    key("pool_size", "integer", "", "PostgreSQL: the most connections, 8 if not given."),
+    key(
+        "durability",
+        "string",
+        "",
+        "SQLite: what an acknowledged request survives: `power` (the loss of power, the default) \
+         or `process` (the end of the process only, which is faster).",
+    ),
+];
+
+const PROVIDER: &[Known] = &[
+    key("kind", "string", "", "What it speaks: `openai` (also compatible servers) or `anthropic`."),
+    key(
+        "base_url",
+        "address",
+        "",
+        "What `/chat/completions`, `/messages` or `/models` is appended to. Without it \
+         `https://api.openai.com/v1` or `https://api.anthropic.com/v1`.",
+    ),
+    key("api_key", "string", "", "How it knows us: `${NAME}`."),
+    key("headers", "mapping", "{}", "Sent with every request to it."),
+    key("models", "list or mapping", "", "Its models: ids, or a mapping from ids."),
+    key(
+        "discover",
+        "bool",
+        "false",
+        "Whether it is asked for its models; those of `models` are kept.",
+    ),
+    key("timeout", "seconds or mapping", "", "How long it may take."),
+    key(
+        "max_concurrency",
+        "integer",
+        "",
+        "The most requests to it at once; without it, any number.",
+    ),
+    key("weight", "integer", "1", "Its share where a target has no weight of its own."),
+    key(
+        "responses",
+        "string",
+        "auto",
+        "How `/v1/responses` is brought to it: `native` passes it through, `bridged` makes chat \
+         completions of it, `auto` finds out.",
+    ),
+    key("stream_usage", "bool", "true", "Whether streams are asked for their usage."),
+    key("health", "bool or mapping", "true", "How it is looked after."),
+    key(
+        "tls_ca_file",
+        "path",
+        "",
+        "PEM file of the authorities that its certificate is judged by, instead of the system's.",
+    ),
+];
+
+const MODEL: &[Known] = &[
+    key("name", "string", "", "What the upstream calls it, if not by its id."),
+    key("context_length", "integer", "", "How many tokens it can look at."),
+    key(
+        "capabilities",
+        "list",
+        "[\"chat\", \"responses\"]",
+        "What it can be used for: `chat`, `responses`, `research`, `image`, `speech`, \
+         `web_search`, `web_fetch`.",
+    ),
+    key("price_micros", "micros", "", "What one request costs, if not by the price list."),
+    key("description", "string", "", "What it is, in at most 2000 characters."),
+];
+
+const TIMEOUT: &[Known] = &[
+    key("connect", "seconds", "10", "Until it is connected, TLS included."),
+    key("first_byte", "seconds", "300", "From the request to the first byte of the answer."),
+    key("idle", "seconds", "120", "Between two parts of an answer."),
+];
+
+const HEALTH: &[Known] = &[
+    key("path", "string", "/models", "What is asked for, appended to `base_url`."),
+    key("interval", "seconds", "30", "How often."),
+    key("timeout", "seconds", "5", "How long an answer may take."),
+    key("failures", "integer", "3", "After so many failures in a row it is left out."),
+    key("eject", "seconds", "15", "For so long at least; then one request may try again."),
+];
+
+const ALIAS: &[Known] = &[
+    key(
+        "targets",
+        "list",
+        "",
+        "Ids or aliases in the order they are tried, or mappings with `model` and `weight`.",
+    ),
+    key("price_micros", "micros", "", "What one request costs, if not by the price list."),
+    key("description", "string", "", "What it is, in at most 2000 characters."),
+    key("context_length", "integer", "", "How many tokens it can look at."),
+];
+
+const TARGET: &[Known] = &[
+    key("model", "string", "", "A full id, or an alias of one model."),
+    key("weight", "integer", "", "Its share, at least 1; without it, that of its provider."),
+];
+
+const PRICES: &[Known] = &[
+    key("default_micros", "mapping", "", "The price of each operation."),
+    key("models", "mapping", "", "From full ids, aliases, or globs with `*` and `?`, to micros."),
+];
+
+const OPERATIONS: &[Known] = &[
+    key("chat", "micros", "1000", "A chat completion."),
+    key("responses", "micros", "1000", "A response."),
+    key("responses_read", "micros", "0", "Looking at a stored response."),
+    key("models", "micros", "0", "The list of models."),
+    key("me", "micros", "0", "The caller's own record."),
+    key("capabilities", "micros", "0", "The list of capabilities."),
+    key("research", "micros", "1000", "A research job."),
+    key("research_read", "micros", "0", "Looking at a research job."),
+    key("media", "micros", "1000", "Making media."),
+    key("media_read", "micros", "0", "Looking at media that were made."),
+    key("search", "micros", "1000", "A search."),
+    key("fetch", "micros", "1000", "Reading a page."),
+];
+
+const LIMITS: &[Known] = &[
+    key("max_body_bytes", "integer", "33554432", "The largest body of a request; at most 1 GiB."),
+    key(
+        "max_header_bytes",
+        "integer",
+        "65536",
+        "The most bytes of the head of a request; from 8192 to 1 MiB.",
+    ),
+    key("max_connections", "integer", "10000", "The most connections of clients at once."),
+    key("header_timeout", "seconds", "10", "How long the head of a request may take."),
+    key("body_timeout", "seconds", "60", "How long the body of a request may take."),
+    key(
+        "keepalive_comment",
+        "seconds",
+        "15",
+        "How often a quiet stream gets a comment; 0 is never.",
+    ),
+    key("max_stream_seconds", "seconds", "3600", "How long one stream may last."),
+    key(
+        "max_answer_bytes",
+        "integer",
+        "67108864",
+        "The largest answer of an upstream; at most 1 GiB.",
+    ),
+    key(
+        "drain_seconds",
+        "seconds",
+        "30",
+        "How long requests may finish after the service was told to stop; 0 is not at all.",
+    ),
+    key("new_keys", "mapping", "", "The limits of new keys."),
+];
+
+const NEW_KEYS: &[Known] = &[
+    key("requests_per_minute", "integer", "", "Requests in a minute."),
+    key("concurrency", "integer", "", "Requests at once."),
+    key("spend_micros", "micros", "", "Micro-credits in all."),
+];
+
+const LOG: &[Known] = &[
+    key("format", "string", "json", "`json` or `text`."),
+    key("level", "string", "info", "`error`, `warn`, `info`, `debug` or `trace`."),
+    key("requests", "bool", "true", "Whether every request gets a line."),
+];
+
+const TRACE: &[Known] = &[
+    key("otlp_endpoint", "address", "", "A collector that takes OTLP over HTTP; needed."),
+    key("sample", "number", "0.1", "The share of requests that are traced, from 0 to 1."),
+];

@@ -1,0 +1,164 @@
+//! A file as a whole: everything that is wrong at once, the example, the table.
+
+use super::*;
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    refused(
+        "listen: nowhere
+listen: 127.0.0.1:1
+publicurl: https://a.b
+databse: x
+api_key: x
+zzz: 1
+admin_token: ${ADMIN}
+providers:
+  p:
+    kind: openai
+    base_url: ftp://a.b
+    api_key: ${A}${B}
+    models: [m]
+    time_out: 5
+models:
+  fast: p/n
+limits: 5
+log: {levl: info}
+",
+        &[
+            "error 2:1: listen: `listen` is given twice, in line 1 and in line 2 (remove one of \
+             them)",
+            "error 3:1: publicurl: is not a known key (did you mean `public_url`?)",
+            "error 4:1: databse: is not a known key (did you mean `database`?)",
+            "error 5:1: api_key: is not a known key (did you mean `providers.NAME.api_key`?)",
+            "error 6:1: zzz: is not a known key (known here are `listen`, `public_url`, \
+             `database`, `artifacts`, `admin_token`, `key_secret`, `providers`, `models`, \
+             `prices`, `limits`, `on_client_gone`, `idempotency_hours`, `responses_days`, \
+             `hold_lease_seconds`, `log`, `trace`, `research`, `fetch`, `downloads`, `media`, \
+             `search`)",
+            "error 7:14: admin_token: the variable `ADMIN` is not set (set it in the profile's \
+             `.env` or in the environment)",
+            "error 11:15: providers.p.base_url: must be an address that begins with `http://` or \
+             `https://` (write `https://` and a host)",
+            "error 12:14: providers.p.api_key: the variable `A` is not set (set it in the \
+             profile's `.env` or in the environment)",
+            "error 12:14: providers.p.api_key: the variable `B` is not set (set it in the \
+             profile's `.env` or in the environment)",
+            "error 14:5: providers.p.time_out: is not a known key (did you mean `timeout`?)",
+            "error 16:9: models.fast: the provider `p` names no model `n` (it has `m`)",
+            "error 17:9: limits: must be a mapping, found a number (its keys are \
+             `max_body_bytes`, `max_header_bytes`, `max_connections`, `header_timeout`, \
+             `body_timeout`, `keepalive_comment`, `max_stream_seconds`, `max_answer_bytes`, \
+             `drain_seconds`, `new_keys`)",
+            "error 18:7: log.levl: is not a known key (did you mean `level`?)",
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_mapping_or_no_yaml_is_one_problem() {
+    refused("[a]", &["error 1:1: the file must be a mapping, found a list"]);
+    let reading = reading("providers: {p: [");
+    assert_eq!(reading.problems.len(), 1);
+    assert!(reading.config.is_none());
+}
+
+#[test]
+fn the_example_has_nothing_wrong_when_its_variables_are_set() {
+    let mut scope = scope();
+    for name in ["GATEWAY_ADMIN_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
+        scope.process.insert(name.into(), LONG.into());
+    }
+    let reading = read(example(), &scope, Path::new("/etc/agent"));
+    assert_eq!(said(&reading), Vec::<String>::new());
+    let config = reading.config.unwrap_or_else(|| panic!("nothing is wrong"));
+    assert_eq!(config.providers.len(), 3);
+    assert_eq!(config.price_micros(Operation::Chat, "smart"), 5000);
+    assert_eq!(config.price_micros(Operation::Chat, "fast"), 2000);
+    // Each variable is told once, and nothing else, where none is set.
+    let problems = read(example(), &Scope::default(), Path::new("/")).problems;
+    let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the variable `GATEWAY_ADMIN_TOKEN` is not set",
+            "the variable `OPENAI_API_KEY` is not set",
+            "the variable `ANTHROPIC_API_KEY` is not set",
+        ]
+    );
+}
+
+#[test]
+fn secrets_are_collected_and_shown_nowhere() {
+    let reading = reading(
+        "admin_token: ${LONG}\n\
+         database: postgres://me:${PASSWORD}@h/d\n\
+         providers: {p: {kind: openai, api_key: \"${KEY}\", models: [m]}}",
+    );
+    let secrets: Vec<_> = reading.secrets.iter().map(settings::KnownSecret::value).collect();
+    assert_eq!(secrets, [LONG, "upstream-key-1", "db-password-1"]);
+    let shown = format!("{reading:?}");
+    for secret in secrets {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+/// The file with one key of the table set; the value is JSON, or a plain word.
+fn with_key(section: &Section, key: &Known, value: &str) -> String {
+    let value = match serde_json::from_str::<serde_json::Value>(value) {
+        Ok(value) => value.to_string(),
+        Err(_) => serde_json::Value::from(value).to_string(),
+    };
+    let pair = format!("\"{}\": {value}", key.name);
+    let base = "\"kind\": \"openai\", \"base_url\": \"https://a.b\"";
+    let model = |inner: &str| format!("providers: {{p: {{{base}, models: {{m: {inner}}}}}}}");
+    match section.name {
+        "" => pair,
+        "providers.*" => {
+            let discover = if key.name == "discover" { "" } else { "\"discover\": false, " };
+            format!("providers: {{p: {{{base}, {discover}models: {{m: }}, {pair}}}}}")
+        }
+        "providers.*.models.*" => model(&format!("{{{pair}}}")),
+        "providers.*.timeout" | "providers.*.health" => {
+            let name = section.name.rsplit('.').next().unwrap_or_default();
+            format!("providers: {{p: {{{base}, models: {{m: }}, {name}: {{{pair}}}}}}}")
+        }
+        "prices.default_micros" => format!("prices: {{default_micros: {{{pair}}}}}"),
+        "limits.new_keys" => format!("limits: {{new_keys: {{{pair}}}}}"),
+        "trace" => format!("trace: {{otlp_endpoint: \"http://[::1]:4318\", {pair}}}"),
+        name => format!("{name}: {{{pair}}}"),
+    }
+}
+
+#[test]
+fn every_default_of_the_table_is_the_default() {
+    for section in SECTIONS {
+        for key in section.keys.iter().filter(|key| !key.default.is_empty()) {
+            let with = clean(&with_key(section, key, key.default));
+            let text = with_key(section, key, "null");
+            let without = clean(&text);
+            assert_eq!(format!("{with:?}"), format!("{without:?}"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn every_key_of_the_table_is_read() {
+    for section in SECTIONS {
+        for key in section.keys {
+            // Nothing is a date in a mapping in a list: whoever reads the key says so.
+            let text = match section.name {
+                "database" => format!("database: {{url: \"sqlite:x\", {}: [{{}}]}}", key.name),
+                "models.*" => format!("models: {{a: {{{}: [[]]}}}}", key.name),
+                "models.*.targets.*" => {
+                    format!("models: {{a: {{targets: [{{{}: []}}]}}}}", key.name)
+                }
+                _ => with_key(section, key, "[[[]]]"),
+            };
+            let problems = reading(&text).problems;
+            assert!(!problems.is_empty(), "{text}");
+            for problem in problems {
+                assert_ne!(problem.message, "is not a known key", "{text}");
+            }
+        }
+    }
+}
