@@ -1,0 +1,126 @@
+//! The secret that hashes of keys are made with: given, or kept in a file beside the
+//! configuration that is made when it is missing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use gateway_store::Store;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::config::KeySecret;
+use crate::identity::KeyHasher;
+use crate::problem::Problem;
+
+/// How long a secret of our own making is, in bytes.
+const LENGTH: usize = 32;
+/// The longest file that can be one.
+const MAX_FILE_BYTES: u64 = 4096;
+/// Under which name the store remembers which secret its keys were made with.
+const FINGERPRINT: &str = "key_secret_fingerprint";
+
+/// Takes the secret from where the configuration says, making it if need be.
+pub fn load(secret: &KeySecret) -> Result<KeyHasher, Problem> {
+    match secret {
+        KeySecret::Given(secret) => Ok(KeyHasher::new(secret.reveal().as_bytes())),
+        KeySecret::File(path) => {
+            read_or_make(path).map(|text| KeyHasher::new(text.as_bytes())).map_err(|error| {
+                Problem::new(format!(
+                    "the secret of keys {} cannot be used: {error}",
+                    path.display()
+                ))
+                .hint("it is made when missing: the folder must be writable, or set `key_secret`")
+            })
+        }
+    }
+}
+
+/// Refuses a secret that the store's keys were not made with: no key would be worth anything.
+pub async fn check(hasher: &KeyHasher, store: &Store) -> Result<(), Problem> {
+    let ours = hasher.fingerprint();
+    let kept = store
+        .set_setting_once(FINGERPRINT, &ours)
+        .await
+        .map_err(|error| Problem::new(crate::failure::chain(&error)))?;
+    if kept == ours {
+        return Ok(());
+    }
+    Err(Problem::new("the secret of keys is not the one that this database's keys were made with")
+        .hint("set `key_secret`, or put back the file `gateway.secret`, as it was before"))
+}
+
+fn read_or_make(path: &Path) -> io::Result<String> {
+    match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path).or_else(|error| {
+            // Another process may have made it first.
+            if error.kind() == io::ErrorKind::AlreadyExists { read(path) } else { Err(error) }
+        }),
+        result => result,
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let length = fs::metadata(path)?.len();
+    if length > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long"));
+    }
+    let text = fs::read_to_string(path)?.trim().to_owned();
+    if text.len() < LENGTH {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too short"));
+    }
+    Ok(text)
+}
+
+/// Writes a new secret under another name first, so that nobody reads half of it.
+fn make(path: &Path) -> io::Result<String> {
+    let mut bytes = [0; LENGTH];
+    let no_random = |_| io::Error::other("the machine gives no random bytes");
+    SystemRandom::new().fill(&mut bytes).map_err(no_random)?;
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    let result = write_private(&part, &text).and_then(|()| fs::hard_link(&part, path));
+    let _ = fs::remove_file(&part);
+    result.map(|()| text)
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file: File = options.open(path)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_secret_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/gateway.secret");
+        let secret = KeySecret::File(path.clone());
+        let first = load(&secret).unwrap().fingerprint();
+        assert_eq!(load(&secret).unwrap().fingerprint(), first);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_damaged_secret_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.secret");
+        fs::write(&path, "short").unwrap();
+        let problem = load(&KeySecret::File(path)).unwrap_err();
+        assert!(problem.message.contains("it is too short"), "{problem}");
+    }
+}

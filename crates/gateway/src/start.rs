@@ -1,0 +1,106 @@
+//! From a configuration to a service that is ready, or to everything that keeps it from that.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use gateway_store::{Error, Options, Place, Store};
+use tokio::net::TcpListener;
+
+use crate::config::{Config, Database, Durability};
+use crate::failure::chain;
+use crate::identity::KeyHasher;
+use crate::key_secret;
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// A service that is ready to serve, and the socket it listens on.
+#[derive(Debug)]
+pub struct Ready {
+    /// The service.
+    pub service: Arc<Service>,
+    /// Where it listens.
+    pub listener: TcpListener,
+}
+
+/// Opens everything the service needs. All problems are found at once.
+pub async fn prepare(config: Config) -> Result<Ready, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let listener = keep(&mut problems, listen(config.listen).await);
+    let hasher = keep(&mut problems, key_secret::load(&config.key_secret));
+    let store = keep(&mut problems, open_store(&config).await);
+    if let Some(store) = &store {
+        if let Some(hasher) = &hasher {
+            keep(&mut problems, key_secret::check(hasher, store).await);
+        }
+        keep(&mut problems, claim(store).await);
+    }
+    let (Some(listener), Some(hasher), Some(store), true) =
+        (listener, hasher, store, problems.is_empty())
+    else {
+        return Err(problems);
+    };
+    start(config, listener, hasher, store).await
+}
+
+async fn start(
+    config: Config,
+    listener: TcpListener,
+    hasher: KeyHasher,
+    store: Store,
+) -> Result<Ready, Vec<Problem>> {
+    let service = Service::new(config, store, hasher)?;
+    match service.store.abandon(service.owner).await {
+        Ok(0) => {}
+        Ok(holds) => tracing::warn!(holds, "holds of a process that died were released"),
+        Err(error) => return Err(vec![Problem::new(chain(&error))]),
+    }
+    Ok(Ready { service, listener })
+}
+
+fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
+    result.map_err(|problem| problems.push(problem)).ok()
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Problem::new(format!("{address} cannot be listened on: {error}"))
+            .hint("another process may listen there; set `listen` to another address")
+    })
+}
+
+/// Where a configuration keeps its state, and how.
+pub fn place(config: &Config) -> (Place, Options) {
+    let mut options = Options::default();
+    let place = match &config.database {
+        Database::Sqlite { path, durability } => {
+            options.power_loss_safe = *durability == Durability::Power;
+            Place::Sqlite(path.clone())
+        }
+        Database::Postgres { url, pool_size } => {
+            options.connections = usize::try_from(*pool_size).unwrap_or(options.connections);
+            Place::Postgres(url.reveal().to_owned())
+        }
+    };
+    (place, options)
+}
+
+/// Opens the database of a configuration; its schema must be the current one.
+pub async fn open_store(config: &Config) -> Result<Store, Problem> {
+    let (place, options) = place(config);
+    Store::open(&place, &options).await.map_err(|error| {
+        let problem = Problem::new(format!("the database cannot be used: {}", chain(&error)));
+        match error {
+            Error::NotMigrated(_) => problem.hint("run `agent gateway migrate`"),
+            Error::Schema(_) => problem.hint("a newer release made it, or another program"),
+            _ => problem,
+        }
+    })
+}
+
+async fn claim(store: &Store) -> Result<(), Problem> {
+    store.claim().await.map_err(|error| match error {
+        Error::InUse => Problem::new("another process serves from this database")
+            .hint("one process serves from a SQLite file; use PostgreSQL for several"),
+        error => Problem::new(chain(&error)),
+    })
+}
