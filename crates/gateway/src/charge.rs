@@ -23,7 +23,7 @@ use crate::service::Service;
 /// How long an answer waits for a store that is away, before it is taken back.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a hold that nobody waits for is tried to be ended.
-const MAX_PERSISTENCE: Duration = Duration::from_secs(600);
+const MAX_PERSISTENCE: Duration = Duration::from_mins(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 

@@ -6,6 +6,7 @@ mod me;
 mod models;
 mod operations;
 mod paid;
+mod responses;
 
 use std::sync::Arc;
 
@@ -21,6 +22,10 @@ use crate::service::Service;
 pub(crate) fn router(service: &Arc<Service>) -> Router {
     Router::new()
         .route("/v1/chat/completions", post(chat::create))
+        .route("/v1/responses", post(responses::create))
+        .route("/v1/responses/{id}", get(responses::find).delete(responses::delete))
+        .route("/v1/responses/{id}/cancel", post(responses::cancel))
+        .route("/v1/responses/{id}/input_items", get(responses::input_items))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::find))
         .route("/v1/me", get(me::show))

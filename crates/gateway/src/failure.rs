@@ -13,7 +13,7 @@ use crate::rate;
 
 /// A failure as a client may know it. Causes are logged, never told.
 #[derive(Debug, Clone)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     code: Code,
     message: String,
     param: Option<String>,
@@ -28,7 +28,7 @@ const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
 
 impl ApiError {
     /// A failure with a message for a person.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -40,38 +40,42 @@ impl ApiError {
     }
 
     /// A field of the request that is wrong.
-    pub fn of_param(code: Code, param: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn of_param(
+        code: Code,
+        param: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         Self { param: Some(param.into()), ..Self::new(code, message) }
     }
 
     /// No key, or none that is worth anything.
-    pub fn no_key() -> Self {
+    pub(crate) fn no_key() -> Self {
         Self::new(Code::InvalidKey, NO_KEY)
     }
 
     /// A failure of ours; its cause was logged.
-    pub fn internal() -> Self {
+    pub(crate) fn internal() -> Self {
         Self::new(Code::Internal, "the service failed; nothing was charged")
     }
 
     /// When to try again.
     #[must_use]
-    pub fn retry_after(self, wait: Duration) -> Self {
+    pub(crate) fn retry_after(self, wait: Duration) -> Self {
         Self { retry_after: Some(wait), ..self }
     }
 
     /// What programs decide by.
-    pub fn code(&self) -> Code {
+    pub(crate) fn code(&self) -> Code {
         self.code
     }
 
     /// What a person is told.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
     /// The body, without the id of the request.
-    pub fn body(&self) -> ErrorBody {
+    pub(crate) fn body(&self) -> ErrorBody {
         ErrorBody {
             error: ErrorDetail {
                 message: self.message.clone(),
@@ -86,7 +90,7 @@ impl ApiError {
     }
 
     /// The answer, with the id of the request in its body.
-    pub fn answer(&self, request_id: &str) -> Response {
+    pub(crate) fn answer(&self, request_id: &str) -> Response {
         let mut body = self.body();
         body.error.request_id = Some(request_id.to_owned());
         let text = serde_json::to_vec(&body).unwrap_or_default();
@@ -179,19 +183,13 @@ impl From<Refusal> for ApiError {
 
 impl From<gateway_store::Error> for ApiError {
     fn from(error: gateway_store::Error) -> Self {
-        match error.kind() {
-            gateway_store::Kind::Temporary => {
-                tracing::warn!(error = %chain(&error), "the store is not available");
-                Self::new(
-                    Code::Unavailable,
-                    "the service cannot reach its books; nothing was charged",
-                )
-            }
-            _ => {
-                tracing::error!(error = %chain(&error), "the store failed");
-                Self::internal()
-            }
+        if error.kind() == gateway_store::Kind::Temporary {
+            tracing::warn!(error = %chain(&error), "the store is not available");
+            let message = "the service cannot reach its books; nothing was charged";
+            return Self::new(Code::Unavailable, message);
         }
+        tracing::error!(error = %chain(&error), "the store failed");
+        Self::internal()
     }
 }
 

@@ -50,7 +50,7 @@ impl KeyHasher {
     /// A word that tells one secret from another, without telling the secret.
     pub fn fingerprint(&self) -> String {
         let tag = hmac::sign(&self.0, b"fingerprint");
-        tag.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        hex(tag.as_ref().get(..8).unwrap_or_default())
     }
 
     fn is_of(&self, hash: &[u8; 32], key: &ApiKey) -> bool {
@@ -140,6 +140,11 @@ pub(crate) fn check_scope(caller: &KeyRecord, scope: Scope) -> Result<(), ApiErr
 /// Whether a key may use a model, by the name it was asked for or by its full id.
 pub(crate) fn may_use(caller: &KeyRecord, asked: &str) -> bool {
     caller.key.models.as_ref().is_none_or(|models| models.iter().any(|model| model == asked))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// The bearer credential of a request.

@@ -9,7 +9,7 @@ use gateway_store::Store;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::config::KeySecret;
-use crate::identity::KeyHasher;
+use crate::identity::{KeyHasher, hex};
 use crate::problem::Problem;
 
 /// How long a secret of our own making is, in bytes.
@@ -76,7 +76,7 @@ fn make(path: &Path) -> io::Result<String> {
     let mut bytes = [0; LENGTH];
     let no_random = |_| io::Error::other("the machine gives no random bytes");
     SystemRandom::new().fill(&mut bytes).map_err(no_random)?;
-    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text: String = hex(&bytes);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }

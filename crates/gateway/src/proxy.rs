@@ -6,6 +6,7 @@
 //! one piece; both judge whether the answer was worth its price.
 
 pub(crate) mod ask;
+pub(crate) mod ask_responses;
 pub(crate) mod begin;
 pub(crate) mod chat;
 pub(crate) mod native;

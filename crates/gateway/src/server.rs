@@ -31,7 +31,7 @@ use crate::service::Service;
 use crate::upkeep;
 
 /// How long a client may take none of an answer that is ready.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
 /// How long to wait before accepting again when the machine is out of something.

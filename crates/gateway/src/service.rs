@@ -31,6 +31,8 @@ pub struct Service {
     pub(crate) owner: i64,
     /// Work that outlives its request; waited for before the process ends.
     pub(crate) tasks: TaskTracker,
+    /// Responses that run in the background, by id; cancelled when their member says so.
+    pub(crate) background: papaya::HashMap<String, CancellationToken>,
     /// Cancelled when the service is about to stop.
     pub(crate) stopping: CancellationToken,
     started: i64,
@@ -61,6 +63,7 @@ impl Service {
             meter: Meter::new(),
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),
+            background: papaya::HashMap::new(),
             stopping: CancellationToken::new(),
             started,
         }))
@@ -78,7 +81,7 @@ impl Service {
 
     /// How long a stream may be silent before a comment keeps it alive.
     pub(crate) fn keepalive(&self) -> Duration {
-        const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+        const NEVER: Duration = Duration::from_hours(365 * 24);
         self.config.limits.keepalive_comment.unwrap_or(NEVER)
     }
 

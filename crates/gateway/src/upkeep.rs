@@ -16,9 +16,9 @@ use crate::provider::Provider;
 use crate::service::Service;
 
 const REAP_EVERY: Duration = Duration::from_secs(5);
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
+const SWEEP_EVERY: Duration = Duration::from_mins(1);
 /// How often an upstream without a policy of its own is asked for its models.
-const DISCOVER_EVERY: Duration = Duration::from_secs(60);
+const DISCOVER_EVERY: Duration = Duration::from_mins(1);
 /// The longest list of models that is read.
 const MAX_LIST_BYTES: usize = 4 * 1024 * 1024;
 /// A probe that is repeated while an upstream is out.

@@ -48,7 +48,7 @@ pub(super) async fn create(
     });
     let price = model.chat_price;
     let paid = Paid { id, caller, model, price, operation: Operation::Chat, idempotency };
-    paid.answer(&service, is_streamed, move |target| ask.chat(target)).await
+    paid.answer(&service, is_streamed, None, move |target| ask.chat(target)).await
 }
 
 fn check_messages(envelope: &Envelope<'_>) -> Result<(), ApiError> {

@@ -21,7 +21,7 @@ use crate::failure::ApiError;
 use crate::identity::{Caller, may_use};
 use crate::proxy::ask::Question;
 use crate::proxy::begin::{Answering, Begun, begin};
-use crate::proxy::relay::{Leaving, MAX_KEPT_BYTES, Relay, STREAM, rule_of};
+use crate::proxy::relay::{Beginning, Keeper, Leaving, MAX_KEPT_BYTES, Relay, STREAM, rule_of};
 use crate::proxy::whole::Piece;
 use crate::rate;
 use crate::service::Service;
@@ -42,6 +42,7 @@ impl Paid {
         self,
         service: &Arc<Service>,
         is_streamed: bool,
+        keeper: Option<Arc<dyn Keeper>>,
         question: impl Fn(&Target) -> Result<Question, ApiError> + Send + Sync + 'static,
     ) -> Result<Response, ApiError> {
         let charge = match self.open(service, None).await? {
@@ -51,11 +52,12 @@ impl Paid {
         let beginning =
             Box::pin(begin(service.clone(), self.model.clone(), question, charge.progress()));
         if is_streamed {
-            return stream(service, charge, self.price, beginning).await;
+            let relay = start_relay(service, charge, beginning).await?;
+            return Ok(stream(relay.keeping(keeper), self.price));
         }
         let must_finish = charge.is_kept() || service.leaving() == Leaving::Finish;
         let progress = charge.progress();
-        let work = whole(charge, beginning);
+        let work = whole(charge, keeper, beginning);
         if !must_finish {
             return work.await;
         }
@@ -83,44 +85,50 @@ impl Paid {
     }
 }
 
-type Beginning = crate::proxy::relay::Beginning;
-
-async fn stream(
+/// Waits for the stream to begin, or for the time at which a client must hear something.
+async fn start_relay(
     service: &Arc<Service>,
     mut charge: Charge,
-    price: Micros,
     mut beginning: Beginning,
-) -> Result<Response, ApiError> {
-    let room = charge.room();
-    let id = charge.id();
-    let relay = match timeout(service.keepalive(), &mut beginning).await {
+) -> Result<Relay, ApiError> {
+    match timeout(service.keepalive(), &mut beginning).await {
         // The client learns that it is being worked on before the first word is there.
-        Err(_) => Relay::waiting(service, charge, beginning),
+        Err(_) => Ok(Relay::waiting(service, charge, beginning)),
         Ok(Ok(Begun { target, answer: Answering::Stream(streaming) })) => {
             charge.model = Some(target.id);
-            Relay::live(service, charge, streaming)
+            Ok(Relay::live(service, charge, streaming))
         }
-        Ok(Ok(_)) => return Err(ApiError::internal()),
+        Ok(Ok(_)) => Err(ApiError::internal()),
         Ok(Err(error)) => {
             charge.release(rule_of(&error)).await;
-            return Err(error);
+            Err(error)
         }
-    };
+    }
+}
+
+fn stream(relay: Relay, price: Micros) -> Response {
+    let (id, room) = (relay.id(), relay.room());
     let pieces = futures_util::stream::unfold(relay, |mut relay| async move {
         relay.next().await.map(|piece| (Ok::<Bytes, std::convert::Infallible>(piece), relay))
     });
     let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();
     write_stream_headers(headers);
-    write_receipt(headers, id, price);
+    if let Some(id) = id {
+        write_receipt(headers, id, price);
+    }
     if let Some(room) = room {
         rate::write_headers(&room, headers);
     }
-    Ok(response)
+    response
 }
 
 /// Waits for the whole answer, charges it, and only then gives it away.
-async fn whole(mut charge: Charge, beginning: Beginning) -> Result<Response, ApiError> {
+async fn whole(
+    mut charge: Charge,
+    keeper: Option<Arc<dyn Keeper>>,
+    beginning: Beginning,
+) -> Result<Response, ApiError> {
     let (target, piece) = match beginning.await {
         Ok(Begun { target, answer: Answering::Whole(piece) }) => (target, piece),
         Ok(_) => return Err(ApiError::internal()),
@@ -132,7 +140,7 @@ async fn whole(mut charge: Charge, beginning: Beginning) -> Result<Response, Api
     let room = charge.room();
     let id = charge.id();
     charge.model = Some(target.id);
-    let charged = settle_piece(&mut charge, &piece).await?;
+    let charged = settle(&mut charge, keeper.as_deref(), &piece).await?;
     let mut response = Response::new(Body::from(piece.body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -144,10 +152,16 @@ async fn whole(mut charge: Charge, beginning: Beginning) -> Result<Response, Api
 }
 
 /// Charges an answer in one piece; an empty one is free.
-pub(super) async fn settle_piece(charge: &mut Charge, piece: &Piece) -> Result<Micros, ApiError> {
+async fn settle(
+    charge: &mut Charge,
+    keeper: Option<&dyn Keeper>,
+    piece: &Piece,
+) -> Result<Micros, ApiError> {
     charge.tokens = piece.tokens;
+    let response = keeper.zip(piece.response.as_ref());
+    let response = response.and_then(|(keeper, response)| keeper.stored(response));
     if !piece.has_content {
-        charge.release_with(Rule::EmptyAnswer, Results::default()).await;
+        charge.release_with(Rule::EmptyAnswer, Results { answer: None, response }).await;
         return Ok(Micros::ZERO);
     }
     let is_kept = charge.is_kept() && piece.body.len() <= MAX_KEPT_BYTES;
@@ -156,7 +170,7 @@ pub(super) async fn settle_piece(charge: &mut Charge, piece: &Piece) -> Result<M
         content_type: "application/json".to_owned(),
         body: piece.body.to_vec(),
     });
-    charge.settle(Rule::Answered, Results { answer, response: None }).await
+    charge.settle(Rule::Answered, Results { answer, response }).await
 }
 
 /// An answer that was given before.

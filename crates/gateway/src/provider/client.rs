@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 /// Connections that wait for their next request: how many to one upstream, and how long.
 const MAX_IDLE: usize = 1024;
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// What one connection reads ahead at most. The header of an answer must fit.
 const MAX_READ_AHEAD: usize = 64 * 1024;
 
@@ -35,7 +35,7 @@ pub(crate) fn open(
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(connect_timeout));
-    tcp.set_keepalive(Some(Duration::from_secs(60)));
+    tcp.set_keepalive(Some(Duration::from_mins(1)));
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(tls)
         .https_or_http()

@@ -16,7 +16,7 @@ use super::Provider;
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest wait that an upstream may ask for on a client's behalf.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
 /// An upstream that has begun to answer with success.
 pub(crate) struct Upstream {
@@ -31,15 +31,18 @@ pub(crate) struct Upstream {
 #[derive(Debug, Clone)]
 pub(crate) enum Failure {
     /// The request itself is wrong, says the upstream; another would say the same.
-    Refused { status: u16, message: Option<String> },
+    Refused { message: Option<String> },
     /// It does not know the path or the model.
-    NotThere { status: u16 },
+    NotThere,
     /// It has too much to do.
     Busy { retry_after: Option<Duration> },
     /// It cannot be reached, broke off, or took too long.
     Gone(&'static str),
     /// It failed, or refused our key.
-    Broken { status: u16 },
+    Broken {
+        #[expect(dead_code, reason = "it is what the log shows")]
+        status: u16,
+    },
     /// It answered what is not an answer.
     Malformed(&'static str),
 }
@@ -47,14 +50,14 @@ pub(crate) enum Failure {
 impl Failure {
     /// Whether this speaks against the upstream's health.
     pub(crate) fn is_its_fault(&self) -> bool {
-        !matches!(self, Self::Refused { .. } | Self::NotThere { .. } | Self::Busy { .. })
+        !matches!(self, Self::Refused { .. } | Self::NotThere | Self::Busy { .. })
     }
 
     /// In one word, for logs and figures.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Refused { .. } => "refused",
-            Self::NotThere { .. } => "not_there",
+            Self::NotThere => "not_there",
             Self::Busy { .. } => "busy",
             Self::Gone(_) => "gone",
             Self::Broken { .. } => "broken",
@@ -101,8 +104,8 @@ impl Provider {
             429 => Failure::Busy { retry_after },
             // Our key or our address is wrong, not what the member asked; a redirect likewise.
             401 | 402 | 403 | 407 | 408 => Failure::Broken { status: status.as_u16() },
-            status @ (404 | 405 | 410) => Failure::NotThere { status },
-            status @ 400..=499 => Failure::Refused { status, message },
+            404 | 405 | 410 => Failure::NotThere,
+            400..=499 => Failure::Refused { message },
             status => Failure::Broken { status },
         }
     }

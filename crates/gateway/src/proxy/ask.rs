@@ -13,6 +13,9 @@ use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::translate::{Untranslatable, anthropic};
 
+/// The path of the responses interface.
+pub(crate) const RESPONSES_PATH: &str = "/responses";
+
 /// How much an answer may be where an upstream must be told and the member did not say.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 

@@ -9,12 +9,13 @@ use tokio::time::timeout;
 use wire::error::Code;
 use wire::sse::Splitter;
 
-use super::ask::{Question, Reading};
+use super::ask::{Question, RESPONSES_PATH, Reading};
 use super::chat::Fault;
 use super::stage::{MAX_EVENT_BYTES, Out, Stage, Step};
 use super::whole::Piece;
 use crate::catalogue::{Model, Target};
 use crate::charge::Progress;
+use crate::config::Responses;
 use crate::failure::ApiError;
 use crate::provider::{Failure, Provider, Upstream};
 use crate::service::Service;
@@ -55,7 +56,7 @@ pub(crate) async fn begin(
 ) -> Result<Begun, ApiError> {
     let mut last = None;
     for target in model.candidates().into_iter().take(MAX_ATTEMPTS) {
-        let question = match question(target) {
+        let made = match question(target) {
             Ok(question) => question,
             Err(error) => {
                 // Another upstream may know the words that this one lacks.
@@ -63,8 +64,15 @@ pub(crate) async fn begin(
                 continue;
             }
         };
+        let path = made.path;
         let begun = Instant::now();
-        let result = attempt(&target.provider, question, &progress).await;
+        let mut result = attempt(&target.provider, made, &progress).await;
+        if let Some(bridged) = bridge(target, path, &result, &question) {
+            result = attempt(&target.provider, bridged, &progress).await;
+            if !matches!(result, Err(Failure::NotThere)) {
+                target.provider.responses.set(Responses::Bridged);
+            }
+        }
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
         service.meter.attempted(&target.provider.name, outcome, begun.elapsed());
         match result {
@@ -76,7 +84,7 @@ pub(crate) async fn begin(
                 progress.set(false);
                 note(&service, target, &failure);
                 let is_final = matches!(failure, Failure::Refused { .. });
-                last = Some(told(failure));
+                last = Some(told(&failure));
                 if is_final {
                     break;
                 }
@@ -84,6 +92,34 @@ pub(crate) async fn begin(
         }
     }
     Err(last.unwrap_or_else(|| unavailable(None)))
+}
+
+/// The question in other words, for an upstream that turned out not to speak the responses
+/// interface; `None` if there is nothing to try.
+fn bridge(
+    target: &Target,
+    path: &str,
+    result: &Result<Answering, Failure>,
+    question: impl Fn(&Target) -> Result<Question, ApiError>,
+) -> Option<Question> {
+    let modes = &target.provider.responses;
+    if path != RESPONSES_PATH || modes.get() != Responses::Auto {
+        return None;
+    }
+    match result {
+        Ok(_) => {
+            modes.set(Responses::Native);
+            None
+        }
+        Err(Failure::NotThere) => {
+            modes.set(Responses::Bridged);
+            let question = question(target).ok();
+            // Whether it stays so, the next attempt tells.
+            modes.set(Responses::Auto);
+            question
+        }
+        Err(_) => None,
+    }
 }
 
 /// Asks one upstream.
@@ -187,21 +223,19 @@ fn note(service: &Service, target: &Target, failure: &Failure) {
 }
 
 /// What the client is told about a failure.
-pub(crate) fn told(failure: Failure) -> ApiError {
+pub(crate) fn told(failure: &Failure) -> ApiError {
     match failure {
-        Failure::Refused { message, .. } => {
-            let message =
-                message.unwrap_or_else(|| "it gave no reason that can be told".to_owned());
+        Failure::Refused { message } => {
+            let message = message.as_deref().unwrap_or("it gave no reason that can be told");
             ApiError::new(
                 Code::InvalidRequest,
                 format!("the model's provider refused the request: {message}"),
             )
         }
-        Failure::Busy { retry_after } => unavailable(retry_after),
-        Failure::NotThere { .. }
-        | Failure::Gone(_)
-        | Failure::Broken { .. }
-        | Failure::Malformed(_) => unavailable(None),
+        Failure::Busy { retry_after } => unavailable(*retry_after),
+        Failure::NotThere | Failure::Gone(_) | Failure::Broken { .. } | Failure::Malformed(_) => {
+            unavailable(None)
+        }
     }
 }
 

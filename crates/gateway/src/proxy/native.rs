@@ -102,26 +102,23 @@ impl NativeWatch {
         self.is_over = true;
         let failure = json!({"code": "server_error", "message": error.message()});
         let sequence = self.sequence + 1;
-        match &mut self.response {
-            Some(response) => {
-                if let Some(fields) = response.as_object_mut() {
-                    fields.insert("status".to_owned(), "failed".into());
-                    fields.insert("error".to_owned(), failure);
-                }
-                write(out, "response.failed", sequence, response);
+        if let Some(response) = &mut self.response {
+            if let Some(fields) = response.as_object_mut() {
+                fields.insert("status".to_owned(), "failed".into());
+                fields.insert("error".to_owned(), failure);
             }
-            None => {
-                let event = json!({
-                    "type": "error",
-                    "sequence_number": sequence,
-                    "code": error.code().word(),
-                    "message": error.message(),
-                    "param": null,
-                    "error": failure,
-                });
-                write_event(out.buffer(), "error", event.to_string().as_bytes());
-            }
+            write(out, "response.failed", sequence, response);
+            return;
         }
+        let event = json!({
+            "type": "error",
+            "sequence_number": sequence,
+            "code": error.code().word(),
+            "message": error.message(),
+            "param": null,
+            "error": failure,
+        });
+        write_event(out.buffer(), "error", event.to_string().as_bytes());
     }
 }
 

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use gateway_store::{Answer, StoredResponse};
-use ledger::Rule;
+use ledger::{HoldId, Room, Rule};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::begin::{Answering, Begun, Streaming};
@@ -30,14 +31,23 @@ pub(crate) struct Relay(Option<Box<Inner>>);
 /// An upstream that has not begun to answer yet.
 pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Begun, ApiError>> + Send>>;
 
-/// What becomes of the response object at the end of a stream.
-pub(crate) type Keep = Box<dyn FnOnce(&serde_json::Value) -> Option<StoredResponse> + Send>;
+/// What a stream of the responses interface leaves behind, and how it says that it failed.
+pub(crate) trait Keeper: Send + Sync {
+    /// What is stored of the response object at its end.
+    fn stored(&self, response: &Value) -> Option<StoredResponse>;
+
+    /// The response object and the event of a response that no upstream began to answer.
+    fn refused(&self, error: &ApiError) -> (Value, Bytes);
+
+    /// Whether the answer that is kept for whoever asks again is the response object.
+    fn answers_with_object(&self) -> bool;
+}
 
 struct Inner {
     service: Arc<Service>,
     charge: Charge,
     source: Source,
-    keep: Option<Keep>,
+    keeper: Option<Arc<dyn Keeper>>,
     /// Everything that was sent, where it is kept for whoever asks again.
     kept: Option<BytesMut>,
     begun: Instant,
@@ -74,7 +84,7 @@ impl Relay {
             service: service.clone(),
             charge,
             source,
-            keep: None,
+            keeper: None,
             kept,
             begun: now,
             last_piece: now,
@@ -83,11 +93,21 @@ impl Relay {
 
     /// Says what becomes of the response object at the end.
     #[must_use]
-    pub(crate) fn keeping(mut self, keep: Keep) -> Self {
+    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
         if let Some(inner) = &mut self.0 {
-            inner.keep = Some(keep);
+            inner.keeper = keeper;
         }
         self
+    }
+
+    /// The id of the request, until its end.
+    pub(crate) fn id(&self) -> Option<HoldId> {
+        self.0.as_ref().map(|inner| inner.charge.id())
+    }
+
+    /// How much of its rate the key has left.
+    pub(crate) fn room(&self) -> Option<Room> {
+        self.0.as_ref().and_then(|inner| inner.charge.room())
     }
 
     /// The next piece for the client; `None` at the end.
@@ -172,19 +192,14 @@ impl Inner {
         let Streaming { upstream, stage, mut last, .. } = *streaming;
         let last = last.take().unwrap_or_default();
         self.charge.tokens = stage.tokens();
-        let response = stage
-            .final_response()
-            .and_then(|response| self.keep.take().and_then(|keep| keep(response)));
+        let object = stage.final_response();
+        let response = self.stored(object);
         if !stage.has_content() {
             let results = Results { answer: None, response };
             self.charge.release_with(Rule::EmptyAnswer, results).await;
             return Some(last);
         }
-        let answer = self.kept.take().map(|mut body| {
-            body.extend_from_slice(&last);
-            Answer { status: 200, content_type: STREAM.to_owned(), body: body.to_vec() }
-        });
-        let answer = answer.filter(|answer| answer.body.len() <= MAX_KEPT_BYTES);
+        let answer = self.answer(&last, object);
         let settling = self.charge.settle(Rule::Answered, Results { answer, response });
         let (settled, ()) = tokio::join!(settling, upstream.close());
         match settled {
@@ -196,6 +211,24 @@ impl Inner {
                 out.take()
             }
         }
+    }
+
+    fn stored(&self, object: Option<&Value>) -> Option<StoredResponse> {
+        self.keeper.as_ref()?.stored(object?)
+    }
+
+    /// What is kept for whoever asks again.
+    fn answer(&mut self, last: &Bytes, object: Option<&Value>) -> Option<Answer> {
+        let mut body = self.kept.take()?;
+        let is_object = self.keeper.as_ref().is_some_and(|keeper| keeper.answers_with_object());
+        let answer = if is_object {
+            let (status, content_type) = (200, "application/json".to_owned());
+            Answer { status, content_type, body: object?.to_string().into() }
+        } else {
+            body.extend_from_slice(last);
+            Answer { status: 200, content_type: STREAM.to_owned(), body: body.to_vec() }
+        };
+        (answer.body.len() <= MAX_KEPT_BYTES).then_some(answer)
     }
 
     /// The upstream failed in the middle of its answer.
@@ -217,10 +250,7 @@ impl Inner {
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
         let mut out = super::stage::Out::default();
         streaming.stage.fail(&error, &self.charge.id().to_string(), &mut out);
-        let response = streaming
-            .stage
-            .final_response()
-            .and_then(|response| self.keep.take().and_then(|keep| keep(response)));
+        let response = self.stored(streaming.stage.final_response());
         self.kept = None;
         // Refunded before the client is told.
         self.charge.release_with(Rule::UpstreamFailed, Results { answer: None, response }).await;
@@ -232,6 +262,12 @@ impl Inner {
         self.source = Source::Ended;
         self.kept = None;
         let rule = rule_of(error);
+        if let Some(keeper) = self.keeper.clone() {
+            let (object, event) = keeper.refused(error);
+            let results = Results { answer: None, response: keeper.stored(&object) };
+            self.charge.release_with(rule, results).await;
+            return Some(event);
+        }
         self.charge.release_with(rule, Results::default()).await;
         let mut body = error.body();
         body.error.request_id = Some(self.charge.id().to_string());

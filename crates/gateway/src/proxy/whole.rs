@@ -5,8 +5,9 @@ use ledger::Tokens;
 use serde_json::Value;
 
 use super::chat::Chunk;
+use super::native::{self, Ours};
 use crate::provider::Failure;
-use crate::translate::anthropic;
+use crate::translate::{anthropic, responses};
 
 /// How an answer in one piece is understood.
 #[derive(Debug, Clone)]
@@ -15,6 +16,10 @@ pub(crate) enum Whole {
     Chat,
     /// A message, translated to a chat completion.
     Messages { id: String, created: u64 },
+    /// A response of an upstream that speaks the interface.
+    Native(Ours),
+    /// A chat completion or message, translated to a response.
+    Bridged { from: Box<Whole>, shape: Box<responses::Shape> },
 }
 
 /// An answer in one piece that was understood.
@@ -38,8 +43,37 @@ impl Whole {
                     .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
                 read_chat(chat.to_string().into())
             }
+            Self::Native(ours) => read_response(&body, ours),
+            Self::Bridged { from, shape } => {
+                let chat = from.read(body)?;
+                let completion: Value =
+                    serde_json::from_slice(&chat.body).map_err(|_| not_json())?;
+                let response = responses::answer(&completion, shape, new_id)
+                    .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+                let body = response.to_string().into();
+                Ok(Piece { body, response: Some(response), ..chat })
+            }
         }
     }
+}
+
+/// A new id of an item, for a prefix such as `msg`.
+pub(crate) fn new_id(prefix: &str) -> String {
+    format!("{prefix}_{:032x}", fastrand::u128(..))
+}
+
+/// Looks at a response object.
+fn read_response(body: &[u8], ours: &Ours) -> Result<Piece, Failure> {
+    let response: Value = serde_json::from_slice(body).map_err(|_| not_json())?;
+    let status = response.get("status").and_then(Value::as_str).unwrap_or("completed");
+    let output = response.get("output").and_then(Value::as_array);
+    let (Some(output), "completed" | "incomplete") = (output, status) else {
+        return Err(Failure::Malformed("its response did not complete"));
+    };
+    let has_content = !output.is_empty();
+    let tokens = native::tokens(&response);
+    let response = native::patched(response, ours);
+    Ok(Piece { body: response.to_string().into(), tokens, has_content, response: Some(response) })
 }
 
 /// Looks at a chat completion.

@@ -1,0 +1,184 @@
+//! Stored responses: found, deleted, cancelled, their input listed.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use gateway_store::{Closing, Scope, StoredResponse};
+use http::HeaderMap;
+use ledger::{End, Ended, Room, Rule, Tokens};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wire::error::Code;
+
+use super::super::operations::json as answer;
+use super::background::{is_over, tail};
+use crate::failure::ApiError;
+use crate::identity::{Caller, check_scope};
+use crate::service::Service;
+
+const DEFAULT_ITEMS: usize = 20;
+const MAX_ITEMS: usize = 100;
+
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::endpoints) struct FindQuery {
+    stream: Option<bool>,
+    starting_after: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::endpoints) struct ItemsQuery {
+    limit: Option<usize>,
+    after: Option<String>,
+    order: Option<String>,
+}
+
+type Bad = axum::extract::rejection::QueryRejection;
+
+pub(in crate::endpoints) async fn find(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    query: Result<Query<FindQuery>, Bad>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let query = query.map_err(|error| bad_query(&error))?.0;
+    let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    if query.stream != Some(true) {
+        return Ok(answer(&body(&stored), room.as_ref()));
+    }
+    if !stored.background {
+        let message = "only a response that was made with `background` can be streamed again";
+        return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
+    }
+    let after = query.starting_after.unwrap_or(-1);
+    Ok(tail(service, stored.member, stored.id, after))
+}
+
+pub(in crate::endpoints) async fn delete(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    if stored.background && !is_over(&stored.status) {
+        stop(&service, &stored).await?;
+    }
+    service.store.delete_response(stored.member, &stored.id).await?;
+    let gone = json!({"id": stored.id, "object": "response", "deleted": true});
+    Ok(answer(&gone, room.as_ref()))
+}
+
+pub(in crate::endpoints) async fn cancel(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (caller, stored, room) = look_up(&service, &headers, &id).await?;
+    if !stored.background {
+        let message = "only a response that was made with `background` can be cancelled";
+        return Err(ApiError::new(Code::InvalidRequest, message));
+    }
+    if !is_over(&stored.status) {
+        stop(&service, &stored).await?;
+    }
+    let stored = service.store.response(caller.key.member, &id).await?.ok_or_else(missing)?;
+    Ok(answer(&body(&stored), room.as_ref()))
+}
+
+pub(in crate::endpoints) async fn input_items(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    query: Result<Query<ItemsQuery>, Bad>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let query = query.map_err(|error| bad_query(&error))?.0;
+    let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
+    if !(1..=MAX_ITEMS).contains(&limit) {
+        let message = format!("`limit` must be 1 to {MAX_ITEMS}");
+        return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
+    }
+    let mut items: Vec<Value> = serde_json::from_slice(&stored.input).unwrap_or_default();
+    match query.order.as_deref() {
+        None | Some("desc") => items.reverse(),
+        Some("asc") => {}
+        Some(_) => {
+            let message = "`order` must be `asc` or `desc`";
+            return Err(ApiError::of_param(Code::InvalidRequest, "order", message));
+        }
+    }
+    if let Some(after) = &query.after {
+        let place = items.iter().position(|item| item["id"] == after.as_str());
+        let Some(place) = place else {
+            let message = "`after` names no item of this response";
+            return Err(ApiError::of_param(Code::InvalidRequest, "after", message));
+        };
+        items.drain(..=place);
+    }
+    let has_more = items.len() > limit;
+    items.truncate(limit);
+    let id_of = |item: Option<&Value>| item.and_then(|item| item.get("id")).cloned();
+    let list = json!({
+        "object": "list",
+        "first_id": id_of(items.first()),
+        "last_id": id_of(items.last()),
+        "has_more": has_more,
+        "data": items,
+    });
+    Ok(answer(&list, room.as_ref()))
+}
+
+/// A stored response of the caller.
+async fn look_up(
+    service: &Service,
+    headers: &HeaderMap,
+    id: &str,
+) -> Result<(Caller, StoredResponse, Option<Room>), ApiError> {
+    let caller = service.caller(headers).await?;
+    check_scope(&caller, Scope::Responses)?;
+    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
+    let stored = service.store.response(caller.key.member, id).await?.ok_or_else(missing)?;
+    Ok((caller, stored, room))
+}
+
+/// Ends a response that runs in the background, in whichever process it does. It is not charged,
+/// unless it came to its end first.
+async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError> {
+    let mut object = body(stored);
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("status".to_owned(), "cancelled".into());
+    }
+    let response = StoredResponse {
+        status: "cancelled".to_owned(),
+        body: object.to_string().into(),
+        ..stored.clone()
+    };
+    let end = End {
+        id: stored.hold,
+        member: stored.member,
+        rule: Rule::Cancelled,
+        model: None,
+        tokens: Tokens::default(),
+        answered: false,
+    };
+    let ended = service.store.end(Closing { end, answer: None, response: Some(response) }).await?;
+    if let Ended::Now(receipt) = ended {
+        service.meter.ended(&receipt);
+    }
+    if let Some(token) = service.background.pin().get(&stored.id) {
+        token.cancel();
+    }
+    Ok(())
+}
+
+fn body(stored: &StoredResponse) -> Value {
+    serde_json::from_slice(&stored.body).unwrap_or_default()
+}
+
+fn missing() -> ApiError {
+    ApiError::new(Code::NotFound, "there is no response of this id of yours")
+}
+
+fn bad_query(error: &Bad) -> ApiError {
+    ApiError::new(Code::InvalidRequest, format!("the query is wrong: {}", error.body_text()))
+}
