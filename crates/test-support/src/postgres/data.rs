@@ -52,6 +52,10 @@ impl Programs {
         self.bin.join("psql")
     }
 
+    pub(super) fn release(&self) -> u32 {
+        release(&self.bin)
+    }
+
     /// One of the programs of the server, run by somebody it accepts.
     pub(super) fn command(&self, name: &str) -> Command {
         let program = self.bin.join(name);
