@@ -19,3 +19,17 @@ pub fn decoded(text: &str) -> Vec<u8> {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_sign_with_two_digits_stands_for_a_byte() {
+        for (text, expected) in
+            [("a%20b", "a b"), ("%C3%a4", "ä"), ("100%", "100%"), ("%2", "%2"), ("%zz%41", "%zzA")]
+        {
+            assert_eq!(decoded(text), expected.as_bytes(), "{text}");
+        }
+    }
+}

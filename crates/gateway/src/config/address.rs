@@ -22,11 +22,13 @@ pub(super) enum Fault {
 
 impl Fault {
     /// What to do about it.
-    pub(super) fn hint(self) -> Option<&'static str> {
+    pub(super) fn hint(self) -> &'static str {
         match self {
-            Self::Scheme => Some("write `https://` and a host"),
-            Self::Credentials => Some("remove them; a provider takes `api_key` and `headers`"),
-            Self::Form | Self::Host | Self::Query => None,
+            Self::Scheme => "write `https://` and a host",
+            Self::Form => "look at its host and port",
+            Self::Host => "write a host after `://`",
+            Self::Credentials => "remove them; a provider takes `api_key` and `headers`",
+            Self::Query => "remove it",
         }
     }
 }

@@ -161,8 +161,7 @@ pub(super) fn address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri>
     let text = reader.string(field, "an http or https address")?;
     address::parse(text.value().trim())
         .map_err(|fault| {
-            let hint = fault.hint().map(str::to_owned);
-            let problem = Problem { hint, ..Problem::error(field.place, fault.to_string()) };
+            let problem = Problem::error(field.place, fault.to_string()).hint(fault.hint());
             reader.report(&field.key, problem);
         })
         .ok()

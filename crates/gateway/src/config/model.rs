@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use settings::{Field, Key, Node, Problem, Reader, Value};
+use settings::{Field, Key, Node, Problem, Reader, Value, quoted};
 
 use super::mapping::Mapping;
 
@@ -126,7 +126,8 @@ fn listed(reader: &mut Reader<'_>, field: &Field<'_>, items: &[Node]) -> Vec<Mod
             continue;
         }
         if !seen.insert(id.clone()) {
-            let problem = Problem::error(item.place, format!("`{id}` is named twice"));
+            let problem =
+                Problem::error(item.place, format!("{} is named twice", quoted(text.shown())));
             reader.report(&item.key, problem.hint("remove one of them"));
             continue;
         }

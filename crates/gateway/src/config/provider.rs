@@ -206,7 +206,7 @@ fn provider(
         tls_ca_file: tls_ca_file(&mut map, folder),
     };
     map.close();
-    kind.map(|_| provider)
+    Some(provider)
 }
 
 /// The greatest weight of a provider or target.

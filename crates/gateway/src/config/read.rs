@@ -140,7 +140,7 @@ fn listen(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<SocketAddr> {
     let read = value.parse().ok();
     if read.is_none() {
         let problem = Problem::error(field.place, format!("must be {wanted}"));
-        let hint = match value.rsplit_once(':') {
+        let hint = match text.shown().trim().rsplit_once(':') {
             Some(("", port)) => format!("write `0.0.0.0:{port}` for all addresses of the machine"),
             Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
             _ => "names of hosts are not looked up here; write `[::1]:8930` for IPv6".to_owned(),

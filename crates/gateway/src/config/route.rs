@@ -3,23 +3,20 @@
 //! An alias may name aliases. What remains is groups of models: the first group is tried first, and
 //! within a group the weights decide.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod resolve;
 
-use settings::{Field, Key, Node, Problem, Reader, Value, nearest, quoted};
+use settings::{Field, Key, Node, Place, Problem, Reader, Value, quoted};
 
 use super::mapping::Mapping;
 use super::model::{self, MAX_CONTEXT};
-use super::price::Listed;
-use super::provider::{MAX_WEIGHT, Provider};
+use super::provider::MAX_WEIGHT;
+
+pub(super) use resolve::{check_prices, resolve};
 
 /// The most aliases of one file.
 pub const MAX_ALIASES: usize = 1024;
 /// The most models that one alias may lead to.
 pub const MAX_TARGETS: usize = 64;
-/// How many aliases may stand one behind the other.
-const MAX_DEPTH: usize = 16;
-/// The most names that a hint lists.
-const MAX_NAMED: usize = 8;
 /// The longest name of an alias, in characters.
 const MAX_NAME: usize = 128;
 
@@ -52,9 +49,18 @@ pub struct Target {
 /// An alias as it was written.
 pub(super) struct Written<'n> {
     alias: Alias,
-    place: settings::Place,
-    targets: Vec<(Field<'n>, String, Option<u32>)>,
+    place: Place,
+    targets: Vec<Named<'n>>,
     order: Order,
+}
+
+/// A target as it was written.
+struct Named<'n> {
+    field: Field<'n>,
+    name: String,
+    /// The name as it may stand in a message: what a variable became does not.
+    shown: String,
+    weight: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,10 +123,7 @@ fn alias<'n>(
 }
 
 /// A list of names, tried in their order; or a list of mappings, chosen from by weight.
-fn targets_of<'n>(
-    reader: &mut Reader<'_>,
-    field: &Field<'n>,
-) -> (Vec<(Field<'n>, String, Option<u32>)>, Order) {
+fn targets_of<'n>(reader: &mut Reader<'_>, field: &Field<'n>) -> (Vec<Named<'n>>, Order) {
     let Value::List(items) = &field.node.value else {
         return (target(reader, field, None).into_iter().collect(), Order::Fallback);
     };
@@ -138,7 +141,7 @@ fn targets_of<'n>(
         return (Vec::new(), Order::Fallback);
     }
     let order = if weighted == 0 { Order::Fallback } else { Order::Weighted };
-    let mut targets: Vec<(Field<'n>, String, Option<u32>)> = Vec::with_capacity(items.len());
+    let mut targets: Vec<Named<'n>> = Vec::with_capacity(items.len());
     for (index, node) in items.iter().enumerate() {
         let item = field.item(index, node);
         let read = match order {
@@ -146,9 +149,9 @@ fn targets_of<'n>(
             Order::Weighted => weighted_target(reader, &item),
         };
         let Some(read) = read else { continue };
-        if targets.iter().any(|(_, other, _)| *other == read.1) {
-            let problem = Problem::error(item.place, format!("{} is named twice", quoted(&read.1)));
-            reader.report(&read.0.key, problem.hint("remove one of them"));
+        if targets.iter().any(|other| other.name == read.name) {
+            let problem = Problem::error(item.place, format!("{} is named twice", read.shown));
+            reader.report(&read.field.key, problem.hint("remove one of them"));
             continue;
         }
         targets.push(read);
@@ -156,10 +159,7 @@ fn targets_of<'n>(
     (targets, order)
 }
 
-fn weighted_target<'n>(
-    reader: &mut Reader<'_>,
-    item: &Field<'n>,
-) -> Option<(Field<'n>, String, Option<u32>)> {
+fn weighted_target<'n>(reader: &mut Reader<'_>, item: &Field<'n>) -> Option<Named<'n>> {
     let mut map = Mapping::open(reader, "models.*.targets.*", item)?;
     let (model, weight) = (map.take("model"), map.some_whole("weight", 1..=MAX_WEIGHT));
     if model.is_none() {
@@ -174,237 +174,8 @@ fn target<'n>(
     reader: &mut Reader<'_>,
     field: &Field<'n>,
     weight: Option<u32>,
-) -> Option<(Field<'n>, String, Option<u32>)> {
-    let name = reader.string(field, "a model as `<provider>/<model>`, or an alias")?;
-    Some((field.clone(), name.value().trim().to_owned(), weight))
-}
-
-/// Leads every alias to models that exist.
-pub(super) fn resolve(
-    reader: &mut Reader<'_>,
-    written: &[Written<'_>],
-    providers: &[Provider],
-) -> Vec<Alias> {
-    for one in written {
-        refuse_names_of_providers(reader, one, providers);
-    }
-    let index = written.iter().map(|one| (one.alias.name.as_str(), one)).collect();
-    let mut resolver =
-        Resolver { reader, index, providers, done: BTreeMap::new(), path: Vec::new() };
-    let aliases = written.iter().map(|one| {
-        let groups = resolver.groups(one).unwrap_or_default();
-        Alias { groups, ..one.alias.clone() }
-    });
-    aliases.collect()
-}
-
-/// An alias must not hide the models of a provider.
-fn refuse_names_of_providers(
-    reader: &mut Reader<'_>,
-    written: &Written<'_>,
-    providers: &[Provider],
-) {
-    let name = &written.alias.name;
-    let before = name.split_once('/').map(|(before, _)| before);
-    if let Some(provider) = providers.iter().find(|one| before == Some(one.name.as_str())) {
-        let message = format!(
-            "begins with the name of the provider `{}` and would hide its model",
-            provider.name
-        );
-        let problem = Problem::error(written.place, message);
-        reader.report(&format!("models.{name}"), problem.hint("choose another name"));
-    }
-}
-
-struct Resolver<'r, 's, 'w, 'n> {
-    reader: &'r mut Reader<'s>,
-    index: BTreeMap<&'w str, &'w Written<'n>>,
-    providers: &'w [Provider],
-    /// Nothing where there was an error, which is told only once.
-    done: BTreeMap<&'w str, Option<Vec<Vec<Target>>>>,
-    /// The aliases on the way to where we are.
-    path: Vec<&'w str>,
-}
-
-impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
-    fn groups(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
-        let name = written.alias.name.as_str();
-        if let Some(done) = self.done.get(name) {
-            return done.clone();
-        }
-        self.path.push(name);
-        let groups = match written.order {
-            Order::Fallback => self.in_order(written),
-            Order::Weighted => self.by_weight(written),
-        };
-        self.path.pop();
-        let groups = groups.filter(|groups| !groups.is_empty());
-        let count = groups.iter().flatten().map(Vec::len).sum::<usize>();
-        let is_too_long = count > MAX_TARGETS;
-        if is_too_long {
-            let message = format!("leads to {count} models, at most {MAX_TARGETS} are allowed");
-            let problem = Problem::error(written.place, message);
-            self.reader.report(&format!("models.{name}"), problem);
-        }
-        let groups = groups.filter(|_| !is_too_long);
-        self.done.insert(name, groups.clone());
-        groups
-    }
-
-    fn in_order(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
-        let mut groups: Vec<Vec<Target>> = Vec::new();
-        let mut seen = BTreeSet::new();
-        let mut is_whole = true;
-        for (field, name, _) in &written.targets {
-            let Some(found) = self.one(field, name) else {
-                is_whole = false;
-                continue;
-            };
-            // A model that was tried already is not tried again.
-            for mut group in found {
-                group.retain(|target| seen.insert((target.provider.clone(), target.model.clone())));
-                groups.extend((!group.is_empty()).then_some(group));
-            }
-        }
-        is_whole.then_some(groups)
-    }
-
-    fn by_weight(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
-        let mut group = Vec::new();
-        let mut is_whole = true;
-        for (field, name, weight) in &written.targets {
-            let found = self.one(field, name);
-            let found = found.map(|groups| groups.into_iter().flatten().collect::<Vec<_>>());
-            match found.as_deref() {
-                Some([target]) => {
-                    let weight = weight.unwrap_or(target.weight);
-                    group.push(Target { weight, ..target.clone() });
-                }
-                Some(_) => {
-                    let message = format!("{} leads to several models", quoted(name));
-                    let problem = Problem::error(field.place, message);
-                    let hint = "a target with a weight must be one model";
-                    self.reader.report(&field.key, problem.hint(hint));
-                    is_whole = false;
-                }
-                None => is_whole = false,
-            }
-        }
-        is_whole.then(|| vec![group])
-    }
-
-    /// What a name leads to: an alias first, else a model of a provider.
-    fn one(&mut self, field: &Field<'_>, name: &str) -> Option<Vec<Vec<Target>>> {
-        if let Some(at) = self.path.iter().position(|above| *above == name) {
-            let mut way = self.path[at..].to_vec();
-            way.push(self.path[at]);
-            let message = format!("the aliases lead round in a circle: {}", way.join(" → "));
-            let problem = Problem::error(field.place, message);
-            self.reader.report(&field.key, problem.hint("let one of them name a model"));
-            return None;
-        }
-        if let Some(written) = self.index.get(name) {
-            if self.path.len() == MAX_DEPTH {
-                let message = format!("more than {MAX_DEPTH} aliases stand one behind the other");
-                self.reader.report(&field.key, Problem::error(field.place, message));
-                return None;
-            }
-            return self.groups(written);
-        }
-        match find(self.providers, name) {
-            Ok(target) => Some(vec![vec![target]]),
-            Err(message) => {
-                let aliases = self.index.keys().copied();
-                let aliases = aliases.filter(|alias| !self.path.contains(alias));
-                let hint = suggestion(self.providers, aliases, name);
-                let problem = Problem::error(field.place, message).hint(hint);
-                self.reader.report(&field.key, problem);
-                None
-            }
-        }
-    }
-}
-
-/// The model of a full id, or why there is none.
-fn find(providers: &[Provider], id: &str) -> Result<Target, String> {
-    let shown = quoted(id);
-    let Some((name, model)) = id.split_once('/') else {
-        return Err(format!("{shown} is neither an alias nor a full id `<provider>/<model>`"));
-    };
-    let Some(provider) = providers.iter().find(|provider| provider.name == name) else {
-        return Err(format!("there is no provider {} for {shown}", quoted(name)));
-    };
-    let is_offered = provider.models.iter().any(|known| known.id == model);
-    if model.is_empty() || (!is_offered && !provider.discover) {
-        return Err(format!("the provider `{name}` names no model {}", quoted(model)));
-    }
-    let (provider, weight) = (provider.name.clone(), provider.weight);
-    Ok(Target { provider, model: model.to_owned(), weight })
-}
-
-/// The name that was probably meant.
-fn suggestion<'a>(
-    providers: &[Provider],
-    aliases: impl Iterator<Item = &'a str>,
-    name: &str,
-) -> String {
-    let ids = providers.iter().flat_map(|provider| {
-        provider.models.iter().map(|model| format!("{}/{}", provider.name, model.id))
-    });
-    let known: Vec<String> = ids.chain(aliases.map(str::to_owned)).collect();
-    // A model without its provider is the most frequent slip.
-    let short = known.iter().find(|id| id.split_once('/').is_some_and(|(_, model)| model == name));
-    let found = short
-        .map(String::as_str)
-        .or_else(|| nearest(name, known.iter().map(String::as_str)).map(|(_, known)| known));
-    match found {
-        Some(found) => format!("did you mean `{found}`?"),
-        None if providers.is_empty() => "there are no `providers`".to_owned(),
-        None => {
-            let of = name.split_once('/').map(|(provider, _)| provider);
-            match providers.iter().find(|provider| of == Some(provider.name.as_str())) {
-                Some(one) => format!("it has {}", shortly(one.models.iter().map(|one| &one.id))),
-                None => format!("there is {}", shortly(providers.iter().map(|one| &one.name))),
-            }
-        }
-    }
-}
-
-/// The first few of some names.
-fn shortly<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
-    let more = if names.len() > MAX_NAMED { ", …" } else { "" };
-    let names: Vec<_> = names.take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
-    names.join(", ") + more
-}
-
-/// Reports prices of models that do not exist: nobody would ever pay them.
-pub(super) fn check_prices(
-    reader: &mut Reader<'_>,
-    listed: &[Listed<'_>],
-    providers: &[Provider],
-    aliases: &[Alias],
-) {
-    let discovers = providers.iter().any(|provider| provider.discover);
-    for Listed { field, pattern } in listed {
-        let name = pattern.as_str();
-        if aliases.iter().any(|alias| alias.name == name) {
-            continue;
-        }
-        if !pattern.is_glob() {
-            if let Err(message) = find(providers, name) {
-                let hint = suggestion(providers, aliases.iter().map(|one| one.name.as_str()), name);
-                reader.report(&field.key, Problem::error(field.place, message).hint(hint));
-            }
-            continue;
-        }
-        let matches = providers.iter().any(|provider| {
-            provider
-                .models
-                .iter()
-                .any(|model| pattern.matches(&format!("{}/{}", provider.name, model.id)))
-        });
-        if !matches && !discovers {
-            reader.report(&field.key, Problem::warning(field.place, "matches no model"));
-        }
-    }
+) -> Option<Named<'n>> {
+    let text = reader.string(field, "a model as `<provider>/<model>`, or an alias")?;
+    let (name, shown) = (text.value().trim().to_owned(), quoted(text.shown().trim()));
+    Some(Named { field: field.clone(), name, shown, weight })
 }

@@ -172,15 +172,15 @@ fn an_address_that_cannot_be_used_is_refused_without_being_quoted() {
             "a.b/v1",
             "must be an address that begins with `http://` or `https://` (write `https://` and a host)",
         ),
-        ("https:///v1", "the address has no host"),
-        ("https://a.b:port/v1", "is not a valid address"),
+        ("https:///v1", "the address has no host (write a host after `://`)"),
+        ("https://a.b:port/v1", "is not a valid address (look at its host and port)"),
         (
             "https://me:s3cret@a.b/v1",
             "the address holds a user or password (remove them; a provider takes `api_key` and `headers`)",
         ),
         (
             "https://a.b/v1?key=s3cret",
-            "the address must not have a query (`?`) or a fragment (`#`)",
+            "the address must not have a query (`?`) or a fragment (`#`) (remove it)",
         ),
         (
             "https://a.b/v1/chat/completions",
@@ -376,6 +376,49 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
          p: {kind: openai, base_url: \"https://a.b\", models: [m]}",
         &["error 3:3: providers.p: `p` is given twice, in line 2 and in line 3 (remove one of \
            them)"],
+    );
+}
+
+#[test]
+fn a_provider_of_a_wrong_kind_is_not_missed_as_well() {
+    refused(
+        "providers:\n  p: {kind: local, models: [m], api_key: \"${KEY}\"}\nmodels: {a: p/m}",
+        &[
+            "error 2:13: providers.p.kind: `local` is not available in this build yet (available are \
+           `openai`, `anthropic`; remove the provider or comment it out)",
+        ],
+    );
+}
+
+#[test]
+fn names_ids_and_texts_have_a_longest() {
+    let named = |name: &str| {
+        format!("providers:\n  {name}: {{kind: openai, base_url: \"https://a.b\", discover: true}}")
+    };
+    clean(&named(&"n".repeat(64)));
+    let long = "n".repeat(65);
+    let expected = format!(
+        "error 2:3: providers.{long}: the name of a provider must be 1 to 64 letters, digits, \
+         dots, underscores and hyphens"
+    );
+    refused(&named(&long), &[&expected]);
+    let id = |length: usize| {
+        provider(&format!("base_url: https://a.b\nmodels: [{}]", "m".repeat(length)))
+    };
+    clean(&id(256));
+    refused(
+        &id(257),
+        &["error 5:14: providers.p.models[0]: the id of a model must be 1 to 256 printable ASCII \
+           characters without spaces, quotes, `*` and `?`"],
+    );
+    let description = |length: usize| {
+        let text = "ä".repeat(length);
+        provider(&format!("base_url: https://a.b\nmodels: {{m: {{description: {text}}}}}"))
+    };
+    clean(&description(2000));
+    refused(
+        &description(2001),
+        &["error 5:31: providers.p.models.m.description: must be at most 2000 characters"],
     );
 }
 

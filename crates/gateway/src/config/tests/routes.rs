@@ -68,23 +68,24 @@ fn an_alias_must_lead_somewhere() {
 ",
         ),
         &[
-            "error 6:6: models.a: there is no provider `three` for `three/big` (there is \
+            "error 6:6: models.a: `three/big` is a model of a provider that does not exist (there is \
              `one`, `two`, `all`)",
-            "error 7:6: models.b: the provider `one` names no model `bigg` (did you mean \
-             `one/big`?)",
+            "error 7:6: models.b: `one/bigg` is a model that its provider does not name (did you \
+             mean `one/big`?)",
             "error 8:6: models.c: `big` is neither an alias nor a full id `<provider>/<model>` (did \
              you mean `one/big`?)",
-            "error 9:16: models.d[1]: the provider `two` names no model `` (did you mean \
-             `two/mid`?)",
+            "error 9:16: models.d[1]: `two/` is a model that its provider does not name (did you \
+             mean `two/mid`?)",
             "error 10:25: models.e.targets[0].model: `nowhere` is neither an alias nor a full id \
              `<provider>/<model>` (there is `one`, `two`, `all`)",
-            "error 11:6: models.f: there is no provider `zzz` for `zzz/y` (there is \
+            "error 11:6: models.f: `zzz/y` is a model of a provider that does not exist (there is \
              `one`, `two`, `all`)",
         ],
     );
     refused(
         "models: {a: x/y}",
-        &["error 1:13: models.a: there is no provider `x` for `x/y` (there are no `providers`)"],
+        &["error 1:13: models.a: `x/y` is a model of a provider that does not exist (there \
+           are no `providers`)"],
     );
 }
 
@@ -165,6 +166,34 @@ fn names_of_aliases_are_plain() {
              characters of `._-/:`",
         ],
     );
+}
+
+#[test]
+fn the_name_of_an_alias_has_a_longest() {
+    let named = |length: usize| with(&format!("models: {{{}: one/big}}", "n".repeat(length)));
+    clean(&named(128));
+    let long = "n".repeat(129);
+    let expected = format!(
+        "error 5:10: models.{long}: the name of an alias must be 1 to 128 letters, digits and \
+         characters of `._-/:`"
+    );
+    refused(&named(129), &[&expected]);
+}
+
+#[test]
+fn a_hint_names_only_a_few() {
+    let ids: Vec<_> = (0..9).map(|n| format!("m{n}")).collect();
+    let text = |ids: &[String]| {
+        format!(
+            "providers: {{p: {{kind: openai, base_url: \"https://a.b\", models: [{}]}}}}\n\
+             models: {{a: p/other}}",
+            ids.join(", ")
+        )
+    };
+    let missing = "error 2:13: models.a: `p/other` is a model that its provider does not name";
+    let eight = "it has `m0`, `m1`, `m2`, `m3`, `m4`, `m5`, `m6`, `m7`";
+    refused(&text(&ids[..8]), &[&format!("{missing} ({eight})")]);
+    refused(&text(&ids), &[&format!("{missing} ({eight}, …)")]);
 }
 
 #[test]
@@ -253,8 +282,8 @@ fn prices_are_whole_and_of_something_that_exists() {
              least 0, found `0.5` (1 credit is 1000000 micro-credits)",
             "error 6:31: prices.default_micros.chatt: is not a known key (did you mean `chat`?)",
             "error 6:45: prices.default_micros.me: must be a number, found `none`",
-            "error 8:16: prices.models.one/biggg: the provider `one` names no model `biggg` (did \
-             you mean `one/big`?)",
+            "error 8:16: prices.models.one/biggg: `one/biggg` is a model that its provider does \
+             not name (did you mean `one/big`?)",
             "error 11:14: prices.models.one/big: must be a whole number of micro-credits, at least \
              0, found `-1` (1 credit is 1000000 micro-credits)",
             "error 12:14: prices.models.two/big: must be a whole number from 0 to 1000000000000000",

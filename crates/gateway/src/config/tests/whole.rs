@@ -44,7 +44,7 @@ log: {levl: info}
             "error 12:14: providers.p.api_key: the variable `B` is not set (set it in the \
              profile's `.env` or in the environment)",
             "error 14:5: providers.p.time_out: is not a known key (did you mean `timeout`?)",
-            "error 16:9: models.fast: the provider `p` names no model `n` (it has `m`)",
+            "error 16:9: models.fast: `p/n` is a model that its provider does not name (it has `m`)",
             "error 17:9: limits: must be a mapping, found a number (its keys are \
              `max_body_bytes`, `max_header_bytes`, `max_connections`, `header_timeout`, \
              `body_timeout`, `keepalive_comment`, `max_stream_seconds`, `max_answer_bytes`, \
@@ -99,6 +99,45 @@ fn secrets_are_collected_and_shown_nowhere() {
     let shown = format!("{reading:?}");
     for secret in secrets {
         assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+#[test]
+fn the_greatest_numbers_are_allowed_and_the_next_ones_are_not() {
+    for (before, greatest, after) in [
+        ("database: {url: \"postgres://h\", pool_size: ", 1000_u64, "}"),
+        ("idempotency_hours: ", 720, ""),
+        ("responses_days: ", 3650, ""),
+        ("hold_lease_seconds: ", 86400, ""),
+        ("limits: {max_body_bytes: ", 1 << 30, "}"),
+        ("limits: {max_header_bytes: ", 1 << 20, "}"),
+        ("limits: {max_connections: ", 1_000_000, "}"),
+        ("limits: {max_answer_bytes: ", 1 << 30, "}"),
+        ("limits: {max_stream_seconds: ", 31_536_000, "}"),
+        ("limits: {new_keys: {requests_per_minute: ", 10_000_000, "}}"),
+        ("limits: {new_keys: {concurrency: ", 1_000_000, "}}"),
+        ("limits: {new_keys: {spend_micros: ", MAX_PRICE_MICROS.unsigned_abs(), "}}"),
+        ("prices: {default_micros: {chat: ", MAX_PRICE_MICROS.unsigned_abs(), "}}"),
+        (
+            "providers: {p: {kind: openai, api_key: \"${KEY}\", discover: on, weight: ",
+            1_000_000,
+            "}}",
+        ),
+        (
+            "providers: {p: {kind: openai, api_key: \"${KEY}\", models: {m: {context_length: ",
+            1_000_000_000,
+            "}}}}",
+        ),
+        (
+            "providers: {p: {kind: openai, api_key: \"${KEY}\", discover: on, health: {failures: ",
+            1000,
+            "}}}",
+        ),
+    ] {
+        clean(&format!("{before}{greatest}{after}"));
+        let text = format!("{before}{}{after}", greatest + 1);
+        assert_eq!(reading(&text).problems.len(), 1, "{text}");
+        assert!(reading(&text).config.is_none(), "{text}");
     }
 }
 

@@ -1,0 +1,257 @@
+//! Leads aliases and prices to models that exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use settings::{Problem, Reader, nearest, quoted};
+
+use super::super::price::Listed;
+use super::super::provider::Provider;
+use super::{Alias, MAX_TARGETS, Named, Order, Target, Written};
+
+/// How many aliases may stand one behind the other.
+const MAX_DEPTH: usize = 16;
+/// The most names that a hint lists.
+const MAX_NAMED: usize = 8;
+
+/// Leads every alias to models that exist.
+pub(in crate::config) fn resolve(
+    reader: &mut Reader<'_>,
+    written: &[Written<'_>],
+    providers: &[Provider],
+) -> Vec<Alias> {
+    for one in written {
+        refuse_names_of_providers(reader, one, providers);
+    }
+    let index = written.iter().map(|one| (one.alias.name.as_str(), one)).collect();
+    let mut resolver = Resolver {
+        reader,
+        index,
+        providers,
+        done: BTreeMap::new(),
+        depths: BTreeMap::new(),
+        path: Vec::new(),
+    };
+    let aliases = written.iter().map(|one| {
+        let groups = resolver.groups(one).unwrap_or_default();
+        Alias { groups, ..one.alias.clone() }
+    });
+    aliases.collect()
+}
+
+/// An alias must not hide the models of a provider.
+fn refuse_names_of_providers(
+    reader: &mut Reader<'_>,
+    written: &Written<'_>,
+    providers: &[Provider],
+) {
+    let name = &written.alias.name;
+    let before = name.split_once('/').map(|(before, _)| before);
+    if let Some(provider) = providers.iter().find(|one| before == Some(one.name.as_str())) {
+        let message = format!(
+            "begins with the name of the provider `{}` and would hide its model",
+            provider.name
+        );
+        let problem = Problem::error(written.place, message);
+        reader.report(&format!("models.{name}"), problem.hint("choose another name"));
+    }
+}
+
+struct Resolver<'r, 's, 'w, 'n> {
+    reader: &'r mut Reader<'s>,
+    index: BTreeMap<&'w str, &'w Written<'n>>,
+    providers: &'w [Provider],
+    /// Nothing where there was an error, which is told only once.
+    done: BTreeMap<&'w str, Option<Vec<Vec<Target>>>>,
+    /// How many aliases stand one behind the other from each that is done.
+    depths: BTreeMap<&'w str, usize>,
+    /// The aliases on the way to where we are.
+    path: Vec<&'w str>,
+}
+
+impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
+    fn groups(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
+        let name = written.alias.name.as_str();
+        if let Some(done) = self.done.get(name) {
+            return done.clone();
+        }
+        self.path.push(name);
+        let groups = match written.order {
+            Order::Fallback => self.in_order(written),
+            Order::Weighted => self.by_weight(written),
+        };
+        self.path.pop();
+        let groups = groups.filter(|groups| !groups.is_empty());
+        let count = groups.iter().flatten().map(Vec::len).sum::<usize>();
+        let is_too_long = count > MAX_TARGETS;
+        if is_too_long {
+            let message = format!("leads to {count} models, at most {MAX_TARGETS} are allowed");
+            let problem = Problem::error(written.place, message);
+            self.reader.report(&format!("models.{name}"), problem);
+        }
+        let groups = groups.filter(|_| !is_too_long);
+        let below = written.targets.iter().filter_map(|named| self.depths.get(named.name.as_str()));
+        let depth = 1 + below.max().copied().unwrap_or_default();
+        self.depths.insert(name, depth);
+        self.done.insert(name, groups.clone());
+        groups
+    }
+
+    fn in_order(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
+        let mut groups: Vec<Vec<Target>> = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut is_whole = true;
+        for named in &written.targets {
+            let Some(found) = self.one(named) else {
+                is_whole = false;
+                continue;
+            };
+            // A model that was tried already is not tried again.
+            for mut group in found {
+                group.retain(|target| seen.insert((target.provider.clone(), target.model.clone())));
+                groups.extend((!group.is_empty()).then_some(group));
+            }
+        }
+        is_whole.then_some(groups)
+    }
+
+    fn by_weight(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
+        let mut group = Vec::new();
+        let mut is_whole = true;
+        for named in &written.targets {
+            let found = self.one(named);
+            let found = found.map(|groups| groups.into_iter().flatten().collect::<Vec<_>>());
+            match found.as_deref() {
+                Some([target]) => {
+                    let weight = named.weight.unwrap_or(target.weight);
+                    group.push(Target { weight, ..target.clone() });
+                }
+                Some(_) => {
+                    let message = format!("{} leads to several models", named.shown);
+                    let problem = Problem::error(named.field.place, message);
+                    let hint = "a target with a weight must be one model";
+                    self.reader.report(&named.field.key, problem.hint(hint));
+                    is_whole = false;
+                }
+                None => is_whole = false,
+            }
+        }
+        is_whole.then(|| vec![group])
+    }
+
+    /// What a name leads to: an alias first, else a model of a provider.
+    fn one(&mut self, named: &'w Named<'n>) -> Option<Vec<Vec<Target>>> {
+        let Named { field, name, shown, .. } = named;
+        if let Some(at) = self.path.iter().position(|above| above == name) {
+            let mut way = self.path[at..].to_vec();
+            way.push(self.path[at]);
+            let message = format!("the aliases lead round in a circle: {}", way.join(" → "));
+            let problem = Problem::error(field.place, message);
+            self.reader.report(&field.key, problem.hint("let one of them name a model"));
+            return None;
+        }
+        if let Some(written) = self.index.get(name.as_str()) {
+            let below = self.depths.get(name.as_str()).copied().unwrap_or(1);
+            if self.path.len() + below > MAX_DEPTH {
+                let message = format!("more than {MAX_DEPTH} aliases stand one behind the other");
+                self.reader.report(&field.key, Problem::error(field.place, message));
+                return None;
+            }
+            return self.groups(written);
+        }
+        match find(self.providers, name) {
+            Ok(target) => Some(vec![vec![target]]),
+            Err(missing) => {
+                let aliases = self.index.keys().copied();
+                let aliases = aliases.filter(|alias| !self.path.contains(alias));
+                let hint = suggestion(self.providers, aliases, name);
+                let problem = Problem::error(field.place, format!("{shown} {missing}")).hint(hint);
+                self.reader.report(&field.key, problem);
+                None
+            }
+        }
+    }
+}
+
+/// The model of a full id; or what is wrong with it, after its name.
+fn find(providers: &[Provider], id: &str) -> Result<Target, &'static str> {
+    let Some((name, model)) = id.split_once('/') else {
+        return Err("is neither an alias nor a full id `<provider>/<model>`");
+    };
+    let Some(provider) = providers.iter().find(|provider| provider.name == name) else {
+        return Err("is a model of a provider that does not exist");
+    };
+    let is_named = provider.models.iter().any(|known| known.id == model);
+    if model.is_empty() || (!is_named && !provider.discover) {
+        return Err("is a model that its provider does not name");
+    }
+    let (provider, weight) = (provider.name.clone(), provider.weight);
+    Ok(Target { provider, model: model.to_owned(), weight })
+}
+
+/// The name that was probably meant.
+fn suggestion<'a>(
+    providers: &[Provider],
+    aliases: impl Iterator<Item = &'a str>,
+    name: &str,
+) -> String {
+    let ids = providers.iter().flat_map(|provider| {
+        provider.models.iter().map(|model| format!("{}/{}", provider.name, model.id))
+    });
+    let known: Vec<String> = ids.chain(aliases.map(str::to_owned)).collect();
+    // A model without its provider is the most frequent slip.
+    let short = known.iter().find(|id| id.split_once('/').is_some_and(|(_, model)| model == name));
+    let found = short
+        .map(String::as_str)
+        .or_else(|| nearest(name, known.iter().map(String::as_str)).map(|(_, known)| known));
+    match found {
+        Some(found) => format!("did you mean `{found}`?"),
+        None if providers.is_empty() => "there are no `providers`".to_owned(),
+        None => {
+            let of = name.split_once('/').map(|(provider, _)| provider);
+            match providers.iter().find(|provider| of == Some(provider.name.as_str())) {
+                Some(one) => format!("it has {}", shortly(one.models.iter().map(|one| &one.id))),
+                None => format!("there is {}", shortly(providers.iter().map(|one| &one.name))),
+            }
+        }
+    }
+}
+
+/// The first few of some names.
+fn shortly<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
+    let more = if names.len() > MAX_NAMED { ", …" } else { "" };
+    let names: Vec<_> = names.take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
+    names.join(", ") + more
+}
+
+/// Reports prices of models that do not exist: nobody would ever pay them.
+pub(in crate::config) fn check_prices(
+    reader: &mut Reader<'_>,
+    listed: &[Listed<'_>],
+    providers: &[Provider],
+    aliases: &[Alias],
+) {
+    let discovers = providers.iter().any(|provider| provider.discover);
+    for Listed { field, pattern } in listed {
+        let name = pattern.as_str();
+        if aliases.iter().any(|alias| alias.name == name) {
+            continue;
+        }
+        if !pattern.is_glob() {
+            if let Err(missing) = find(providers, name) {
+                let hint = suggestion(providers, aliases.iter().map(|one| one.name.as_str()), name);
+                let message = format!("{} {missing}", quoted(name));
+                reader.report(&field.key, Problem::error(field.place, message).hint(hint));
+            }
+            continue;
+        }
+        let matches = providers.iter().any(|provider| {
+            provider
+                .models
+                .iter()
+                .any(|model| pattern.matches(&format!("{}/{}", provider.name, model.id)))
+        });
+        if !matches && !discovers {
+            reader.report(&field.key, Problem::warning(field.place, "matches no model"));
+        }
+    }
+}
