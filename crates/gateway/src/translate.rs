@@ -9,8 +9,10 @@ mod fields;
 pub mod responses;
 mod usage;
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, BytesMut};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use usage::Usage;
 
@@ -42,6 +44,9 @@ pub enum Malformed {
     /// The answer is JSON of another shape.
     #[error("the upstream's answer has no usable {0}")]
     Missing(&'static str),
+    /// The answer is longer than what is kept of one.
+    #[error("the upstream's answer is too long")]
+    TooLong,
 }
 
 /// Why a stream that had begun cannot be carried on.
@@ -77,4 +82,16 @@ fn write_json(out: &mut BytesMut, value: &impl Serialize) {
     let written = serde_json::to_writer(out.writer(), value);
     debug_assert!(written.is_ok(), "memory takes every plain value");
     out.put_slice(b"\n\n");
+}
+
+/// A text that borrows from the event it was read from, unless it has escapes in it.
+#[derive(Debug, Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wire::sse::{Event, write_data};
 
-use super::super::{Malformed, StreamFault, Usage, write_json};
+use super::super::{Malformed, StreamFault, Text, Usage, write_json};
 use super::answer::{Counts, finish_reason};
 
 /// Carries one stream over: fed with the upstream's events, it writes the client's.
@@ -281,14 +281,14 @@ struct Content<'a> {
 
 #[derive(Default, Deserialize)]
 struct IncomingDelta<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    thinking: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    partial_json: Option<Cow<'a, str>>,
+    #[serde(rename = "type", borrow, default)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    text: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    partial_json: Option<Text<'a>>,
     stop_reason: Option<String>,
     stop_details: Option<StopDetails>,
 }
