@@ -95,3 +95,6 @@ impl std::ops::Deref for Text<'_> {
         &self.0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,8 +63,8 @@ fn idle(name: &str) -> bool {
 
 /// The Messages request that asks `model` for what the chat completion request asks for.
 ///
-/// Fields that neither API's chat completions know are passed on untouched, so `thinking`,
-/// `top_k` or `cache_control` reach the upstream as the client wrote them.
+/// Fields that chat completions do not know are passed on untouched, so `thinking`, `top_k` or
+/// `cache_control` reach the upstream as the client wrote them.
 pub fn request(
     chat: &Object,
     model: &str,

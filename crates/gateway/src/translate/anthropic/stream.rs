@@ -62,7 +62,7 @@ impl Stream {
             return Ok(());
         }
         let data = event.data();
-        let incoming: Incoming<'_> = serde_json::from_slice(&data).map_err(|_| Malformed::Event)?;
+        let Some(incoming) = Incoming::read(&data)? else { return Ok(()) };
         match &*incoming.kind {
             "message_start" => {
                 let message = incoming.message.ok_or(Malformed::Missing("message"))?;
@@ -245,6 +245,17 @@ impl Stream {
     }
 }
 
+/// The kinds of events that mean something here.
+const KNOWN: &[&str] = &[
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "error",
+];
+
 /// Any event of the upstream: every kind has some of these fields.
 #[derive(Deserialize)]
 struct Incoming<'a> {
@@ -259,6 +270,25 @@ struct Incoming<'a> {
     delta: Option<IncomingDelta<'a>>,
     usage: Option<Counts>,
     error: Option<UpstreamError>,
+}
+
+impl<'a> Incoming<'a> {
+    /// The event, or nothing when it is of a kind from a later version with fields of its own.
+    fn read(data: &'a [u8]) -> Result<Option<Self>, Malformed> {
+        #[derive(Deserialize)]
+        struct Kind {
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        let unreadable = match serde_json::from_slice(data) {
+            Ok(incoming) => return Ok(Some(incoming)),
+            Err(_) => serde_json::from_slice::<Kind>(data),
+        };
+        match unreadable {
+            Ok(Kind { kind }) if !KNOWN.contains(&kind.as_str()) => Ok(None),
+            _ => Err(Malformed::Event),
+        }
+    }
 }
 
 #[derive(Deserialize)]

@@ -353,6 +353,7 @@ fn tool_stream() -> Vec<u8> {
         json!({"type": "content_block_start", "index": 3, "content_block": {"type": "tool_use", "id": "toolu_2", "name": "now", "input": {}}}),
         json!({"type": "content_block_stop", "index": 3}),
         json!({"type": "tomorrow", "delta": {"type": "new"}}),
+        json!({"type": "next_week", "delta": "of another shape", "index": {}}),
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null}, "usage": {"output_tokens": 9}}),
         json!({"type": "message_stop"}),
         json!({"type": "content_block_delta", "index": 9, "delta": {"type": "text_delta", "text": "late"}}),
@@ -426,8 +427,12 @@ fn an_error_of_the_upstream_ends_the_stream_in_few_words() {
         other @ StreamFault::Malformed(_) => panic!("{other}"),
     }
     assert!(!stream.is_done());
-    let fault = fed(b"data: {not json\n\n", &[64], &mut stream).unwrap_err();
-    assert_eq!(fault, StreamFault::Malformed(Malformed::Event));
+    for broken in
+        [&b"data: {not json\n\n"[..], b"data: {\"type\":\"message_stop\",\"index\":{}}\n\n"]
+    {
+        let fault = fed(broken, &[64], &mut stream).unwrap_err();
+        assert_eq!(fault, StreamFault::Malformed(Malformed::Event));
+    }
 }
 
 proptest! {

@@ -11,7 +11,7 @@ use super::super::Text;
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
-    pub(super) choices: Vec<Choice<'a>>,
+    pub(super) choices: Option<Vec<Choice<'a>>>,
     pub(super) usage: Option<Value>,
     pub(super) error: Option<Value>,
 }

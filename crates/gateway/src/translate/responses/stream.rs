@@ -77,7 +77,7 @@ impl Stream {
         if let Some(usage) = chunk.usage.filter(Value::is_object) {
             self.usage = Some(Usage::of_chat(&usage));
         }
-        for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
+        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             self.choice(choice, out)?;
         }
         Ok(())

@@ -29,7 +29,7 @@ fn call(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Va
 }
 
 fn usage() -> Value {
-    json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}})
+    json!({"id": "c", "choices": null, "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}})
 }
 
 fn upstream(chunks: &[Value]) -> Vec<u8> {
