@@ -10,4 +10,5 @@ mod http;
 pub mod mcp;
 pub mod oauth;
 pub mod ports;
+pub mod postgres;
 pub mod wait;

