@@ -1,0 +1,3 @@
+//! The store on real databases.
+
+mod postgres;
