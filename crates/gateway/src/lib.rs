@@ -21,6 +21,7 @@ mod rate;
 mod server;
 mod service;
 mod start;
+mod trace;
 pub mod translate;
 mod upkeep;
 
