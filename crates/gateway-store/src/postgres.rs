@@ -1,6 +1,38 @@
-//! The state in a PostgreSQL database.
+//! The state in a PostgreSQL database, which any number of service processes share.
+//!
+//! What moves money is done in batches (`writer`, `load`, `save`), under a lock on the row of each
+//! member that is concerned; everything else is a transaction of its own on one of a few further
+//! connections. The clock is the database's.
+
+mod address;
+mod audit;
+mod books;
+mod check;
+mod expiry;
+mod fault;
+mod keys;
+mod link;
+mod load;
+mod members;
+mod migration;
+mod pool;
+mod responses;
+mod rows;
+mod save;
+mod statements;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
+use tokio::time::timeout;
+
+use address::Address;
+use fault::{fault, too_late};
+use link::{Link, Purpose};
+use pool::Pool;
+use writer::Writer;
 
 use crate::backend::{Backend, Result};
 use crate::batch::Job;
@@ -11,131 +43,194 @@ use crate::{
 
 /// The database.
 #[derive(Debug)]
-pub struct Postgres {}
+pub struct Postgres {
+    writer: Writer,
+    pool: Pool,
+    wait: Duration,
+}
 
 impl Postgres {
-    pub(crate) async fn schema(_place: &str, _options: &Options) -> Result<SchemaState> {
-        Err(Error::Closed)
+    pub(crate) async fn schema(place: &str, options: &Options) -> Result<SchemaState> {
+        let mut link = Link::open(&Address::read(place, options)?, Purpose::Others).await?;
+        migration::state(link.client_mut()).await
     }
 
-    pub(crate) async fn migrate(_place: &str, _options: &Options) -> Result<SchemaState> {
-        Err(Error::Closed)
+    pub(crate) async fn migrate(place: &str, options: &Options) -> Result<SchemaState> {
+        let mut link = Link::open(&Address::read(place, options)?, Purpose::Others).await?;
+        migration::migrate(link.client_mut()).await
     }
 
-    pub(crate) async fn open(_place: &str, _options: &Options) -> Result<Self> {
-        Err(Error::Closed)
+    pub(crate) async fn open(place: &str, options: &Options) -> Result<Self> {
+        let address = Arc::new(Address::read(place, options)?);
+        let mut link = Link::open(&address, Purpose::Batches).await?;
+        match migration::state(link.client_mut()).await? {
+            SchemaState::Current(_) => {}
+            state @ (SchemaState::Empty | SchemaState::Old(_)) => {
+                return Err(Error::NotMigrated(state));
+            }
+            state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
+        }
+        let writer = Writer::start(&address, link);
+        Ok(Self { writer, pool: Pool::new(address, options.connections), wait: options.wait })
     }
 }
 
+/// Does something on a connection of the pool, in the time there is for it.
+macro_rules! linked {
+    ($self:ident, $link:ident => $work:expr) => {{
+        let mut taken = $self.pool.take().await?;
+        let $link = &mut taken.link;
+        let result = timeout($self.wait, $work).await.unwrap_or_else(|_| Err(too_late()));
+        taken.done(result)
+    }};
+}
+
 impl Backend for Postgres {
-    async fn submit(&self, _job: Job) -> Result<()> {
-        Err(Error::Closed)
+    async fn submit(&self, job: Job) -> Result<()> {
+        self.writer.submit(job)
     }
-    async fn renew(&self, _owner: i64, _lease_micros: i64) -> Result<u64> {
-        Err(Error::Closed)
+
+    async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64> {
+        linked!(self, link => expiry::renew(link, owner, lease_micros))
     }
+
     async fn expire(&self) -> Result<u64> {
-        Err(Error::Closed)
+        linked!(self, link => expiry::expire(link))
     }
+
+    /// Holds of other processes are theirs: whoever is gone does not renew them, and they expire.
     async fn abandon(&self, _but: i64) -> Result<u64> {
-        Err(Error::Closed)
+        Ok(0)
     }
+
     async fn sweep(&self) -> Result<u64> {
-        Err(Error::Closed)
+        linked!(self, link => expiry::sweep(link))
     }
-    async fn account(&self, _member: MemberId) -> Result<Option<Account>> {
-        Err(Error::Closed)
+
+    async fn account(&self, member: MemberId) -> Result<Option<Account>> {
+        linked!(self, link => books::account(link, member))
     }
-    async fn lineage(&self, _lineage: LineageId) -> Result<Option<Lineage>> {
-        Err(Error::Closed)
+
+    async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
+        linked!(self, link => books::lineage(link, lineage))
     }
-    async fn receipt(&self, _member: Option<MemberId>, _id: HoldId) -> Result<Option<Receipt>> {
-        Err(Error::Closed)
+
+    async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>> {
+        linked!(self, link => books::receipt(link, member, id))
     }
-    async fn answer(&self, _id: HoldId) -> Result<Option<Answer>> {
-        Err(Error::Closed)
+
+    async fn answer(&self, id: HoldId) -> Result<Option<Answer>> {
+        linked!(self, link => books::answer(link, id))
     }
+
     async fn statement(
         &self,
-        _member: MemberId,
-        _before: i64,
-        _limit: u32,
+        member: MemberId,
+        before: i64,
+        limit: u32,
     ) -> Result<Vec<StatementLine>> {
-        Err(Error::Closed)
+        linked!(self, link => books::statement(link, member, before, limit))
     }
+
     async fn check_ledger(&self) -> Result<LedgerCheck> {
-        Err(Error::Closed)
+        let mut taken = self.pool.take().await?;
+        let result = check::ledger(taken.link.client_mut()).await;
+        taken.done(result)
     }
-    async fn create_member(&self, _name: &str, _by: &Actor) -> Result<Member> {
-        Err(Error::Closed)
+
+    async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
+        linked!(self, link => members::create(link, name, by))
     }
+
     async fn change_member(
         &self,
-        _id: MemberId,
-        _change: &MemberChange,
-        _by: &Actor,
+        id: MemberId,
+        change: &MemberChange,
+        by: &Actor,
     ) -> Result<Member> {
-        Err(Error::Closed)
+        linked!(self, link => members::change(link, id, change, by))
     }
-    async fn member(&self, _id: MemberId) -> Result<Option<Member>> {
-        Err(Error::Closed)
+
+    async fn member(&self, id: MemberId) -> Result<Option<Member>> {
+        linked!(self, link => members::by_id(link, id))
     }
-    async fn member_named(&self, _name: &str) -> Result<Option<Member>> {
-        Err(Error::Closed)
+
+    async fn member_named(&self, name: &str) -> Result<Option<Member>> {
+        linked!(self, link => members::by_name(link, name))
     }
-    async fn members(&self, _after: MemberId, _limit: u32) -> Result<Vec<Member>> {
-        Err(Error::Closed)
+
+    async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {
+        linked!(self, link => members::page(link, after, limit))
     }
-    async fn create_key(&self, _key: &NewKey, _by: &Actor) -> Result<Key> {
-        Err(Error::Closed)
+
+    async fn create_key(&self, key: &NewKey, by: &Actor) -> Result<Key> {
+        linked!(self, link => keys::create(link, key, by))
     }
+
     async fn rotate_key(
         &self,
-        _old: &str,
-        _new: (&str, [u8; 32]),
-        _overlap_micros: i64,
-        _by: &Actor,
+        old: &str,
+        new: (&str, [u8; 32]),
+        overlap_micros: i64,
+        by: &Actor,
     ) -> Result<Key> {
-        Err(Error::Closed)
+        linked!(self, link => keys::rotate(link, old, new, overlap_micros, by))
     }
-    async fn change_key(&self, _id: &str, _change: &KeyChange, _by: &Actor) -> Result<KeyRecord> {
-        Err(Error::Closed)
+
+    async fn change_key(&self, id: &str, change: &KeyChange, by: &Actor) -> Result<KeyRecord> {
+        linked!(self, link => keys::change(link, id, change, by))
     }
-    async fn revoke_key(&self, _id: &str, _by: &Actor) -> Result<KeyRecord> {
-        Err(Error::Closed)
+
+    async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord> {
+        linked!(self, link => keys::revoke(link, id, by))
     }
-    async fn key(&self, _id: &str) -> Result<Option<KeyRecord>> {
-        Err(Error::Closed)
+
+    async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
+        linked!(self, link => keys::by_id(link, id))
     }
-    async fn keys(&self, _member: MemberId) -> Result<Vec<KeyRecord>> {
-        Err(Error::Closed)
+
+    async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
+        linked!(self, link => keys::of_member(link, member))
     }
-    async fn response(&self, _member: MemberId, _id: &str) -> Result<Option<StoredResponse>> {
-        Err(Error::Closed)
+
+    async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>> {
+        linked!(self, link => responses::response(link, member, id))
     }
-    async fn update_response(&self, _response: &StoredResponse) -> Result<bool> {
-        Err(Error::Closed)
+
+    async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
+        linked!(self, link => responses::update(link, response))
     }
-    async fn delete_response(&self, _member: MemberId, _id: &str) -> Result<bool> {
-        Err(Error::Closed)
+
+    async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
+        linked!(self, link => responses::delete(link, member, id))
     }
-    async fn append_events(&self, _id: &str, _events: &[ResponseEvent]) -> Result<()> {
-        Err(Error::Closed)
+
+    async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
+        linked!(self, link => responses::append(link, id, events))
     }
-    async fn events(&self, _id: &str, _after: i64, _limit: u32) -> Result<Vec<ResponseEvent>> {
-        Err(Error::Closed)
+
+    async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>> {
+        linked!(self, link => responses::events(link, id, after, limit))
     }
-    async fn audit(&self, _before: i64, _limit: u32) -> Result<Vec<AuditEntry>> {
-        Err(Error::Closed)
+
+    async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {
+        linked!(self, link => responses::audit(link, before, limit))
     }
-    async fn setting(&self, _name: &str) -> Result<Option<String>> {
-        Err(Error::Closed)
+
+    async fn setting(&self, name: &str) -> Result<Option<String>> {
+        linked!(self, link => responses::setting(link, name))
     }
-    async fn set_setting_once(&self, _name: &str, _value: &str) -> Result<String> {
-        Err(Error::Closed)
+
+    async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {
+        linked!(self, link => responses::set_once(link, name, value))
     }
+
     async fn ping(&self) -> Result<()> {
-        Err(Error::Closed)
+        linked!(self, link => async { link.client().batch_execute("SELECT 1").await.map_err(fault) })
     }
-    async fn close(&self) {}
+
+    async fn close(&self) {
+        self.writer.close().await;
+        self.pool.close();
+    }
 }

@@ -1,0 +1,129 @@
+//! The audit log: each entry sealed with the digest of the one before.
+
+use ledger::{Posting, Time};
+use ring::digest;
+use serde_json::{Value, json};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Transaction};
+
+use super::fault::fault;
+use super::rows;
+use super::statements::now;
+use crate::backend::Result;
+use crate::{Actor, AuditEntry};
+
+/// One writer at a time: the entry before must be the last one. It is the last lock that any
+/// transaction takes.
+pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(7310577375801501001)";
+
+pub(super) const LAST: &str = "SELECT id, digest FROM audit ORDER BY id DESC LIMIT 1";
+
+pub(super) const INSERT: &str = "INSERT INTO audit (id, at, actor, request, action, subject, \
+        detail, digest) \
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], \
+        $6::text[], $7::text[], $8::bytea[])";
+
+const INSERT_ONE: &str = "INSERT INTO audit (id, at, actor, request, action, subject, detail, \
+    digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+const NOW: &str = concat!("SELECT ", now!());
+
+/// The end of the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Last {
+    pub(super) id: i64,
+    pub(super) digest: [u8; 32],
+}
+
+/// What an entry says, apart from when and by whom.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    pub(super) action: &'static str,
+    pub(super) subject: String,
+    pub(super) detail: Value,
+}
+
+impl Last {
+    pub(super) fn read(rows: &[Row]) -> Result<Self> {
+        let Some(row) = rows.first() else { return Ok(Self::default()) };
+        let mut columns = rows::Columns::of(row);
+        Ok(Self { id: columns.take()?, digest: columns.digest()? })
+    }
+
+    /// The next entry, which becomes the last one.
+    pub(super) fn seal(&mut self, change: Change, at: Time, by: &Actor) -> AuditEntry {
+        let mut entry = AuditEntry {
+            id: self.id + 1,
+            at,
+            actor: by.clone(),
+            action: change.action.to_owned(),
+            subject: change.subject,
+            detail: change.detail.to_string(),
+            digest: [0; 32],
+        };
+        entry.digest = seal(&self.digest, &entry);
+        *self = Self { id: entry.id, digest: entry.digest };
+        entry
+    }
+}
+
+impl Change {
+    /// Money that a person moved.
+    pub(super) fn posted(posting: &Posting) -> Self {
+        let action = match posting.kind {
+            ledger::PostingKind::TopUp => "ledger.top_up",
+            ledger::PostingKind::Adjustment => "ledger.adjustment",
+            ledger::PostingKind::Charge => "ledger.charge",
+        };
+        Self {
+            action,
+            subject: format!("mem_{}", posting.member.0),
+            detail: json!({
+                "amount_micros": posting.amount.get(),
+                "balance_micros": posting.balance.get(),
+                "reason": posting.reason,
+            }),
+        }
+    }
+}
+
+/// Adds an entry, as the last thing before the commit.
+pub(super) async fn append(
+    transaction: &Transaction<'_>,
+    change: Change,
+    by: &Actor,
+) -> Result<()> {
+    transaction.execute(LOCK, &[]).await.map_err(fault)?;
+    let rows = transaction.query(LAST, &[]).await.map_err(fault)?;
+    let at: i64 = transaction.query_one(NOW, &[]).await.map_err(fault)?.get(0);
+    let entry = Last::read(&rows)?.seal(change, Time::from_micros(at), by);
+    let (at, digest) = (entry.at.micros(), &entry.digest[..]);
+    let AuditEntry { id, actor, action, subject, detail, .. } = &entry;
+    let values: [&(dyn ToSql + Sync); 8] =
+        [id, &at, &actor.name, &actor.request, action, subject, detail, &digest];
+    transaction.execute(INSERT_ONE, &values).await.map_err(fault)?;
+    Ok(())
+}
+
+/// The digest of an entry: over the digest before and every field, each with its length before it.
+pub(super) fn seal(before: &[u8; 32], entry: &AuditEntry) -> [u8; 32] {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(before);
+    context.update(&entry.id.to_be_bytes());
+    context.update(&entry.at.micros().to_be_bytes());
+    let request = entry.actor.request.as_deref();
+    for text in [
+        Some(entry.actor.name.as_str()),
+        request,
+        Some(entry.action.as_str()),
+        Some(entry.subject.as_str()),
+        Some(entry.detail.as_str()),
+    ] {
+        let length = text.map_or(u64::MAX, |text| text.len() as u64);
+        context.update(&length.to_be_bytes());
+        context.update(text.unwrap_or_default().as_bytes());
+    }
+    let mut sealed = [0; 32];
+    sealed.copy_from_slice(context.finish().as_ref());
+    sealed
+}

@@ -1,0 +1,254 @@
+//! Rows as values, and values as parameters.
+
+use bytes::BytesMut;
+use ledger::{
+    Account, Hold, HoldId, Limits, Lineage, LineageId, MemberId, Micros, Period, Receipt, Repeat,
+    Rule, Time, Tokens, Usage,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
+
+use super::fault::fault;
+use crate::backend::Result;
+use crate::{Answer, AuditEntry, Error, Key, KeyRecord, Member, Scope, StoredResponse};
+
+type Failure = Box<dyn std::error::Error + Sync + Send>;
+
+/// The id of a hold as the database keeps it: sixteen bytes, as a `uuid`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Uid(pub(super) HoldId);
+
+impl ToSql for Uid {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Failure> {
+        out.extend_from_slice(&self.0.to_bytes());
+        Ok(IsNull::No)
+    }
+
+    accepts!(UUID);
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Uid {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Failure> {
+        Ok(Self(HoldId::from_bytes(raw.try_into()?)))
+    }
+
+    accepts!(UUID);
+}
+
+/// Values of a row, one column after another.
+pub(super) struct Columns<'a> {
+    row: &'a Row,
+    next: usize,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn of(row: &'a Row) -> Self {
+        Self { row, next: 0 }
+    }
+
+    pub(super) fn take<T: FromSql<'a>>(&mut self) -> Result<T> {
+        let index = self.next;
+        self.next += 1;
+        self.row.try_get(index).map_err(fault)
+    }
+
+    fn micros(&mut self) -> Result<Micros> {
+        self.take().map(Micros::new)
+    }
+
+    fn time(&mut self) -> Result<Time> {
+        self.take().map(Time::from_micros)
+    }
+
+    fn hold_id(&mut self) -> Result<HoldId> {
+        self.take::<Uid>().map(|uid| uid.0)
+    }
+
+    pub(super) fn digest(&mut self) -> Result<[u8; 32]> {
+        let bytes: &[u8] = self.take()?;
+        bytes.try_into().map_err(|_| damaged("a digest"))
+    }
+
+    fn limit(&mut self) -> Result<Option<u32>> {
+        let limit: Option<i64> = self.take()?;
+        limit.map(u32::try_from).transpose().map_err(|_| damaged("a limit"))
+    }
+
+    fn limits(&mut self) -> Result<Limits> {
+        Ok(Limits {
+            spend: self.take::<Option<i64>>()?.map(Micros::new),
+            requests_per_minute: self.limit()?,
+            concurrency: self.limit()?,
+        })
+    }
+
+    fn period(&mut self) -> Result<Period> {
+        Ok(Period { number: self.take()?, requests: self.take()?, charged: self.micros()? })
+    }
+}
+
+/// `id, balance, held, blocked`, day and month.
+pub(super) fn account(row: &Row) -> Result<Account> {
+    let mut columns = Columns::of(row);
+    Ok(Account {
+        id: MemberId(columns.take()?),
+        balance: columns.micros()?,
+        held: columns.micros()?,
+        blocked: columns.take()?,
+        usage: Usage { day: columns.period()?, month: columns.period()? },
+    })
+}
+
+/// `id, member`, limits, `spent, held, running, next_arrival`.
+pub(super) fn lineage(row: &Row) -> Result<Lineage> {
+    let mut columns = Columns::of(row);
+    Ok(Lineage {
+        id: LineageId(columns.take()?),
+        member: MemberId(columns.take()?),
+        limits: columns.limits()?,
+        spent: columns.micros()?,
+        held: columns.micros()?,
+        running: u32::try_from(columns.take::<i64>()?).map_err(|_| damaged("a count"))?,
+        next_arrival: columns.time()?,
+    })
+}
+
+/// A live hold, and the idempotency key of its request where it is remembered: `id, member,
+/// lineage, amount, operation, model, owner, since, lease_until, idempotency, body_sha256,
+/// answered`.
+pub(super) fn hold(row: &Row) -> Result<(Hold, Option<Repeat>)> {
+    let mut columns = Columns::of(row);
+    let hold = Hold {
+        id: columns.hold_id()?,
+        member: MemberId(columns.take()?),
+        lineage: LineageId(columns.take()?),
+        amount: columns.micros()?,
+        operation: columns.take()?,
+        model: columns.take()?,
+        owner: columns.take()?,
+        since: columns.time()?,
+        lease_until: columns.time()?,
+        idempotency: columns.take()?,
+        room: None,
+    };
+    let (body, answered): (Option<&[u8]>, Option<bool>) = (columns.take()?, columns.take()?);
+    let (Some(body), Some(answered), Some(word)) = (body, answered, &hold.idempotency) else {
+        return Ok((hold, None));
+    };
+    let body_sha256 = body.try_into().map_err(|_| damaged("a digest"))?;
+    let (lineage, word) = (hold.lineage, word.clone());
+    let repeat = Repeat { lineage, word, body_sha256, hold: hold.id, answered };
+    Ok((hold, Some(repeat)))
+}
+
+/// `lineage, word, body_sha256, hold, answered`.
+pub(super) fn repeat(row: &Row) -> Result<Repeat> {
+    let mut columns = Columns::of(row);
+    Ok(Repeat {
+        lineage: LineageId(columns.take()?),
+        word: columns.take()?,
+        body_sha256: columns.digest()?,
+        hold: columns.hold_id()?,
+        answered: columns.take()?,
+    })
+}
+
+/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at`.
+pub(super) fn receipt(row: &Row) -> Result<Receipt> {
+    let mut columns = Columns::of(row);
+    Ok(Receipt {
+        id: columns.hold_id()?,
+        member: MemberId(columns.take()?),
+        lineage: LineageId(columns.take()?),
+        charged: columns.micros()?,
+        rule: Rule::parse(columns.take()?).ok_or_else(|| damaged("a rule"))?,
+        operation: columns.take()?,
+        model: columns.take()?,
+        tokens: Tokens { input: columns.take()?, output: columns.take()? },
+        since: columns.time()?,
+        at: columns.time()?,
+    })
+}
+
+/// `status, content_type, body`.
+pub(super) fn answer(row: &Row) -> Result<Answer> {
+    let mut columns = Columns::of(row);
+    let status: i32 = columns.take()?;
+    Ok(Answer {
+        status: u16::try_from(status).map_err(|_| damaged("a status"))?,
+        content_type: columns.take()?,
+        body: columns.take()?,
+    })
+}
+
+/// `id, name, created_at, blocked`.
+pub(super) fn member(row: &Row) -> Result<Member> {
+    let mut columns = Columns::of(row);
+    Ok(Member {
+        id: MemberId(columns.take()?),
+        name: columns.take()?,
+        created_at: columns.time()?,
+        blocked: columns.take()?,
+    })
+}
+
+/// `id, hash, member, lineage, name, scopes, models, created_at, expires_at, revoked_at`, limits,
+/// the member's `name, blocked`.
+pub(super) fn key_record(row: &Row) -> Result<KeyRecord> {
+    let mut columns = Columns::of(row);
+    let key = Key {
+        id: columns.take()?,
+        hash: columns.digest()?,
+        member: MemberId(columns.take()?),
+        lineage: LineageId(columns.take()?),
+        name: columns.take()?,
+        scopes: scopes(&columns.take::<Vec<&str>>()?)?,
+        models: columns.take()?,
+        created_at: columns.time()?,
+        expires_at: columns.take::<Option<i64>>()?.map(Time::from_micros),
+        revoked_at: columns.take::<Option<i64>>()?.map(Time::from_micros),
+    };
+    let limits = columns.limits()?;
+    Ok(KeyRecord { key, limits, member_name: columns.take()?, member_blocked: columns.take()? })
+}
+
+fn scopes(words: &[&str]) -> Result<Vec<Scope>> {
+    words.iter().map(|word| Scope::parse(word).ok_or_else(|| damaged("a scope"))).collect()
+}
+
+/// `id, member, lineage, hold, status, body, input, previous, background, created_at, expires_at`.
+pub(super) fn response(row: &Row) -> Result<StoredResponse> {
+    let mut columns = Columns::of(row);
+    Ok(StoredResponse {
+        id: columns.take()?,
+        member: MemberId(columns.take()?),
+        lineage: LineageId(columns.take()?),
+        hold: columns.hold_id()?,
+        status: columns.take()?,
+        body: columns.take()?,
+        input: columns.take()?,
+        previous: columns.take()?,
+        background: columns.take()?,
+        created_at: columns.time()?,
+        expires_at: columns.time()?,
+    })
+}
+
+/// `id, at, actor, request, action, subject, detail, digest`.
+pub(super) fn audit_entry(row: &Row) -> Result<AuditEntry> {
+    let mut columns = Columns::of(row);
+    Ok(AuditEntry {
+        id: columns.take()?,
+        at: columns.time()?,
+        actor: crate::Actor { name: columns.take()?, request: columns.take()? },
+        action: columns.take()?,
+        subject: columns.take()?,
+        detail: columns.take()?,
+        digest: columns.digest()?,
+    })
+}
+
+pub(super) fn damaged(what: &str) -> Error {
+    Error::Damaged(format!("{what} cannot be read"))
+}

@@ -1,0 +1,267 @@
+//! The second half of a batch: writes what changed, and commits. One round trip.
+
+use ledger::{Account, Changes, Hold, HoldId, Lineage, LineageId, Posting, Receipt, Repeat, Time};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error as Failure, Statement};
+
+use super::rows::Uid;
+use super::statements::Statements;
+use crate::{Answer, AuditEntry, StoredResponse};
+
+/// How long an idempotency key and its answer are kept.
+const REPEATS_KEPT_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
+
+type Done = Result<u64, Failure>;
+
+/// What a transaction writes.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    pub(super) changes: Changes,
+    pub(super) answers: Vec<(HoldId, Answer)>,
+    pub(super) responses: Vec<StoredResponse>,
+    pub(super) audit: Vec<AuditEntry>,
+    pub(super) now: Time,
+}
+
+impl Writes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+            && self.answers.is_empty()
+            && self.responses.is_empty()
+            && self.audit.is_empty()
+    }
+}
+
+/// Writes everything and commits.
+///
+/// The commit is sent with the writes, not after their answers: where one of them fails, the
+/// server has given up the transaction before it comes to the commit, which then undoes it.
+pub(super) async fn save(
+    client: &Client,
+    statements: &Statements,
+    writes: Writes,
+) -> Result<(), Failure> {
+    let expires_at = writes.now.plus_micros(REPEATS_KEPT_MICROS).micros();
+    let pen = Pen { client, statements, expires_at };
+    let Writes { changes, answers, mut responses, audit, .. } = writes;
+    newest(&mut responses);
+    tokio::try_join!(
+        biased;
+        pen.members(&changes.accounts),
+        pen.lineages(&changes.lineages),
+        pen.end(&changes.ended),
+        pen.begin(&changes.begun),
+        pen.receipts(&changes.receipts),
+        pen.postings(&changes.postings),
+        pen.forget(&changes.forgotten),
+        pen.remember(&changes.repeats),
+        pen.answers(&answers),
+        pen.responses(&responses),
+        pen.audit(&audit),
+        client.execute(&statements.commit, &[]),
+    )?;
+    Ok(())
+}
+
+/// Of a response that is written twice only the last; in the order of their ids, which is the
+/// order of their locks.
+fn newest(responses: &mut Vec<StoredResponse>) {
+    responses.reverse();
+    responses.sort_by(|one, other| one.id.cmp(&other.id));
+    responses.dedup_by(|later, first| later.id == first.id);
+}
+
+/// Rows column by column, as parameters.
+macro_rules! columns {
+    ($rows:expr, $row:ident => $($value:expr),+ $(,)?) => {
+        &[$(&$rows.iter().map(|$row| $value).collect::<Vec<_>>() as &(dyn ToSql + Sync)),+]
+    };
+}
+
+struct Pen<'a> {
+    client: &'a Client,
+    statements: &'a Statements,
+    /// Until when idempotency keys and answers are kept that are written now.
+    expires_at: i64,
+}
+
+impl Pen<'_> {
+    async fn write(&self, statement: &Statement, columns: &[&(dyn ToSql + Sync)]) -> Done {
+        self.client.execute(statement, columns).await
+    }
+
+    async fn members(&self, rows: &[Account]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            row.id.0,
+            row.balance.get(),
+            row.held.get(),
+            row.usage.day.number,
+            row.usage.day.requests,
+            row.usage.day.charged.get(),
+            row.usage.month.number,
+            row.usage.month.requests,
+            row.usage.month.charged.get(),
+        );
+        self.write(&self.statements.update_members, columns).await
+    }
+
+    async fn lineages(&self, rows: &[Lineage]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            row.id.0,
+            row.spent.get(),
+            row.held.get(),
+            i64::from(row.running),
+            row.next_arrival.micros(),
+        );
+        self.write(&self.statements.update_lineages, columns).await
+    }
+
+    async fn begin(&self, rows: &[Hold]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            Uid(row.id),
+            row.member.0,
+            row.lineage.0,
+            row.amount.get(),
+            row.operation.as_str(),
+            row.model.as_deref(),
+            row.owner,
+            row.since.micros(),
+            row.lease_until.micros(),
+            row.idempotency.as_deref(),
+        );
+        self.write(&self.statements.insert_holds, columns).await
+    }
+
+    async fn end(&self, rows: &[HoldId]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            Uid(*row),
+        );
+        self.write(&self.statements.delete_holds, columns).await
+    }
+
+    async fn receipts(&self, rows: &[Receipt]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            Uid(row.id),
+            row.member.0,
+            row.lineage.0,
+            row.charged.get(),
+            row.rule.word(),
+            row.operation.as_str(),
+            row.model.as_deref(),
+            row.tokens.input,
+            row.tokens.output,
+            row.since.micros(),
+            row.at.micros(),
+        );
+        self.write(&self.statements.insert_receipts, columns).await
+    }
+
+    async fn postings(&self, rows: &[Posting]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            row.at.micros(),
+            row.kind.word(),
+            row.member.0,
+            row.house.word(),
+            row.amount.get(),
+            row.balance.get(),
+            row.hold.map(Uid),
+            row.reason.as_deref(),
+        );
+        self.write(&self.statements.insert_postings, columns).await
+    }
+
+    async fn remember(&self, rows: &[Repeat]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            row.lineage.0,
+            row.word.as_str(),
+            &row.body_sha256[..],
+            Uid(row.hold),
+            row.answered,
+        );
+        let columns = [columns, &[&self.expires_at]].concat();
+        self.write(&self.statements.upsert_repeats, &columns).await
+    }
+
+    async fn forget(&self, rows: &[(LineageId, String)]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            row.0.0,
+            row.1.as_str(),
+        );
+        self.write(&self.statements.delete_repeats, columns).await
+    }
+
+    async fn answers(&self, rows: &[(HoldId, Answer)]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            Uid(row.0),
+            i32::from(row.1.status),
+            row.1.content_type.as_str(),
+            &row.1.body[..],
+        );
+        let columns = [columns, &[&self.expires_at]].concat();
+        self.write(&self.statements.insert_answers, &columns).await
+    }
+
+    async fn responses(&self, rows: &[StoredResponse]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            row.id.as_str(),
+            row.member.0,
+            row.lineage.0,
+            Uid(row.hold),
+            row.status.as_str(),
+            &row.body[..],
+            &row.input[..],
+            row.previous.as_deref(),
+            row.background,
+            row.created_at.micros(),
+            row.expires_at.micros(),
+        );
+        self.write(&self.statements.upsert_responses, columns).await
+    }
+
+    async fn audit(&self, rows: &[AuditEntry]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+            row.id,
+            row.at.micros(),
+            row.actor.name.as_str(),
+            row.actor.request.as_deref(),
+            row.action.as_str(),
+            row.subject.as_str(),
+            row.detail.as_str(),
+            &row.digest[..],
+        );
+        self.write(&self.statements.insert_audit, columns).await
+    }
+}

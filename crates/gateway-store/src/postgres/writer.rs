@@ -1,0 +1,260 @@
+//! Collects the operations that wait at the same time, and makes one transaction of them.
+//!
+//! Several tasks, each with a connection of its own, take turns: while one waits for its commit,
+//! the next collects. What concerns one member is in order all the same, by the lock on its row.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::Refusal;
+use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::address::Address;
+use super::audit::Change;
+use super::fault::{again, fault, is_conflict, too_late};
+use super::link::{Link, Purpose};
+use super::load::{Loaded, Wants, load, undo};
+use super::save::{Writes, save};
+use crate::Error;
+use crate::backend::Result;
+use crate::batch::{Applied, Job, apply};
+
+/// How many operations may wait.
+const MAX_WAITING: usize = 16_384;
+
+/// How many operations one transaction does at most.
+const MAX_BATCH: usize = 512;
+
+/// How many transactions are under way at the same time.
+const MAX_IN_FLIGHT: usize = 2;
+
+/// How often a transaction is tried again that the server undid because of others.
+const MAX_TRIES: u32 = 5;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The door to the batches.
+#[derive(Debug)]
+pub(super) struct Writer {
+    jobs: mpsc::Sender<Waiting>,
+    stop: Arc<Notify>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// A job, and since when it waits.
+struct Waiting {
+    job: Job,
+    since: Instant,
+}
+
+/// The jobs that nobody has taken yet. Who holds the lock collects the next batch.
+struct Queue {
+    jobs: mpsc::Receiver<Waiting>,
+    stop: Arc<Notify>,
+}
+
+impl Writer {
+    /// Starts the tasks; the first has a connection already.
+    pub(super) fn start(address: &Arc<Address>, link: Link) -> Self {
+        let (sender, jobs) = mpsc::channel(MAX_WAITING);
+        let stop = Arc::new(Notify::new());
+        let queue = Arc::new(Mutex::new(Queue { jobs, stop: Arc::clone(&stop) }));
+        let mut tasks = JoinSet::new();
+        let mut link = Some(link);
+        for _ in 0..MAX_IN_FLIGHT {
+            let task = Task { address: Arc::clone(address), link: link.take() };
+            tasks.spawn(task.run(Arc::clone(&queue)));
+        }
+        Self { jobs: sender, stop, tasks: Mutex::new(tasks) }
+    }
+
+    /// Hands in a job; its reply comes in any case.
+    pub(super) fn submit(&self, job: Job) -> Result<()> {
+        let waiting = Waiting { job, since: Instant::now() };
+        self.jobs.try_send(waiting).map_err(|refused| match refused {
+            mpsc::error::TrySendError::Full(_) => Error::Busy,
+            mpsc::error::TrySendError::Closed(_) => Error::Closed,
+        })
+    }
+
+    /// Takes no more jobs, and waits for those it has.
+    pub(super) async fn close(&self) {
+        self.stop.notify_one();
+        let mut tasks = self.tasks.lock().await;
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+impl Queue {
+    /// The next jobs, as many as wait; `None` when there will be no more.
+    async fn take(&mut self) -> Option<Vec<Waiting>> {
+        let mut taken = Vec::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.notified() => self.jobs.close(),
+                count = self.jobs.recv_many(&mut taken, MAX_BATCH) => {
+                    return (count > 0).then_some(taken);
+                }
+            }
+        }
+    }
+
+    /// Without a connection: jobs that waited too long are told so, the others wait on.
+    fn refuse_late(&mut self, kept: &mut Vec<Waiting>, wait: Duration, why: &Error) {
+        while kept.len() < MAX_WAITING
+            && let Ok(waiting) = self.jobs.try_recv()
+        {
+            kept.push(waiting);
+        }
+        for late in kept.extract_if(.., |waiting| waiting.since.elapsed() >= wait) {
+            late.job.refuse(again(why));
+        }
+    }
+}
+
+/// One task: a connection, and what it does with it.
+struct Task {
+    address: Arc<Address>,
+    link: Option<Link>,
+}
+
+impl Task {
+    async fn run(mut self, queue: Arc<Mutex<Queue>>) {
+        loop {
+            let mut queue = queue.lock().await;
+            let Some(mut jobs) = queue.take().await else { return };
+            // The queue stays locked until there is a connection: another task could do no better.
+            let Some(link) = self.connection(&mut queue, &mut jobs).await else { continue };
+            drop(queue);
+            if !transact(&link, self.address.wait(), jobs).await {
+                continue;
+            }
+            self.link = Some(link);
+        }
+    }
+
+    /// The connection, made again if it was lost; `None` when no job is left that waits for it.
+    async fn connection(&mut self, queue: &mut Queue, jobs: &mut Vec<Waiting>) -> Option<Link> {
+        if let Some(link) = self.link.take().filter(|link| !link.is_closed()) {
+            return Some(link);
+        }
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match Link::open(&self.address, Purpose::Batches).await {
+                Ok(link) => return Some(link),
+                Err(error) => error,
+            };
+            queue.refuse_late(jobs, self.address.wait(), &error);
+            if jobs.is_empty() {
+                return None;
+            }
+            sleep(jittered(pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// Does the jobs in one transaction, and tells each what came of it. Gives whether the connection
+/// can be used again.
+async fn transact(link: &Link, wait: Duration, jobs: Vec<Waiting>) -> bool {
+    let mut jobs: Vec<Job> = jobs.into_iter().map(|waiting| waiting.job).collect();
+    let began = timeout(wait, begin(link, &Wants::of(&jobs))).await;
+    let mut loaded = match began.unwrap_or_else(|_| Err(too_late())) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            for job in jobs {
+                job.refuse(again(&error));
+            }
+            return is_good_after(&error, link).await;
+        }
+    };
+    refuse_used(&mut jobs, &loaded);
+    let mut applied = apply(&mut loaded.book, jobs, loaded.now);
+    let writes = writes_of(&mut applied, loaded);
+    if writes.is_empty() {
+        applied.committed();
+        return matches!(timeout(wait, undo(link.client())).await, Ok(Ok(())));
+    }
+    match timeout(wait, finish(link, writes)).await.unwrap_or_else(|_| Err(too_late())) {
+        Ok(()) => {
+            applied.committed();
+            true
+        }
+        // When the connection breaks after the commit was sent, nobody here knows whether it was
+        // done. To say that it failed is safe: a hold that stands all the same ends with its
+        // lease and charges nothing; a hold that has ended all the same ends only once, and who
+        // tries again is told so; its receipt is in the store.
+        Err(error) => {
+            let is_good = is_good_after(&error, link).await;
+            applied.failed(move || again(&error));
+            is_good
+        }
+    }
+}
+
+/// Begins, and tries again where the server chose this transaction to give way to others. Later
+/// there is nothing to give way to: all locks are taken here.
+async fn begin(link: &Link, wants: &Wants) -> Result<Loaded> {
+    let statements = link.statements().await?;
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..MAX_TRIES {
+        match load(link.client(), statements, wants).await {
+            Err(failure) if is_conflict(&failure) => {
+                undo(link.client()).await?;
+                sleep(jittered(pause)).await;
+                pause *= 2;
+            }
+            result => return result.map_err(fault)?,
+        }
+    }
+    load(link.client(), statements, wants).await.map_err(fault)?
+}
+
+async fn finish(link: &Link, writes: Writes) -> Result<()> {
+    let statements = link.statements().await?;
+    Box::pin(save(link.client(), statements, writes)).await.map_err(fault)
+}
+
+fn writes_of(applied: &mut Applied, mut loaded: Loaded) -> Writes {
+    let audited = std::mem::take(&mut applied.audited);
+    let seal = |(posting, by)| loaded.last_audit.seal(Change::posted(&posting), loaded.now, &by);
+    Writes {
+        changes: std::mem::take(&mut applied.changes),
+        answers: std::mem::take(&mut applied.answers),
+        responses: std::mem::take(&mut applied.responses),
+        audit: audited.into_iter().map(seal).collect(),
+        now: loaded.now,
+    }
+}
+
+/// A hold whose id a receipt has would fail for everybody when it ends.
+fn refuse_used(jobs: &mut Vec<Job>, loaded: &Loaded) {
+    if loaded.used.is_empty() {
+        return;
+    }
+    let is_used = |job: &mut Job| match job {
+        Job::Open(opening, _) => loaded.used.contains(&opening.wanted.id),
+        _ => false,
+    };
+    for job in jobs.extract_if(.., is_used) {
+        if let Job::Open(_, reply) = job {
+            let _ = reply.send(Ok(Err(Refusal::IdUsed)));
+        }
+    }
+}
+
+/// Whether a connection can be used again after this. One that did not answer is not asked.
+async fn is_good_after(error: &Error, link: &Link) -> bool {
+    !matches!(error, Error::Unavailable(_)) && undo(link.client()).await.is_ok()
+}
+
+/// Between half and all of a pause, so that processes which failed together do not meet again.
+fn jittered(pause: Duration) -> Duration {
+    use std::hash::{BuildHasher, RandomState};
+    let chance = RandomState::new().hash_one(0_u8) % 512;
+    pause.mul_f64(0.5 + f64::from(u32::try_from(chance).unwrap_or(0)) / 1024.0)
+}
