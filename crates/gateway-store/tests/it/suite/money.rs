@@ -67,10 +67,10 @@ pub(crate) async fn a_thousand_race_a_balance_that_covers_137(world: World) {
     for _ in 0..1000 {
         let (store, key) = (Arc::clone(&world.store), key.clone());
         racers.spawn(async move {
-            let held = store.hold(opening(&key, 7)).await.unwrap();
+            let result = store.hold(opening(&key, 7)).await.unwrap();
             let balance = store.account(key.member).await.unwrap().unwrap();
             assert!(!balance.balance.is_negative() && balance.held <= balance.balance);
-            match held {
+            match result {
                 Ok(hold) => {
                     store.end(closing(&hold, Rule::Answered)).await.unwrap();
                     true
