@@ -1,0 +1,6 @@
+//! The store on real databases.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod sqlite;
+mod suite;
+mod world;
