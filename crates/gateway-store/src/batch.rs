@@ -50,7 +50,8 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 pub(crate) struct Needs {
     pub(crate) members: BTreeSet<MemberId>,
     pub(crate) lineages: BTreeSet<LineageId>,
-    /// Live holds that end. Their lineage comes with them: it is the store that knows it.
+    /// Live holds that end. Their lineage and their idempotency key come with them: it is the
+    /// store that knows both.
     pub(crate) holds: BTreeSet<HoldId>,
     pub(crate) repeats: BTreeSet<(LineageId, String)>,
 }

@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 /// What a driver said.
-pub type Source = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// What callers decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::Clock;
+
 /// Where the state is kept.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Place {
@@ -22,11 +24,18 @@ pub struct Options {
     pub wait: Duration,
     /// Whether a commit outlives a power loss. Without it, it outlives only the process.
     pub power_loss_safe: bool,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { connections: 4, wait: Duration::from_secs(5), power_loss_safe: true }
+        Self {
+            connections: 4,
+            wait: Duration::from_secs(5),
+            power_loss_safe: true,
+            clock: Clock::system(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Answers of the responses interface that members can ask for again.
 
 use ledger::{HoldId, LineageId, MemberId, Time};
+use serde_json::json;
 
 /// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,4 +37,36 @@ pub struct ResponseEvent {
     pub sequence: i64,
     /// The whole event as it is sent.
     pub event: Vec<u8>,
+}
+
+/// The body of a response whose process stopped while it ran.
+pub(crate) fn failed_body(id: &str, body: &[u8]) -> Vec<u8> {
+    let known = serde_json::from_slice(body).ok().filter(serde_json::Value::is_object);
+    let mut body = known.unwrap_or_else(|| json!({ "id": id, "object": "response" }));
+    body["status"] = json!("failed");
+    body["error"] =
+        json!({ "code": "server_error", "message": "the service stopped while this ran" });
+    body.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_body_keeps_what_it_had() {
+        let body = failed_body("resp_1", br#"{"id":"resp_1","status":"queued","model":"m"}"#);
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((&body["model"], &body["status"]), (&json!("m"), &json!("failed")));
+        assert_eq!(body["error"]["code"], "server_error");
+    }
+
+    #[test]
+    fn a_body_that_is_none_becomes_one() {
+        for body in [&b""[..], b"[]", b"{"] {
+            let body: serde_json::Value =
+                serde_json::from_slice(&failed_body("resp_1", body)).unwrap();
+            assert_eq!((&body["id"], &body["status"]), (&json!("resp_1"), &json!("failed")));
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The state of the service, whichever database keeps it.
 
+use std::path::{Path, PathBuf};
+
 use ledger::{
     Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posting, Receipt, Refusal, Room,
     Transfer,
@@ -68,6 +70,34 @@ impl Store {
         match place {
             Place::Sqlite(path) => Ok(Self::Sqlite(Sqlite::open(path, options).await?)),
             Place::Postgres(url) => Ok(Self::Postgres(Postgres::open(url, options).await?)),
+        }
+    }
+
+    /// Takes the right to serve from a database that only one process may serve from; it ends with
+    /// the handle or the process. PostgreSQL serves any number.
+    pub async fn claim(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(store) => store.claim().await,
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Writes a copy of the database to a file that does not exist yet, while the service runs.
+    pub async fn backup(&self, to: &Path) -> Result<()> {
+        match self {
+            Self::Sqlite(store) => store.backup(to).await,
+            Self::Postgres(_) => Err(Error::Refused("pg_dump makes backups of PostgreSQL".into())),
+        }
+    }
+
+    /// Puts a backup in the place of a database that nobody serves from; gives where the database
+    /// that was there is now.
+    pub async fn restore(from: &Path, place: &Place, options: &Options) -> Result<Option<PathBuf>> {
+        match place {
+            Place::Sqlite(path) => Sqlite::restore(from, path, options).await,
+            Place::Postgres(_) => {
+                Err(Error::Refused("pg_restore restores backups of PostgreSQL".into()))
+            }
         }
     }
 
@@ -274,6 +304,6 @@ impl Store {
 
     /// Waits for what was submitted, and lets go of the database.
     pub async fn close(&self) {
-        on_both!(self, store => store.close().await)
+        on_both!(self, store => store.close().await);
     }
 }

@@ -244,6 +244,17 @@ impl Book {
         self.repeats.contains_key(&(lineage, word.to_owned()))
     }
 
+    /// Takes out all idempotency keys: they have an end, which the book does not know.
+    pub fn drop_repeats(&mut self) {
+        self.repeats.clear();
+    }
+
+    /// The word a live hold was asked with.
+    pub fn word_of(&self, id: HoldId) -> Option<(LineageId, &str)> {
+        let hold = self.holds.get(&id)?;
+        Some((hold.lineage, hold.idempotency.as_deref()?))
+    }
+
     /// What has to be written, and a book without changes after it.
     pub fn take_changes(&mut self) -> Changes {
         let mut changes = std::mem::take(&mut self.changes);
@@ -284,7 +295,11 @@ impl Book {
     fn end_repeat(&mut self, hold: &Hold, answered: bool) {
         let Some(word) = &hold.idempotency else { return };
         let key = (hold.lineage, word.clone());
-        if answered && let Some(repeat) = self.repeats.get_mut(&key) {
+        // Once its time is over, the word may stand for a later request: that one keeps it.
+        let Some(repeat) = self.repeats.get_mut(&key).filter(|known| known.hold == hold.id) else {
+            return;
+        };
+        if answered {
             repeat.answered = true;
             self.changes.touch_repeat(repeat);
         } else {

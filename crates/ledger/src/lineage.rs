@@ -71,7 +71,7 @@ impl Lineage {
         let limit = self.limits.requests_per_minute?;
         let interval = interval(limit);
         let ahead = (self.next_arrival.micros() - now.micros()).max(0);
-        let free = (MICROS_A_MINUTE - ahead).max(0) / interval;
+        let free = (burst(limit) - ahead).max(0) / interval;
         Some(Room {
             limit,
             remaining: u32::try_from(free).unwrap_or(u32::MAX).min(limit),
@@ -84,7 +84,7 @@ impl Lineage {
         let Some(limit) = self.limits.requests_per_minute else { return Ok(None) };
         let interval = interval(limit);
         let next = self.next_arrival.max(now).plus_micros(interval);
-        let over = next.micros() - now.micros() - interval * i64::from(limit.max(1));
+        let over = next.micros() - now.micros() - burst(limit);
         if limit == 0 || over > 0 {
             let room = self.room(now).unwrap_or(Room { limit, remaining: 0, reset_micros: 0 });
             let retry_after_micros = if limit == 0 { MICROS_A_MINUTE } else { over };
@@ -95,7 +95,54 @@ impl Lineage {
     }
 }
 
-/// The time between two requests that come evenly.
+/// The time between two requests that come evenly; rounded up, so that no more than the limit come.
 fn interval(requests_per_minute: u32) -> i64 {
-    MICROS_A_MINUTE / i64::from(requests_per_minute.max(1))
+    let limit = i64::from(requests_per_minute.max(1));
+    (MICROS_A_MINUTE + limit - 1) / limit
+}
+
+/// How far ahead of an even arrival requests may be: all of a minute's at once.
+fn burst(requests_per_minute: u32) -> i64 {
+    interval(requests_per_minute) * i64::from(requests_per_minute.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lineage(requests_per_minute: u32) -> Lineage {
+        let limits = Limits { requests_per_minute: Some(requests_per_minute), ..Limits::default() };
+        Lineage::new(LineageId(1), MemberId(1), limits)
+    }
+
+    #[test]
+    fn as_many_as_the_limit_may_come_at_once_and_then_one_by_one() {
+        for limit in [1, 7, 60, 1000] {
+            let mut lineage = lineage(limit);
+            let now = Time::from_millis(1_000_000);
+            for left in (0..limit).rev() {
+                let room = lineage.arrive(now).ok().flatten();
+                assert_eq!(room.map(|room| room.remaining), Some(left), "of {limit}");
+            }
+            let Err(Refusal::RateLimited { retry_after_micros, .. }) = lineage.arrive(now) else {
+                panic!("one more than {limit} came");
+            };
+            let early = now.plus_micros(retry_after_micros - 1);
+            assert!(lineage.arrive(early).is_err());
+            assert!(lineage.arrive(now.plus_micros(retry_after_micros)).is_ok());
+        }
+    }
+
+    #[test]
+    fn limits_beyond_one_a_microsecond_are_only_large() {
+        for limit in [50_000_000, 60_000_001, u32::MAX] {
+            let room = lineage(limit).arrive(Time::from_millis(1)).ok().flatten();
+            assert_eq!(room.map(|room| room.remaining), Some(limit - 1));
+        }
+    }
+
+    #[test]
+    fn a_limit_of_none_lets_nothing_through() {
+        assert!(lineage(0).arrive(Time::from_millis(1)).is_err());
+    }
 }

@@ -1,0 +1,86 @@
+//! What ends by itself: leases, idempotency keys, stored responses.
+
+use ledger::{Book, End, HoldId, Rule, Time, Tokens};
+use rusqlite::{Connection, Row, params};
+
+use super::{changes, responses, rows};
+use crate::backend::Result;
+
+/// The most holds that end in one transaction.
+pub(super) const MAX_EXPIRED: u32 = 1000;
+
+/// The most rows of each kind that one sweep removes.
+const MAX_SWEPT: u32 = 1000;
+
+/// Which holds end.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Which {
+    /// Those whose lease is over.
+    Expired,
+    /// Those of all processes but this one.
+    NotOf(i64),
+}
+
+pub(super) fn renew(
+    connection: &Connection,
+    owner: i64,
+    lease_micros: i64,
+    now: Time,
+) -> Result<u64> {
+    let mut update =
+        connection.prepare_cached("UPDATE holds SET lease_until = ?2 WHERE owner = ?1")?;
+    Ok(update.execute(params![owner, now.plus_micros(lease_micros).micros()])? as u64)
+}
+
+/// Ends holds that nobody will end, and the responses that they pay for; gives how many.
+pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u64> {
+    let (condition, value) = match which {
+        Which::Expired => ("lease_until < ?1", now.micros()),
+        Which::NotOf(owner) => ("owner <> ?1", owner),
+    };
+    let sql = format!("SELECT id FROM holds WHERE {condition} LIMIT ?2");
+    let mut query = connection.prepare_cached(&sql)?;
+    let ids =
+        query.query_map(params![value, MAX_EXPIRED], |row: &Row<'_>| rows::hold_id(row, 0))?;
+    let ids: Vec<HoldId> = ids.collect::<rusqlite::Result<_>>()?;
+    let mut book = Book::default();
+    for id in &ids {
+        let Some(hold) = rows::hold(connection, *id)? else { continue };
+        let member = hold.member;
+        rows::load_hold(connection, &mut book, *id, now)?;
+        match which {
+            Which::Expired => book.expire(*id, now),
+            Which::NotOf(_) => {
+                let (rule, tokens) = (Rule::Expired, Tokens::default());
+                let end = End { id: *id, member, rule, model: None, tokens, answered: false };
+                book.end(end, now)
+            }
+        };
+        responses::fail_running(connection, *id)?;
+    }
+    changes::write_money(connection, &book.take_changes(), now)?;
+    Ok(ids.len() as u64)
+}
+
+/// Removes what is kept for a time that is over; gives how many rows. What still runs stays.
+pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
+    let mut query = connection.prepare_cached(
+        "SELECT id FROM responses WHERE expires_at <= ?1 \
+         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.id = responses.hold) LIMIT ?2",
+    )?;
+    let over = query.query_map(params![now.micros(), MAX_SWEPT], |row| row.get(0))?;
+    let over: Vec<String> = over.collect::<rusqlite::Result<_>>()?;
+    for id in &over {
+        responses::delete_events(connection, id)?;
+        connection.prepare_cached("DELETE FROM responses WHERE id = ?1")?.execute([id])?;
+    }
+    let mut swept = over.len();
+    for sql in [
+        "DELETE FROM repeats WHERE (lineage, word) IN \
+         (SELECT lineage, word FROM repeats WHERE expires_at <= ?1 AND answered LIMIT ?2)",
+        "DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE expires_at <= ?1 LIMIT ?2)",
+    ] {
+        swept += connection.prepare_cached(sql)?.execute(params![now.micros(), MAX_SWEPT])?;
+    }
+    Ok(swept as u64)
+}

@@ -1,0 +1,246 @@
+//! The rows that money is decided by, read from their tables.
+
+use ledger::{
+    Account, Book, Hold, HoldId, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting,
+    PostingKind, Receipt, Repeat, Rule, Time, Tokens, Usage,
+};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::StatementLine;
+use crate::backend::Result;
+
+/// The most lines of a list that are read at once.
+pub(super) const MAX_PAGE: u32 = 1000;
+
+type Read<T> = rusqlite::Result<T>;
+
+pub(super) fn account(connection: &Connection, id: MemberId) -> Result<Option<Account>> {
+    let mut query = connection.prepare_cached(
+        "SELECT balance, held, blocked, day, day_requests, day_charged, month, month_requests, \
+         month_charged FROM members WHERE id = ?1",
+    )?;
+    let read = |row: &Row<'_>| {
+        let period = |first| -> Read<Period> {
+            Ok(Period {
+                number: row.get(first)?,
+                requests: row.get(first + 1)?,
+                charged: micros(row, first + 2)?,
+            })
+        };
+        Ok(Account {
+            id,
+            balance: micros(row, 0)?,
+            held: micros(row, 1)?,
+            blocked: row.get(2)?,
+            usage: Usage { day: period(3)?, month: period(6)? },
+        })
+    };
+    Ok(query.query_row([id.0], read).optional()?)
+}
+
+pub(super) fn lineage(connection: &Connection, id: LineageId) -> Result<Option<Lineage>> {
+    let mut query = connection.prepare_cached(
+        "SELECT member, spend_limit, requests_per_minute, concurrency, spent, held, running, \
+         next_arrival FROM lineages WHERE id = ?1",
+    )?;
+    let read = |row: &Row<'_>| {
+        Ok(Lineage {
+            id,
+            member: MemberId(row.get(0)?),
+            limits: limits(row, 1)?,
+            spent: micros(row, 4)?,
+            held: micros(row, 5)?,
+            running: row.get(6)?,
+            next_arrival: time(row, 7)?,
+        })
+    };
+    Ok(query.query_row([id.0], read).optional()?)
+}
+
+pub(super) fn hold(connection: &Connection, id: HoldId) -> Result<Option<Hold>> {
+    let mut query = connection.prepare_cached(
+        "SELECT member, lineage, amount, operation, model, owner, since, lease_until, idempotency \
+         FROM holds WHERE id = ?1",
+    )?;
+    let read = |row: &Row<'_>| {
+        Ok(Hold {
+            id,
+            member: MemberId(row.get(0)?),
+            lineage: LineageId(row.get(1)?),
+            amount: micros(row, 2)?,
+            operation: row.get(3)?,
+            model: row.get(4)?,
+            owner: row.get(5)?,
+            since: time(row, 6)?,
+            lease_until: time(row, 7)?,
+            idempotency: row.get(8)?,
+            room: None,
+        })
+    };
+    Ok(query.query_row([id.to_bytes()], read).optional()?)
+}
+
+/// An idempotency key whose request runs, or whose time is not over.
+pub(super) fn repeat(
+    connection: &Connection,
+    lineage: LineageId,
+    word: &str,
+    now: Time,
+) -> Result<Option<Repeat>> {
+    let mut query = connection.prepare_cached(
+        "SELECT body_sha256, hold, answered FROM repeats \
+         WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)",
+    )?;
+    let read = |row: &Row<'_>| {
+        Ok(Repeat {
+            lineage,
+            word: word.to_owned(),
+            body_sha256: row.get(0)?,
+            hold: hold_id(row, 1)?,
+            answered: row.get(2)?,
+        })
+    };
+    Ok(query.query_row(params![lineage.0, word, now.micros()], read).optional()?)
+}
+
+pub(super) fn receipt(
+    connection: &Connection,
+    member: Option<MemberId>,
+    id: HoldId,
+) -> Result<Option<Receipt>> {
+    let mut query = connection.prepare_cached(
+        "SELECT member, lineage, charged, rule, operation, model, input_tokens, output_tokens, \
+         since, at FROM receipts WHERE id = ?1",
+    )?;
+    let read = |row: &Row<'_>| {
+        let rule: String = row.get(3)?;
+        Ok(Receipt {
+            id,
+            member: MemberId(row.get(0)?),
+            lineage: LineageId(row.get(1)?),
+            charged: micros(row, 2)?,
+            rule: Rule::parse(&rule).ok_or_else(|| unknown(3, &rule))?,
+            operation: row.get(4)?,
+            model: row.get(5)?,
+            tokens: Tokens { input: row.get(6)?, output: row.get(7)? },
+            since: time(row, 8)?,
+            at: time(row, 9)?,
+        })
+    };
+    let receipt = query.query_row([id.to_bytes()], read).optional()?;
+    Ok(receipt.filter(|receipt| member.is_none_or(|member| member == receipt.member)))
+}
+
+pub(super) fn statement(
+    connection: &Connection,
+    member: MemberId,
+    before: i64,
+    limit: u32,
+) -> Result<Vec<StatementLine>> {
+    let mut query = connection.prepare_cached(
+        "SELECT postings.id, postings.at, kind, amount, balance, hold, reason, operation, model \
+         FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
+         WHERE postings.member = ?1 AND postings.id < ?2 ORDER BY postings.id DESC LIMIT ?3",
+    )?;
+    let read = |row: &Row<'_>| {
+        let kind: String = row.get(2)?;
+        let kind = PostingKind::parse(&kind).ok_or_else(|| unknown(2, &kind))?;
+        let hold: Option<[u8; 16]> = row.get(5)?;
+        let posting = Posting {
+            at: time(row, 1)?,
+            kind,
+            member,
+            house: kind.house(),
+            amount: micros(row, 3)?,
+            balance: micros(row, 4)?,
+            hold: hold.map(HoldId::from_bytes),
+            reason: row.get(6)?,
+        };
+        Ok(StatementLine { id: row.get(0)?, posting, operation: row.get(7)?, model: row.get(8)? })
+    };
+    let rows = query.query_map(params![member.0, before, limit.min(MAX_PAGE)], read)?;
+    Ok(rows.collect::<Read<_>>()?)
+}
+
+/// Puts in the book what a live hold needs to end.
+pub(super) fn load_hold(
+    connection: &Connection,
+    book: &mut Book,
+    id: HoldId,
+    now: Time,
+) -> Result<()> {
+    if !book.has_hold(id) {
+        let Some(hold) = hold(connection, id)? else { return Ok(()) };
+        load_member(connection, book, hold.member)?;
+        load_lineage(connection, book, hold.lineage)?;
+        book.add_hold(hold);
+    }
+    if let Some((lineage, word)) = book.word_of(id) {
+        let word = word.to_owned();
+        load_repeat(connection, book, (lineage, &word), now)?;
+    }
+    Ok(())
+}
+
+pub(super) fn load_member(connection: &Connection, book: &mut Book, id: MemberId) -> Result<()> {
+    if book.account(id).is_none()
+        && let Some(account) = account(connection, id)?
+    {
+        book.add_account(account);
+    }
+    Ok(())
+}
+
+pub(super) fn load_lineage(connection: &Connection, book: &mut Book, id: LineageId) -> Result<()> {
+    if book.lineage(id).is_none()
+        && let Some(lineage) = lineage(connection, id)?
+    {
+        book.add_lineage(lineage);
+    }
+    Ok(())
+}
+
+pub(super) fn load_repeat(
+    connection: &Connection,
+    book: &mut Book,
+    (lineage, word): (LineageId, &str),
+    now: Time,
+) -> Result<()> {
+    if !book.has_repeat(lineage, word)
+        && let Some(repeat) = repeat(connection, lineage, word, now)?
+    {
+        book.add_repeat(repeat);
+    }
+    Ok(())
+}
+
+pub(super) fn limits(row: &Row<'_>, first: usize) -> Read<Limits> {
+    let spend: Option<i64> = row.get(first)?;
+    Ok(Limits {
+        spend: spend.map(Micros::new),
+        requests_per_minute: row.get(first + 1)?,
+        concurrency: row.get(first + 2)?,
+    })
+}
+
+pub(super) fn time(row: &Row<'_>, column: usize) -> Read<Time> {
+    row.get(column).map(Time::from_micros)
+}
+
+pub(super) fn hold_id(row: &Row<'_>, column: usize) -> Read<HoldId> {
+    row.get(column).map(HoldId::from_bytes)
+}
+
+pub(super) fn micros(row: &Row<'_>, column: usize) -> Read<Micros> {
+    row.get(column).map(Micros::new)
+}
+
+/// A word that no version of this program wrote.
+pub(super) fn unknown(column: usize, word: &str) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(
+        column,
+        Type::Text,
+        format!("{word:?} is no known word").into(),
+    )
+}

@@ -1,0 +1,121 @@
+//! The schema, and how a file gets it.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::connection::{self, Role};
+use super::failure;
+use crate::backend::Result;
+use crate::{Error, Options, SchemaState};
+
+/// Each one brings the schema from its index to the next number.
+const MIGRATIONS: [&str; 1] = [include_str!("schema/001.sql")];
+
+/// Says that a file is ours: "agtw".
+const APPLICATION_ID: i32 = 0x6167_7477;
+
+/// What a file holds; one that is not there holds nothing.
+pub(super) fn state(path: &Path, options: &Options) -> Result<SchemaState> {
+    if !path.try_exists().map_err(failure::of_files)? {
+        return Ok(SchemaState::Empty);
+    }
+    state_of(&connection::open(path, Role::Reads, options)?)
+}
+
+/// Brings a file up to date, and makes it if it is not there; gives what was there before.
+pub(super) fn migrate(path: &Path, options: &Options) -> Result<SchemaState> {
+    create_private(path)?;
+    let mut connection = connection::open(path, Role::Writes, options)?;
+    let before = state_of(&connection)?;
+    if matches!(before, SchemaState::Unknown(_)) {
+        return Err(Error::Schema(before));
+    }
+    connection::use_log(&connection)?;
+    while !matches!(migrate_once(&mut connection)?, SchemaState::Current(_)) {}
+    Ok(before)
+}
+
+/// Refuses a file whose schema is not the one we know, exactly.
+pub(super) fn verify(connection: &Connection) -> Result<()> {
+    match state_of(connection)? {
+        SchemaState::Current(_) => {}
+        state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
+        state => return Err(Error::NotMigrated(state)),
+    }
+    let blank = Connection::open_in_memory()?;
+    for migration in MIGRATIONS {
+        blank.execute_batch(migration)?;
+    }
+    let (known, found) = (definitions(&blank)?, definitions(connection)?);
+    if known == found {
+        return Ok(());
+    }
+    let differs = |pair: &(&String, &String)| pair.0 != pair.1;
+    let first = known.iter().zip(&found).find(differs).map_or("one is missing", |pair| pair.1);
+    Err(Error::Damaged(format!("a table is not as this program made it: {first}")))
+}
+
+fn state_of(connection: &Connection) -> Result<SchemaState> {
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get(0));
+    let (application, version): (i64, i64) = (number("application_id")?, number("user_version")?);
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let newest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    Ok(match (application, version, tables) {
+        (0, 0, 0) => SchemaState::Empty,
+        (application, version, _) if application == i64::from(APPLICATION_ID) => {
+            match version.cmp(&newest) {
+                _ if version < 1 => SchemaState::Unknown(version),
+                std::cmp::Ordering::Less => SchemaState::Old(version),
+                std::cmp::Ordering::Equal => SchemaState::Current(version),
+                std::cmp::Ordering::Greater => SchemaState::Unknown(version),
+            }
+        }
+        (_, version, _) => SchemaState::Unknown(version),
+    })
+}
+
+/// One migration, in one transaction; gives what there is after it.
+fn migrate_once(connection: &mut Connection) -> Result<SchemaState> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let index = match state_of(&transaction)? {
+        SchemaState::Empty => 0,
+        SchemaState::Old(version) => usize::try_from(version).unwrap_or(usize::MAX),
+        state @ SchemaState::Current(_) => return Ok(state),
+        state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
+    };
+    let Some(migration) = MIGRATIONS.get(index) else { return Err(Error::Closed) };
+    transaction.execute_batch(migration)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(
+        None,
+        "user_version",
+        i64::try_from(index + 1).unwrap_or(i64::MAX),
+    )?;
+    let after = state_of(&transaction)?;
+    transaction.commit()?;
+    Ok(after)
+}
+
+/// What the tables were made by. Statistics, which an operator may gather, are no part of it.
+fn definitions(connection: &Connection) -> Result<Vec<String>> {
+    let mut query = connection.prepare(
+        "SELECT coalesce(sql, name) FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' \
+         ORDER BY type, name",
+    )?;
+    let rows = query.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Makes the file readable for its owner alone, before anything is in it.
+fn create_private(path: &Path) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(failure::of_files(error))
+        }
+        _ => Ok(()),
+    }
+}
