@@ -138,7 +138,7 @@ async fn connections_that_are_cut_are_made_again() {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE datname = current_database() AND pid <> pg_backend_pid()",
         );
-        let held = async {
+        let again = async {
             loop {
                 match world.store.hold(opening(&key, 1)).await {
                     Ok(held) => break held,
@@ -146,7 +146,7 @@ async fn connections_that_are_cut_are_made_again() {
                 }
             }
         };
-        let hold = timeout(LONG, held).await.unwrap().unwrap();
+        let hold = timeout(LONG, again).await.unwrap().unwrap();
         while world.store.account(key.member).await.is_err() {}
         world.end(&hold, Rule::Answered).await;
     }
@@ -176,9 +176,9 @@ async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
     let world = Arc::new(world);
     let (_, key) = world.member("ann", 1000, Limits::default()).await;
     let (_, other) = world.member("bob", 1000, Limits::default()).await;
-    let locked = Arc::clone(&world);
+    let shared = Arc::clone(&world);
     let locker = tokio::task::spawn_blocking(move || {
-        locked
+        shared
             .damage("BEGIN; UPDATE members SET name = 'x' WHERE name = 'ann'; SELECT pg_sleep(3)");
     });
     let mut waited = false;

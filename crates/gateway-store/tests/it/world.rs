@@ -119,8 +119,8 @@ impl World {
         if credit > 0 {
             self.top_up(member, credit).await.unwrap();
         }
-        let key = self.store.create_key(&new_key(member, &format!("k{name}"), limits), &actor());
-        (member, key.await.unwrap())
+        let new = new_key(member, &format!("k{name}"), limits);
+        (member, self.store.create_key(&new, &actor()).await.unwrap())
     }
 
     pub(crate) async fn top_up(&self, member: MemberId, credit: i64) -> Result<Posting, Refusal> {
