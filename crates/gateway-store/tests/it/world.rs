@@ -49,9 +49,12 @@ impl World {
     }
 
     pub(crate) async fn postgres() -> World {
-        let database = Cluster::shared().database();
+        Self::on_database(Cluster::shared().database(), Options::default()).await
+    }
+
+    pub(crate) async fn on_database(database: Database, options: Options) -> World {
         let place = Place::Postgres(database.url());
-        Self::on(place, Options::default(), Base::Postgres(database)).await
+        Self::on(place, options, Base::Postgres(database)).await
     }
 
     async fn on(place: Place, options: Options, base: Base) -> World {
@@ -63,6 +66,11 @@ impl World {
     /// Another handle on the same database, as another process has it.
     pub(crate) async fn another(&self) -> Store {
         Store::open(&self.place, &self.options).await.unwrap()
+    }
+
+    /// Whether any number of processes may serve from the database at the same time.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.base, Base::Postgres(_))
     }
 
     /// A path in the database's folder.
