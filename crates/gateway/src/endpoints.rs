@@ -1,41 +1,57 @@
 //! The paths of the service, one file for each group.
 
+pub(crate) mod admin;
 mod body;
 mod chat;
+mod docs;
 mod me;
 mod models;
+mod oauth;
 mod operations;
 mod paid;
+mod path;
 mod responses;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
 use wire::error::Code;
 
 use crate::failure::ApiError;
+use crate::openapi::{Routes, member, operator, responses as described};
 use crate::service::Service;
 
 /// All paths.
 pub(crate) fn router(service: &Arc<Service>) -> Router {
-    Router::new()
-        .route("/v1/chat/completions", post(chat::create))
-        .route("/v1/responses", post(responses::create))
-        .route("/v1/responses/{id}", get(responses::find).delete(responses::delete))
-        .route("/v1/responses/{id}/cancel", post(responses::cancel))
-        .route("/v1/responses/{id}/input_items", get(responses::input_items))
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{*id}", get(models::find))
-        .route("/v1/me", get(me::show))
-        .route("/v1/requests/{id}", get(me::receipt))
-        .route("/healthz", get(operations::health))
-        .route("/readyz", get(operations::ready))
-        .route("/metrics", get(operations::metrics))
+    routes(service)
+        .into_router()
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .with_state(service.clone())
+}
+
+/// All paths, each with what it is described by.
+fn routes(service: &Service) -> Routes {
+    let mut routes = Routes::default()
+        .on(&member::CHAT, chat::create)
+        .on(&described::CREATE, responses::create)
+        .on(&described::SHOW, responses::find)
+        .on(&described::DELETE, responses::delete)
+        .on(&described::CANCEL, responses::cancel)
+        .on(&described::INPUT_ITEMS, responses::input_items)
+        .on(&member::LIST_MODELS, models::list)
+        .on(&member::FIND_MODEL, models::find)
+        .on(&member::ME, me::show)
+        .on(&member::FIND_RECEIPT, me::receipt)
+        .on(&operator::HEALTH, operations::health)
+        .on(&operator::READY, operations::ready)
+        .on(&operator::METRICS, operations::metrics);
+    // Without a token there are no such paths.
+    if service.config.admin_token.is_some() {
+        routes = admin::add(routes);
+    }
+    docs::describe(oauth::add(routes, service), &service.config)
 }
 
 async fn not_found() -> impl IntoResponse {

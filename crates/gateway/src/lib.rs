@@ -14,6 +14,7 @@ mod failure;
 mod identity;
 pub mod key_secret;
 mod meter;
+mod openapi;
 mod problem;
 mod provider;
 mod proxy;

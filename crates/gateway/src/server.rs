@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use http::header::ALLOW;
 use http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -158,7 +159,9 @@ async fn answer(
     let id = id.to_string();
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
+        let allow = response.headers_mut().remove(ALLOW);
         response = error.answer(&id);
+        response.headers_mut().extend(allow.map(|methods| (ALLOW, methods)));
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("x-request-id", value);

@@ -1,9 +1,10 @@
 //! The running service: what every request works with.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use gateway_store::Store;
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +36,8 @@ pub struct Service {
     pub(crate) background: papaya::HashMap<String, CancellationToken>,
     /// Cancelled when the service is about to stop.
     pub(crate) stopping: CancellationToken,
+    /// Who the MCP client is, for authorization servers.
+    pub(crate) client_document: OnceLock<Bytes>,
     started: i64,
 }
 
@@ -65,8 +68,17 @@ impl Service {
             tasks: TaskTracker::new(),
             background: papaya::HashMap::new(),
             stopping: CancellationToken::new(),
+            client_document: OnceLock::new(),
             started,
         }))
+    }
+
+    /// Offers the client document of the MCP client, where the service is reached by https. To be
+    /// called before [`serve`](crate::serve), once.
+    pub fn offer_client_document(&self, document: Bytes) {
+        if self.client_document.set(document).is_err() {
+            tracing::warn!("a second client document was not taken");
+        }
     }
 
     /// Who sends these headers.

@@ -1,9 +1,10 @@
 //! Bodies of the caller's own record, and of receipts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `GET /v1/me`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Me {
     /// `member`.
     pub object: String,
@@ -24,7 +25,7 @@ pub struct Me {
 }
 
 /// A key as its holder may see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyView {
     /// The public part of the key.
     pub id: String,
@@ -47,7 +48,7 @@ pub struct KeyView {
 }
 
 /// Charged requests of a member.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageView {
     /// This day, UTC.
     pub today: PeriodView,
@@ -56,7 +57,7 @@ pub struct UsageView {
 }
 
 /// Charged requests of a day or month.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PeriodView {
     /// How many.
     pub requests: i64,
@@ -65,7 +66,7 @@ pub struct PeriodView {
 }
 
 /// `GET /v1/requests/{id}`: what became of a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiptView {
     /// `receipt`.
     pub object: String,

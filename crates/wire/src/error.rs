@@ -1,16 +1,17 @@
 //! Errors as clients see them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The body of every answer that is not a success.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// What went wrong.
     pub error: ErrorDetail,
 }
 
 /// What went wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorDetail {
     /// For a person.
     pub message: String,
@@ -52,6 +53,11 @@ macro_rules! codes {
             /// As it stands in `code`.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// What it means, for a person.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+).trim(),)+ }
             }
 
             /// As it stands in `type`.

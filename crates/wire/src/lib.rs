@@ -4,6 +4,7 @@
 //! responses) have no types here: what the service does not know it hands on untouched.
 
 pub mod account;
+pub mod admin;
 pub mod error;
 pub mod key;
 pub mod model;

@@ -1,9 +1,10 @@
 //! Bodies of the list of models.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `GET /v1/models`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelList {
     /// `list`.
     pub object: String,
@@ -12,7 +13,7 @@ pub struct ModelList {
 }
 
 /// A model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
     /// The full id `<provider>/<model>`, or an alias of the operator.
     pub id: String,

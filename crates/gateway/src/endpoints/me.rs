@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use gateway_store::KeyRecord;
 use http::HeaderMap;
@@ -11,6 +11,7 @@ use wire::account::{KeyView, Me, PeriodView, ReceiptView, UsageView};
 use wire::error::Code;
 
 use super::operations::json;
+use super::path::Id;
 use crate::clock;
 use crate::failure::ApiError;
 use crate::service::Service;
@@ -28,7 +29,7 @@ pub(super) async fn show(
 
 pub(super) async fn receipt(
     State(service): State<Arc<Service>>,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let caller = service.caller(&headers).await?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
 use http::HeaderMap;
@@ -10,6 +10,7 @@ use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
 use super::operations::json;
+use super::path::Id;
 use crate::catalogue::Model;
 use crate::failure::ApiError;
 use crate::identity::{check_scope, may_use};
@@ -31,7 +32,7 @@ pub(super) async fn list(
 
 pub(super) async fn find(
     State(service): State<Arc<Service>>,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let caller = service.caller(&headers).await?;

@@ -1,0 +1,295 @@
+//! The admin API: what operators do to members, keys and money, with a credential of their own.
+//!
+//! **Boundary:** every handler takes an [`Admin`], which exists only for whoever sent the token of
+//! the configuration. A member's key is never enough, and the token is worth nothing elsewhere.
+
+mod books;
+mod keys;
+mod members;
+mod upstreams;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Response};
+use gateway_store::{Actor, Error};
+use http::request::Parts;
+use http::{Request, StatusCode};
+use ring::hmac;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use wire::admin::{MAX_NAME_CHARS, Page};
+use wire::error::Code;
+
+use super::body;
+use super::operations::json;
+use crate::failure::ApiError;
+use crate::identity::bearer;
+use crate::openapi::{Routes, admin as table};
+use crate::server::RequestId;
+use crate::service::Service;
+
+/// How many of a list are given, unless told.
+pub(crate) const DEFAULT_LIMIT: u32 = 50;
+/// The most of a list that are given at once.
+pub(crate) const MAX_LIMIT: u32 = 200;
+/// The most of a message about a body, in characters: it may quote the body.
+const MAX_MESSAGE_CHARS: usize = 200;
+
+/// Adds its paths.
+pub(super) fn add(routes: Routes) -> Routes {
+    routes
+        .on(&table::LIST_MEMBERS, members::list)
+        .on(&table::CREATE_MEMBER, members::create)
+        .on(&table::SHOW_MEMBER, members::show)
+        .on(&table::CHANGE_MEMBER, members::change)
+        .on(&table::TOP_UP, members::top_up)
+        .on(&table::ADJUST, members::adjust)
+        .on(&table::STATEMENT, members::statement)
+        .on(&table::LIST_KEYS, keys::list)
+        .on(&table::CREATE_KEY, keys::create)
+        .on(&table::SHOW_KEY, keys::show)
+        .on(&table::CHANGE_KEY, keys::change)
+        .on(&table::ROTATE_KEY, keys::rotate)
+        .on(&table::REVOKE_KEY, keys::revoke)
+        .on(&table::SHOW_RECEIPT, books::receipt)
+        .on(&table::AUDIT, books::audit)
+        .on(&table::CHECK_LEDGER, books::check)
+        .on(&table::LIST_PROVIDERS, upstreams::providers)
+        .on(&table::LIST_OFFERED, upstreams::models)
+}
+
+/// Someone who may change everything.
+pub(super) struct Admin {
+    /// As the audit log knows them.
+    pub(super) by: Actor,
+}
+
+impl FromRequestParts<Arc<Service>> for Admin {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, ApiError> {
+        let Some(token) = &service.config.admin_token else {
+            return Err(ApiError::new(Code::NotFound, "there is no such path; see /docs"));
+        };
+        if !bearer(&parts.headers).is_some_and(|offered| is_same(token.reveal(), offered)) {
+            let message = "this is for the operator: send `Authorization: Bearer <admin token>`";
+            return Err(ApiError::new(Code::InvalidKey, message));
+        }
+        let peer = parts.extensions.get::<SocketAddr>().map(SocketAddr::ip);
+        let name = peer.map_or("admin-api".to_owned(), |peer| format!("admin-api:{peer}"));
+        let request = parts.extensions.get::<RequestId>().map(|RequestId(id)| id.to_string());
+        Ok(Self { by: Actor { name, request } })
+    }
+}
+
+/// Compares in constant time, whatever the lengths.
+fn is_same(token: &str, offered: &str) -> bool {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, token.as_bytes());
+    let tag = hmac::sign(&key, token.as_bytes());
+    hmac::verify(&key, offered.as_bytes(), tag.as_ref()).is_ok()
+}
+
+/// Reads a body that must have exactly this shape.
+async fn strict<T: DeserializeOwned>(
+    service: &Service,
+    request: Request<Body>,
+) -> Result<T, ApiError> {
+    parse(&body::read(service, request).await?)
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
+        // Serde would take a list for a struct as well.
+        serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
+        return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        if !error.is_data() {
+            return no_json(&error);
+        }
+        let text = error.to_string();
+        // What is missing or not known is named by the message itself.
+        let named = text.split('`').nth(1).filter(|_| text.contains(" field `"));
+        let name = named.map_or(path, str::to_owned);
+        let message: String = format!("`{name}`: {text}").chars().take(MAX_MESSAGE_CHARS).collect();
+        let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+        ApiError::of_param(Code::InvalidRequest, name, message)
+    })?;
+    reader.end().map_err(|error| no_json(&error))?;
+    Ok(value)
+}
+
+fn no_json(error: &serde_json::Error) -> ApiError {
+    ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+}
+
+/// A name or reason: something, not too long, in visible characters.
+fn check_text(field: &'static str, text: &str, max_chars: usize) -> Result<(), ApiError> {
+    let length = text.chars().count();
+    if (1..=max_chars).contains(&length) && !text.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let message = format!("`{field}` must be 1 to {max_chars} characters, none of them control");
+    Err(ApiError::of_param(Code::InvalidRequest, field, message))
+}
+
+/// A number in a range.
+fn check_range<T: PartialOrd + std::fmt::Display>(
+    field: &'static str,
+    value: &T,
+    (min, max): (T, T),
+) -> Result<(), ApiError> {
+    if *value >= min && *value <= max {
+        return Ok(());
+    }
+    let message = format!("`{field}` must be a whole number from {min} to {max}");
+    Err(ApiError::of_param(Code::InvalidRequest, field, message))
+}
+
+/// Which part of a list is asked for.
+struct Asked {
+    limit: u32,
+    cursor: Option<String>,
+}
+
+impl Asked {
+    /// Reads a query of `limit` and the cursor of this name; nothing else may stand in it.
+    fn read(query: Option<&str>, cursor_name: &'static str) -> Result<Self, ApiError> {
+        let mut asked = Self { limit: DEFAULT_LIMIT, cursor: None };
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if name == "limit" {
+                let limit = value.parse().unwrap_or_default();
+                check_range("limit", &limit, (1, MAX_LIMIT))?;
+                asked.limit = limit;
+            } else if name == cursor_name {
+                asked.cursor = Some(value.into_owned());
+            } else {
+                let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+                let message = format!("there is no parameter `{name}`; see /docs");
+                return Err(ApiError::of_param(Code::InvalidRequest, name, message));
+            }
+        }
+        Ok(asked)
+    }
+
+    /// The cursor as a number above zero.
+    fn number(&self, name: &'static str) -> Result<Option<i64>, ApiError> {
+        let Some(text) = &self.cursor else { return Ok(None) };
+        let number = text.parse().ok().filter(|&number: &i64| number > 0);
+        let wrong = || {
+            let message = format!("`{name}` must be the id of an entry, a whole number");
+            ApiError::of_param(Code::InvalidRequest, name, message)
+        };
+        number.map(Some).ok_or_else(wrong)
+    }
+
+    /// One more than is asked for, which tells whether there is more.
+    fn one_more(&self) -> u32 {
+        self.limit + 1
+    }
+
+    /// What was found, of which there may be one too many.
+    fn page<T>(&self, mut data: Vec<T>) -> Page<T> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let has_more = data.len() > limit;
+        data.truncate(limit);
+        Page { object: "list".to_owned(), data, has_more }
+    }
+}
+
+/// An answer in JSON to something that was made.
+fn created<T: Serialize>(value: &T) -> Response {
+    let mut response = json(value, None);
+    *response.status_mut() = StatusCode::CREATED;
+    response
+}
+
+/// What an operator is told when the store refuses: unlike members, what is not there.
+fn told(error: Error) -> ApiError {
+    match error {
+        Error::Missing(what) => ApiError::new(Code::NotFound, format!("there is no such {what}")),
+        Error::Exists(what) => {
+            ApiError::new(Code::Conflict, format!("there is such a {what} already"))
+        }
+        error => error.into(),
+    }
+}
+
+/// A path of the admin API that has nothing.
+fn missing(what: &str) -> ApiError {
+    ApiError::new(Code::NotFound, format!("there is no such {what}"))
+}
+
+/// An answer that only its asker may keep.
+fn secret(mut response: Response) -> Response {
+    let never = http::HeaderValue::from_static("no-store");
+    response.headers_mut().insert(http::header::CACHE_CONTROL, never);
+    response.into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::admin::{NewMember, Rotation, TopUp};
+
+    use super::*;
+
+    fn refused<T: DeserializeOwned>(body: &str) -> (Code, String, Option<String>) {
+        let error = parse::<T>(body.as_bytes()).err().unwrap();
+        (error.code(), error.message().to_owned(), error.body().error.param)
+    }
+
+    #[test]
+    fn a_wrong_body_names_the_field() {
+        let param = |body| refused::<TopUp>(body).2;
+        assert_eq!(param(r#"{"amount_micros":1,"reason":"a","x":1}"#).as_deref(), Some("x"));
+        assert_eq!(param(r#"{"amount_micros":1}"#).as_deref(), Some("reason"));
+        let (code, message, param) = refused::<TopUp>(r#"{"amount_micros":1.5,"reason":"a"}"#);
+        assert_eq!((code, param.as_deref()), (Code::InvalidRequest, Some("amount_micros")));
+        assert!(message.starts_with("`amount_micros`: invalid type"), "{message}");
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        assert_eq!(refused::<NewMember>(r#"["ada"]"#).0, Code::InvalidRequest);
+        assert_eq!(refused::<Rotation>("[]").0, Code::InvalidRequest);
+        assert_eq!(refused::<NewMember>("[").0, Code::InvalidJson);
+        assert_eq!(refused::<NewMember>("").0, Code::InvalidJson);
+        assert_eq!(refused::<NewMember>(r#"{"name":"a"} x"#).0, Code::InvalidJson);
+    }
+
+    #[test]
+    fn a_long_value_is_not_said_again() {
+        let long = "x".repeat(100_000);
+        let (_, message, _) = refused::<TopUp>(&format!(r#"{{"amount_micros":"{long}"}}"#));
+        assert_eq!(message.chars().count(), MAX_MESSAGE_CHARS);
+        let (_, message, param) = refused::<TopUp>(&format!(r#"{{"{long}":1}}"#));
+        assert_eq!(message.chars().count(), MAX_MESSAGE_CHARS);
+        assert_eq!(param.unwrap().len(), MAX_NAME_CHARS);
+    }
+
+    #[test]
+    fn a_list_is_bounded() {
+        let limit = |query| Asked::read(Some(query), "after").map(|asked| asked.limit);
+        assert_eq!(limit("").unwrap(), DEFAULT_LIMIT);
+        assert_eq!(limit("limit=200").unwrap(), MAX_LIMIT);
+        for wrong in ["limit=0", "limit=201", "limit=", "limit=x", "limit=-1", "before=1", "x"] {
+            assert_eq!(limit(wrong).unwrap_err().code(), Code::InvalidRequest, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_the_same_or_not() {
+        assert!(is_same("a long token", "a long token"));
+        assert!(!is_same("a long token", "a long toke"));
+        assert!(!is_same("a long token", ""));
+    }
+}

@@ -1,0 +1,86 @@
+//! What happened: receipts, the audit log, and whether the ledger adds up.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use gateway_store::{AuditEntry, LedgerCheck};
+use ledger::HoldId;
+use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberReceipt};
+
+use super::members::shown_id;
+use super::{Admin, Asked, missing};
+use crate::clock;
+use crate::endpoints::me::receipt_view;
+use crate::endpoints::operations::json;
+use crate::endpoints::path::Id;
+use crate::failure::ApiError;
+use crate::service::Service;
+
+pub(in crate::endpoints) async fn receipt(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+    Id(id): Id,
+) -> Result<Response, ApiError> {
+    let id = HoldId::parse(&id).ok_or_else(|| missing("receipt"))?;
+    let found = service.store.receipt(None, id).await?.ok_or_else(|| missing("receipt"))?;
+    let member = shown_id(found.member);
+    Ok(json(&MemberReceipt { receipt: receipt_view(&found), member }, None))
+}
+
+pub(in crate::endpoints) async fn audit(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let asked = Asked::read(query.as_deref(), "before")?;
+    let before = asked.number("before")?.unwrap_or(i64::MAX);
+    let entries = service.store.audit(before, asked.one_more()).await?;
+    Ok(json(&asked.page(entries.iter().map(entry_view).collect()), None))
+}
+
+pub(in crate::endpoints) async fn check(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+) -> Result<Response, ApiError> {
+    let check = service.store.check_ledger().await?;
+    Ok(json(&check_view(&check), None))
+}
+
+fn entry_view(entry: &AuditEntry) -> AuditView {
+    AuditView {
+        id: entry.id,
+        at: clock::rfc3339(entry.at),
+        actor: entry.actor.name.clone(),
+        request: entry.actor.request.clone(),
+        action: entry.action.clone(),
+        subject: entry.subject.clone(),
+        detail: serde_json::from_str(&entry.detail).unwrap_or_default(),
+        digest: entry.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+fn check_view(check: &LedgerCheck) -> LedgerCheckView {
+    let house = check
+        .house
+        .iter()
+        .map(|(account, total)| HouseView { account: account.clone(), total_micros: total.get() });
+    let findings = check.findings.iter().map(|finding| FindingView {
+        what: finding.what.clone(),
+        figure: finding.figure.clone(),
+        stored: finding.stored,
+        added_up: finding.added_up,
+    });
+    LedgerCheckView {
+        object: "ledger.check".to_owned(),
+        ok: check.wrong == 0 && check.sum == ledger::Micros::ZERO,
+        members: check.members,
+        postings: check.postings,
+        holds: check.holds,
+        members_total_micros: check.members_total.get(),
+        house: house.collect(),
+        sum_micros: check.sum.get(),
+        wrong: check.wrong,
+        findings: findings.collect(),
+    }
+}

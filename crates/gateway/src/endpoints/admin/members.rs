@@ -1,0 +1,229 @@
+//! Members, and their money.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use gateway_store::{Actor, Member, MemberChange, StatementLine};
+use http::Request;
+use ledger::{MemberId, Micros, Posting, PostingKind, Refusal, Transfer};
+use wire::admin::{
+    Adjustment, MAX_AMOUNT_MICROS, MAX_NAME_CHARS, MAX_REASON_CHARS, MemberPatch, MemberView,
+    NewMember, PostingView, StatementView, TopUp,
+};
+use wire::error::Code;
+
+use super::{Admin, Asked, check_range, check_text, created, missing, strict, told};
+use crate::clock;
+use crate::endpoints::operations::json;
+use crate::endpoints::path::Id;
+use crate::failure::ApiError;
+use crate::service::Service;
+
+pub(in crate::endpoints) async fn list(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let asked = Asked::read(query.as_deref(), "after")?;
+    let after = match &asked.cursor {
+        None => MemberId(0),
+        Some(cursor) => parse_id(cursor).ok_or_else(|| {
+            let message = "`after` must be the id of a member, `mem_<number>`";
+            ApiError::of_param(Code::InvalidRequest, "after", message)
+        })?,
+    };
+    let members = service.store.members(after, asked.one_more()).await?;
+    let page = asked.page(members);
+    let mut data = Vec::with_capacity(page.data.len());
+    for member in &page.data {
+        data.push(view(&service, member).await?);
+    }
+    Ok(json(&wire::admin::Page { object: page.object, data, has_more: page.has_more }, None))
+}
+
+pub(in crate::endpoints) async fn create(
+    State(service): State<Arc<Service>>,
+    admin: Admin,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let new: NewMember = strict(&service, request).await?;
+    check_text("name", &new.name, MAX_NAME_CHARS)?;
+    let member = service.store.create_member(&new.name, &admin.by).await.map_err(told)?;
+    Ok(created(&view(&service, &member).await?))
+}
+
+pub(in crate::endpoints) async fn show(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+    Id(id): Id,
+) -> Result<Response, ApiError> {
+    let member = find(&service, &id).await?;
+    Ok(json(&view(&service, &member).await?, None))
+}
+
+pub(in crate::endpoints) async fn change(
+    State(service): State<Arc<Service>>,
+    admin: Admin,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let patch: MemberPatch = strict(&service, request).await?;
+    let mut member = find(&service, &id).await?;
+    // The name first: it may be taken, and then nothing is changed.
+    if let Some(name) = patch.name.filter(|name| *name != member.name) {
+        check_text("name", &name, MAX_NAME_CHARS)?;
+        member = apply(&service, member.id, MemberChange::Rename(name), &admin.by).await?;
+    }
+    if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != member.blocked) {
+        let change = if blocked { MemberChange::Block } else { MemberChange::Unblock };
+        member = apply(&service, member.id, change, &admin.by).await?;
+    }
+    Ok(json(&view(&service, &member).await?, None))
+}
+
+async fn apply(
+    service: &Service,
+    id: MemberId,
+    change: MemberChange,
+    by: &Actor,
+) -> Result<Member, ApiError> {
+    let member = service.store.change_member(id, &change, by).await.map_err(told)?;
+    // Any of its keys may be remembered.
+    service.identities.forget_all();
+    Ok(member)
+}
+
+pub(in crate::endpoints) async fn top_up(
+    State(service): State<Arc<Service>>,
+    admin: Admin,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let TopUp { amount_micros, reason } = strict(&service, request).await?;
+    check_range("amount_micros", &amount_micros, (1, MAX_AMOUNT_MICROS))?;
+    post(&service, &admin.by, &id, (PostingKind::TopUp, amount_micros, reason)).await
+}
+
+pub(in crate::endpoints) async fn adjust(
+    State(service): State<Arc<Service>>,
+    admin: Admin,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let Adjustment { amount_micros, reason } = strict(&service, request).await?;
+    check_range("amount_micros", &amount_micros, (-MAX_AMOUNT_MICROS, MAX_AMOUNT_MICROS))?;
+    if amount_micros == 0 {
+        let message = "`amount_micros` must not be zero";
+        return Err(ApiError::of_param(Code::InvalidRequest, "amount_micros", message));
+    }
+    post(&service, &admin.by, &id, (PostingKind::Adjustment, amount_micros, reason)).await
+}
+
+async fn post(
+    service: &Service,
+    by: &Actor,
+    id: &str,
+    (kind, amount, reason): (PostingKind, i64, String),
+) -> Result<Response, ApiError> {
+    check_text("reason", &reason, MAX_REASON_CHARS)?;
+    let member = parse_id(id).ok_or_else(|| missing("member"))?;
+    let transfer = Transfer { member, kind, amount: Micros::new(amount), reason };
+    match service.store.post(transfer, by).await? {
+        Ok(posting) => Ok(created(&posting_view(&posting))),
+        Err(Refusal::UnknownMember) => Err(missing("member")),
+        Err(Refusal::InsufficientBalance { available, .. }) => {
+            let message = format!("the member has {available} credits that can be taken");
+            Err(ApiError::new(Code::Conflict, message))
+        }
+        Err(Refusal::AmountOutOfRange) => {
+            let message = "no balance may become so large; nothing was moved";
+            Err(ApiError::new(Code::Conflict, message))
+        }
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+pub(in crate::endpoints) async fn statement(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+    Id(id): Id,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let asked = Asked::read(query.as_deref(), "before")?;
+    let before = asked.number("before")?.unwrap_or(i64::MAX);
+    let member = find(&service, &id).await?;
+    let lines = service.store.statement(member.id, before, asked.one_more()).await?;
+    Ok(json(&asked.page(lines.iter().map(line_view).collect()), None))
+}
+
+/// A member by the id in a path.
+pub(super) async fn find(service: &Service, id: &str) -> Result<Member, ApiError> {
+    let id = parse_id(id).ok_or_else(|| missing("member"))?;
+    service.store.member(id).await?.ok_or_else(|| missing("member"))
+}
+
+pub(super) fn shown_id(id: MemberId) -> String {
+    format!("mem_{}", id.0)
+}
+
+/// Reads what [`shown_id`] gives, and nothing else.
+fn parse_id(text: &str) -> Option<MemberId> {
+    let id = MemberId(text.strip_prefix("mem_")?.parse().ok()?);
+    (id.0 > 0 && shown_id(id) == text).then_some(id)
+}
+
+async fn view(service: &Service, member: &Member) -> Result<MemberView, ApiError> {
+    let account = service.store.account(member.id).await?.ok_or_else(|| missing("member"))?;
+    Ok(MemberView {
+        object: "member".to_owned(),
+        id: shown_id(member.id),
+        name: member.name.clone(),
+        blocked: member.blocked,
+        created_at: clock::rfc3339(member.created_at),
+        balance_micros: account.balance.get(),
+        held_micros: account.held.get(),
+        available_micros: account.available().get(),
+    })
+}
+
+fn posting_view(posting: &Posting) -> PostingView {
+    PostingView {
+        object: "posting".to_owned(),
+        member: shown_id(posting.member),
+        kind: posting.kind.word().to_owned(),
+        amount_micros: posting.amount.get(),
+        balance_micros: posting.balance.get(),
+        reason: posting.reason.clone(),
+        at: clock::rfc3339(posting.at),
+    }
+}
+
+fn line_view(line: &StatementLine) -> StatementView {
+    let posting = &line.posting;
+    StatementView {
+        id: line.id,
+        at: clock::rfc3339(posting.at),
+        kind: posting.kind.word().to_owned(),
+        amount_micros: posting.amount.get(),
+        balance_micros: posting.balance.get(),
+        reason: posting.reason.clone(),
+        request: posting.hold.map(|hold| hold.to_string()),
+        operation: line.operation.clone(),
+        model: line.model.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_one_spelling() {
+        assert_eq!(parse_id("mem_12"), Some(MemberId(12)));
+        for wrong in ["", "12", "mem_", "mem_0", "mem_-1", "mem_+1", "mem_01", "mem_1 "] {
+            assert_eq!(parse_id(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Providers and models as the operator sees them: whether they are usable, and who answers.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use wire::admin::{OfferedModel, Page, ProviderView, TargetView};
+
+use super::Admin;
+use crate::catalogue::{Catalogue, Model};
+use crate::config::Kind;
+use crate::endpoints::operations::json;
+use crate::provider::Provider;
+use crate::service::Service;
+
+pub(in crate::endpoints) async fn providers(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+) -> Response {
+    let catalogue = service.catalogue.load();
+    let data = service.providers.iter().map(|provider| provider_view(provider, &catalogue));
+    json(&whole(data.collect()), None)
+}
+
+pub(in crate::endpoints) async fn models(
+    State(service): State<Arc<Service>>,
+    _: Admin,
+) -> Response {
+    let catalogue = service.catalogue.load();
+    json(&whole(catalogue.models().map(|model| model_view(model)).collect()), None)
+}
+
+/// The configuration bounds these lists.
+fn whole<T>(data: Vec<T>) -> Page<T> {
+    Page { object: "list".to_owned(), data, has_more: false }
+}
+
+fn provider_view(provider: &Provider, catalogue: &Catalogue) -> ProviderView {
+    let usable = provider.health.is_usable();
+    let health = match (usable, provider.health.is_ejected()) {
+        (true, _) => "usable",
+        (false, true) => "ejected",
+        (false, false) => "probe_failed",
+    };
+    let prefix = format!("{}/", provider.name);
+    let models = catalogue.models().filter(|model| model.id.starts_with(&prefix));
+    ProviderView {
+        object: "provider".to_owned(),
+        id: provider.name.to_string(),
+        kind: match provider.kind {
+            Kind::OpenAi => "openai".to_owned(),
+            Kind::Anthropic => "anthropic".to_owned(),
+        },
+        usable,
+        health: health.to_owned(),
+        models: models.map(|model| model.id.clone()).collect(),
+    }
+}
+
+fn model_view(model: &Model) -> OfferedModel {
+    let targets = model.groups.iter().map(|group| {
+        let targets = group.iter();
+        targets
+            .map(|target| TargetView { model: target.id.clone(), weight: target.weight })
+            .collect()
+    });
+    OfferedModel {
+        object: "model".to_owned(),
+        id: model.id.clone(),
+        usable: model.is_usable(),
+        capabilities: model.capabilities.iter().map(|word| word.word().to_owned()).collect(),
+        chat_price_micros: model.chat_price.get(),
+        responses_price_micros: model.responses_price.get(),
+        context_length: model.context_length,
+        targets: targets.collect(),
+    }
+}

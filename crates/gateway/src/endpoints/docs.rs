@@ -1,0 +1,44 @@
+//! `GET /openapi.json` and `GET /docs`: what the service offers, made from its own table.
+
+mod page;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderName, HeaderValue};
+
+use crate::config::Config;
+use crate::openapi::{self, Operation, Routes, operator};
+
+/// The page may use its own style, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Adds both to all other routes; they describe themselves too.
+pub(super) fn describe(routes: Routes, config: &Config) -> Routes {
+    let mut operations: Vec<&Operation> = routes.operations().to_vec();
+    operations.extend([&operator::DOCUMENT, &operator::PAGE]);
+    let server = config.public_url.to_string();
+    let document = openapi::document(&operations, server.trim_end_matches('/'));
+    let page = Bytes::from(page::render(&document));
+    let document = Bytes::from(document.to_string());
+    routes
+        .on(&operator::DOCUMENT, move || async move { answer(openapi::JSON, document) })
+        .on(&operator::PAGE, move || async move { answer(HTML, page) })
+}
+
+fn answer(media_type: &'static str, body: Bytes) -> Response {
+    let mut response = Response::new(Body::from(body));
+    let headers: [(HeaderName, &'static str); 4] = [
+        (CONTENT_TYPE, media_type),
+        (CACHE_CONTROL, "no-cache"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

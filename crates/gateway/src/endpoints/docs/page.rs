@@ -1,0 +1,278 @@
+//! The page: the document again, for people.
+
+use askama::Template;
+use serde_json::{Map, Value};
+
+/// How deep fields within fields are shown.
+const MAX_DEPTH: usize = 4;
+
+/// All of it.
+#[derive(Template)]
+#[template(path = "docs.html")]
+struct Page {
+    title: String,
+    version: String,
+    description: String,
+    server: String,
+    groups: Vec<Group>,
+}
+
+struct Group {
+    name: String,
+    description: String,
+    operations: Vec<Shown>,
+}
+
+/// An operation.
+struct Shown {
+    id: String,
+    method: String,
+    path: String,
+    summary: String,
+    description: String,
+    credential: &'static str,
+    parameters: Vec<Row>,
+    body: Vec<Row>,
+    answers: Vec<Answered>,
+    failures: Vec<Answered>,
+    curl: String,
+}
+
+/// An answer.
+struct Answered {
+    status: String,
+    description: String,
+    media_types: Vec<String>,
+    headers: Vec<Row>,
+    fields: Vec<Row>,
+}
+
+/// A field, parameter or header.
+struct Row {
+    name: String,
+    kind: String,
+    is_required: bool,
+    /// HTML.
+    text: String,
+    depth: usize,
+}
+
+/// The page of a document.
+pub(super) fn render(document: &Value) -> String {
+    let info = &document["info"];
+    let groups = list(&document["tags"]).iter().map(|tag| group(document, tag)).collect();
+    let page = Page {
+        title: string(&info["title"]),
+        version: string(&info["version"]),
+        description: prose(&string(&info["description"])),
+        server: string(&document["servers"][0]["url"]),
+        groups,
+    };
+    page.render().unwrap_or_default()
+}
+
+fn group(document: &Value, tag: &Value) -> Group {
+    let mut operations = Vec::new();
+    for (path, methods) in fields(&document["paths"]) {
+        for (method, operation) in fields(methods) {
+            if operation["tags"][0] == tag["name"] {
+                operations.push(shown(document, (path, method), operation));
+            }
+        }
+    }
+    Group { name: string(&tag["name"]), description: string(&tag["description"]), operations }
+}
+
+fn shown(document: &Value, (path, method): (&str, &str), operation: &Value) -> Shown {
+    let content = &operation["requestBody"]["content"]["application/json"];
+    let mut body = Vec::new();
+    describe_fields(document, &content["schema"], 0, &mut body);
+    let (failures, answers): (Vec<_>, Vec<_>) = fields(&operation["responses"])
+        .map(|(status, answer)| answered(document, status, answer))
+        .partition(|answer| answer.status.starts_with(['4', '5']));
+    Shown {
+        id: string(&operation["operationId"]),
+        method: method.to_uppercase(),
+        path: path.to_owned(),
+        summary: string(&operation["summary"]),
+        description: prose(&string(&operation["description"])),
+        credential: credential(operation),
+        parameters: list(&operation["parameters"]).iter().map(parameter).collect(),
+        body,
+        answers,
+        failures,
+        curl: curl(document, (path, method), operation),
+    }
+}
+
+fn credential(operation: &Value) -> &'static str {
+    match fields(&operation["security"][0]).next() {
+        Some(("admin", _)) => "AGENT_ADMIN_TOKEN",
+        Some(_) => "AGENT_API_KEY",
+        None => "",
+    }
+}
+
+fn parameter(parameter: &Value) -> Row {
+    let place = string(&parameter["in"]);
+    Row {
+        name: string(&parameter["name"]),
+        kind: format!("{}, in the {place}", kind(&parameter["schema"])),
+        is_required: parameter["required"] == true,
+        text: prose(&string(&parameter["description"])),
+        depth: 0,
+    }
+}
+
+fn answered(document: &Value, status: &str, answer: &Value) -> Answered {
+    let mut rows = Vec::new();
+    if status.starts_with('2') {
+        describe_fields(document, &answer["content"]["application/json"]["schema"], 0, &mut rows);
+    }
+    let headers = fields(&answer["headers"]).map(|(name, header)| Row {
+        name: name.to_owned(),
+        kind: kind(&header["schema"]),
+        is_required: false,
+        text: prose(&string(&header["description"])),
+        depth: 0,
+    });
+    Answered {
+        status: status.to_owned(),
+        description: prose(&string(&answer["description"])),
+        media_types: fields(&answer["content"]).map(|(name, _)| name.to_owned()).collect(),
+        headers: headers.collect(),
+        fields: rows,
+    }
+}
+
+/// The fields of a schema, and the fields of those.
+fn describe_fields(document: &Value, schema: &Value, depth: usize, rows: &mut Vec<Row>) {
+    if depth >= MAX_DEPTH {
+        return;
+    }
+    let schema = resolved(document, schema);
+    let required = list(&schema["required"]);
+    for (name, field) in fields(&schema["properties"]) {
+        let inner = resolved(document, field);
+        let text = [&field["description"], &inner["description"]];
+        let text = text.iter().find_map(|text| text.as_str()).unwrap_or_default();
+        rows.push(Row {
+            name: name.to_owned(),
+            kind: kind(inner),
+            is_required: required.iter().any(|required| required == name),
+            text: prose(text),
+            depth,
+        });
+        describe_fields(document, inner, depth + 1, rows);
+        describe_fields(document, &inner["items"], depth + 1, rows);
+    }
+}
+
+/// What a reference leads to.
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    let target = schema["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
+    target.and_then(|path| document.pointer(path)).unwrap_or(schema)
+}
+
+/// The type of a schema in words, with its bounds.
+fn kind(schema: &Value) -> String {
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().map(said).collect::<Vec<_>>().join(" | ");
+    }
+    if !schema["const"].is_null() {
+        return said(&schema["const"]);
+    }
+    let mut words = match &schema["type"] {
+        Value::Array(types) => types.iter().map(string).collect::<Vec<_>>().join(" or "),
+        other => string(other),
+    };
+    let bounds = [("minimum", "from"), ("maximum", "to"), ("maxLength", "at most")];
+    for (name, word) in bounds {
+        match &schema[name] {
+            Value::Number(bound) if name != "minimum" || bound.as_i64() != Some(0) => {
+                words.push_str(&format!(" {word} {bound}"));
+            }
+            _ => {}
+        }
+    }
+    words
+}
+
+fn said(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A line for a shell that asks this.
+fn curl(document: &Value, (path, method): (&str, &str), operation: &Value) -> String {
+    let server = string(&document["servers"][0]["url"]);
+    let mut address = path.to_owned();
+    for parameter in list(&operation["parameters"]) {
+        if let Some(example) = parameter["example"].as_str() {
+            let name = string(&parameter["name"]);
+            address = address.replace(&format!("{{{name}}}"), example);
+        }
+    }
+    let mut line = format!("curl {server}{address}");
+    if method != "get" {
+        line = format!("curl -X {} {server}{address}", method.to_uppercase());
+    }
+    let credential = credential(operation);
+    if !credential.is_empty() {
+        line.push_str(&format!(" \\\n  -H \"Authorization: Bearer ${credential}\""));
+    }
+    let example = &operation["requestBody"]["content"]["application/json"]["example"];
+    if !example.is_null() {
+        let body = example.to_string().replace('\'', "'\\''");
+        line.push_str(&format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"));
+    }
+    line
+}
+
+/// Text as HTML; what stands between backticks is code.
+fn prose(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for (index, piece) in text.split('`').enumerate() {
+        if index % 2 == 1 {
+            html.push_str(&format!("<code>{}</code>", escaped(piece)));
+        } else {
+            html.push_str(&escaped(piece));
+        }
+    }
+    html
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter).map(|(name, value)| (name.as_str(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_escaped_and_code_is_marked() {
+        assert_eq!(prose("a <b> `c & d` e"), "a &lt;b&gt; <code>c &amp; d</code> e");
+    }
+
+    #[test]
+    fn fields_within_themselves_end_somewhere() {
+        let document = serde_json::json!({
+            "loop": { "properties": { "again": { "$ref": "#/loop" } } },
+        });
+        let mut rows = Vec::new();
+        describe_fields(&document, &document["loop"], 0, &mut rows);
+        assert_eq!(rows.len(), MAX_DEPTH);
+    }
+}

@@ -1,0 +1,356 @@
+//! What operators can ask.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::admin::{
+    Adjustment, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView, MemberPatch,
+    MemberReceipt, MemberView, NewKeyBody, NewMember, OfferedModel, Page, PostingView,
+    ProviderView, Rotation, StatementView, TopUp,
+};
+use wire::error::Code;
+
+use super::member::REQUEST_ID;
+use super::{Access, Answer, Body, JSON, Make, Operation, Parameter, Place, Verb, of, text};
+use crate::endpoints::admin::{DEFAULT_LIMIT, MAX_LIMIT};
+
+/// What all of them have in common.
+const PLAIN: Operation = Operation {
+    verb: Verb::Get,
+    path: "",
+    id: "",
+    summary: "",
+    description: "",
+    access: Access::Admin,
+    parameters: &[],
+    body: None,
+    answers: &[],
+    failures: &[],
+};
+
+const fn body(schema: Make, example: &'static str) -> Option<Body> {
+    Some(Body { is_required: true, schema, example })
+}
+
+macro_rules! answers {
+    ($status:literal, $description:literal, $type:ty) => {
+        &[Answer {
+            status: $status,
+            description: $description,
+            contents: &[(JSON, of::<$type>)],
+            headers: &[],
+        }]
+    };
+}
+
+/// What can go wrong with a body and an id.
+const WRONG_BODY_OR_ID: &[Code] = &[
+    Code::InvalidJson,
+    Code::InvalidRequest,
+    Code::NotFound,
+    Code::BodyTimeout,
+    Code::BodyTooLarge,
+];
+const WRONG_BODY_OR_CONFLICT: &[Code] = &[
+    Code::InvalidJson,
+    Code::InvalidRequest,
+    Code::NotFound,
+    Code::BodyTimeout,
+    Code::Conflict,
+    Code::BodyTooLarge,
+];
+
+static MEMBER_ID: Parameter = Parameter {
+    place: Place::Path,
+    name: "id",
+    description: "The id of a member.",
+    schema: member_id,
+    example: "mem_1",
+};
+static KEY_ID: Parameter = Parameter {
+    place: Place::Path,
+    name: "id",
+    description: "The public part of a key: what stands between its first two underscores.",
+    schema: key_id,
+    example: "0123456789ab",
+};
+static LIMIT: Parameter = Parameter {
+    place: Place::Query,
+    name: "limit",
+    description: "How many to give.",
+    schema: limit,
+    example: "",
+};
+static AFTER_MEMBER: Parameter = Parameter {
+    place: Place::Query,
+    name: "after",
+    description: "The last id of the page before.",
+    schema: member_id,
+    example: "",
+};
+static AFTER_KEY: Parameter = Parameter {
+    place: Place::Query,
+    name: "after",
+    description: "The last id of the page before.",
+    schema: text,
+    example: "",
+};
+static BEFORE: Parameter = Parameter {
+    place: Place::Query,
+    name: "before",
+    description: "The last id of the page before: the newest come first.",
+    schema: entry,
+    example: "",
+};
+
+fn member_id(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^mem_[1-9][0-9]{0,17}$" })
+}
+
+fn key_id(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[0-9A-Za-z]{12}$" })
+}
+
+fn limit(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT,
+    })
+}
+
+fn entry(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": i64::MAX })
+}
+
+/// `GET /admin/v1/members`.
+pub(crate) static LIST_MEMBERS: Operation = Operation {
+    path: "/admin/v1/members",
+    id: "listMembers",
+    summary: "List members",
+    description: "In the order in which they were made.",
+    parameters: &[&LIMIT, &AFTER_MEMBER],
+    answers: answers!(200, "The members.", Page<MemberView>),
+    failures: &[Code::InvalidRequest],
+    ..PLAIN
+};
+
+/// `POST /admin/v1/members`.
+pub(crate) static CREATE_MEMBER: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/members",
+    id: "createMember",
+    summary: "Make a member",
+    description: "Without money and without a key.",
+    body: body(of::<NewMember>, r#"{"name": "ada"}"#),
+    answers: answers!(201, "The member.", MemberView),
+    failures: &[
+        Code::InvalidJson,
+        Code::InvalidRequest,
+        Code::BodyTimeout,
+        Code::Conflict,
+        Code::BodyTooLarge,
+    ],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/members/{id}`.
+pub(crate) static SHOW_MEMBER: Operation = Operation {
+    path: "/admin/v1/members/{id}",
+    id: "showMember",
+    summary: "Look up a member",
+    description: "With what it has.",
+    parameters: &[&MEMBER_ID],
+    answers: answers!(200, "The member.", MemberView),
+    failures: &[Code::NotFound],
+    ..PLAIN
+};
+
+/// `PATCH /admin/v1/members/{id}`.
+pub(crate) static CHANGE_MEMBER: Operation = Operation {
+    verb: Verb::Patch,
+    path: "/admin/v1/members/{id}",
+    id: "changeMember",
+    summary: "Rename, block or unblock a member",
+    description: "All keys of a blocked member are refused from the next request on.",
+    parameters: &[&MEMBER_ID],
+    body: body(of::<MemberPatch>, r#"{"blocked": true}"#),
+    answers: answers!(200, "The member.", MemberView),
+    failures: WRONG_BODY_OR_CONFLICT,
+    ..PLAIN
+};
+
+/// `POST /admin/v1/members/{id}/top-ups`.
+pub(crate) static TOP_UP: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/members/{id}/top-ups",
+    id: "topUp",
+    summary: "Pay in",
+    description: "Each request pays in once more; the statement tells whether one arrived.",
+    parameters: &[&MEMBER_ID],
+    body: body(of::<TopUp>, r#"{"amount_micros": 5000000, "reason": "invoice 17"}"#),
+    answers: answers!(201, "What was moved.", PostingView),
+    failures: WRONG_BODY_OR_CONFLICT,
+    ..PLAIN
+};
+
+/// `POST /admin/v1/members/{id}/adjustments`.
+pub(crate) static ADJUST: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/members/{id}/adjustments",
+    id: "adjust",
+    summary: "Correct a balance",
+    description: "Takes no more than is available: what is set aside for requests stays.",
+    parameters: &[&MEMBER_ID],
+    body: body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#),
+    answers: answers!(201, "What was moved.", PostingView),
+    failures: WRONG_BODY_OR_CONFLICT,
+    ..PLAIN
+};
+
+/// `GET /admin/v1/members/{id}/statement`.
+pub(crate) static STATEMENT: Operation = Operation {
+    path: "/admin/v1/members/{id}/statement",
+    id: "showStatement",
+    summary: "A member's statement",
+    description: "Every amount that moved, the newest first.",
+    parameters: &[&MEMBER_ID, &LIMIT, &BEFORE],
+    answers: answers!(200, "The lines.", Page<StatementView>),
+    failures: &[Code::InvalidRequest, Code::NotFound],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/members/{id}/keys`.
+pub(crate) static LIST_KEYS: Operation = Operation {
+    path: "/admin/v1/members/{id}/keys",
+    id: "listKeys",
+    summary: "List a member's keys",
+    description: "Those that are revoked or expired too, the oldest first.",
+    parameters: &[&MEMBER_ID, &LIMIT, &AFTER_KEY],
+    answers: answers!(200, "The keys, without their secrets.", Page<KeyRecordView>),
+    failures: &[Code::InvalidRequest, Code::NotFound],
+    ..PLAIN
+};
+
+/// `POST /admin/v1/members/{id}/keys`.
+pub(crate) static CREATE_KEY: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/members/{id}/keys",
+    id: "createKey",
+    summary: "Make a key",
+    description: "This answer is the only one that has the key: it is not kept.",
+    parameters: &[&MEMBER_ID],
+    body: body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#),
+    answers: answers!(201, "The key.", IssuedKey),
+    failures: WRONG_BODY_OR_ID,
+    ..PLAIN
+};
+
+/// `GET /admin/v1/keys/{id}`.
+pub(crate) static SHOW_KEY: Operation = Operation {
+    path: "/admin/v1/keys/{id}",
+    id: "showKey",
+    summary: "Look up a key",
+    description: "Without its secret, which nobody knows but its holder.",
+    parameters: &[&KEY_ID],
+    answers: answers!(200, "The key.", KeyRecordView),
+    failures: &[Code::NotFound],
+    ..PLAIN
+};
+
+/// `PATCH /admin/v1/keys/{id}`.
+pub(crate) static CHANGE_KEY: Operation = Operation {
+    verb: Verb::Patch,
+    path: "/admin/v1/keys/{id}",
+    id: "changeKey",
+    summary: "Change a key",
+    description: "From the next request on.",
+    parameters: &[&KEY_ID],
+    body: body(of::<KeyPatch>, r#"{"spend_limit_micros": 1000000}"#),
+    answers: answers!(200, "The key.", KeyRecordView),
+    failures: WRONG_BODY_OR_ID,
+    ..PLAIN
+};
+
+/// `POST /admin/v1/keys/{id}/rotate`.
+pub(crate) static ROTATE_KEY: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/keys/{id}/rotate",
+    id: "rotateKey",
+    summary: "Replace a key",
+    description: "The new key has everything of the old one, its spend and limits too. The old one \
+                  ends after the overlap, at once unless told.",
+    parameters: &[&KEY_ID],
+    body: Some(Body {
+        is_required: false,
+        schema: of::<Rotation>,
+        example: r#"{"overlap_seconds": 3600}"#,
+    }),
+    answers: answers!(201, "The new key.", IssuedKey),
+    failures: WRONG_BODY_OR_CONFLICT,
+    ..PLAIN
+};
+
+/// `POST /admin/v1/keys/{id}/revoke`.
+pub(crate) static REVOKE_KEY: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/keys/{id}/revoke",
+    id: "revokeKey",
+    summary: "Revoke a key",
+    description: "It is worth nothing from the next request on. There is no way back.",
+    parameters: &[&KEY_ID],
+    answers: answers!(200, "The key.", KeyRecordView),
+    failures: &[Code::NotFound],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/receipts/{id}`.
+pub(crate) static SHOW_RECEIPT: Operation = Operation {
+    path: "/admin/v1/receipts/{id}",
+    id: "showAnyReceipt",
+    summary: "What became of a request",
+    description: "Of any member.",
+    parameters: &[&REQUEST_ID],
+    answers: answers!(200, "The receipt.", MemberReceipt),
+    failures: &[Code::NotFound],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/audit`.
+pub(crate) static AUDIT: Operation = Operation {
+    path: "/admin/v1/audit",
+    id: "listAudit",
+    summary: "The audit log",
+    description: "Every change that an operator made, the newest first. Each entry carries the \
+                  digest of the one before.",
+    parameters: &[&LIMIT, &BEFORE],
+    answers: answers!(200, "The entries.", Page<AuditView>),
+    failures: &[Code::InvalidRequest],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/ledger/check`.
+pub(crate) static CHECK_LEDGER: Operation = Operation {
+    path: "/admin/v1/ledger/check",
+    id: "checkLedger",
+    summary: "Whether the ledger adds up",
+    description: "Adds everything up again from postings and holds, and compares.",
+    answers: answers!(200, "What was found.", LedgerCheckView),
+    ..PLAIN
+};
+
+/// `GET /admin/v1/providers`.
+pub(crate) static LIST_PROVIDERS: Operation = Operation {
+    path: "/admin/v1/providers",
+    id: "listProviders",
+    summary: "List providers",
+    description: "Whether each is usable, and what it has. Neither addresses nor keys are told.",
+    answers: answers!(200, "The providers.", Page<ProviderView>),
+    ..PLAIN
+};
+
+/// `GET /admin/v1/models`.
+pub(crate) static LIST_OFFERED: Operation = Operation {
+    path: "/admin/v1/models",
+    id: "listOfferedModels",
+    summary: "List all models",
+    description: "With their prices, and who answers for them.",
+    answers: answers!(200, "The models.", Page<OfferedModel>),
+    ..PLAIN
+};

@@ -1,0 +1,236 @@
+//! The document: OpenAPI 3.1, from the table of operations.
+
+use std::collections::BTreeMap;
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+use wire::error::{Code, ErrorBody};
+
+use super::{Access, Answer, Header, JSON, Operation, Parameter, Place, count, of, text};
+
+/// What every answer carries.
+static REQUEST: Header = Header {
+    name: "x-request-id",
+    description: "The id of the request, for whoever asks the operator.",
+    schema: text,
+};
+static RATE: &[&Header] = &[
+    &Header {
+        name: "x-ratelimit-limit-requests",
+        description: "Requests a minute, where the key has such a limit.",
+        schema: count,
+    },
+    &Header {
+        name: "x-ratelimit-remaining-requests",
+        description: "How many of them may come now.",
+        schema: count,
+    },
+    &Header {
+        name: "x-ratelimit-reset-requests",
+        description: "When all of them may come again, such as `12s`.",
+        schema: text,
+    },
+    &Header {
+        name: "RateLimit-Policy",
+        description: "The same limit in the words of the IETF: `q` requests in `w` seconds.",
+        schema: text,
+    },
+    &Header {
+        name: "RateLimit",
+        description: "The same in the words of the IETF: `r` requests are left, all in `t` seconds.",
+        schema: text,
+    },
+];
+static RETRY: Header =
+    Header { name: "Retry-After", description: "When to try again, in seconds.", schema: count };
+static CHALLENGE: Header =
+    Header { name: "WWW-Authenticate", description: "`Bearer`.", schema: text };
+static ALLOW: Header =
+    Header { name: "Allow", description: "The methods that this path knows.", schema: text };
+
+/// The document of these operations.
+pub(crate) fn document(operations: &[&Operation], server: &str) -> Value {
+    // Answers and requests differ only in what may be left out; what is sent is what counts.
+    let mut generator = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for operation in operations {
+        let described = described(operation, &mut generator);
+        paths.entry(operation.path).or_default().insert(operation.verb.word().into(), described);
+    }
+    let schemas = generator.take_definitions(true);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Member API",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Models, chat and responses for members, by the request. Money is whole \
+                            micro-credits: a credit is a million of them.",
+        },
+        "servers": [{ "url": server }],
+        "tags": tags(operations),
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "key": {
+                    "type": "http", "scheme": "bearer",
+                    "description": "A member's key, `agk_…`.",
+                },
+                "admin": {
+                    "type": "http", "scheme": "bearer",
+                    "description": "The operator's token.",
+                },
+            },
+        },
+    })
+}
+
+fn tags(operations: &[&Operation]) -> Value {
+    let all = [Access::Counted, Access::Admin, Access::Open];
+    let used = all.into_iter().filter(|access| {
+        let name = tag(*access).0;
+        operations.iter().any(|operation| tag(operation.access).0 == name)
+    });
+    used.map(tag)
+        .map(|(name, description)| json!({ "name": name, "description": description }))
+        .collect()
+}
+
+fn tag(access: Access) -> (&'static str, &'static str) {
+    match access {
+        Access::Key | Access::Counted => ("members", "What members ask, with a key."),
+        Access::Admin => ("admin", "What operators ask, with the admin token."),
+        Access::Open => ("service", "What anybody may ask."),
+    }
+}
+
+fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+    let parameters: Vec<Value> =
+        operation.parameters.iter().map(|parameter| of_parameter(parameter, generator)).collect();
+    let mut described = json!({
+        "operationId": operation.id,
+        "tags": [tag(operation.access).0],
+        "summary": operation.summary,
+        "description": operation.description,
+        "parameters": parameters,
+        "responses": responses(operation, generator),
+        "security": match operation.access {
+            Access::Open => json!([]),
+            Access::Key | Access::Counted => json!([{ "key": [] }]),
+            Access::Admin => json!([{ "admin": [] }]),
+        },
+    });
+    if let Some(body) = &operation.body {
+        let schema = (body.schema)(generator);
+        let example: Value = serde_json::from_str(body.example).unwrap_or_default();
+        described["requestBody"] = json!({
+            "required": body.is_required,
+            "content": { JSON: { "schema": schema, "example": example } },
+        });
+    }
+    described
+}
+
+fn of_parameter(parameter: &Parameter, generator: &mut SchemaGenerator) -> Value {
+    let (place, is_required) = match parameter.place {
+        Place::Path | Place::Rest => ("path", true),
+        Place::Query => ("query", false),
+        Place::Header => ("header", false),
+    };
+    let mut described = json!({
+        "name": parameter.name,
+        "in": place,
+        "required": is_required,
+        "description": parameter.description,
+        "schema": (parameter.schema)(generator),
+    });
+    if !parameter.example.is_empty() {
+        described["example"] = parameter.example.into();
+    }
+    described
+}
+
+fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+    let mut responses = Map::new();
+    for answer in operation.answers {
+        responses.insert(answer.status.to_string(), success(operation, answer, generator));
+    }
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in failures(operation) {
+        by_status.entry(code.status()).or_default().push(code);
+    }
+    for (status, codes) in by_status {
+        responses.insert(status.to_string(), failure(status, &codes, operation.access, generator));
+    }
+    responses.into()
+}
+
+/// All that can go wrong, in the order of [`Code::ALL`].
+fn failures(operation: &Operation) -> Vec<Code> {
+    let of_access: &[Code] = match operation.access {
+        Access::Open => &[],
+        Access::Admin => &[Code::InvalidKey, Code::Unavailable],
+        Access::Key => &[Code::InvalidKey, Code::MemberBlocked, Code::Unavailable],
+        Access::Counted => {
+            &[Code::InvalidKey, Code::MemberBlocked, Code::RateLimited, Code::Unavailable]
+        }
+    };
+    let anywhere = [Code::MethodNotAllowed, Code::Internal, Code::Draining];
+    let is_possible = |code: &Code| {
+        of_access.contains(code) || anywhere.contains(code) || operation.failures.contains(code)
+    };
+    Code::ALL.iter().copied().filter(is_possible).collect()
+}
+
+fn success(operation: &Operation, answer: &Answer, generator: &mut SchemaGenerator) -> Value {
+    let mut headers: Vec<&Header> = vec![&REQUEST];
+    headers.extend(answer.headers);
+    if operation.access == Access::Counted {
+        headers.extend(RATE);
+    }
+    let contents = answer.contents.iter().map(|(media_type, schema)| {
+        ((*media_type).to_owned(), json!({ "schema": schema(generator) }))
+    });
+    let contents: Map<String, Value> = contents.collect();
+    json!({
+        "description": answer.description,
+        "headers": of_headers(&headers, generator),
+        "content": contents,
+    })
+}
+
+fn failure(status: u16, codes: &[Code], access: Access, generator: &mut SchemaGenerator) -> Value {
+    let mut headers: Vec<&Header> = vec![&REQUEST];
+    match status {
+        401 => headers.push(&CHALLENGE),
+        405 => headers.push(&ALLOW),
+        409 | 503 => headers.push(&RETRY),
+        429 if access == Access::Counted => {
+            headers.push(&RETRY);
+            headers.extend(RATE);
+        }
+        _ => {}
+    }
+    let meanings: Vec<String> =
+        codes.iter().map(|code| format!("`{}`: {}", code.word(), code.meaning())).collect();
+    json!({
+        "description": meanings.join(" "),
+        "headers": of_headers(&headers, generator),
+        "content": { JSON: { "schema": of::<ErrorBody>(generator) } },
+    })
+}
+
+fn of_headers(headers: &[&Header], generator: &mut SchemaGenerator) -> Value {
+    let described = headers.iter().map(|header| {
+        let schema = (header.schema)(generator);
+        let described = json!({ "description": header.description, "schema": schema });
+        (header.name.to_owned(), described)
+    });
+    Value::Object(described.collect())
+}

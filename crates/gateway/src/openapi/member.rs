@@ -1,0 +1,236 @@
+//! What members can ask.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::account::{Me, ReceiptView};
+use wire::error::Code;
+use wire::model::{Model, ModelList};
+
+use super::{
+    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, count, of, text,
+};
+
+/// What was charged.
+pub(crate) static CHARGE: Header = Header {
+    name: "x-charge-micros",
+    description: "What was charged, in micro-credits; for a stream: what it costs once its end is \
+                  reached.",
+    schema: count,
+};
+/// Where it is written.
+pub(crate) static RECEIPT: Header = Header {
+    name: "x-receipt-id",
+    description: "The receipt, for `GET /v1/requests/{id}`.",
+    schema: text,
+};
+/// An answer from before.
+pub(crate) static REPLAYED: Header = Header {
+    name: "idempotent-replayed",
+    description: "`true` where the answer is the one that was given to this `Idempotency-Key` \
+                  before; it is not charged again.",
+    schema: text,
+};
+/// Of requests that cost.
+pub(crate) static PAID: &[&Header] = &[&CHARGE, &RECEIPT, &REPLAYED];
+
+/// The client's word for a request.
+pub(crate) static IDEMPOTENCY: Parameter = Parameter {
+    place: Place::Header,
+    name: "Idempotency-Key",
+    description: "Any word. The same word with the same body is answered and charged once, also \
+                  when it is sent again within a day.",
+    schema: word,
+    example: "",
+};
+
+fn word(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" })
+}
+
+/// What can go wrong with a request to a model.
+pub(crate) const PAID_FAILURES: &[Code] = &[
+    Code::InvalidJson,
+    Code::InvalidRequest,
+    Code::ModelNotFound,
+    Code::ModelNotForCapability,
+    Code::InsufficientBalance,
+    Code::KeyLimitReached,
+    Code::ScopeMissing,
+    Code::ModelNotAllowed,
+    Code::BodyTimeout,
+    Code::IdempotencyInProgress,
+    Code::Conflict,
+    Code::BodyTooLarge,
+    Code::IdempotencyMismatch,
+    Code::CapabilityUnavailable,
+    Code::UpstreamUnavailable,
+];
+
+/// `GET /v1/models`.
+pub(crate) static LIST_MODELS: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/models",
+    id: "listModels",
+    summary: "List models",
+    description: "The models that this key may use, with what a request costs.",
+    access: Access::Counted,
+    parameters: &[],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The models.",
+        contents: &[(JSON, of::<ModelList>)],
+        headers: &[],
+    }],
+    failures: &[Code::ScopeMissing],
+};
+
+static MODEL_ID: Parameter = Parameter {
+    place: Place::Rest,
+    name: "id",
+    description: "The full id `<provider>/<model>`, or an alias. Its slashes need not be encoded.",
+    schema: filled,
+    example: "openai/gpt-5",
+};
+
+fn filled(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1 })
+}
+
+/// `GET /v1/models/{id}`.
+pub(crate) static FIND_MODEL: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/models/{id}",
+    id: "findModel",
+    summary: "Look up a model",
+    description: "One model that this key may use.",
+    access: Access::Counted,
+    parameters: &[&MODEL_ID],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The model.",
+        contents: &[(JSON, of::<Model>)],
+        headers: &[],
+    }],
+    failures: &[Code::ScopeMissing, Code::NotFound],
+};
+
+/// `POST /v1/chat/completions`.
+pub(crate) static CHAT: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/chat/completions",
+    id: "createChatCompletion",
+    summary: "Chat completion",
+    description: "The OpenAI request. Fields that are not listed here reach the provider untouched. \
+                  The price of the model is set aside first, charged when the answer is there, and \
+                  given back when there is none. With `stream: true` the answer is a stream of \
+                  events that ends with `data: [DONE]`; an error after its beginning is one event \
+                  with a top-level `error`.",
+    access: Access::Counted,
+    parameters: &[&IDEMPOTENCY],
+    body: Some(Body {
+        is_required: true,
+        schema: chat_request,
+        example: r#"{"model": "openai/gpt-5", "messages": [{"role": "user", "content": "Hello"}]}"#,
+    }),
+    answers: &[Answer {
+        status: 200,
+        description: "The completion, or its stream.",
+        contents: &[(JSON, chat_answer), (EVENTS, text)],
+        headers: PAID,
+    }],
+    failures: PAID_FAILURES,
+};
+
+fn chat_request(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["model", "messages"],
+        "properties": {
+            "model": {
+                "type": "string", "minLength": 1,
+                "description": "A full id or an alias of `GET /v1/models`.",
+            },
+            "messages": {
+                "type": "array", "minItems": 1, "items": { "type": "object" },
+                "description": "The conversation so far.",
+            },
+            "stream": {
+                "type": ["boolean", "null"],
+                "description": "Whether the answer comes as events.",
+            },
+            "stream_options": {
+                "type": ["object", "null"],
+                "description": "`include_usage: true` asks for one more event with the usage.",
+            },
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn chat_answer(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["id", "object", "model", "choices"],
+        "properties": {
+            "id": { "type": "string" },
+            "object": { "const": "chat.completion" },
+            "created": { "type": "integer" },
+            "model": { "type": "string" },
+            "choices": { "type": "array", "items": { "type": "object" } },
+            "usage": { "type": ["object", "null"] },
+        },
+        "additionalProperties": true,
+    })
+}
+
+/// `GET /v1/me`.
+pub(crate) static ME: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/me",
+    id: "showMe",
+    summary: "The caller",
+    description: "Whose key this is, what they have, and what the key may do.",
+    access: Access::Counted,
+    parameters: &[],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The caller.",
+        contents: &[(JSON, of::<Me>)],
+        headers: &[],
+    }],
+    failures: &[],
+};
+
+/// The id of a request.
+pub(crate) static REQUEST_ID: Parameter = Parameter {
+    place: Place::Path,
+    name: "id",
+    description: "The `x-receipt-id` or `x-request-id` of an answer.",
+    schema: request_id,
+    example: "req_0123456789abcdef0123456789abcdef",
+};
+
+fn request_id(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^req_[0-9a-f]{32}$" })
+}
+
+/// `GET /v1/requests/{id}`.
+pub(crate) static FIND_RECEIPT: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/requests/{id}",
+    id: "showReceipt",
+    summary: "What became of a request",
+    description: "Whether it was charged, and by which rule. A request has a receipt once it ended.",
+    access: Access::Counted,
+    parameters: &[&REQUEST_ID],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The receipt.",
+        contents: &[(JSON, of::<ReceiptView>)],
+        headers: &[],
+    }],
+    failures: &[Code::NotFound],
+};

@@ -1,0 +1,264 @@
+//! The responses interface, and what can be done with responses that are stored.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::error::Code;
+
+use super::member::{IDEMPOTENCY, PAID};
+use super::{Access, Answer, Body, EVENTS, JSON, Operation, Parameter, Place, Verb, text};
+
+/// `POST /v1/responses`.
+pub(crate) static CREATE: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/responses",
+    id: "createResponse",
+    summary: "Response",
+    description: "The OpenAI request. Fields that are not listed here reach the provider untouched. \
+                  With `stream: true` the answer is a stream of events whose data have the same \
+                  `type` as the event and a `sequence_number` from 0. With `background: true` it is \
+                  answered at once with `queued` and can be looked up, followed and cancelled. \
+                  Charged as chat completions are.",
+    access: Access::Counted,
+    parameters: &[&IDEMPOTENCY],
+    body: Some(Body {
+        is_required: true,
+        schema: request,
+        example: r#"{"model": "openai/gpt-5", "input": "Hello"}"#,
+    }),
+    answers: &[Answer {
+        status: 200,
+        description: "The response, or its stream.",
+        contents: &[(JSON, response), (EVENTS, text)],
+        headers: PAID,
+    }],
+    failures: &[
+        Code::InvalidJson,
+        Code::InvalidRequest,
+        Code::ModelNotFound,
+        Code::ModelNotForCapability,
+        Code::InsufficientBalance,
+        Code::KeyLimitReached,
+        Code::ScopeMissing,
+        Code::ModelNotAllowed,
+        Code::NotFound,
+        Code::BodyTimeout,
+        Code::IdempotencyInProgress,
+        Code::Conflict,
+        Code::BodyTooLarge,
+        Code::IdempotencyMismatch,
+        Code::CapabilityUnavailable,
+        Code::UpstreamUnavailable,
+    ],
+};
+
+static ID: Parameter = Parameter {
+    place: Place::Path,
+    name: "id",
+    description: "The id of a stored response of this member.",
+    schema: text,
+    example: "resp_0123456789abcdef0123456789abcdef",
+};
+
+static STREAM: Parameter = Parameter {
+    place: Place::Query,
+    name: "stream",
+    description: "Whether to follow a background response as events.",
+    schema: flag,
+    example: "",
+};
+
+static STARTING_AFTER: Parameter = Parameter {
+    place: Place::Query,
+    name: "starting_after",
+    description: "With `stream`: only events after this sequence number.",
+    schema: super::count,
+    example: "",
+};
+
+static LIMIT: Parameter = Parameter {
+    place: Place::Query,
+    name: "limit",
+    description: "How many to give; 20 unless told.",
+    schema: limit,
+    example: "",
+};
+
+static ORDER: Parameter = Parameter {
+    place: Place::Query,
+    name: "order",
+    description: "`asc`, or `desc` unless told.",
+    schema: order,
+    example: "",
+};
+
+static AFTER: Parameter = Parameter {
+    place: Place::Query,
+    name: "after",
+    description: "The id of the item after which the list goes on.",
+    schema: text,
+    example: "",
+};
+
+/// `GET /v1/responses/{id}`.
+pub(crate) static SHOW: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/responses/{id}",
+    id: "showResponse",
+    summary: "Look up a response",
+    description: "A stored response as it stands; with `stream=true` a background response is \
+                  followed to its end.",
+    access: Access::Counted,
+    parameters: &[&ID, &STREAM, &STARTING_AFTER],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The response, or its stream.",
+        contents: &[(JSON, response), (EVENTS, text)],
+        headers: &[],
+    }],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+};
+
+/// `DELETE /v1/responses/{id}`.
+pub(crate) static DELETE: Operation = Operation {
+    verb: Verb::Delete,
+    path: "/v1/responses/{id}",
+    id: "deleteResponse",
+    summary: "Remove a response",
+    description: "Removes a stored response. What it cost stays charged.",
+    access: Access::Counted,
+    parameters: &[&ID],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "It is gone.",
+        contents: &[(JSON, deleted)],
+        headers: &[],
+    }],
+    failures: &[Code::ScopeMissing, Code::NotFound, Code::Conflict],
+};
+
+/// `POST /v1/responses/{id}/cancel`.
+pub(crate) static CANCEL: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/responses/{id}/cancel",
+    id: "cancelResponse",
+    summary: "Cancel a response",
+    description: "Stops a background response; it is not charged. One that has ended stays as it is.",
+    access: Access::Counted,
+    parameters: &[&ID],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The response as it stands.",
+        contents: &[(JSON, response)],
+        headers: &[],
+    }],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound, Code::Conflict],
+};
+
+/// `GET /v1/responses/{id}/input_items`.
+pub(crate) static INPUT_ITEMS: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/responses/{id}/input_items",
+    id: "listInputItems",
+    summary: "What a response was asked",
+    description: "The items of the input of a stored response.",
+    access: Access::Counted,
+    parameters: &[&ID, &LIMIT, &ORDER, &AFTER],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The items.",
+        contents: &[(JSON, items)],
+        headers: &[],
+    }],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+};
+
+fn request(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["model", "input"],
+        "properties": {
+            "model": {
+                "type": "string", "minLength": 1,
+                "description": "A full id or an alias of `GET /v1/models`.",
+            },
+            "input": {
+                "type": ["string", "array"], "items": { "type": "object" },
+                "description": "A text, or a list of items.",
+            },
+            "stream": {
+                "type": ["boolean", "null"],
+                "description": "Whether the answer comes as events.",
+            },
+            "store": {
+                "type": ["boolean", "null"],
+                "description": "Whether it is kept; true unless told.",
+            },
+            "background": {
+                "type": ["boolean", "null"],
+                "description": "Whether it is answered at once and made later.",
+            },
+            "previous_response_id": {
+                "type": ["string", "null"],
+                "description": "A stored response that this one goes on from.",
+            },
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn response(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["id", "object", "status"],
+        "properties": {
+            "id": { "type": "string" },
+            "object": { "const": "response" },
+            "status": { "type": "string" },
+            "model": { "type": "string" },
+            "output": { "type": "array", "items": { "type": "object" } },
+            "usage": { "type": ["object", "null"] },
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn deleted(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["id", "deleted"],
+        "properties": {
+            "id": { "type": "string" },
+            "object": { "type": "string" },
+            "deleted": { "const": true },
+        },
+    })
+}
+
+fn items(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["object", "data", "has_more"],
+        "properties": {
+            "object": { "const": "list" },
+            "data": { "type": "array", "items": { "type": "object" } },
+            "has_more": { "type": "boolean" },
+            "first_id": { "type": ["string", "null"] },
+            "last_id": { "type": ["string", "null"] },
+        },
+    })
+}
+
+fn flag(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "boolean" })
+}
+
+fn limit(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": 100 })
+}
+
+fn order(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ["asc", "desc"] })
+}

@@ -1,0 +1,8 @@
+//! The service as its clients meet it: over HTTP, with a store of its own and a scripted upstream.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod admin;
+mod basics;
+mod client_document;
+mod openapi;
+mod support;

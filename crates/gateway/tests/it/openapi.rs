@@ -1,0 +1,174 @@
+//! The document says what the service does, no more and no less.
+
+use agent_test_support::browser::{Browser, Scheme};
+use agent_test_support::sdk;
+use agent_test_support::upstream::Upstream;
+use http::Method;
+use serde_json::Value;
+
+use crate::support::{ADMIN_TOKEN, Running, plain};
+
+/// How many requests schemathesis makes up for each operation, in each of its ways.
+const MAX_EXAMPLES: u32 = 12;
+
+/// The paths of the document, each with its methods.
+fn operations(document: &Value) -> Vec<(String, String, Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let all = paths.iter().flat_map(|(path, methods)| {
+        let methods = methods.as_object().unwrap();
+        methods.iter().map(|(verb, said)| (path.clone(), verb.clone(), said.clone()))
+    });
+    all.collect()
+}
+
+/// A path with something in the place of its parameters.
+fn filled(path: &str) -> String {
+    path.replace("{id}", "something")
+}
+
+fn document(service: &Running) -> Value {
+    let answer = service.send(Method::GET, "/openapi.json", None, None);
+    assert_eq!(answer.header("content-type"), "application/json");
+    answer.good()
+}
+
+#[test]
+fn every_described_operation_is_there_and_asks_for_its_credential() {
+    let upstream = Upstream::start();
+    let service = Running::plain(&upstream);
+    let document = document(&service);
+    let operations = operations(&document);
+    assert!(operations.len() > 20, "{operations:?}");
+    for (path, verb, said) in operations {
+        let method = Method::from_bytes(verb.to_uppercase().as_bytes()).unwrap();
+        let answer = service.send(method, &filled(&path), None, None);
+        let is_open = said["security"].as_array().unwrap().is_empty();
+        assert_eq!(answer.status, if is_open { 200 } else { 401 }, "{verb} {path}");
+        assert!(said["responses"][answer.status.to_string()].is_object(), "{verb} {path}");
+    }
+}
+
+#[test]
+fn a_method_that_is_not_described_is_refused_with_those_that_are() {
+    let upstream = Upstream::start();
+    let service = Running::plain(&upstream);
+    let document = document(&service);
+    let described = operations(&document);
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for verb in ["get", "post", "put", "patch", "delete", "options"] {
+            let method = Method::from_bytes(verb.to_uppercase().as_bytes()).unwrap();
+            let answer = service.send(method.clone(), &filled(path), None, None);
+            let is_described = methods[verb].is_object();
+            assert_eq!(answer.status != 405, is_described, "{verb} {path}: {}", answer.text());
+            if !is_described {
+                let mut allowed: Vec<&str> = answer.header("allow").split(',').collect();
+                allowed.retain(|word| *word != "HEAD");
+                let mut known: Vec<String> = described
+                    .iter()
+                    .filter(|(other, ..)| other == path)
+                    .map(|(_, verb, _)| verb.to_uppercase())
+                    .collect();
+                allowed.sort_unstable();
+                known.sort_unstable();
+                assert_eq!(allowed, known, "{verb} {path}");
+            }
+        }
+    }
+    let unknown = service.send(Method::GET, "/v1/nothing", None, None);
+    assert_eq!(unknown.failure(), (404, "not_found".to_owned()));
+}
+
+#[test]
+fn without_an_admin_token_the_admin_api_is_not_described() {
+    let upstream = Upstream::start();
+    let text = plain(&upstream, &["echo"], "").replace("admin_token: ${ADMIN_TOKEN}\n", "");
+    let service = Running::start(&text);
+    assert!(!document(&service).to_string().contains("/admin/"));
+}
+
+#[test]
+fn the_page_shows_every_operation_and_loads_nothing() {
+    let upstream = Upstream::start();
+    let service = Running::plain(&upstream);
+    let answer = service.send(Method::GET, "/docs", None, None);
+    assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+    let page = answer.text();
+    for (path, verb, said) in operations(&document(&service)) {
+        let id = said["operationId"].as_str().unwrap();
+        assert!(page.contains(&format!("<article id=\"{id}\">")), "{verb} {path}");
+    }
+    assert!(
+        !page.contains("<script") && !page.contains("src="),
+        "no script, nothing from elsewhere"
+    );
+
+    for (width, scheme) in [(1200, Scheme::Light), (360, Scheme::Dark)] {
+        let browser = Browser::start(width, 900, scheme);
+        browser.goto(&format!("{}/docs", service.origin()));
+        assert_eq!(browser.text("h1"), "Member API");
+        assert_eq!(
+            browser.eval("return document.documentElement.scrollWidth <= innerWidth"),
+            true,
+            "nothing is wider than {width} pixels"
+        );
+        let loaded = browser.eval("return performance.getEntriesByType('resource').length");
+        assert_eq!(loaded, 0, "the page is all there is");
+        let color = "return getComputedStyle(document.body).backgroundColor";
+        let is_light = browser.eval(color) == "rgb(255, 255, 255)";
+        assert_eq!(is_light, scheme == Scheme::Light);
+        browser.click("#createChatCompletion details summary");
+        browser.eventually("opened", "return document.querySelector('details').isConnected && document.querySelector('#createChatCompletion details').open");
+        if let Some(folder) = option_env!("PICTURES") {
+            let name = format!("docs-{width}.png");
+            browser.screenshot(&std::path::Path::new(folder).join(name));
+        }
+    }
+}
+
+#[test]
+fn schemathesis_finds_nothing_to_complain_about() {
+    let upstream = Upstream::start();
+    let service = Running::start(&plain(&upstream, &["echo"], ""));
+    let ada = service.holder("ada", 1_000_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("schemathesis.toml");
+    std::fs::write(&config, settings(ada.key.as_str())).unwrap();
+    let document = format!("{}/openapi.json", service.origin());
+    let run = sdk::schemathesis(&[
+        "--config-file",
+        config.to_str().unwrap(),
+        "run",
+        &document,
+        "--url",
+        &service.origin(),
+    ]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    service.check_ledger();
+}
+
+/// How it is run: everything is checked, with these two exceptions. Whether a model understands a
+/// request is not the schema's matter, and whoever asks for an upstream that fails gets 503.
+fn settings(key: &str) -> String {
+    format!(
+        r#"
+color = false
+workers = 2
+continue-on-failure = true
+
+[generation]
+max-examples = {MAX_EXAMPLES}
+deterministic = true
+
+[auth.openapi]
+key.bearer = "{key}"
+admin.bearer = "{ADMIN_TOKEN}"
+
+[checks]
+not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
+
+[[operations]]
+include-operation-id = ["createChatCompletion", "createResponse"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
+"#
+    )
+}

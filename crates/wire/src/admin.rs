@@ -1,0 +1,479 @@
+//! Bodies of the admin API.
+//!
+//! What is sent is strict: a field that is not known is refused. Amounts are whole micro-credits.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::account::ReceiptView;
+
+/// The largest amount that moves at once, in micro-credits: a billion credits.
+pub const MAX_AMOUNT_MICROS: i64 = 1_000_000_000_000_000;
+/// The longest name of a member or key, in characters.
+pub const MAX_NAME_CHARS: usize = 200;
+/// The longest reason of a transfer, in characters.
+pub const MAX_REASON_CHARS: usize = 500;
+/// The most models that a key is limited to.
+pub const MAX_KEY_MODELS: usize = 1000;
+/// The longest time that a key lives on after it was rotated.
+pub const MAX_OVERLAP_SECONDS: u32 = 30 * 24 * 3600;
+/// The largest limit of a key's rate and of its requests at once.
+pub const MAX_KEY_RATE: u32 = 10_000_000;
+
+/// Part of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ListOf{T}")]
+pub struct Page<T> {
+    /// `list`.
+    pub object: String,
+    /// What was found.
+    pub data: Vec<T>,
+    /// Whether there is more; the id of the last one is the next cursor.
+    pub has_more: bool,
+}
+
+/// A member to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewMember {
+    /// What to call it; no other member has this name.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN))]
+    pub name: String,
+}
+
+/// What is to be changed of a member.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberPatch {
+    /// Another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN))]
+    pub name: Option<String>,
+    /// Whether its keys are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<bool>,
+}
+
+/// Money that a member paid in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TopUp {
+    /// How much.
+    #[schemars(range(min = 1, max = MAX_AMOUNT_MICROS))]
+    pub amount_micros: i64,
+    /// Why, for the statement.
+    #[schemars(length(min = 1, max = MAX_REASON_CHARS), regex(pattern = PLAIN))]
+    pub reason: String,
+}
+
+/// A correction of a balance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Adjustment {
+    /// What the balance gains; below zero where it loses. Not zero.
+    #[schemars(range(min = -MAX_AMOUNT_MICROS, max = MAX_AMOUNT_MICROS))]
+    #[schemars(extend("not" = {"const": 0}))]
+    pub amount_micros: i64,
+    /// Why, for the statement.
+    #[schemars(length(min = 1, max = MAX_REASON_CHARS), regex(pattern = PLAIN))]
+    pub reason: String,
+}
+
+/// No control characters.
+const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
+
+/// What a key may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ScopeWord {
+    /// Listing models.
+    Models,
+    /// Chat completions.
+    Chat,
+    /// Responses.
+    Responses,
+    /// Research jobs.
+    Research,
+    /// Media generation.
+    Media,
+    /// Web search.
+    Search,
+    /// Reading pages.
+    Fetch,
+    /// The MCP endpoint.
+    Mcp,
+}
+
+impl ScopeWord {
+    /// As it stands in a body.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Models => "models",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Research => "research",
+            Self::Media => "media",
+            Self::Search => "search",
+            Self::Fetch => "fetch",
+            Self::Mcp => "mcp",
+        }
+    }
+}
+
+/// A key to be made. Limits that are absent are those of the configuration; null is without limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewKeyBody {
+    /// What to call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN))]
+    pub name: Option<String>,
+    /// What it may be used for; absent is everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 8))]
+    pub scopes: Option<Vec<ScopeWord>>,
+    /// Models it may use; absent is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_KEY_MODELS), inner(length(min = 1, max = MAX_NAME_CHARS)))]
+    pub models: Option<Vec<String>>,
+    /// RFC 3339; absent is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub expires_at: Option<String>,
+    /// What it may spend in all.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0, max = MAX_AMOUNT_MICROS))]
+    pub spend_limit_micros: Option<Option<i64>>,
+    /// Requests a minute.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    pub requests_per_minute: Option<Option<u32>>,
+    /// Requests at the same time.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    pub concurrency: Option<Option<u32>>,
+}
+
+/// What is to be changed of a key; what is absent stays. Limits are those of all keys that it was
+/// rotated from or into.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KeyPatch {
+    /// Another name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN))]
+    pub name: Option<String>,
+    /// What it may be used for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 8))]
+    pub scopes: Option<Vec<ScopeWord>>,
+    /// Models it may use; null is all.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<String>>")]
+    #[schemars(length(min = 1, max = MAX_KEY_MODELS), inner(length(min = 1, max = MAX_NAME_CHARS)))]
+    pub models: Option<Option<Vec<String>>>,
+    /// RFC 3339; null is never.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub expires_at: Option<Option<String>>,
+    /// What it may spend in all; null is without limit.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0, max = MAX_AMOUNT_MICROS))]
+    pub spend_limit_micros: Option<Option<i64>>,
+    /// Requests a minute; null is without limit.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    pub requests_per_minute: Option<Option<u32>>,
+    /// Requests at the same time; null is without limit.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    pub concurrency: Option<Option<u32>>,
+}
+
+/// How a key is replaced by a new one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rotation {
+    /// How long the old key is worth something yet.
+    #[schemars(range(min = 0, max = MAX_OVERLAP_SECONDS))]
+    pub overlap_seconds: u32,
+}
+
+/// Null that was written is told from nothing written.
+fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Some)
+}
+
+/// A member as the operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemberView {
+    /// `member`.
+    pub object: String,
+    /// `mem_<number>`.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Whether its keys are refused.
+    pub blocked: bool,
+    /// RFC 3339.
+    pub created_at: String,
+    /// All there is.
+    pub balance_micros: i64,
+    /// What is set aside for requests that run.
+    pub held_micros: i64,
+    /// What can be spent.
+    pub available_micros: i64,
+}
+
+/// A key as the operator sees it: never its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyRecordView {
+    /// `key`.
+    pub object: String,
+    /// The public part of the key.
+    pub id: String,
+    /// Whose: `mem_<number>`.
+    pub member: String,
+    /// Its name.
+    pub name: String,
+    /// What it may be used for.
+    pub scopes: Vec<String>,
+    /// Models it may use; null is all.
+    pub models: Option<Vec<String>>,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339; null is never.
+    pub expires_at: Option<String>,
+    /// RFC 3339; null is not.
+    pub revoked_at: Option<String>,
+    /// What it may spend in all; null is without limit.
+    pub spend_limit_micros: Option<i64>,
+    /// What it has spent, with all keys it was rotated from and into.
+    pub spent_micros: i64,
+    /// Null is without limit.
+    pub requests_per_minute: Option<u32>,
+    /// Requests at the same time; null is without limit.
+    pub concurrency: Option<u32>,
+}
+
+/// A key that was just made. This is the only answer that has its secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IssuedKey {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub record: KeyRecordView,
+    /// The whole key, for its holder.
+    pub key: String,
+}
+
+/// The key is not shown.
+impl std::fmt::Debug for IssuedKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("IssuedKey").field("id", &self.record.id).finish_non_exhaustive()
+    }
+}
+
+/// Money that moved without a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PostingView {
+    /// `posting`.
+    pub object: String,
+    /// Whose: `mem_<number>`.
+    pub member: String,
+    /// `top_up` or `adjustment`.
+    pub kind: String,
+    /// What the balance gained.
+    pub amount_micros: i64,
+    /// The balance after it.
+    pub balance_micros: i64,
+    /// Why.
+    pub reason: Option<String>,
+    /// RFC 3339.
+    pub at: String,
+}
+
+/// One line of a member's statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatementView {
+    /// Its number: the cursor.
+    pub id: i64,
+    /// RFC 3339.
+    pub at: String,
+    /// `charge`, `top_up`, `adjustment`.
+    pub kind: String,
+    /// What the balance gained; below zero where it lost.
+    pub amount_micros: i64,
+    /// The balance after it.
+    pub balance_micros: i64,
+    /// What a person gave as the reason.
+    pub reason: Option<String>,
+    /// The request that was charged.
+    pub request: Option<String>,
+    /// What it was for.
+    pub operation: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+}
+
+/// What became of a request, and whose it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemberReceipt {
+    /// What became of it.
+    #[serde(flatten)]
+    pub receipt: ReceiptView,
+    /// Whose: `mem_<number>`.
+    pub member: String,
+}
+
+/// One change that an operator made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditView {
+    /// Its number, without gaps: the cursor.
+    pub id: i64,
+    /// RFC 3339.
+    pub at: String,
+    /// `cli:<user>`, `admin-api:<address>`, `service`.
+    pub actor: String,
+    /// The request it came with.
+    pub request: Option<String>,
+    /// What was done.
+    pub action: String,
+    /// To whom or what.
+    pub subject: String,
+    /// What changed.
+    pub detail: serde_json::Map<String, serde_json::Value>,
+    /// SHA-256 over the entry before it and this one, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// The books, added up again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerCheckView {
+    /// `ledger.check`.
+    pub object: String,
+    /// Whether everything adds up.
+    pub ok: bool,
+    /// Members looked at.
+    pub members: u64,
+    /// Postings added up.
+    pub postings: u64,
+    /// Live holds.
+    pub holds: u64,
+    /// What all members have together.
+    pub members_total_micros: i64,
+    /// What the accounts of the house have.
+    pub house: Vec<HouseView>,
+    /// Sum over all accounts; zero when all is well.
+    pub sum_micros: i64,
+    /// How many things do not add up.
+    pub wrong: u64,
+    /// The first of them.
+    pub findings: Vec<FindingView>,
+}
+
+/// An account of the house.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HouseView {
+    /// Its name.
+    pub account: String,
+    /// What it has.
+    pub total_micros: i64,
+}
+
+/// One thing that does not add up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingView {
+    /// Which row.
+    pub what: String,
+    /// Which figure.
+    pub figure: String,
+    /// As it is stored.
+    pub stored: i64,
+    /// As it adds up.
+    pub added_up: i64,
+}
+
+/// An upstream, without its address and its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderView {
+    /// `provider`.
+    pub object: String,
+    /// Its name.
+    pub id: String,
+    /// `openai`, `anthropic`.
+    pub kind: String,
+    /// Whether it is asked.
+    pub usable: bool,
+    /// `usable`, `ejected` after failures in a row, `probe_failed`.
+    pub health: String,
+    /// The full ids of its models.
+    pub models: Vec<String>,
+}
+
+/// A model, and who answers for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OfferedModel {
+    /// `model`.
+    pub object: String,
+    /// The full id, or the alias.
+    pub id: String,
+    /// Whether any upstream of it can be asked now.
+    pub usable: bool,
+    /// What it can be used for.
+    pub capabilities: Vec<String>,
+    /// What a chat completion costs.
+    pub chat_price_micros: i64,
+    /// What a response costs.
+    pub responses_price_micros: i64,
+    /// How much it reads, in tokens, where known.
+    pub context_length: Option<u64>,
+    /// Groups in the order in which they are asked; within a group, chance decides by weight.
+    pub targets: Vec<Vec<TargetView>>,
+}
+
+/// One upstream's model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetView {
+    /// Its full id.
+    pub model: String,
+    /// Its part of the chances.
+    pub weight: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_is_told_from_nothing() {
+        let patch: KeyPatch = serde_json::from_str(r#"{"models":null,"concurrency":3}"#).unwrap();
+        assert_eq!((patch.models, patch.expires_at), (Some(None), None));
+        assert_eq!(patch.concurrency, Some(Some(3)));
+    }
+
+    #[test]
+    fn a_scope_is_written_as_its_word() {
+        for word in ["models", "chat", "responses", "research", "media", "search", "fetch", "mcp"] {
+            let scope: ScopeWord = serde_json::from_str(&format!("\"{word}\"")).unwrap();
+            assert_eq!(scope.word(), word);
+        }
+    }
+
+    #[test]
+    fn an_issued_key_does_not_show_itself() {
+        let record: KeyRecordView = serde_json::from_value(serde_json::json!({
+            "object": "key", "id": "abc", "member": "mem_1", "name": "k", "scopes": [],
+            "models": null, "created_at": "", "expires_at": null, "revoked_at": null,
+            "spend_limit_micros": null, "spent_micros": 0, "requests_per_minute": null,
+            "concurrency": null,
+        }))
+        .unwrap();
+        let issued = IssuedKey { record, key: "agk_abc_secret".to_owned() };
+        assert!(!format!("{issued:?}").contains("secret"));
+    }
+}
