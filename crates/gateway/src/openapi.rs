@@ -7,7 +7,6 @@ pub(crate) mod admin;
 mod document;
 pub(crate) mod member;
 pub(crate) mod operator;
-#[expect(dead_code, reason = "its routes come with the responses interface")]
 pub(crate) mod responses;
 
 use std::sync::Arc;
