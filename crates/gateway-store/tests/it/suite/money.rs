@@ -230,26 +230,6 @@ pub(crate) async fn many_leases_end_a_thousand_at_a_time(world: World) {
     world.check().await;
 }
 
-pub(crate) async fn abandoned_holds_of_other_processes_end(world: World) {
-    let (member, key) = world.member("ann", 5000, Limits::default()).await;
-    let mine = world.hold(&key, 5).await.unwrap();
-    for owner in 100..103 {
-        let mut opening = opening(&key, 7);
-        opening.wanted.owner = owner;
-        world.store.hold(opening).await.unwrap().unwrap();
-    }
-    if world.is_shared() {
-        // Another process may be at work on them: they end with their lease.
-        assert_eq!(world.store.abandon(OWNER).await.unwrap(), 0);
-        assert_eq!(world.money(member).await, (5000, 26));
-        return;
-    }
-    assert_eq!(world.store.abandon(OWNER).await.unwrap(), 3);
-    assert_eq!(world.money(member).await, (5000, 5));
-    assert!(matches!(world.end(&mine, Rule::Answered).await, Ended::Now(_)));
-    world.check().await;
-}
-
 /// As the service and the command line.
 pub(crate) async fn two_handles_share_one_truth(world: World) {
     let (member, key) = world.member("ann", 10, Limits::default()).await;
