@@ -42,7 +42,7 @@ async fn measure(power_loss_safe: bool) {
             running.spawn(work(Arc::clone(&store), Arc::clone(&keys), task, started + ROUND));
         }
         let mut pairs: Vec<Duration> = running.join_all().await.into_iter().flatten().collect();
-        let (cpu, elapsed) = (cpu_time() - cpu, started.elapsed());
+        let (cpu, elapsed) = (cpu_time().saturating_sub(cpu), started.elapsed());
         pairs.sort_unstable();
         let part = |part: usize| pairs[(pairs.len() * part / 100).min(pairs.len() - 1)];
         let count = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
@@ -99,7 +99,7 @@ async fn work(store: Arc<Store>, keys: Arc<Vec<Key>>, task: usize, end: Instant)
         random ^= random << 17;
         let key = &keys[usize::try_from(random >> 32).unwrap_or(0) % keys.len()];
         let since = begun.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let time_ms = since.as_millis() as u64 + took.len() as u64;
+        let time_ms = since.as_secs() * 1000 + took.len() as u64;
         let id = HoldId::new(time_ms, u128::from(random) << 10 | task as u128);
         let started = Instant::now();
         pair(&store, key, id).await;

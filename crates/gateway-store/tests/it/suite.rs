@@ -5,7 +5,7 @@ mod books;
 mod limits;
 mod money;
 mod repeats;
-mod responses;
+pub(crate) mod responses;
 
 macro_rules! suite {
     ($($module:ident: $($test:ident),* $(,)?;)*) => {
@@ -42,7 +42,6 @@ suite! {
         free_requests_are_held_and_leave_no_posting,
         leases_are_renewed_and_end,
         many_leases_end_a_thousand_at_a_time,
-        abandoned_holds_of_other_processes_end,
         two_handles_share_one_truth;
     limits:
         a_spend_limit_follows_rotation,

@@ -9,7 +9,7 @@ use ledger::{HoldId, Limits, Outcome};
 
 use crate::world::World;
 
-const KILLS: usize = 20;
+const KILLS: i64 = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_outlives_a_kill() {
@@ -20,6 +20,7 @@ async fn what_was_acknowledged_outlives_a_kill() {
     let program = example("store_writer");
     let mut settled = 0;
     for round in 0..KILLS {
+        let lines_read = 40 + usize::try_from(round).unwrap() * 13;
         let mut child = Command::new(&program)
             .arg(path)
             .args([member.0.to_string(), key.lineage.0.to_string(), round.to_string()])
@@ -31,19 +32,19 @@ async fn what_was_acknowledged_outlives_a_kill() {
         let mut told = Vec::new();
         for (count, line) in lines.enumerate() {
             told.push(line.unwrap());
-            if count == 40 + round * 13 {
+            if count == lines_read {
                 child.kill().unwrap();
             }
         }
         child.wait().unwrap();
-        assert!(told.len() > 40 + round * 13);
+        assert!(told.len() > lines_read);
 
         let store = world.another().await;
         for line in &told {
             // A line that the kill cut short tells nothing.
-            let Some((word, id)) = line.split_once(' ') else { continue };
+            let Some((what, id)) = line.split_once(' ') else { continue };
             let Some(id) = HoldId::parse(id) else { continue };
-            if word == "settled" {
+            if what == "settled" {
                 let receipt = store.receipt(Some(member), id).await.unwrap();
                 assert_eq!(receipt.map(|receipt| receipt.charged.get()), Some(3), "{line}");
                 settled += 1;
@@ -57,16 +58,16 @@ async fn what_was_acknowledged_outlives_a_kill() {
         assert_eq!(account.held.get(), 0);
         let charged = 1_000_000_000 - account.balance.get();
         // At most one batch was written whose end was not told any more.
-        assert!((3 * settled..3 * settled + 3 * 64 * (round as i64 + 1)).contains(&charged));
+        assert!((3 * settled..3 * settled + 3 * 64 * (round + 1)).contains(&charged));
         assert_eq!(store.check_ledger().await.unwrap().findings, []);
         store.close().await;
     }
-    let expired = abandoned(&world).await;
+    let expired = abandoned(&world);
     assert!(expired > 0, "no kill ever hit a live hold");
 }
 
 /// How many holds ended because their process was gone.
-async fn abandoned(world: &World) -> i64 {
+fn abandoned(world: &World) -> i64 {
     let Place::Sqlite(path) = &world.place else { panic!() };
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT count(*) FROM receipts WHERE rule = ?1";

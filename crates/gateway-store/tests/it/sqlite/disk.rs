@@ -24,14 +24,14 @@ async fn store(disk: &SmallDisk) -> (Store, gateway_store::Key) {
 async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
     let disk = SmallDisk::mount(4 * 1024 * 1024);
     let (store, key) = store(&disk).await;
-    let held = store.hold(opening(&key, 5)).await.unwrap().unwrap();
+    let before = store.hold(opening(&key, 5)).await.unwrap().unwrap();
     let ballast = disk.fill();
     // The log has some room left; it is used up soon.
     let mut charged = 0;
     let error = loop {
         assert!(charged < 100_000, "the disk never filled up");
         let hold = match store.hold(opening(&key, 1)).await {
-            Ok(hold) => hold.unwrap(),
+            Ok(result) => result.unwrap(),
             Err(error) => break error,
         };
         match store.end(closing(&hold, Rule::Answered)).await {
@@ -48,7 +48,7 @@ async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
     assert_eq!(store.check_ledger().await.unwrap().wrong, 0);
 
     std::fs::remove_file(ballast).unwrap();
-    let ended = store.end(closing(&held, Rule::Answered)).await.unwrap();
+    let ended = store.end(closing(&before, Rule::Answered)).await.unwrap();
     assert!(matches!(ended, Ended::Now(_)));
     store.create_member("bob", &actor()).await.unwrap();
     let account = store.account(key.member).await.unwrap().unwrap();

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gateway_store::{Error, Kind, Options, Place, SchemaState, Store};
-use ledger::{Limits, Rule};
+use ledger::{Ended, Limits, Rule};
 
-use crate::world::{World, actor, closing, opening};
+use crate::suite::responses::queued;
+use crate::world::{OWNER, World, actor, closing, opening};
 
 fn place(folder: &Path) -> (Place, Options) {
     (Place::Sqlite(folder.join("gateway.db")), Options::default())
@@ -108,6 +109,29 @@ async fn only_one_process_serves() {
     other.claim().await.unwrap();
     drop(other);
     world.another().await.claim().await.unwrap();
+}
+
+/// After a crash, what another process held is nobody's: only one serves.
+#[tokio::test]
+async fn abandoned_holds_of_other_processes_end() {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 5000, Limits::default()).await;
+    let mine = world.hold(&key, 5).await.unwrap();
+    let mut begun = tokio::task::JoinSet::new();
+    for owner in 100..2600 {
+        let (store, mut opening) = (Arc::clone(&world.store), opening(&key, 1));
+        opening.wanted.owner = owner;
+        begun.spawn(async move { store.hold(opening).await.unwrap().unwrap() });
+    }
+    begun.join_all().await;
+    assert_eq!(world.store.abandon(OWNER).await.unwrap(), 2500);
+    assert_eq!(world.money(member).await, (5000, 5));
+    assert!(matches!(world.end(&mine, Rule::Answered).await, Ended::Now(_)));
+    // What ran in the background has failed.
+    queued(&world, &key, "resp_1").await;
+    assert_eq!(world.store.abandon(-1).await.unwrap(), 1);
+    assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
+    world.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -25,9 +25,9 @@ pub(crate) async fn a_spend_limit_follows_rotation(world: World) {
     let refused = Err(Refusal::KeyLimitReached { needed, available });
     assert_eq!(world.hold(&new, 31).await, refused);
     // What is held counts as spent, until it is released.
-    let held = world.hold(&new, 30).await.unwrap();
+    let second = world.hold(&new, 30).await.unwrap();
     assert!(world.hold(&key, 1).await.is_err());
-    world.end(&held, Rule::UpstreamFailed).await;
+    world.end(&second, Rule::UpstreamFailed).await;
     assert!(world.hold(&key, 30).await.is_ok());
     world.check().await;
 }
@@ -77,11 +77,11 @@ pub(crate) async fn no_more_run_at_once_than_may(world: World) {
         let (store, opening) = (Arc::clone(&world.store), opening(&key, 1));
         racers.spawn(async move { store.hold(opening).await.unwrap() });
     }
-    let (held, refused): (Vec<_>, Vec<_>) =
+    let (begun, refused): (Vec<_>, Vec<_>) =
         racers.join_all().await.into_iter().partition(Result::is_ok);
-    assert_eq!(held.len(), 5);
+    assert_eq!(begun.len(), 5);
     assert!(refused.into_iter().all(|held| held == Err(Refusal::TooManyRunning { limit: 5 })));
-    let hold = held[0].as_ref().unwrap();
+    let hold = begun[0].as_ref().unwrap();
     assert!(matches!(world.end(hold, Rule::Cancelled).await, Ended::Now(_)));
     assert!(world.hold(&key, 1).await.is_ok());
     assert!(world.hold(&key, 1).await.is_err());
