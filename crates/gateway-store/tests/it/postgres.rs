@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::world::{LEASE, OWNER, World, closing, opening};
 
 /// More than anything here takes, however slow the machine is.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A cluster of its own, which can be stopped.
 async fn alone(wait: Duration) -> (Arc<Cluster>, World) {
@@ -228,6 +228,15 @@ async fn leases_are_renewed_and_ended_by_many_at_once() {
     assert_eq!(load.failures.load(Ordering::Relaxed), 0);
     assert_eq!((expired, world.money(lost).await), (10, (1000, 0)));
     world.check().await;
+}
+
+#[tokio::test]
+async fn holds_of_other_processes_are_not_abandoned() {
+    let world = World::postgres().await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    world.hold(&key, 5).await.unwrap();
+    assert_eq!(world.store.abandon(OWNER + 1).await.unwrap(), 0);
+    assert_eq!(world.money(member).await, (1000, 5));
 }
 
 #[tokio::test]

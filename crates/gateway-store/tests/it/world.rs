@@ -68,11 +68,6 @@ impl World {
         Store::open(&self.place, &self.options).await.unwrap()
     }
 
-    /// Whether any number of processes may serve from the database at the same time.
-    pub(crate) fn is_shared(&self) -> bool {
-        matches!(self.base, Base::Postgres(_))
-    }
-
     /// A path in the database's folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         match &self.base {
