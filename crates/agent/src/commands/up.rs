@@ -51,6 +51,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let mut config = Location::default().load(session)?;
         let added = local::merge(&mut config, &found);
         if let Some(listen) = args.listen {
+            if !listen.ip().is_loopback() {
+                session.output.warn("other machines can connect, and nothing is encrypted");
+            }
             move_to(&mut config, listen);
         }
         log::start(&config.log);

@@ -104,8 +104,16 @@ pub(crate) fn block_on<T>(
 pub(crate) fn actor(session: &Session) -> Actor {
     let variables = &session.environment.all;
     let user = variables.get("USER").or_else(|| variables.get("LOGNAME"));
-    let user = user.map_or("unknown", String::as_str);
-    Actor { name: format!("cli:{}", printable(user)), request: None }
+    let user = user.filter(|name| !name.is_empty()).map_or_else(number, |name| printable(name));
+    Actor { name: format!("cli:{user}"), request: None }
+}
+
+/// The number of a user without a name.
+fn number() -> String {
+    #[cfg(unix)]
+    return format!("uid {}", rustix::process::getuid().as_raw());
+    #[cfg(not(unix))]
+    return "unknown".to_owned();
 }
 
 /// Makes the folder of a database that is a file.

@@ -9,8 +9,7 @@ use crate::config;
 use crate::diagnostic::Diagnostic;
 
 /// What the file shows to who wants to add a provider.
-pub(super) const SNIPPET: &str = "\
-  openai:
+pub(super) const SNIPPET: &str = "  openai:
     kind: openai
     api_key: ${OPENAI_API_KEY}
     models: [gpt-5-mini]
@@ -83,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_provider_that_is_shown_can_be_used_when_its_mark_is_taken_away() {
-        let text = text(&[]).replace("  # ", "  ").replace("  #   ", "    ");
+        let text = text(&[]).replace("  # ", "  ");
         let mut scope = Scope::default();
         scope.process.insert("OPENAI_API_KEY".to_owned(), "sk-x".to_owned());
         let reading = read(&text, &scope, Path::new("/x"));

@@ -7,7 +7,7 @@ use crate::commands::gateway::amount::both;
 use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::mcp::table::{Lean, Table, grouped};
 use crate::output::{ERROR, GOOD};
 use crate::session::Session;
 
@@ -63,8 +63,10 @@ fn text(check: &LedgerCheck) -> String {
     table.row(["all together".to_owned(), both(check.sum)]);
     let mut text = table.text();
     text.push_str(&format!(
-        "\n{} members, {} postings, {} live holds\n",
-        check.members, check.postings, check.holds
+        "\nmembers {}, postings {}, live holds {}\n",
+        grouped(check.members),
+        grouped(check.postings),
+        grouped(check.holds)
     ));
     if check.wrong == 0 {
         text.push_str(&format!("{GOOD}Everything adds up.{GOOD:#}\n"));
