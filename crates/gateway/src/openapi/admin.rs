@@ -9,7 +9,7 @@ use wire::admin::{
 use wire::error::Code;
 
 use super::member::REQUEST_ID;
-use super::{Access, Answer, Body, JSON, Make, Operation, Parameter, Place, Verb, of, text};
+use super::{Access, Answer, Body, JSON, Make, Operation, Parameter, Place, Verb, of};
 use crate::endpoints::admin::{DEFAULT_LIMIT, MAX_LIMIT};
 
 /// What all of them have in common.
@@ -90,7 +90,7 @@ static AFTER_KEY: Parameter = Parameter {
     place: Place::Query,
     name: "after",
     description: "The last id of the page before.",
-    schema: text,
+    schema: key_id,
     example: "",
 };
 static BEFORE: Parameter = Parameter {
