@@ -14,6 +14,7 @@ mod failure;
 mod identity;
 pub mod key_secret;
 mod meter;
+pub mod probe;
 mod problem;
 mod provider;
 mod proxy;
