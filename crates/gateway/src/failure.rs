@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use ledger::{Micros, Refusal, Repeated, Room};
+use ledger::{HoldId, Micros, Refusal, Repeated, Room};
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
 use crate::rate;
@@ -20,6 +20,8 @@ pub(crate) struct ApiError {
     money: Option<(Micros, Micros)>,
     retry_after: Option<Duration>,
     room: Option<Room>,
+    /// The receipt of what was given back.
+    refunded: Option<HoldId>,
 }
 
 /// What everyone without a usable key is told, whatever is wrong with it.
@@ -36,6 +38,7 @@ impl ApiError {
             money: None,
             retry_after: None,
             room: None,
+            refunded: None,
         }
     }
 
@@ -62,6 +65,12 @@ impl ApiError {
     #[must_use]
     pub(crate) fn retry_after(self, wait: Duration) -> Self {
         Self { retry_after: Some(wait), ..self }
+    }
+
+    /// The price was set aside and given back; this is its receipt.
+    #[must_use]
+    pub(crate) fn refunded(self, id: HoldId, room: Option<Room>) -> Self {
+        Self { refunded: Some(id), room, ..self }
     }
 
     /// What programs decide by.
@@ -116,6 +125,9 @@ impl ApiError {
         }
         if let Some(room) = &self.room {
             rate::write_headers(room, headers);
+        }
+        if let Some(id) = self.refunded {
+            rate::write_receipt(headers, id, Micros::ZERO);
         }
         response
     }

@@ -1,7 +1,7 @@
-//! How much of its rate a key has left, in headers.
+//! How much of its rate a key has left, and what a request cost, in headers.
 
 use http::{HeaderMap, HeaderValue};
-use ledger::Room;
+use ledger::{HoldId, Micros, Room};
 
 /// Writes both families: the one OpenAI's clients know, and the one of the IETF.
 pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
@@ -17,6 +17,14 @@ pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
         if let Ok(value) = HeaderValue::from_str(&text) {
             headers.insert(name, value);
         }
+    }
+}
+
+/// What was charged, or for a stream: what it costs once its end is reached.
+pub(crate) fn write_receipt(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
+    headers.insert("x-charge-micros", HeaderValue::from(charged.get()));
+    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+        headers.insert("x-receipt-id", value);
     }
 }
 

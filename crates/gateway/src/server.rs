@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Sleep;
+use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 use wire::error::Code;
 
@@ -56,39 +57,51 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     upkeep::start(&service);
-    let router = endpoints::router(&service);
-    let max = usize::try_from(service.config.limits.max_connections).unwrap_or(1);
-    let slots = Arc::new(Semaphore::new(max));
-    let connections = tokio_util::task::TaskTracker::new();
-    let mut shutdown = pin!(shutdown);
-    loop {
-        let slot = slots.clone().acquire_owned();
-        let accepted = tokio::select! {
-            () = &mut shutdown => break,
-            accepted = async { (slot.await, listener.accept().await) } => accepted,
-        };
-        match accepted {
-            (Ok(slot), Ok((stream, peer))) => {
-                let (service, router) = (service.clone(), router.clone());
-                connections.spawn(async move {
-                    service.meter.connections.inc();
-                    serve_connection(&service, router, stream, peer).await;
-                    service.meter.connections.dec();
-                    drop(slot);
-                });
-            }
-            (_, Err(error)) => {
-                tracing::warn!(%error, "a connection was not accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-            (Err(_), _) => break,
-        }
+    let connections = TaskTracker::new();
+    let mut accepting = pin!(accept(&service, &listener, &connections));
+    tokio::select! {
+        () = shutdown => {}
+        () = &mut accepting => {}
     }
-    drop(listener);
-    drain(&service, &connections).await;
+    // Whoever comes while the rest comes to its end is told so.
+    tokio::select! {
+        () = drain(&service, &connections) => {}
+        () = accepting => {}
+    }
+    service.store.close().await;
 }
 
-async fn drain(service: &Service, connections: &tokio_util::task::TaskTracker) {
+async fn accept(service: &Arc<Service>, listener: &TcpListener, connections: &TaskTracker) {
+    let router = endpoints::router(service);
+    let max = usize::try_from(service.config.limits.max_connections).unwrap_or(1);
+    let slots = Arc::new(Semaphore::new(max));
+    while let Ok(slot) = slots.clone().acquire_owned().await {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let (service, router) = (service.clone(), router.clone());
+        let is_late = service.stopping.is_cancelled();
+        let serving = async move {
+            service.meter.connections.inc();
+            serve_connection(&service, router, stream, peer).await;
+            service.meter.connections.dec();
+            drop(slot);
+        };
+        if is_late {
+            // Nobody waits for those that came too late.
+            tokio::spawn(serving);
+        } else {
+            connections.spawn(serving);
+        }
+    }
+}
+
+async fn drain(service: &Service, connections: &TaskTracker) {
     tracing::info!(connections = connections.len(), "draining");
     service.stopping.cancel();
     connections.close();
@@ -100,7 +113,6 @@ async fn drain(service: &Service, connections: &tokio_util::task::TaskTracker) {
     if tokio::time::timeout(service.config.limits.drain, all).await.is_err() {
         tracing::warn!("not everything came to its end in time");
     }
-    service.store.close().await;
 }
 
 async fn serve_connection(
@@ -117,8 +129,10 @@ async fn serve_connection(
         let (service, router) = (service.clone(), router.clone());
         async move { Ok::<_, Infallible>(answer(&service, router, request, peer).await) }
     });
+    let is_late = service.stopping.is_cancelled();
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        .keep_alive(!is_late)
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(usize::try_from(limits.max_header_bytes).unwrap_or(8192).max(8192))
         .max_headers(MAX_HEADERS)
@@ -127,7 +141,7 @@ async fn serve_connection(
     let mut connection = pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
-        () = service.stopping.cancelled() => {
+        () = service.stopping.cancelled(), if !is_late => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -8,9 +8,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::{Answer, KeyRecord, StoredResponse};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use ledger::{HoldId, IdempotencyKey, Micros, Rule};
-use tokio::time::timeout;
 use wire::error::Code;
 
 use crate::catalogue::{Model, Target};
@@ -53,8 +52,10 @@ impl Paid {
         };
         let beginning = Box::pin(begin(self.context(service, &charge), question));
         if is_streamed {
-            let relay = start_relay(service, charge, beginning).await?;
-            return Ok(stream(relay.keeping(keeper), self.price));
+            let mut relay = Relay::waiting(service, charge, beginning).keeping(keeper);
+            // After this long the client learns that it is being worked on, with a comment.
+            relay.begin(service.keepalive()).await?;
+            return Ok(stream(relay, self.price));
         }
         let must_finish = charge.is_kept() || service.leaving() == Leaving::Finish;
         let progress = charge.progress();
@@ -95,27 +96,6 @@ impl Paid {
     }
 }
 
-/// Waits for the stream to begin, or for the time at which a client must hear something.
-async fn start_relay(
-    service: &Arc<Service>,
-    mut charge: Charge,
-    mut beginning: Beginning,
-) -> Result<Relay, ApiError> {
-    match timeout(service.keepalive(), &mut beginning).await {
-        // The client learns that it is being worked on before the first word is there.
-        Err(_) => Ok(Relay::waiting(service, charge, beginning)),
-        Ok(Ok(Begun { target, answer: Answering::Stream(streaming) })) => {
-            charge.model = Some(target.id);
-            Ok(Relay::live(service, charge, streaming))
-        }
-        Ok(Ok(_)) => Err(ApiError::internal()),
-        Ok(Err(error)) => {
-            charge.release(rule_of(&error)).await;
-            Err(error)
-        }
-    }
-}
-
 fn stream(relay: Relay, price: Micros) -> Response {
     let (id, room) = (relay.id(), relay.room());
     let pieces = futures_util::stream::unfold(relay, |mut relay| async move {
@@ -125,7 +105,7 @@ fn stream(relay: Relay, price: Micros) -> Response {
     let headers = response.headers_mut();
     write_stream_headers(headers);
     if let Some(id) = id {
-        write_receipt(headers, id, price);
+        rate::write_receipt(headers, id, price);
     }
     if let Some(room) = room {
         rate::write_headers(&room, headers);
@@ -143,6 +123,7 @@ async fn whole(
         Ok(Begun { target, answer: Answering::Whole(piece) }) => (target, piece),
         Ok(_) => return Err(ApiError::internal()),
         Err(error) => {
+            let error = error.refunded(charge.id(), charge.room());
             charge.release(rule_of(&error)).await;
             return Err(error);
         }
@@ -154,7 +135,7 @@ async fn whole(
     let mut response = Response::new(Body::from(piece.body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    write_receipt(headers, id, charged);
+    rate::write_receipt(headers, id, charged);
     if let Some(room) = room {
         rate::write_headers(&room, headers);
     }
@@ -195,7 +176,7 @@ pub(super) fn again(id: HoldId, price: Micros, answer: Answer) -> Response {
         headers.insert(CONTENT_TYPE, value);
     }
     headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
-    write_receipt(headers, id, price);
+    rate::write_receipt(headers, id, price);
     response
 }
 
@@ -203,14 +184,6 @@ pub(super) fn write_stream_headers(headers: &mut HeaderMap) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-}
-
-/// What was charged, or for a stream: what it costs once its end is reached.
-pub(super) fn write_receipt(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
-    headers.insert("x-charge-micros", HeaderValue::from(charged.get()));
-    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
-        headers.insert(HeaderName::from_static("x-receipt-id"), value);
-    }
 }
 
 /// A field that must be a string and must not be empty.

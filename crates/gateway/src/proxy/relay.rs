@@ -6,7 +6,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use gateway_store::{Answer, StoredResponse};
@@ -68,22 +68,15 @@ pub(crate) enum Leaving {
 }
 
 impl Relay {
+    /// A stream that no upstream has begun yet.
     pub(crate) fn waiting(service: &Arc<Service>, charge: Charge, beginning: Beginning) -> Self {
-        Self::new(service, charge, Source::Waiting(beginning))
-    }
-
-    pub(crate) fn live(service: &Arc<Service>, charge: Charge, streaming: Box<Streaming>) -> Self {
-        Self::new(service, charge, Source::Live(streaming))
-    }
-
-    fn new(service: &Arc<Service>, charge: Charge, source: Source) -> Self {
         service.meter.streams.inc();
         let kept = charge.is_kept().then(BytesMut::new);
         let now = Instant::now();
         Self(Some(Box::new(Inner {
             service: service.clone(),
             charge,
-            source,
+            source: Source::Waiting(beginning),
             keeper: None,
             kept,
             begun: now,
@@ -98,6 +91,18 @@ impl Relay {
             inner.keeper = keeper;
         }
         self
+    }
+
+    /// Waits for an upstream to begin, but no longer than this. Nothing was sent to the client
+    /// yet, so that a failure can still be told by a status.
+    pub(crate) async fn begin(&mut self, patience: Duration) -> Result<(), ApiError> {
+        let Some(inner) = &mut self.0 else { return Ok(()) };
+        let Source::Waiting(beginning) = &mut inner.source else { return Ok(()) };
+        let Ok(result) = timeout(patience, beginning).await else { return Ok(()) };
+        let Err(error) = inner.begun(result) else { return Ok(()) };
+        let error = error.refunded(inner.charge.id(), inner.charge.room());
+        inner.charge.release_with(rule_of(&error), Results::default()).await;
+        Err(error)
     }
 
     /// The id of the request, until its end.
@@ -125,21 +130,37 @@ impl Relay {
 }
 
 impl Inner {
+    /// An upstream has begun, or none will.
+    fn begun(&mut self, result: Result<Begun, ApiError>) -> Result<(), ApiError> {
+        self.source = Source::Ended;
+        let Begun { target, answer } = result?;
+        let Answering::Stream(streaming) = answer else { return Err(ApiError::internal()) };
+        self.charge.model = Some(target.id);
+        self.last_piece = Instant::now();
+        self.source = Source::Live(streaming);
+        Ok(())
+    }
+
+    /// Whether an upstream is in the middle of its answer.
+    fn is_under_way(&self) -> bool {
+        match self.source {
+            Source::Waiting(_) => self.charge.progress().has_begun(),
+            Source::Live(_) => true,
+            Source::Ended => false,
+        }
+    }
+
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match &mut self.source {
                 Source::Ended => return None,
                 Source::Waiting(beginning) => {
                     let pause = self.service.keepalive();
-                    match timeout(pause, beginning).await {
-                        Err(_) => return Some(comment()),
-                        Ok(Ok(Begun { target, answer: Answering::Stream(streaming) })) => {
-                            self.charge.model = Some(target.id);
-                            self.last_piece = Instant::now();
-                            self.source = Source::Live(streaming);
-                        }
-                        Ok(Ok(Begun { .. })) => return self.refuse(&ApiError::internal()).await,
-                        Ok(Err(error)) => return self.refuse(&error).await,
+                    let Ok(result) = timeout(pause, beginning).await else {
+                        return Some(comment());
+                    };
+                    if let Err(error) = self.begun(result) {
+                        return self.refuse(&error).await;
                     }
                 }
                 Source::Live(streaming) => {
@@ -259,7 +280,6 @@ impl Inner {
 
     /// No upstream began to answer, and the client is waiting for a stream already.
     async fn refuse(&mut self, error: &ApiError) -> Option<Bytes> {
-        self.source = Source::Ended;
         self.kept = None;
         let rule = rule_of(error);
         if let Some(keeper) = self.keeper.clone() {
@@ -289,9 +309,8 @@ impl Drop for Relay {
     fn drop(&mut self) {
         let Some(inner) = self.0.take() else { return };
         inner.service.meter.streams.dec();
-        let is_live = matches!(inner.source, Source::Live(_));
         let must_finish = inner.kept.is_some() || inner.service.leaving() == Leaving::Finish;
-        if is_live && must_finish {
+        if must_finish && inner.is_under_way() {
             let service = inner.service.clone();
             let mut rest = Self(Some(inner));
             service.meter.streams.inc();
@@ -304,8 +323,8 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// Ends for good: nothing is left to be read.
-    fn forget(mut self) {
+    /// Ends for good, whatever is left to be read.
+    pub(crate) fn forget(mut self) {
         if let Some(inner) = self.0.take() {
             inner.service.meter.streams.dec();
         }

@@ -126,6 +126,11 @@ impl Running {
         Self { address, store, folder, hasher, handle, stop: Some(stop), ended, client }
     }
 
+    /// Tells it to stop, and does not wait for it.
+    pub(crate) fn begin_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
     /// Lets what runs come to its end, and waits for it.
     pub(crate) fn stop(mut self) {
         drop(self.stop.take());

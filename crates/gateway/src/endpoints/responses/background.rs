@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use wire::sse::Splitter;
 
-use super::super::paid::{Paid, again, write_receipt, write_stream_headers};
+use super::super::paid::{Paid, again, write_stream_headers};
 use super::Wish;
 use super::keeper::ResponseKeeper;
 use crate::charge::{Charge, Opened};
@@ -41,6 +41,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often a reader looks for new events, and how many it takes at once.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 const MAX_EVENTS_AT_ONCE: u32 = 256;
+/// How long the last events of a response that is over may take to be written.
+const LAST_EVENTS: Duration = Duration::from_secs(1);
 
 /// Starts a response and answers at once.
 pub(super) async fn start(
@@ -70,7 +72,7 @@ pub(super) async fn start(
         response.headers_mut().insert(CONTENT_TYPE, json);
         response
     };
-    write_receipt(response.headers_mut(), id, paid.price);
+    rate::write_receipt(response.headers_mut(), id, paid.price);
     if let Some(room) = room {
         rate::write_headers(&room, response.headers_mut());
     }
@@ -85,13 +87,14 @@ async fn run(
     token: CancellationToken,
 ) {
     charge.detach();
-    let relay = Relay::waiting(&service, charge, beginning).keeping(Some(keeper.clone()));
-    let work = record(&service, relay, &keeper);
+    let mut relay = Relay::waiting(&service, charge, beginning).keeping(Some(keeper.clone()));
     tokio::select! {
         () = token.cancelled() => {}
         () = cancelled_elsewhere(&service, &keeper) => {}
-        () = work => {}
+        () = record(&service, &mut relay, &keeper) => {}
     }
+    // One that was cancelled is not read to its end, whatever is done for clients that leave.
+    relay.forget();
     service.background.pin().remove(&keeper.id);
 }
 
@@ -107,7 +110,7 @@ async fn cancelled_elsewhere(service: &Service, keeper: &ResponseKeeper) {
 }
 
 /// Writes down what happens, as it happens.
-async fn record(service: &Service, mut relay: Relay, keeper: &ResponseKeeper) {
+async fn record(service: &Service, relay: &mut Relay, keeper: &ResponseKeeper) {
     let mut splitter = Splitter::new(MAX_EVENT_BYTES);
     let mut waiting: Vec<ResponseEvent> = Vec::new();
     let mut ticks = interval(WRITE_EVERY);
@@ -179,7 +182,7 @@ fn sequence(data: &[u8]) -> Option<i64> {
 /// A stream of what happened after an event, and of what goes on to happen.
 pub(super) fn tail(service: Arc<Service>, member: MemberId, id: String, after: i64) -> Response {
     let keepalive = service.keepalive();
-    let state = Tail { service, member, id, after, is_over: false };
+    let state = Tail { service, member, id, after, over_since: None, is_over: false };
     let pieces = futures_util::stream::unfold(state, move |mut state| async move {
         let piece = state.next(keepalive).await?;
         Some((Ok::<Bytes, std::convert::Infallible>(piece), state))
@@ -194,6 +197,9 @@ struct Tail {
     member: MemberId,
     id: String,
     after: i64,
+    /// Since when the response is known to be over.
+    over_since: Option<Instant>,
+    /// Whether nothing more is to be told.
     is_over: bool,
 }
 
@@ -201,27 +207,42 @@ impl Tail {
     async fn next(&mut self, keepalive: Duration) -> Option<Bytes> {
         let begun = Instant::now();
         while !self.is_over {
-            // Whether it is over is asked first: the events of its end are then there.
             let found = self.service.store.response(self.member, &self.id).await.ok()?;
-            let is_over = found.is_none_or(|stored| is_over(&stored.status));
             let events =
                 self.service.store.events(&self.id, self.after, MAX_EVENTS_AT_ONCE).await.ok()?;
             if let Some(last) = events.last() {
                 self.after = last.sequence;
+                self.is_over = is_last(&last.event);
                 let joined: Vec<u8> = events.into_iter().flat_map(|event| event.event).collect();
                 return Some(joined.into());
             }
-            self.is_over = is_over;
-            if is_over {
-                break;
+            match found.map(|stored| stored.status).as_deref() {
+                None | Some("cancelled") => break,
+                Some(status) if is_over(status) => {
+                    // It is charged first and told then: its last events may be on their way.
+                    let since = *self.over_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > LAST_EVENTS {
+                        break;
+                    }
+                }
+                Some(_) => {}
             }
             if begun.elapsed() > keepalive {
                 return Some(Bytes::from_static(b": keep-alive\n\n"));
             }
             tokio::time::sleep(POLL_EVERY).await;
         }
+        self.is_over = true;
         None
     }
+}
+
+/// Whether an event is the last one of its response.
+fn is_last(event: &[u8]) -> bool {
+    const LAST: [&[u8]; 3] = [b"completed", b"failed", b"incomplete"];
+    let name = event.strip_prefix(b"event: response.");
+    let name = name.and_then(|rest| rest.split(|byte| matches!(byte, b'\r' | b'\n')).next());
+    name.is_some_and(|name| LAST.contains(&name))
 }
 
 /// Whether nothing more happens to a response.

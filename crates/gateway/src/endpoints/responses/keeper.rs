@@ -64,9 +64,18 @@ impl Keeper for ResponseKeeper {
         let code = if error.code().status() < 500 { "invalid_prompt" } else { "server_error" };
         outcome.error = Some((code.to_owned(), error.message().to_owned()));
         let response = self.shape.response(outcome);
-        let event = json!({"type": "response.failed", "sequence_number": 0, "response": response});
+        // Clients expect every response to begin before it fails.
+        let begun = self.object(Status::InProgress);
         let mut out = BytesMut::new();
-        write_event(&mut out, "response.failed", event.to_string().as_bytes());
+        let events = [
+            ("response.created", &begun),
+            ("response.in_progress", &begun),
+            ("response.failed", &response),
+        ];
+        for (sequence, (kind, object)) in events.into_iter().enumerate() {
+            let event = json!({"type": kind, "sequence_number": sequence, "response": object});
+            write_event(&mut out, kind, event.to_string().as_bytes());
+        }
         (response, out.freeze())
     }
 

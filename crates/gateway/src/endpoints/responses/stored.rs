@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use gateway_store::{Closing, Scope, StoredResponse};
 use http::HeaderMap;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use wire::error::Code;
 
 use super::super::operations::json as answer;
+use super::super::path::Id;
 use super::background::{is_over, tail};
 use crate::failure::ApiError;
 use crate::identity::{Caller, check_scope};
@@ -37,7 +38,7 @@ type Bad = axum::extract::rejection::QueryRejection;
 
 pub(in crate::endpoints) async fn find(
     State(service): State<Arc<Service>>,
-    Path(id): Path<String>,
+    Id(id): Id,
     query: Result<Query<FindQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -56,7 +57,7 @@ pub(in crate::endpoints) async fn find(
 
 pub(in crate::endpoints) async fn delete(
     State(service): State<Arc<Service>>,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (_, stored, room) = look_up(&service, &headers, &id).await?;
@@ -70,7 +71,7 @@ pub(in crate::endpoints) async fn delete(
 
 pub(in crate::endpoints) async fn cancel(
     State(service): State<Arc<Service>>,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (caller, stored, room) = look_up(&service, &headers, &id).await?;
@@ -87,7 +88,7 @@ pub(in crate::endpoints) async fn cancel(
 
 pub(in crate::endpoints) async fn input_items(
     State(service): State<Arc<Service>>,
-    Path(id): Path<String>,
+    Id(id): Id,
     query: Result<Query<ItemsQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {

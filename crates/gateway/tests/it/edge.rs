@@ -1,0 +1,209 @@
+//! The edge of the service: what clients may send, how fast, and how many they may be.
+
+use std::io::{Read, Write};
+
+use agent_test_support::upstream::Upstream;
+use agent_test_support::wait::eventually;
+use serde_json::Value;
+
+use crate::fixture::{chat, paid, service, service_with};
+use crate::raw::{Raw, request};
+use crate::support::PRICE;
+
+const CHAT: &str = "/v1/chat/completions";
+
+#[test]
+fn requests_may_come_in_pieces_and_one_behind_the_other() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let headers = [("authorization", bearer.as_str())];
+    let mut raw = Raw::open(service.address);
+    // Two at once, the first one slower.
+    let first = request("POST", CHAT, &headers, &chat("[[slow-50]] first").to_string());
+    let second = request("POST", CHAT, &headers, &chat("second").to_string());
+    raw.send(&format!("{first}{second}"));
+    for word in ["first", "second"] {
+        assert_eq!(raw.head().status, 200);
+        assert!(raw.body().contains(word));
+    }
+    // A body in chunks, with the head cut in the middle.
+    let body = chat("in chunks").to_string();
+    let (left, right) = body.split_at(10);
+    let chunked = format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: here\r\nauthorization: {bearer}\r\n\
+         transfer-encoding: chunked\r\n\r\n{:x}\r\n{left}\r\n{:x};ext=1\r\n{right}\r\n0\r\n\r\n",
+        left.len(),
+        right.len()
+    );
+    for piece in [&chunked[..9], &chunked[9..60], &chunked[60..]] {
+        raw.send(piece);
+    }
+    assert_eq!(raw.head().status, 200);
+    assert!(raw.body().contains("in chunks"));
+    // A client that asks first whether it may send the body.
+    raw.send(&format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: here\r\nauthorization: {bearer}\r\n\
+         expect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    ));
+    assert_eq!(raw.head().status, 100);
+    raw.send(&body);
+    assert_eq!(raw.head().status, 200);
+    raw.body();
+    assert_eq!(paid(&service, &ada), 4 * PRICE);
+}
+
+#[test]
+fn a_head_without_a_body_is_answered_without_one() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let mut raw = Raw::open(service.address);
+    for (path, status) in [("/v1/models", 200), ("/healthz", 200), ("/nothing", 404), (CHAT, 405)] {
+        raw.send(&request("HEAD", path, &[("authorization", &bearer)], ""));
+        let head = raw.head();
+        assert_eq!(head.status, status, "{path}");
+        assert!(head.header("content-length").parse::<usize>().unwrap() > 0);
+        assert!(head.header("x-request-id").starts_with("req_"));
+    }
+}
+
+#[test]
+fn heads_that_are_too_long_are_refused() {
+    let upstream = Upstream::start();
+    let (service, _) = service_with(&upstream, "limits: {max_header_bytes: 8192}\n");
+    let long = "x".repeat(9000);
+    let many: Vec<(String, String)> =
+        (0..101).map(|n| (format!("x-{n}"), "1".to_owned())).collect();
+    let many: Vec<(&str, &str)> =
+        many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    for headers in [vec![("x-long", long.as_str())], many] {
+        let mut raw = Raw::open(service.address);
+        raw.send(&request("GET", "/healthz", &headers, ""));
+        assert_eq!(raw.head().status, 431);
+        assert!(raw.has_ended());
+    }
+    let mut raw = Raw::open(service.address);
+    raw.send("this is not http\r\n\r\n");
+    assert_eq!(raw.head().status, 400);
+    assert!(raw.has_ended());
+}
+
+#[test]
+fn a_client_that_sends_too_slowly_is_not_waited_for() {
+    let upstream = Upstream::start();
+    let limits = "limits: {header_timeout: 0.2, body_timeout: 0.2}\n";
+    let (service, ada) = service_with(&upstream, limits);
+    let mut silent = Raw::open(service.address);
+    let mut drops = Raw::open(service.address);
+    drops.send("POST /v1/models HTTP/1.1\r\nhost:");
+    assert!(silent.has_ended() && drops.has_ended());
+    let whole = request(
+        "POST",
+        CHAT,
+        &[("authorization", &format!("Bearer {}", ada.key.as_str()))],
+        &chat("x").to_string(),
+    );
+    let mut slow = Raw::open(service.address);
+    slow.send(&whole[..whole.len() - 5]);
+    let head = slow.head();
+    let body: Value = serde_json::from_str(&slow.body()).unwrap();
+    assert_eq!((head.status, &body["error"]["code"]), (408, &"body_timeout".into()));
+    assert_eq!(body["error"]["message"], "the body did not arrive in time");
+    assert!(slow.has_ended());
+    assert_eq!(paid(&service, &ada), 0);
+}
+
+#[test]
+fn a_body_over_the_limit_is_refused_before_it_is_read() {
+    let upstream = Upstream::start();
+    let (service, ada) = service_with(&upstream, "limits: {max_body_bytes: 1024}\n");
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let mut announced = Raw::open(service.address);
+    announced.send(&format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: here\r\nauthorization: {bearer}\r\ncontent-length: 1025\r\n\r\n"
+    ));
+    assert_eq!(announced.head().status, 413);
+    let mut chunked = Raw::open(service.address);
+    chunked.send(&format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: here\r\nauthorization: {bearer}\r\n\
+         transfer-encoding: chunked\r\n\r\n400\r\n{}\r\n1\r\nx\r\n",
+        "x".repeat(1024)
+    ));
+    assert_eq!(chunked.head().status, 413);
+    // Whoever has no key cannot make us read at all.
+    let mut unknown = Raw::open(service.address);
+    unknown.send(&format!("POST {CHAT} HTTP/1.1\r\nhost: here\r\ncontent-length: 1000000\r\n\r\n"));
+    assert_eq!(unknown.head().status, 401);
+    let mut packed = Raw::open(service.address);
+    let headers = [("authorization", bearer.as_str()), ("content-encoding", "gzip")];
+    packed.send(&request("POST", CHAT, &headers, "xx"));
+    assert_eq!(packed.head().status, 400);
+    assert_eq!(upstream.completions().len(), 0);
+}
+
+#[test]
+fn connections_over_the_limit_wait_for_others_to_end() {
+    let upstream = Upstream::start();
+    let (service, _) = service_with(&upstream, "limits: {max_connections: 2}\n");
+    let ask = request("GET", "/healthz", &[], "");
+    let mut open = [(); 2].map(|()| Raw::open(service.address));
+    for raw in &mut open {
+        raw.send(&ask);
+        assert_eq!(raw.head().status, 200);
+        raw.body();
+    }
+    let mut third = Raw::open(service.address);
+    third.send(&ask);
+    // The two go on to be served while the third waits.
+    for turn in 0..10 {
+        let raw = &mut open[turn % 2];
+        raw.send(&ask);
+        assert_eq!(raw.head().status, 200);
+        raw.body();
+    }
+    third.stream().set_nonblocking(true).unwrap();
+    assert!(third.stream().read(&mut [0]).is_err());
+    third.stream().set_nonblocking(false).unwrap();
+    drop(open);
+    assert_eq!(third.head().status, 200);
+}
+
+#[test]
+fn paths_that_are_no_text_are_answered_like_others() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    for path in
+        ["/v1/models/%ff", "/v1/responses/%ff", "/v1/responses/%ff/input_items", "/v1/requests/%ff"]
+    {
+        let answer = service.get(path, ada.key.as_str());
+        assert_eq!(answer.failure(), (404, "not_found".to_owned()), "{path} {}", answer.text());
+    }
+    let answer = service.get("/v1/responses/x?stream=perhaps", ada.key.as_str());
+    assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
+}
+
+#[test]
+fn a_client_that_stops_in_the_middle_of_its_body_is_no_request() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let whole = request(
+        "POST",
+        CHAT,
+        &[("authorization", &format!("Bearer {}", ada.key.as_str()))],
+        &chat("x").to_string(),
+    );
+    let raw = Raw::open(service.address);
+    let mut stream = raw.stream();
+    stream.write_all(&whole.as_bytes()[..whole.len() - 5]).unwrap();
+    drop(raw);
+    eventually("nothing runs", || {
+        service
+            .get("/metrics", "")
+            .text()
+            .lines()
+            .any(|line| line == "agent_gateway_requests_running 1")
+    });
+    assert_eq!((paid(&service, &ada), upstream.completions().len()), (0, 0));
+}

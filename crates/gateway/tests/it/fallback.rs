@@ -1,0 +1,203 @@
+//! Several upstreams for one model: order, weights, failure before and after the first byte, and
+//! coming back.
+
+use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::wait::eventually;
+use serde_json::{Value, json};
+
+use crate::fixture::{paid, provider, receipt, with_providers};
+use crate::raw::{Raw, events};
+use crate::support::{Answer, Holder, PRICE, Running};
+
+const PLAIN: &str = "kind: openai, models: [echo], health: false";
+
+struct World {
+    first: Upstream,
+    second: Upstream,
+    service: Running,
+    ada: Holder,
+}
+
+fn world(provider_of_each: &str, models: &str) -> World {
+    let [first, second] = std::array::from_fn(|_| Upstream::start());
+    let providers = [
+        provider("first", &first, provider_of_each),
+        provider("second", &second, provider_of_each),
+    ];
+    let service = Running::start(&with_providers(&providers, models));
+    let ada = service.holder("ada", 1000 * PRICE);
+    World { first, second, service, ada }
+}
+
+impl World {
+    fn body(model: &str, text: &str) -> Value {
+        json!({"model": model, "messages": [{"role": "user", "content": text}]})
+    }
+
+    fn ask(&self, model: &str, text: &str) -> Answer {
+        let body = Self::body(model, text);
+        self.service.post("/v1/chat/completions", self.ada.key.as_str(), &body)
+    }
+
+    fn asked(&self) -> (usize, usize) {
+        (self.first.completions().len(), self.second.completions().len())
+    }
+}
+
+#[test]
+fn the_next_upstream_is_asked_when_one_fails_before_its_first_byte() {
+    let world = world(PLAIN, "models: {both: [first/echo, second/echo]}\n");
+    assert_eq!(world.ask("both", "hello").status, 200);
+    assert_eq!(world.asked(), (1, 0));
+    let faults = [
+        Step::Status(500),
+        Step::Status(429),
+        Step::Status(401),
+        Step::Status(404),
+        Step::Reset,
+        Step::CutBeforeFirst,
+        Step::CutAfterHead,
+        Step::MalformedJson,
+        Step::HtmlError,
+    ];
+    for (place, fault) in faults.iter().enumerate() {
+        world.first.script("echo", vec![fault.clone()]);
+        let answer = world.ask("both", "hello");
+        assert_eq!(answer.good()["choices"][0]["message"]["content"], "hello", "{fault:?}");
+        assert_eq!(world.asked(), (2 + place, 1 + place), "{fault:?}");
+        let path = format!("/v1/requests/{}", answer.header("x-receipt-id"));
+        let receipt = world.service.get(&path, world.ada.key.as_str()).good();
+        assert_eq!(receipt["model"], "second/echo");
+    }
+    // What is wrong with the request is wrong everywhere.
+    world.first.script("echo", vec![Step::Status(400)]);
+    assert_eq!(world.ask("both", "hello").failure(), (400, "invalid_request".to_owned()));
+    assert_eq!(world.asked(), (11, 9));
+    world.first.go_down();
+    assert_eq!(world.ask("both", "hello").status, 200);
+    world.second.go_down();
+    assert_eq!(world.ask("both", "hello").failure(), (503, "upstream_unavailable".to_owned()));
+    world.first.come_back();
+    assert_eq!(world.ask("both", "hello").status, 200);
+    assert_eq!(paid(&world.service, &world.ada), 12 * PRICE);
+}
+
+#[test]
+fn a_stream_is_tried_elsewhere_only_before_its_first_byte() {
+    let world = world(PLAIN, "models: {both: [first/echo, second/echo]}\n");
+    let mut body = World::body("both", "one two");
+    body["stream"] = true.into();
+    let stream = || {
+        let key = world.ada.key.as_str();
+        let mut raw = Raw::post(world.service.address, "/v1/chat/completions", key, &body);
+        let head = raw.head();
+        (head.status, head.header("x-receipt-id").to_owned(), raw.body())
+    };
+    for (place, fault) in
+        [Step::CutAfterHead, Step::Status(503), Step::CutAfter(0)].into_iter().enumerate()
+    {
+        world.first.script("echo", vec![fault]);
+        let (status, _, text) = stream();
+        assert!(status == 200 && text.ends_with("data: [DONE]\n\n"), "{text}");
+        assert_eq!(world.asked(), (place + 1, place + 1));
+    }
+    world.first.script("echo", vec![Step::CutMidEvent]);
+    let (status, id, text) = stream();
+    assert_eq!(status, 200);
+    let last = events(&text).pop().unwrap();
+    assert_eq!(last["error"]["code"], "upstream_unavailable");
+    assert_eq!(world.asked(), (4, 3));
+    assert_eq!(receipt(&world.service, &world.ada, &id), ("upstream_failed".to_owned(), 0));
+    assert_eq!(paid(&world.service, &world.ada), 3 * PRICE);
+}
+
+#[test]
+fn weights_decide_how_often_each_is_asked() {
+    let models = "models: {mixed: {targets: [{model: first/echo, weight: 3}, \
+                  {model: second/echo, weight: 1}]}}\n";
+    let world = world(PLAIN, models);
+    for _ in 0..400 {
+        assert_eq!(world.ask("mixed", "x").status, 200);
+    }
+    let (first, second) = world.asked();
+    assert_eq!(first + second, 400);
+    // Six standard deviations about 300.
+    assert!((248..=352).contains(&first), "{first} to {second}");
+}
+
+const LOOKED_AFTER: &str = "kind: openai, models: [echo], \
+    health: {interval: 0.05, timeout: 1, failures: 3, eject: 600}";
+
+fn usable(service: &Running, name: &str) -> bool {
+    let figures = service.get("/metrics", "").text().to_owned();
+    let mark = format!("agent_gateway_provider_usable{{provider=\"{name}\"}} 1");
+    figures.lines().any(|line| line == mark)
+}
+
+#[test]
+fn an_upstream_that_fails_is_left_out_until_a_probe_finds_it_well() {
+    let slowly = LOOKED_AFTER.replace("0.05", "600");
+    let world = world(&slowly, "models: {both: [first/echo, second/echo]}\n");
+    eventually("both were probed", || {
+        usable(&world.service, "first") && usable(&world.service, "second")
+    });
+    world.first.script("echo", vec![Step::Status(500); 3]);
+    for _ in 0..5 {
+        assert_eq!(world.ask("both", "x").status, 200);
+    }
+    assert_eq!(world.asked(), (3, 5));
+    assert!(!usable(&world.service, "first"));
+    let error = world.ask("first/echo", "x");
+    assert_eq!(error.failure(), (503, "capability_unavailable".to_owned()));
+    assert_eq!(error.header("retry-after"), "5");
+    assert_eq!(world.asked(), (3, 5));
+}
+
+#[test]
+fn an_upstream_that_went_down_is_found_again_when_it_comes_back() {
+    let world = world(LOOKED_AFTER, "");
+    eventually("it is usable", || usable(&world.service, "first"));
+    assert_eq!(world.ask("first/echo", "x").status, 200);
+    world.first.go_down();
+    eventually("it is left out", || !usable(&world.service, "first"));
+    assert_eq!(world.ask("first/echo", "x").failure(), (503, "capability_unavailable".to_owned()));
+    assert_eq!(world.ask("second/echo", "x").status, 200);
+    world.first.come_back();
+    eventually("it is back", || world.ask("first/echo", "x").status == 200);
+    // Connections that died while nobody used them are not used.
+    for _ in 0..5 {
+        world.first.cut_connections();
+        eventually("they are cut", || world.first.open_connections() == 0);
+        assert_eq!(world.ask("first/echo", "x").status, 200);
+    }
+    assert_eq!(paid(&world.service, &world.ada), 8 * PRICE);
+}
+
+#[test]
+fn an_upstream_is_asked_no_more_at_once_than_it_may_be() {
+    let limited = format!("{PLAIN}, max_concurrency: 1");
+    let world = world(&limited, "models: {both: [first/echo, second/echo]}\n");
+    let body = World::body("both", "[[gate]] x");
+    let ask =
+        || Raw::post(world.service.address, "/v1/chat/completions", world.ada.key.as_str(), &body);
+    let mut running = [ask(), ask()];
+    eventually("both are asked", || world.asked() == (1, 1));
+    assert_eq!(world.ask("both", "x").failure(), (503, "upstream_unavailable".to_owned()));
+    world.first.open_gate();
+    world.second.open_gate();
+    assert!(running.iter_mut().all(|raw| raw.head().status == 200));
+    assert_eq!(world.ask("both", "x").status, 200);
+}
+
+#[test]
+fn models_that_an_upstream_lists_can_be_asked_for() {
+    let world = world("kind: openai, discover: true", "");
+    world.first.set_models(&["echo", "a/b:c"]);
+    let listed = || {
+        let list = world.service.get("/v1/models", world.ada.key.as_str()).good();
+        let ids = list["data"].as_array().unwrap().iter();
+        ids.map(|model| model["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    eventually("they are found", || listed().iter().any(|id| id == "second/chunks-64"));
+    assert_eq!(world.ask("second/echo-mini", "x").status, 200);
+}

@@ -1,0 +1,86 @@
+//! Configurations with the upstreams that a test needs, and what became of its requests.
+
+use agent_test_support::upstream::Upstream;
+use agent_test_support::wait::eventually;
+use serde_json::{Value, json};
+
+use crate::support::{Holder, PRICE, Running};
+
+/// What a provider is that speaks as OpenAI does and is left alone by probes.
+pub(crate) const PLAIN: &str = "kind: openai, models: [echo], health: false";
+
+/// One entry of `providers`.
+pub(crate) fn provider(name: &str, upstream: &Upstream, more: &str) -> String {
+    format!(
+        "  {name}: {{base_url: \"{}\", api_key: \"{}\", {more}}}\n",
+        upstream.base_url(),
+        upstream.key()
+    )
+}
+
+/// A `gateway.yaml` with these entries of `providers` and what else is said.
+pub(crate) fn with_providers(providers: &[String], rest: &str) -> String {
+    format!(
+        "listen: 127.0.0.1:0\n\
+         database: {{url: \"sqlite:gateway.sqlite3\", durability: process}}\n\
+         providers:\n{}\
+         prices: {{default_micros: {{chat: {PRICE}, responses: {PRICE}}}}}\n{rest}",
+        providers.concat()
+    )
+}
+
+/// A `gateway.yaml` with one provider `up`.
+pub(crate) fn with_one(upstream: &Upstream, more: &str, rest: &str) -> String {
+    with_providers(&[provider("up", upstream, more)], rest)
+}
+
+/// A service with one plain provider `up`, and a member who can pay for many requests.
+pub(crate) fn service(upstream: &Upstream) -> (Running, Holder) {
+    service_with(upstream, "")
+}
+
+/// The same with more sections of `gateway.yaml`.
+pub(crate) fn service_with(upstream: &Upstream, rest: &str) -> (Running, Holder) {
+    let running = Running::start(&with_one(upstream, PLAIN, rest));
+    let holder = running.holder("ada", 1000 * PRICE);
+    (running, holder)
+}
+
+/// A chat with one message.
+pub(crate) fn chat(text: &str) -> Value {
+    json!({"model": "up/echo", "messages": [{"role": "user", "content": text}]})
+}
+
+/// The same as a stream.
+pub(crate) fn chat_stream(text: &str) -> Value {
+    let mut body = chat(text);
+    body["stream"] = true.into();
+    body
+}
+
+/// A request of the responses interface.
+pub(crate) fn response(text: &str) -> Value {
+    json!({"model": "up/echo", "input": text})
+}
+
+/// By which rule a request ended and what it cost, once it has ended.
+pub(crate) fn receipt(service: &Running, holder: &Holder, id: &str) -> (String, i64) {
+    let mut found = None;
+    eventually("the request has ended", || {
+        let answer = service.get(&format!("/v1/requests/{id}"), holder.key.as_str());
+        if answer.status == 200 {
+            let receipt = answer.json();
+            let rule = receipt["rule"].as_str().unwrap().to_owned();
+            found = Some((rule, receipt["charge_micros"].as_i64().unwrap()));
+        }
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// What a member has paid, once nothing is held any more; the books must add up.
+pub(crate) fn paid(service: &Running, holder: &Holder) -> i64 {
+    eventually("nothing is held", || service.account(holder.member).held.get() == 0);
+    service.check_ledger();
+    1000 * PRICE - service.account(holder.member).balance.get()
+}

@@ -1,0 +1,184 @@
+//! Clients that leave: before the first byte of the answer and after it, whole and streamed.
+
+use agent_test_support::upstream::{Outcome, Upstream};
+use agent_test_support::wait::eventually;
+use serde_json::Value;
+
+use crate::fixture::{chat, chat_stream, paid, response, service, service_with};
+use crate::raw::Raw;
+use crate::support::{Holder, PRICE, Running};
+
+const CHAT: &str = "/v1/chat/completions";
+
+/// How many holds ended by a rule.
+fn ended(service: &Running, rule: &str) -> u64 {
+    let figures = service.get("/metrics", "").text().to_owned();
+    let mark = format!("rule=\"{rule}\"");
+    let line = figures.lines().find(|line| line.contains("holds_ended") && line.contains(&mark));
+    line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
+}
+
+/// Lets the service do what it can do by now.
+fn pass(service: &Running) {
+    for _ in 0..5 {
+        assert_eq!(service.get("/healthz", "").status, 200);
+    }
+}
+
+/// Sends a request and waits until the upstream has sent something, or only has the request.
+fn begin(service: &Running, ada: &Holder, upstream: &Upstream, asked: (&str, &Value)) -> Raw {
+    let before = upstream.completions().len();
+    let (path, body) = asked;
+    let raw = Raw::post(service.address, path, ada.key.as_str(), body);
+    let waits = body.to_string().contains("[[gate]]");
+    eventually("the upstream is asked", || {
+        upstream.completions().get(before).is_some_and(|seen| waits || seen.sent_bytes > 0)
+    });
+    pass(service);
+    raw
+}
+
+fn responses_stream(text: &str) -> Value {
+    let mut body = response(text);
+    body["stream"] = true.into();
+    body
+}
+
+#[test]
+fn who_leaves_before_the_first_byte_pays_nothing_and_the_upstream_is_let_go() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let asked = [
+        (CHAT, chat("[[gate]]")),
+        (CHAT, chat_stream("[[gate]]")),
+        ("/v1/responses", response("[[gate]]")),
+        ("/v1/responses", responses_stream("[[gate]]")),
+    ];
+    for (place, (path, body)) in asked.iter().enumerate() {
+        drop(begin(&service, &ada, &upstream, (path, body)));
+        eventually("the upstream is let go", || upstream.cancelled().len() == place + 1);
+    }
+    assert_eq!(paid(&service, &ada), 0);
+    assert_eq!(ended(&service, "client_left_early"), 2);
+}
+
+#[test]
+fn who_leaves_after_the_first_byte_pays_and_the_upstream_is_let_go() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let mut raw = begin(&service, &ada, &upstream, (CHAT, &chat_stream("[[gate-mid]] a b")));
+    assert_eq!(raw.head().status, 200);
+    raw.piece().unwrap();
+    drop(raw);
+    eventually("the upstream is let go", || upstream.cancelled().len() == 1);
+    drop(begin(&service, &ada, &upstream, (CHAT, &chat("[[gate-mid]] a b"))));
+    eventually("the upstream is let go", || upstream.cancelled().len() == 2);
+    eventually("both are charged", || paid(&service, &ada) == 2 * PRICE);
+    assert_eq!(ended(&service, "client_left_late"), 2);
+}
+
+#[test]
+fn the_answer_is_read_to_its_end_where_the_operator_wants_it() {
+    let upstream = Upstream::start();
+    let (service, ada) = service_with(&upstream, "on_client_gone: finish\n");
+    drop(begin(&service, &ada, &upstream, (CHAT, &chat_stream("[[gate-mid]] a b"))));
+    drop(begin(&service, &ada, &upstream, (CHAT, &chat("[[gate-mid]] a b"))));
+    pass(&service);
+    assert_eq!(upstream.cancelled().len(), 0);
+    upstream.open_gate();
+    eventually("both are answered", || ended(&service, "answered") == 2);
+    assert!(upstream.completions().iter().all(|seen| seen.outcome == Outcome::Answered));
+    assert_eq!(paid(&service, &ada), 2 * PRICE);
+    // Before the first byte nothing is finished.
+    upstream.close_gate();
+    for body in [chat("[[gate]]"), chat_stream("[[gate]]")] {
+        drop(begin(&service, &ada, &upstream, (CHAT, &body)));
+    }
+    eventually("they are let go", || upstream.cancelled().len() == 2);
+    assert_eq!(paid(&service, &ada), 2 * PRICE);
+}
+
+#[test]
+fn an_answer_that_is_kept_is_finished_and_given_to_who_comes_again() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    for (count, body) in
+        [chat("[[gate-mid]] a b"), chat_stream("[[gate-mid]] a b")].iter().enumerate()
+    {
+        upstream.close_gate();
+        let word = format!("word-{count}");
+        let headers = [("authorization", bearer.as_str()), ("idempotency-key", word.as_str())];
+        let first = Raw::post_with(service.address, CHAT, &headers, body);
+        eventually("the upstream speaks", || {
+            upstream.completions().get(count).is_some_and(|seen| seen.sent_bytes > 0)
+        });
+        pass(&service);
+        drop(first);
+        pass(&service);
+        assert_eq!(upstream.cancelled().len(), 0);
+        upstream.open_gate();
+        let mut found = None;
+        eventually("the answer is there", || {
+            let mut raw = Raw::post_with(service.address, CHAT, &headers, body);
+            let head = raw.head();
+            let text = raw.body();
+            if head.status == 200 {
+                found = Some((head.header("idempotent-replayed").to_owned(), text));
+            } else {
+                assert_eq!(head.status, 409, "{text}");
+            }
+            found.is_some()
+        });
+        let (replayed, text) = found.unwrap();
+        assert_eq!(replayed, "true");
+        assert!(text.contains(if count == 0 { "a b" } else { "[DONE]" }), "{text}");
+    }
+    assert_eq!(upstream.completions().len(), 2);
+    assert_eq!(paid(&service, &ada), 2 * PRICE);
+}
+
+#[test]
+fn who_left_before_the_first_byte_may_ask_again_with_the_same_word() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "word")];
+    let body = chat_stream("[[gate]] a b");
+    let first = Raw::post_with(service.address, CHAT, &headers, &body);
+    eventually("the upstream is asked", || upstream.completions().len() == 1);
+    drop(first);
+    eventually("the upstream is let go", || upstream.cancelled().len() == 1);
+    eventually("it is given back", || ended(&service, "client_left_early") == 1);
+    upstream.open_gate();
+    let mut again = Raw::post_with(service.address, CHAT, &headers, &body);
+    assert_eq!(again.head().status, 200);
+    assert!(again.body().ends_with("data: [DONE]\n\n"));
+    assert_eq!(paid(&service, &ada), PRICE);
+}
+
+#[test]
+fn a_client_that_waits_hears_comments_before_the_first_word_and_between_words() {
+    let upstream = Upstream::start();
+    let (service, ada) = service_with(&upstream, "limits: {keepalive_comment: 0.05}\n");
+    for step in ["gate", "gate-mid"] {
+        upstream.close_gate();
+        let body = chat_stream(&format!("[[{step}]] a b"));
+        let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &body);
+        assert_eq!(raw.head().status, 200);
+        let mut comments = 0;
+        while comments < 3 {
+            if raw.piece().unwrap() == b": keep-alive\n\n" {
+                comments += 1;
+            }
+        }
+        upstream.open_gate();
+        assert!(raw.body().ends_with("data: [DONE]\n\n"));
+    }
+    // One that fails after the first comment says so in the stream.
+    let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &chat_stream("[[slow-150]]"));
+    upstream.set_default(agent_test_support::upstream::Step::Echo);
+    assert_eq!(raw.head().status, 200);
+    assert!(raw.body().contains(": keep-alive"));
+    assert_eq!(paid(&service, &ada), 3 * PRICE);
+}

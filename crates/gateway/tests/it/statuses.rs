@@ -1,0 +1,356 @@
+//! Every status of the service, with the body and the headers that were designed.
+
+use agent_test_support::upstream::Upstream;
+use agent_test_support::wait::eventually;
+use gateway_store::{Actor, MemberChange, Scope};
+use http::{Method, Request};
+use ledger::{Limits, Micros, Time};
+use serde_json::{Value, json};
+
+use crate::fixture::{chat, provider, response, with_providers};
+use crate::raw::Raw;
+use crate::support::{Answer, Holder, PRICE, Running};
+
+const CHAT: &str = "/v1/chat/completions";
+const INVALID: &str = "invalid_request_error";
+
+struct World {
+    upstream: Upstream,
+    service: Running,
+    ada: Holder,
+}
+
+fn world() -> World {
+    let upstream = Upstream::start();
+    let plain =
+        "kind: openai, health: false, models: {echo: {}, talker: {capabilities: [responses]}}";
+    let service = Running::start(&with_providers(
+        &[provider("up", &upstream, plain)],
+        "limits: {max_body_bytes: 1024}\n",
+    ));
+    let ada = service.holder("ada", 10 * PRICE);
+    World { upstream, service, ada }
+}
+
+/// Fails unless the answer is this error and nothing but it.
+#[track_caller]
+fn check(answer: &Answer, status: u16, error: Value, headers: &[(&str, &str)]) {
+    let mut error = error;
+    error["request_id"] = answer.header("x-request-id").into();
+    assert_eq!((answer.status, answer.json()), (status, json!({ "error": error })));
+    let keys: Vec<String> = answer.json()["error"].as_object().unwrap().keys().cloned().collect();
+    for key in ["message", "type", "param", "code"] {
+        assert!(keys.iter().any(|found| found == key), "{key} is missing: {keys:?}");
+    }
+    assert!(answer.header("x-request-id").starts_with("req_"), "{:?}", answer.headers);
+    assert_eq!(answer.header("content-type"), "application/json");
+    for (name, value) in headers {
+        assert_eq!(answer.header(name), *value, "{name}");
+    }
+    for name in ["www-authenticate", "retry-after", "x-should-retry", "x-charge-micros", "allow"] {
+        let is_wanted = headers.iter().any(|(wanted, _)| *wanted == name);
+        assert_eq!(answer.headers.contains_key(name), is_wanted, "{name}: {:?}", answer.headers);
+    }
+}
+
+fn error(message: &str, kind: &str, param: Option<&str>, code: &str) -> Value {
+    json!({"message": message, "type": kind, "param": param, "code": code})
+}
+
+fn post(world: &World, path: &str, body: &str) -> Answer {
+    let request = Request::post(path)
+        .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+        .body(body.as_bytes().to_vec());
+    world.service.send_raw(request.unwrap())
+}
+
+#[test]
+fn a_request_that_is_wrong_is_a_400_that_says_what() {
+    let world = world();
+    let json_end = "the body is not JSON: EOF while parsing a value at line 1 column 9";
+    check(
+        &post(&world, CHAT, "{\"model\":"),
+        400,
+        error(json_end, INVALID, None, "invalid_json"),
+        &[],
+    );
+    let object = "the body must be a JSON object";
+    check(&post(&world, CHAT, "[]"), 400, error(object, INVALID, None, "invalid_request"), &[]);
+    let messages = r#""messages":[{"role":"user","content":"x"}]"#;
+    let wrong = [
+        (CHAT, format!("{{{messages}}}"), "model", "`model` is missing"),
+        (CHAT, format!(r#"{{"model":5,{messages}}}"#), "model", "`model` must be a string"),
+        (CHAT, r#"{"model":"up/echo"}"#.to_owned(), "messages", "`messages` is missing"),
+        (
+            CHAT,
+            r#"{"model":"up/echo","messages":{}}"#.to_owned(),
+            "messages",
+            "`messages` must be a list",
+        ),
+        (
+            CHAT,
+            r#"{"model":"up/echo","messages":[ ]}"#.to_owned(),
+            "messages",
+            "`messages` must not be empty",
+        ),
+        (
+            CHAT,
+            format!(r#"{{"model":"up/echo","stream":1,{messages}}}"#),
+            "stream",
+            "`stream` must be a boolean",
+        ),
+        ("/v1/responses", r#"{"model":"up/echo"}"#.to_owned(), "input", "`input` is missing"),
+        (
+            "/v1/responses",
+            r#"{"model":"up/echo","input":5}"#.to_owned(),
+            "input",
+            "`input` must be a string or a list",
+        ),
+        (
+            "/v1/responses",
+            r#"{"model":"up/echo","input":"x","background":true,"store":false}"#.to_owned(),
+            "store",
+            "a response that runs in the background must be stored",
+        ),
+        (
+            "/v1/responses",
+            r#"{"model":"up/echo","input":"x","previous_response_id":"resp_none"}"#.to_owned(),
+            "previous_response_id",
+            "there is no response `resp_none` of yours",
+        ),
+    ];
+    for (path, body, param, message) in wrong {
+        let expected = error(message, INVALID, Some(param), "invalid_request");
+        check(&post(&world, path, &body), 400, expected, &[]);
+    }
+    let mut body = chat("x");
+    body["model"] = "up/ecko".into();
+    let message = "there is no model `up/ecko`; there is `up/echo`";
+    check(
+        &post(&world, CHAT, &body.to_string()),
+        400,
+        error(message, INVALID, Some("model"), "model_not_found"),
+        &[],
+    );
+    body["model"] = "zzz".into();
+    let message = "there is no model `zzz`; GET /v1/models lists those there are";
+    check(
+        &post(&world, CHAT, &body.to_string()),
+        400,
+        error(message, INVALID, Some("model"), "model_not_found"),
+        &[],
+    );
+    body["model"] = "up/talker".into();
+    let message = "the model `up/talker` is not offered for chat";
+    let expected = error(message, INVALID, Some("model"), "model_not_for_capability");
+    check(&post(&world, CHAT, &body.to_string()), 400, expected, &[]);
+    assert_eq!(world.upstream.completions().len(), 0);
+    assert_eq!(world.service.account(world.ada.member).balance.get(), 10 * PRICE);
+}
+
+#[test]
+fn every_key_that_is_worth_nothing_is_the_same_401() {
+    let world = world();
+    let message = "the key is missing, unknown, expired or revoked; \
+        send `Authorization: Bearer <key>` with a key of this service";
+    let expected = error(message, "authentication_error", None, "invalid_key");
+    let expired =
+        world.service.key_with(world.ada.member, |key| key.expires_at = Some(Time::from_micros(1)));
+    let revoked = world.service.key(world.ada.member, Limits::default());
+    let (store, id) = (world.service.store.clone(), revoked.public_id().to_owned());
+    let by = Actor { name: "test".to_owned(), request: None };
+    world.service.wait(async move { store.revoke_key(&id, &by).await.unwrap() });
+    let own = world.ada.key.as_str();
+    let unknown = "agk_000000000000_0000000000000000000000000000000000000000";
+    let cut = &own[..own.len() - 1];
+    let keys = [
+        None,
+        Some(""),
+        Some("nonsense"),
+        Some(unknown),
+        Some(cut),
+        Some(expired.as_str()),
+        Some(revoked.as_str()),
+    ];
+    for key in keys {
+        for (method, path, body) in [
+            (Method::GET, "/v1/models", None),
+            (Method::GET, "/v1/me", None),
+            (Method::POST, CHAT, Some(chat("x"))),
+            (Method::POST, "/v1/responses", Some(response("x"))),
+            (Method::GET, "/v1/responses/resp_x", None),
+        ] {
+            let answer = world.service.send(method, path, key, body.as_ref());
+            check(&answer, 401, expected.clone(), &[("www-authenticate", "Bearer")]);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_covered_is_a_402_that_says_how_much_is_missing() {
+    let world = world();
+    let poor = world.service.holder("poor", PRICE - 1);
+    let headers = [("x-should-retry", "false")];
+    let message = "this request costs 0.001000 credits, 0.000999 are available";
+    let mut expected = error(message, "payment_required", None, "insufficient_balance");
+    expected["needed_micros"] = PRICE.into();
+    expected["available_micros"] = (PRICE - 1).into();
+    for (path, body) in [(CHAT, chat("x")), ("/v1/responses", response("x"))] {
+        check(&world.service.post(path, poor.key.as_str(), &body), 402, expected.clone(), &headers);
+    }
+    let limits = Limits { spend: Some(Micros::new(1)), ..Limits::default() };
+    let key = world.service.key(world.ada.member, limits);
+    let message = "this request costs 0.001000 credits, the key may spend 0.000001 more";
+    let mut expected = error(message, "payment_required", None, "key_limit_reached");
+    expected["needed_micros"] = PRICE.into();
+    expected["available_micros"] = 1.into();
+    check(&world.service.post(CHAT, key.as_str(), &chat("x")), 402, expected, &headers);
+    assert_eq!(world.upstream.completions().len(), 0);
+}
+
+#[test]
+fn what_is_not_allowed_is_a_403_that_says_why() {
+    let world = world();
+    let headers = [("x-should-retry", "false")];
+    let lists = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Models]);
+    let message = "this key lacks the scope `chat`";
+    let expected = error(message, "permission_error", None, "scope_missing");
+    check(&world.service.post(CHAT, lists.as_str(), &chat("x")), 403, expected, &headers);
+    let key = world.service.key_with(world.ada.member, |key| key.models = Some(Vec::new()));
+    let message = "this key may not use the model `up/echo`";
+    let expected = error(message, "permission_error", Some("model"), "model_not_allowed");
+    check(&world.service.post(CHAT, key.as_str(), &chat("x")), 403, expected, &headers);
+    let (store, member) = (world.service.store.clone(), world.ada.member);
+    let by = Actor { name: "test".to_owned(), request: None };
+    let blocking = async move { store.change_member(member, &MemberChange::Block, &by).await };
+    world.service.wait(async { blocking.await.unwrap() });
+    let message = "the operator of this service blocked this member; ask them why";
+    let expected = error(message, "permission_error", None, "member_blocked");
+    check(&world.service.post(CHAT, world.ada.key.as_str(), &chat("x")), 403, expected, &headers);
+}
+
+#[test]
+fn what_is_not_there_is_a_404_and_what_cannot_be_done_a_405() {
+    let world = world();
+    let key = world.ada.key.as_str();
+    let message = "there is no such path; see /docs";
+    for path in ["/", "/v1", "/v1/nothing", "/v1/chat/completions/", "/v2/models", "//v1/models"] {
+        check(&world.service.get(path, key), 404, error(message, INVALID, None, "not_found"), &[]);
+    }
+    let message = "there is no response of this id of yours";
+    check(
+        &world.service.get("/v1/responses/resp_x", key),
+        404,
+        error(message, INVALID, None, "not_found"),
+        &[],
+    );
+    let message = "there is no such model for this key";
+    check(
+        &world.service.get("/v1/models/up/ecko", key),
+        404,
+        error(message, INVALID, None, "not_found"),
+        &[],
+    );
+    let message = "no request of this id of yours has ended";
+    check(
+        &world.service.get("/v1/requests/req_x", key),
+        404,
+        error(message, INVALID, None, "not_found"),
+        &[],
+    );
+    let message = "this path does not know this method; see /docs";
+    let expected = error(message, INVALID, None, "method_not_allowed");
+    for (method, path, allow) in [
+        (Method::GET, CHAT, "POST"),
+        (Method::PUT, "/v1/models", "GET,HEAD"),
+        (Method::OPTIONS, "/v1/responses", "POST"),
+        (Method::PATCH, "/v1/responses/resp_x", "GET,HEAD,DELETE"),
+    ] {
+        let answer = world.service.send(method, path, Some(key), None);
+        check(&answer, 405, expected.clone(), &[("allow", allow)]);
+    }
+}
+
+#[test]
+fn one_word_for_two_requests_is_a_409_or_a_422() {
+    let world = world();
+    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let ask = |body: &Value| {
+        let request =
+            Request::post(CHAT).header("authorization", &bearer).header("idempotency-key", "word");
+        world.service.send_raw(request.body(body.to_string().into_bytes()).unwrap())
+    };
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "word")];
+    let mut running = Raw::post_with(world.service.address, CHAT, &headers, &chat("[[gate]]"));
+    eventually("it runs", || world.upstream.in_flight() == 1);
+    let message = "a request with this Idempotency-Key is still running; ask again for its answer";
+    let expected = error(message, "conflict_error", None, "idempotency_in_progress");
+    check(&ask(&chat("[[gate]]")), 409, expected, &[("retry-after", "1")]);
+    let message = "this Idempotency-Key was used for another request";
+    let expected = error(message, INVALID, None, "idempotency_mismatch");
+    check(&ask(&chat("another")), 422, expected.clone(), &[("x-should-retry", "false")]);
+    world.upstream.open_gate();
+    assert_eq!(running.head().status, 200);
+    check(&ask(&chat("another")), 422, expected, &[("x-should-retry", "false")]);
+}
+
+#[test]
+fn too_many_requests_are_a_429_that_says_when_to_come_again() {
+    let world = world();
+    let limits = Limits { requests_per_minute: Some(1), concurrency: Some(1), ..Limits::default() };
+    let key = world.service.key(world.ada.member, limits);
+    assert_eq!(world.service.get("/v1/me", key.as_str()).status, 200);
+    let answer = world.service.post(CHAT, key.as_str(), &chat("x"));
+    let wait = answer.header("retry-after").to_owned();
+    assert!((50..=60).contains(&wait.parse::<u32>().unwrap()), "{wait}");
+    let expected =
+        error("this key may send 1 requests a minute", "rate_limit_error", None, "rate_limited");
+    check(&answer, 429, expected, &[("retry-after", &wait)]);
+    assert_eq!(answer.header("x-ratelimit-remaining-requests"), "0");
+
+    let key =
+        world.service.key(world.ada.member, Limits { concurrency: Some(1), ..Limits::default() });
+    let _running = Raw::post(world.service.address, CHAT, key.as_str(), &chat("[[gate]]"));
+    eventually("it runs", || world.upstream.in_flight() == 1);
+    let message = "this key may have 1 requests running at once";
+    let expected = error(message, "rate_limit_error", None, "rate_limited");
+    check(
+        &world.service.post(CHAT, key.as_str(), &chat("x")),
+        429,
+        expected,
+        &[("retry-after", "1")],
+    );
+}
+
+#[test]
+fn an_upstream_that_fails_is_a_503_that_cost_nothing() {
+    let world = world();
+    let message = "no provider of this model gave an answer; nothing was charged";
+    let expected = error(message, "server_error", None, "upstream_unavailable");
+    for (step, wait) in [("status-500", "2"), ("status-429", "1")] {
+        for body in
+            [chat(&format!("[[{step}]]")), crate::fixture::chat_stream(&format!("[[{step}]]"))]
+        {
+            let answer = world.service.post(CHAT, world.ada.key.as_str(), &body);
+            check(
+                &answer,
+                503,
+                expected.clone(),
+                &[("retry-after", wait), ("x-charge-micros", "0")],
+            );
+            assert_eq!(answer.header("x-receipt-id"), answer.header("x-request-id"));
+        }
+    }
+    assert_eq!(world.service.account(world.ada.member).balance.get(), 10 * PRICE);
+}
+
+#[test]
+fn a_body_that_is_too_large_is_a_413_though_it_was_sent() {
+    let world = world();
+    let expected = error("the body is larger than 1024 bytes", INVALID, None, "body_too_large");
+    for length in [2000, 3_000_000] {
+        let mut body = chat("x");
+        body["padding"] = "x".repeat(length).into();
+        check(&post(&world, CHAT, &body.to_string()), 413, expected.clone(), &[]);
+    }
+}
