@@ -18,6 +18,7 @@ use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
+use crate::upkeep;
 
 /// The running service.
 pub struct Service {
@@ -64,6 +65,12 @@ impl Service {
             stopping: CancellationToken::new(),
             started,
         }))
+    }
+
+    /// Asks upstreams for their models where the configuration says so. Serving does that too, again
+    /// and again; whoever waits for this first knows that the first request finds them.
+    pub async fn discover(&self) {
+        upkeep::discover(self).await;
     }
 
     /// Who sends these headers.
