@@ -13,7 +13,7 @@ use tracing_subscriber::{Layer, Registry, fmt};
 const OURS: &[&str] = &["agent", "gateway", "gateway_store", "wire", "ledger"];
 
 /// Starts the log for the rest of the process. A second start changes nothing.
-pub(crate) fn start(log: &Log) {
+pub(crate) fn start(log: Log) {
     let level = level(log.level);
     let others = level.min(LevelFilter::WARN);
     let targets =

@@ -56,7 +56,8 @@ pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Pro
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let text =
         body.pointer("/choices/0/message/content").or_else(|| body.pointer("/content/0/text"));
-    probe.found = text.and_then(Value::as_str).map(|text| vec![text.to_owned()]);
+    let text = text.and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    probe.found = text.map(|text| vec![text.to_owned()]);
     Ok(probe)
 }
 

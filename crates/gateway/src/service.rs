@@ -20,6 +20,7 @@ use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
 use crate::trace::Tracer;
+use crate::upkeep;
 
 /// The running service.
 pub struct Service {
@@ -94,6 +95,12 @@ impl Service {
         if self.client_document.set(document).is_err() {
             tracing::warn!("a second client document was not taken");
         }
+    }
+
+    /// Asks upstreams for their models where the configuration says so. Serving does that too, again
+    /// and again; whoever waits for this first knows that the first request finds them.
+    pub async fn discover(&self) {
+        upkeep::discover(self).await;
     }
 
     /// Who sends these headers.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full, Limited};
 use serde::Deserialize;
@@ -70,6 +71,14 @@ where
             }
         }
     });
+}
+
+/// Asks once, all at the same time, those upstreams for their models that are to be asked.
+pub(crate) async fn discover(service: &Service) {
+    let asked = service.providers.iter().filter(|provider| {
+        service.config.provider(&provider.name).is_some_and(|provider| provider.discover)
+    });
+    join_all(asked.map(|provider| look(service, provider, true))).await;
 }
 
 /// Asks an upstream for its models: a probe of its health, and what it has.

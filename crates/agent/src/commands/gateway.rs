@@ -28,7 +28,7 @@ pub(super) use self::file::{Location, problem};
 pub(super) use self::key::secret;
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
-pub(super) use self::serve::{address, ready, runtime, until_stopped};
+pub(super) use self::serve::{address, ready, runtime, unless_stopped, until_stopped};
 
 /// Run the member service, look after its members, keys and money
 #[derive(Debug, clap::Args)]

@@ -7,14 +7,18 @@ mod settings_file;
 
 use std::net::SocketAddr;
 
+use gateway::Ready;
 use gateway::config::Config;
 use http::Uri;
 
 use self::first_lines::{Models, Start};
 use self::local::Server;
-use super::gateway::{Location, address, bring_up_to_date, ready, runtime, until_stopped};
+use super::gateway::{
+    Location, address, bring_up_to_date, ready, runtime, unless_stopped, until_stopped,
+};
 use crate::diagnostic::Diagnostic;
 use crate::log;
+use crate::mcp::signals::Signals;
 use crate::session::Session;
 
 /// Start the member service on this machine
@@ -42,34 +46,39 @@ pub(crate) struct Args {
 
 /// Makes what is missing, serves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let home = session.home()?;
-    let path = home.gateway().join("gateway.yaml");
     let runtime = runtime()?;
     let done = runtime.block_on(async {
-        let found = local::look(local::candidates(&args.server, args.no_discover)).await;
-        let is_new = settings_file::write_if_missing(&path, &found)?;
-        let mut config = Location::default().load(session)?;
-        let added = local::merge(&mut config, &found);
-        if let Some(listen) = args.listen {
-            if !listen.ip().is_loopback() {
-                session.output.warn("other machines can connect, and nothing is encrypted");
-            }
-            move_to(&mut config, listen);
-        }
-        log::start(&config.log);
-        bring_up_to_date(&config).await?;
-        let local = first_member::find_or_make(&config, session).await?;
-        let models = Models::of(&config, &found, added).await;
-        let wanted = config.listen;
-        let ready = ready(config).await?;
-        let address = address(&ready)?;
-        let base = first_member::remember_address(address, wanted, session)?;
-        Start { address, path, is_new, local, models, base }.tell(session)?;
-        until_stopped(ready, session).await
+        let mut signals = Signals::listen();
+        let (ready, start) = unless_stopped(&mut signals, prepare(args, session)).await?;
+        start.tell(session)?;
+        until_stopped(ready, signals, session).await
     });
     // Nothing is waited for any more.
     runtime.shutdown_background();
     done
+}
+
+async fn prepare(args: &Args, session: &Session) -> Result<(Ready, Start), Diagnostic> {
+    let path = session.home()?.gateway().join("gateway.yaml");
+    let found = local::look(local::candidates(&args.server, args.no_discover)).await;
+    let is_new = settings_file::write_if_missing(&path, &found)?;
+    let mut config = Location::default().load(session)?;
+    let added = local::merge(&mut config, &found);
+    if let Some(listen) = args.listen {
+        if !listen.ip().is_loopback() {
+            session.output.warn("other machines can connect, and nothing is encrypted");
+        }
+        move_to(&mut config, listen);
+    }
+    log::start(config.log);
+    bring_up_to_date(&config).await?;
+    let local = first_member::find_or_make(&config, session).await?;
+    let models = Models::of(&config, &found, added).await;
+    let wanted = config.listen;
+    let ready = ready(config).await?;
+    let address = address(&ready)?;
+    let base = first_member::remember_address(address, wanted, session)?;
+    Ok((ready, Start { address, path, is_new, local, models, base }))
 }
 
 /// Listens elsewhere; the address for clients follows unless it is one of its own.

@@ -8,6 +8,8 @@ use crate::diagnostic::Exit;
 #[derive(Debug)]
 pub(crate) struct Signals {
     #[cfg(unix)]
+    interrupt: Option<tokio::signal::unix::Signal>,
+    #[cfg(unix)]
     hangup: Option<tokio::signal::unix::Signal>,
     #[cfg(unix)]
     quit: Option<tokio::signal::unix::Signal>,
@@ -25,6 +27,7 @@ impl Signals {
             is_wanted.then(|| signal(kind).ok()).flatten()
         };
         Self {
+            interrupt: signal(SignalKind::interrupt()).ok(),
             hangup: of(SignalKind::hangup()),
             quit: of(SignalKind::quit()),
             terminate: of(SignalKind::terminate()),
@@ -33,9 +36,9 @@ impl Signals {
 
     /// The next one.
     pub(crate) async fn next(&mut self) -> Exit {
-        let Self { hangup, quit, terminate } = self;
+        let Self { interrupt, hangup, quit, terminate } = self;
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => Exit::Interrupted,
+            () = of(interrupt) => Exit::Interrupted,
             () = of(hangup) => Exit::HungUp,
             () = of(quit) => Exit::Quit,
             () = of(terminate) => Exit::Terminated,

@@ -46,6 +46,49 @@ fn every_command_has_a_help_page_with_examples() {
 }
 
 #[test]
+fn every_command_of_the_service_has_a_help_page_with_examples() {
+    let bench = bench();
+    for command in [
+        "serve",
+        "check",
+        "migrate",
+        "member",
+        "member create",
+        "member list",
+        "member show",
+        "member rename",
+        "member block",
+        "member unblock",
+        "member top-up",
+        "member adjust",
+        "key",
+        "key create",
+        "key list",
+        "key show",
+        "key change",
+        "key rotate",
+        "key revoke",
+        "ledger",
+        "ledger statement",
+        "ledger receipt",
+        "ledger check",
+        "provider",
+        "provider list",
+        "provider test",
+        "audit",
+        "backup",
+        "restore",
+        "example",
+    ] {
+        let words = ["gateway"].into_iter().chain(command.split(' ')).chain(["--help"]);
+        let help = bench.run(words);
+        let example = format!("  agent gateway {command}");
+        let is_whole = help.stdout.contains("Examples:") && help.stdout.contains(&example);
+        assert!(help.code == 0 && is_whole, "{command}: {}", help.stdout);
+    }
+}
+
+#[test]
 fn usage_errors_exit_with_2_for_people_and_programs() {
     let bench = bench();
     let human = bench.run(["metrics", "vlidate"]);

@@ -13,11 +13,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use agent_test_support::command::{Bench, Run};
 use agent_test_support::upstream::Upstream;
-use agent_test_support::wait::DEADLINE;
+use agent_test_support::wait::{DEADLINE, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -153,10 +152,12 @@ impl Served {
         });
         let mut first_lines = Vec::new();
         let address = loop {
-            let line = lines.recv_timeout(DEADLINE).unwrap_or_else(|_| {
+            let line = lines.recv_timeout(DEADLINE);
+            if line.is_err() {
                 child.kill().ok();
-                panic!("it never listened: {first_lines:?}")
-            });
+            }
+            assert!(line.is_ok(), "it never listened: {first_lines:?}");
+            let line = line.unwrap();
             first_lines.push(line.clone());
             if let Some(address) = line.strip_prefix("listening on http://") {
                 break address.to_owned();
@@ -178,15 +179,13 @@ impl Served {
 
     /// Waits for its end; the exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        let deadline = std::time::Instant::now() + DEADLINE;
-        while std::time::Instant::now() < deadline {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            // sleep: a process that ends says so only to who asks
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        panic!("it never ended");
+        let mut code = None;
+        eventually("it ends", || {
+            let status = self.child.try_wait().unwrap();
+            code = status.and_then(|status| status.code());
+            status.is_some()
+        });
+        code
     }
 
     /// Stops it and gives all that it said after it was ready.

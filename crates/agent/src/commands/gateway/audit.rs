@@ -62,7 +62,10 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
 }
 
 fn entry_json(entry: &AuditEntry) -> Value {
-    let digest: String = entry.digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut digest = String::new();
+    for byte in entry.digest {
+        digest.push_str(&format!("{byte:02x}"));
+    }
     json!({
         "id": entry.id,
         "at": rfc3339(entry.at),

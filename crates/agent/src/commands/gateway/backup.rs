@@ -27,8 +27,9 @@ pub(crate) struct Args {
 /// Copies, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let to = &args.file;
-    Books::with(location, session, async |books| {
-        only_sqlite(&books.config, "pg_dump")?;
+    let config = location.load(session)?;
+    only_sqlite(&config, "pg_dump")?;
+    Books::of(config, session, async |books| {
         books.store.backup(to).await.map_err(|error| match error {
             Error::Exists(_) => Diagnostic::failed(format!("{} exists already", to.display()))
                 .hint("a backup never overwrites a file; choose another name"),

@@ -38,7 +38,15 @@ impl Books {
         session: &Session,
         work: impl AsyncFnOnce(&Books) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
-        let config = location.load(session)?;
+        Self::of(location.load(session)?, session, work)
+    }
+
+    /// The same with a configuration that was read.
+    pub(crate) fn of<T>(
+        config: Config,
+        session: &Session,
+        work: impl AsyncFnOnce(&Books) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
         let by = actor(session);
         block_on(async {
             let store = gateway::open_store(&config).await.map_err(problem)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
         Command::Create(args) => create::run(&args, location, session),
         Command::List(args) => list::run(&args, location, session),
         Command::Show(args) => show::run(&args, location, session),
-        Command::Rename(args) => change::rename(args, location, session),
+        Command::Rename(args) => change::rename(&args, location, session),
         Command::Block(args) => change::block(&args, location, session),
         Command::Unblock(args) => change::unblock(&args, location, session),
         Command::TopUp(args) => transfer::top_up(&args, location, session),

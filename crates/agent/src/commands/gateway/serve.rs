@@ -1,12 +1,14 @@
 //! `agent gateway serve`: the member service until it is told to stop.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use gateway::config::Config;
 use gateway::{Ready, prepare};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::file::{Location, problems};
 use super::migrate;
@@ -14,6 +16,9 @@ use crate::diagnostic::Diagnostic;
 use crate::log;
 use crate::mcp::signals::Signals;
 use crate::session::Session;
+
+/// How long providers are waited for that are asked for their models.
+const MAX_DISCOVERY: Duration = Duration::from_secs(3);
 
 /// Serve members until told to stop
 #[derive(Debug, clap::Args)]
@@ -35,16 +40,19 @@ pub(crate) struct Args {
 /// Reads, prepares, serves.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
-    log::start(&config.log);
+    log::start(config.log);
     let runtime = runtime()?;
     let done = runtime.block_on(async {
-        if args.migrate {
-            migrate::bring_up_to_date(&config).await?;
-        }
-        let ready = ready(config).await?;
-        let address = address(&ready)?;
-        tell(address, session)?;
-        until_stopped(ready, session).await
+        let mut signals = Signals::listen();
+        let preparing = async {
+            if args.migrate {
+                migrate::bring_up_to_date(&config).await?;
+            }
+            ready(config).await
+        };
+        let ready = unless_stopped(&mut signals, preparing).await?;
+        tell(address(&ready)?, session)?;
+        until_stopped(ready, signals, session).await
     });
     // Nothing is waited for any more.
     runtime.shutdown_background();
@@ -61,7 +69,22 @@ pub(crate) fn runtime() -> Result<Runtime, Diagnostic> {
 
 /// Opens everything, or tells everything that is wrong.
 pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
-    prepare(config).await.map_err(|found| problems("the service cannot start", &found))
+    let prepared = prepare(config).await;
+    let ready = prepared.map_err(|found| problems("the service cannot start", &found))?;
+    // Who is told that it is ready may ask for any model; one that says nothing is not waited for.
+    let _ = timeout(MAX_DISCOVERY, ready.service.discover()).await;
+    Ok(ready)
+}
+
+/// Does something unless a signal comes first.
+pub(crate) async fn unless_stopped<T>(
+    signals: &mut Signals,
+    work: impl Future<Output = Result<T, Diagnostic>>,
+) -> Result<T, Diagnostic> {
+    tokio::select! {
+        done = work => done,
+        exit = signals.next() => Err(Diagnostic::interrupted(exit)),
+    }
 }
 
 /// Where it really listens.
@@ -84,8 +107,11 @@ fn tell(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// Serves until a signal comes, then drains; a second signal does not wait for that.
-pub(crate) async fn until_stopped(ready: Ready, session: &Session) -> Result<(), Diagnostic> {
-    let mut signals = Signals::listen();
+pub(crate) async fn until_stopped(
+    ready: Ready,
+    mut signals: Signals,
+    session: &Session,
+) -> Result<(), Diagnostic> {
     let (stop, stopped) = oneshot::channel::<()>();
     // On the threads of the runtime, not on the one that waits here.
     let serving = tokio::spawn(gateway::serve(ready.service, ready.listener, async {

@@ -139,12 +139,10 @@ impl Start {
     fn curl(&self, model: &str) -> String {
         let env_file = quoted(&self.local.env_file);
         let variable = &self.local.variable;
-        let body = json!({
-            "model": model,
-            "messages": [{ "role": "user", "content": "Say hello." }],
-        });
         // In single quotes a single quote cannot stand.
-        let body = body.to_string().replace('\'', "\\u0027");
+        let model = json!(model).to_string().replace('\'', "\\u0027");
+        let body =
+            format!(r#"{{"model":{model},"messages":[{{"role":"user","content":"Say hello."}}]}}"#);
         format!(
             "  curl {}/chat/completions \\\n    \
              -H \"Authorization: Bearer $(sed -n 's/^{variable}=//p' {env_file})\" \\\n    \
@@ -166,7 +164,7 @@ impl Start {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
 }
 
 /// A path as a shell takes it.

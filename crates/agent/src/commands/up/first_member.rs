@@ -134,7 +134,7 @@ async fn new_key(
     }
     if variable != KEY_VARIABLE {
         session.output.warn(format!(
-            "{KEY_VARIABLE} is the key of another service; the key of this one is {variable}"
+            "{KEY_VARIABLE} does not open this service; the key of this one is {variable}"
         ));
     }
     Ok((variable, id))

@@ -33,8 +33,8 @@ fn text(found: &[Found]) -> String {
             "  {name}:\n    kind: openai\n    base_url: {url}\n    discover: true\n"
         ));
     }
-    let snippet: String =
-        SNIPPET.lines().map(|line| format!("  #{}\n", line.replacen("  ", " ", 1))).collect();
+    let marked = SNIPPET.lines().filter_map(|line| line.strip_prefix("  "));
+    let snippet: String = marked.flat_map(|line| ["  # ", line, "\n"]).collect();
     format!(
         "\
 # The member service of this machine, made by `agent up`. Edit it as you like: it is not written again.

@@ -76,3 +76,16 @@ fn a_backup_overwrites_nothing_and_a_restore_takes_only_backups() {
     let mine = fs::read_to_string(ground.bench.work().join("mine.txt")).unwrap();
     assert_eq!(mine, "precious, and no database at all");
 }
+
+#[test]
+fn postgresql_has_tools_of_its_own() {
+    let ground = Ground::bare();
+    ground.configure("database: postgres://user@127.0.0.1:1/gateway\n");
+    fs::write(ground.bench.work().join("copy"), "").unwrap();
+    let runs =
+        [ground.transcript(["backup", "new"]), ground.transcript(["restore", "copy", "--yes"])];
+    settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
+    let check = ground.run(["check", "--offline"]);
+    assert_eq!(check.code, 1, "{check:?}");
+    assert!(check.stdout.contains("wrong  database"), "{check:?}");
+}

@@ -205,6 +205,26 @@ fn a_program_is_told_everything_in_one_object() {
 }
 
 #[test]
+fn ctrl_c_stops_it() {
+    let machine = Machine::new();
+    let mut served = machine.start();
+    served.signal(rustix::process::Signal::INT);
+    assert_eq!(served.wait(), Some(0));
+}
+
+#[test]
+fn a_revoked_key_is_replaced() {
+    let machine = Machine::new();
+    drop(machine.said(machine.start()));
+    let old = machine.key();
+    machine.json(&["key", "revoke", &old]);
+    let served = machine.start();
+    let text = machine.env_file();
+    let new = text.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY_2=")).unwrap();
+    assert_eq!((served.chat(&old, "ollama/echo").0, served.chat(new, "ollama/echo").0), (401, 200));
+}
+
+#[test]
 fn a_port_that_is_taken_is_told() {
     let machine = Machine::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

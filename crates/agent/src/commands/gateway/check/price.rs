@@ -22,8 +22,9 @@ pub(super) fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec
     prices.sort_unstable();
     if let (Some(least), Some(most)) = (prices.first(), prices.last()) {
         let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let count = counted(ids.len(), "name");
-        let text = format!("{count} of models, {range} micros for a chat request");
+        let count = counted(ids.len(), "model");
+        let aliases = if config.aliases.is_empty() { "" } else { ", aliases included" };
+        let text = format!("{count}{aliases}: {range} micros for a chat request");
         findings.push(Finding::good("prices", text));
     }
     // Only names: what a glob is for may be found tomorrow.

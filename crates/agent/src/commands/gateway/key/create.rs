@@ -22,7 +22,7 @@ use crate::session::Session;
                         --spend-limit 5 --quiet"
 )]
 pub(crate) struct Args {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
     /// What to call it
     #[arg(long)]

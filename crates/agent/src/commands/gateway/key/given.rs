@@ -33,7 +33,7 @@ pub(crate) struct Given {
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
     /// What it may spend in all, rotated keys included, or `none`
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     spend_limit: Option<String>,
     /// Requests a minute, or `none`
     #[arg(long, value_name = "N")]
@@ -76,6 +76,7 @@ impl Given {
     }
 
     /// The models, if typed; all of them is `None` inside. A name that leads nowhere is warned of.
+    #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
     pub(super) fn models(
         &self,
         config: &Config,
@@ -101,6 +102,7 @@ impl Given {
     }
 
     /// The end, if typed; never is `None` inside.
+    #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
     pub(super) fn expires(&self, session: &Session) -> Result<Option<Option<Time>>, Diagnostic> {
         optional(self.expires.as_deref(), |text| moment::moment(text, session))
     }
@@ -136,6 +138,7 @@ pub(super) fn name(text: &str) -> Result<String, Diagnostic> {
     Err(Diagnostic::usage(message).hint(format!("use 1 to {MAX_NAME} letters on one line")))
 }
 
+#[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
 fn optional<T>(
     text: Option<&str>,
     read: impl FnOnce(&str) -> Result<T, Diagnostic>,

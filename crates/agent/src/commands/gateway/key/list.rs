@@ -23,7 +23,7 @@ const PAGE: u32 = 1000;
     after_help = "Examples:\n  agent gateway key list\n  agent gateway key list alice --json"
 )]
 pub(crate) struct Args {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: Option<String>,
 }
 

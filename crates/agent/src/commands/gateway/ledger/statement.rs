@@ -19,7 +19,7 @@ use crate::session::Session;
                         agent gateway ledger statement alice --csv > alice.csv\n  \
                         agent gateway ledger statement alice --before 1200 --limit 50")]
 pub(crate) struct Args {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
     /// How many lines at most
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]

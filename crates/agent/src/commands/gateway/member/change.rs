@@ -13,7 +13,7 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent gateway member rename alice 'Alice Ltd'")]
 pub(crate) struct Rename {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
     /// The new name
     name: String,
@@ -26,7 +26,7 @@ pub(crate) struct Rename {
                         Examples:\n  agent gateway member block alice"
 )]
 pub(crate) struct Block {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
 }
 
@@ -34,13 +34,13 @@ pub(crate) struct Block {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent gateway member unblock alice")]
 pub(crate) struct Unblock {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
 }
 
 /// Renames.
 pub(crate) fn rename(
-    args: Rename,
+    args: &Rename,
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {

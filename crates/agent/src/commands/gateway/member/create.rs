@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// A name, unique among members
     name: String,
     /// Credit to begin with
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     credit: Option<String>,
     #[command(flatten)]
     unit: Unit,
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let name = name(&args.name)?;
     let credit = args.credit.as_deref().map(|text| args.unit.read(text)).transpose()?;
-    if credit.is_some_and(|credit| credit.is_negative()) {
+    if credit.is_some_and(Micros::is_negative) {
         return Err(Diagnostic::usage("a member cannot begin with less than nothing"));
     }
     let credit = credit.filter(|credit| *credit != Micros::ZERO);

@@ -18,7 +18,7 @@ use crate::session::Session;
 #[command(after_help = "Examples:\n  agent gateway member show alice\n  \
                         agent gateway member show mem_3 --json")]
 pub(crate) struct Args {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
 }
 

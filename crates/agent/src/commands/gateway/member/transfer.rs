@@ -22,7 +22,7 @@ const MAX_REASON: usize = 500;
                         agent gateway member top-up mem_3 500000 --micros --reason gift"
 )]
 pub(crate) struct TopUp {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
     /// How much
     #[arg(allow_hyphen_values = true)]
@@ -40,7 +40,7 @@ pub(crate) struct TopUp {
                         Examples:\n  agent gateway member adjust alice -2.5 --reason 'paid twice'\n  \
                         agent gateway member adjust alice +1 --reason 'outage on 3 May'")]
 pub(crate) struct Adjust {
-    /// A name or a number such as mem_3
+    /// A name or a number such as `mem_3`
     member: String,
     /// How much, with its sign
     #[arg(allow_hyphen_values = true)]
