@@ -43,7 +43,7 @@ pub(crate) static IDEMPOTENCY: Parameter = Parameter {
 };
 
 fn word(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" })
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\t -~]*[!-~][\\t -~]*$" })
 }
 
 /// What can go wrong with a request to a model.
@@ -160,7 +160,6 @@ fn chat_request(_: &mut SchemaGenerator) -> Schema {
                 "description": "Whether the answer comes as events.",
             },
             "stream_options": {
-                "type": ["object", "null"],
                 "description": "`include_usage: true` asks for one more event with the usage.",
             },
         },

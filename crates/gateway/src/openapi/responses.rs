@@ -70,7 +70,7 @@ static STARTING_AFTER: Parameter = Parameter {
     place: Place::Query,
     name: "starting_after",
     description: "With `stream`: only events after this sequence number.",
-    schema: super::count,
+    schema: sequence_number,
     example: "",
 };
 
@@ -249,6 +249,10 @@ fn items(_: &mut SchemaGenerator) -> Schema {
             "last_id": { "type": ["string", "null"] },
         },
     })
+}
+
+fn sequence_number(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX })
 }
 
 fn flag(_: &mut SchemaGenerator) -> Schema {

@@ -124,7 +124,11 @@ fn the_page_shows_every_operation_and_loads_nothing() {
 
 #[test]
 fn schemathesis_finds_nothing_wrong_with_what_members_ask() {
-    examine(&["--exclude-tag", "admin"]);
+    let upstream = examine(&["--exclude-tag", "admin"]);
+    let asked: Vec<String> = upstream.completions().into_iter().map(|seen| seen.path).collect();
+    for path in ["/v1/chat/completions", "/v1/responses"] {
+        assert!(asked.iter().any(|asked| asked == path), "the examples reach models: {asked:?}");
+    }
 }
 
 #[test]
@@ -133,9 +137,11 @@ fn schemathesis_finds_nothing_wrong_with_what_operators_ask() {
 }
 
 /// Lets schemathesis try everything that is described, and fails if anything is otherwise.
-fn examine(which: &[&str]) {
+fn examine(which: &[&str]) -> Upstream {
     let upstream = Upstream::start();
-    let service = Running::plain(&upstream);
+    // The model of the examples in the document.
+    let text = plain(&upstream, &["echo"], "").replace("  up:", "  openai:");
+    let service = Running::start(&text.replace("[echo]", "{gpt-5: {name: echo}}"));
     let ada = service.holder("ada", 1_000_000_000);
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("schemathesis.toml");
@@ -146,10 +152,12 @@ fn examine(which: &[&str]) {
     let run = sdk::schemathesis(&[&arguments, which].concat());
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
     service.check_ledger();
+    upstream
 }
 
-/// How it is run: everything is checked, with these two exceptions. Whether a model understands a
-/// request is not the schema's matter, and whoever asks for an upstream that fails gets 503.
+/// How it is run: everything is checked, with these exceptions. Whether a model understands a
+/// request is not the schema's matter, nor whether a response was made in the background, and
+/// whoever asks for an upstream that fails gets 503.
 fn settings(key: &str) -> String {
     format!(
         r#"
@@ -170,6 +178,10 @@ not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 [[operations]]
 include-operation-id = ["createChatCompletion", "createResponse"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
+
+[[operations]]
+include-operation-id = ["showResponse", "cancelResponse", "listInputItems"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404]
 "#
     )
 }
