@@ -45,11 +45,12 @@ struct World {
 }
 
 fn world(kind: &str, path: &'static str) -> World {
+    world_with(&format!("{kind}, timeout: {{connect: 1, first_byte: 0.2, idle: 0.2}}"), path)
+}
+
+fn world_with(kind: &str, path: &'static str) -> World {
     let upstream = Upstream::start();
-    let provider = format!(
-        "kind: {kind}, models: [echo], health: false, \
-         timeout: {{connect: 1, first_byte: 0.2, idle: 0.2}}"
-    );
+    let provider = format!("kind: {kind}, models: [echo], health: false");
     let limits = "limits: {max_answer_bytes: 1048576}\n";
     let service = Running::start(&with_one(&upstream, &provider, limits));
     let ada = service.holder("ada", 1000 * PRICE);
@@ -224,13 +225,13 @@ fn a_response_is_refunded_however_an_upstream_of_the_messages_interface_fails() 
 
 #[test]
 fn an_event_that_is_too_long_breaks_the_stream() {
-    let world = world("openai", CHAT);
+    let world = world_with("openai", CHAT);
     world.check_stream("huge-9", &world.ask("huge-9", true));
 }
 
 #[test]
 fn what_an_upstream_says_of_its_usage_is_believed_only_if_it_can_be() {
-    let world = world("openai", CHAT);
+    let world = world_with("openai", CHAT);
     for (step, tokens) in [("echo", json!([4, 4])), ("lies-usage", json!([null, null]))] {
         let came = world.ask(step, false);
         let path = format!("/v1/requests/{}", came.id);

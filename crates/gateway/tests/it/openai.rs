@@ -145,8 +145,11 @@ fn responses_work_as_the_client_of_python_expects() {
 }
 
 fn whole(model: &str) -> Value {
+    // The scripted upstream does not repeat what was asked of it; we do.
+    let is_native = model.starts_with("native");
+    let asked = if is_native { json!([null, {}]) } else { json!(["be kind", {"a": "b"}]) };
     json!({
-        "plain": ["hello there", 4, "completed", model, "be kind", {"a": "b"}, true],
+        "plain": ["hello there", 4, "completed", model, asked[0], asked[1], true],
         "retrieved": true,
         "items": [["message", "user", "hello there"]],
         "second": ["and more", true],

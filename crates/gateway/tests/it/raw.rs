@@ -61,11 +61,6 @@ impl Raw {
         self.reader.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    /// As [`send`](Self::send), but the other side may have gone.
-    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> bool {
-        self.reader.get_mut().write_all(bytes).is_ok()
-    }
-
     pub(crate) fn stream(&self) -> &TcpStream {
         self.reader.get_ref()
     }
