@@ -49,7 +49,7 @@ fn a_follower_always_sees_the_last_event() {
                 assert_eq!(raw.head().status, 200);
                 let types = types(&raw.body());
                 assert_eq!(types.last().unwrap(), "response.completed", "{types:?}");
-                assert_eq!(types.len(), 10, "{types:?}");
+                assert_eq!(types.len(), 11, "{types:?}");
             });
         }
     });

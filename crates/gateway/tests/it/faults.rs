@@ -2,6 +2,7 @@
 //! charged, the receipt says why, and nothing of the upstream shows.
 
 use agent_test_support::upstream::{ResponsesApi, Upstream};
+use agent_test_support::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::fixture::{paid, receipt, with_one};
@@ -238,4 +239,21 @@ fn what_an_upstream_says_of_its_usage_is_believed_only_if_it_can_be() {
         let receipt = world.service.get(&path, world.ada.key.as_str()).good();
         assert_eq!(json!([receipt["input_tokens"], receipt["output_tokens"]]), tokens, "{step}");
     }
+}
+
+#[test]
+fn a_stream_that_goes_on_for_too_long_is_ended() {
+    let upstream = Upstream::start();
+    let provider = "kind: openai, models: [echo], health: false";
+    let limits = "limits: {max_stream_seconds: 0.2}\n";
+    let service = Running::start(&with_one(&upstream, provider, limits));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let world = World { upstream, service, ada, path: CHAT };
+    for step in ["endless", "drip-1000-5", "hang-mid"] {
+        let came = world.ask(step, true);
+        world.check_stream(step, &came);
+        assert!(came.body.contains("its stream is longer than allowed"), "{step}");
+    }
+    eventually("all are let go", || world.upstream.cancelled().len() == 3);
+    assert_eq!(paid(&world.service, &world.ada), 0);
 }
