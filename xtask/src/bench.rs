@@ -10,37 +10,35 @@ struct Area {
     name: &'static str,
     /// Package and target of each program.
     programs: &'static [(&'static str, &'static str)],
-    /// Package and name of the example programs that they start.
-    examples: &'static [(&'static str, &'static str)],
+    /// Package, kind and name of the programs that they start.
+    starts: &'static [(&'static str, &'static str, &'static str)],
 }
 
 const AREAS: &[Area] = &[
     Area {
         name: "metrics",
         programs: &[("usage-metrics", "metrics"), ("agent", "files")],
-        examples: &[],
+        starts: &[],
     },
     Area {
         name: "mcp",
         programs: &[("mcp-client", "calls"), ("mcp-client", "registry")],
-        examples: &[("mcp-client", "rmcp_server")],
+        starts: &[("mcp-client", "--example", "rmcp_server")],
+    },
+    Area {
+        name: "gateway",
+        programs: &[("gateway", "gateway")],
+        starts: &[("agent", "--bin", "agent")],
     },
 ];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let (areas, extra) = choose(arguments)?;
     setup::run(workspace, Occasion::Bench)?;
-    for (package, example) in areas.iter().flat_map(|area| area.examples) {
-        // `cargo bench` builds no examples.
-        process::run(workspace.cargo().args([
-            "build",
-            "--profile",
-            "bench",
-            "-p",
-            package,
-            "--example",
-            example,
-        ]))?;
+    for (package, kind, name) in areas.iter().flat_map(|area| area.starts) {
+        // `cargo bench` builds only the benches.
+        let arguments = ["build", "--profile", "bench", "-p", package, kind, name];
+        process::run(workspace.cargo().args(arguments))?;
     }
     for (package, target) in areas.iter().flat_map(|area| area.programs) {
         let mut command = workspace.cargo();
@@ -96,6 +94,6 @@ mod tests {
     #[test]
     fn an_unknown_area_is_answered_with_the_list() {
         let text = choose(&["everything".to_owned()]).err().unwrap().to_string();
-        assert!(text.contains("`everything`") && text.contains("metrics, mcp"), "{text}");
+        assert!(text.contains("`everything`") && text.contains("metrics, mcp, gateway"), "{text}");
     }
 }

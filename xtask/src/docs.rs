@@ -32,6 +32,7 @@ const PAGES: &[Page] = &[
     },
     Page { path: "docs/metrics.schema.json", source: Source::Output(&["metrics", "schema"]) },
     Page { path: "docs/mcp-config.md", source: Source::Output(&["mcp", "reference"]) },
+    Page { path: "docs/gateway-config.md", source: Source::Output(&["gateway", "reference"]) },
     Page { path: "docs/cli.md", source: Source::Help },
 ];
 

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod gateway;
 mod mcp;
 mod metrics;
 mod up;
@@ -14,6 +15,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
+    Gateway(gateway::Args),
     Mcp(mcp::Args),
     Metrics(metrics::Args),
     Completions(completions::Args),
@@ -22,7 +24,8 @@ pub(crate) enum Command {
 /// Does it.
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Command::Up(args) => up::run(&args),
+        Command::Up(args) => up::run(&args, session),
+        Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
         Command::Completions(args) => completions::run(&args, session),

@@ -177,7 +177,8 @@ pub(crate) fn read_lossy(path: &Path) -> Result<Option<String>, Diagnostic> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
+/// Writes a file whole, or not at all. A new one is for its owner alone.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     let save = || -> io::Result<()> {
         // A link stays a link; what it points to is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -64,6 +64,11 @@ impl Home {
         self.root.join("cache")
     }
 
+    /// The member service: its configuration and, unless that says otherwise, its database.
+    pub(crate) fn gateway(&self) -> PathBuf {
+        self.root.join("gateway")
+    }
+
     /// The metrics.
     pub(crate) fn metrics(&self) -> PathBuf {
         self.root.join("metrics")

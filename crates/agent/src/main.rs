@@ -9,6 +9,7 @@ mod config;
 mod diagnostic;
 mod documents;
 mod home;
+mod log;
 mod mcp;
 mod output;
 mod prompt;

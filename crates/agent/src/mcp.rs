@@ -6,7 +6,7 @@ pub(crate) mod browser;
 pub(crate) mod client_document;
 pub(crate) mod observe;
 pub(crate) mod shown;
-mod signals;
+pub(crate) mod signals;
 pub(crate) mod table;
 
 use std::collections::BTreeMap;

@@ -30,7 +30,7 @@ use tokio::time::timeout;
 
 use address::Address;
 use fault::{fault, too_late};
-use link::{Link, Purpose};
+use link::Link;
 use pool::Pool;
 use writer::Writer;
 
@@ -51,18 +51,18 @@ pub struct Postgres {
 
 impl Postgres {
     pub(crate) async fn schema(place: &str, options: &Options) -> Result<SchemaState> {
-        let mut link = Link::open(&Address::read(place, options)?, Purpose::Others).await?;
+        let mut link = Link::open(&Address::read(place, options)?).await?;
         migration::state(link.client_mut()).await
     }
 
     pub(crate) async fn migrate(place: &str, options: &Options) -> Result<SchemaState> {
-        let mut link = Link::open(&Address::read(place, options)?, Purpose::Others).await?;
+        let mut link = Link::open(&Address::read(place, options)?).await?;
         migration::migrate(link.client_mut()).await
     }
 
     pub(crate) async fn open(place: &str, options: &Options) -> Result<Self> {
         let address = Arc::new(Address::read(place, options)?);
-        let mut link = Link::open(&address, Purpose::Batches).await?;
+        let mut link = Link::open(&address).await?;
         match migration::state(link.client_mut()).await? {
             SchemaState::Current(_) => {}
             state @ (SchemaState::Empty | SchemaState::Old(_)) => {
@@ -70,7 +70,7 @@ impl Postgres {
             }
             state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
         }
-        let writer = Writer::start(&address, link);
+        let writer = Writer::start(&address);
         Ok(Self { writer, pool: Pool::new(address, options.connections), wait: options.wait })
     }
 }

@@ -24,6 +24,7 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt, Time};
 use rusqlite::{Connection, OptionalExtension};
@@ -88,8 +89,8 @@ impl Sqlite {
         let (log_grew, grew) = std::sync::mpsc::sync_channel(1);
         let thread = Writer::new(path.clone(), options.clone(), connection, log_grew);
         let asks = writer.downgrade();
-        start("store-writer", move || thread.run(waiting))?;
-        start("store-log", move || checkpoint::run(&moving, &grew, &asks))?;
+        let log = start("store-log", move || checkpoint::run(&moving, &grew, &asks))?;
+        start("store-writer", move || thread.run(waiting, log))?;
         let readers = Arc::new(Readers::new(path.clone(), options.clone()));
         Ok(Self { path, options, writer, readers, claim: Mutex::default() })
     }
@@ -153,9 +154,9 @@ impl Sqlite {
     }
 }
 
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name(name.to_owned());
-    thread.spawn(work).map(drop).map_err(|error| Error::Unavailable(error.into()))
+    thread.spawn(work).map_err(|error| Error::Unavailable(error.into()))
 }
 
 impl fmt::Debug for Sqlite {
@@ -362,7 +363,7 @@ impl Backend for Sqlite {
         if self.writer.send(Message::Stop(reply)).await.is_ok() {
             let _ = done.await;
         }
-        self.readers.close();
+        self.readers.close().await;
         self.claimed().take();
     }
 }

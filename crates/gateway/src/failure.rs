@@ -13,7 +13,11 @@ use crate::rate;
 
 /// A failure as a client may know it. Causes are logged, never told.
 #[derive(Debug, Clone)]
-pub(crate) struct ApiError {
+pub(crate) struct ApiError(Box<Facts>);
+
+/// All of a failure; boxed, so that results stay small.
+#[derive(Debug, Clone)]
+struct Facts {
     code: Code,
     message: String,
     param: Option<String>,
@@ -31,7 +35,7 @@ const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
 impl ApiError {
     /// A failure with a message for a person.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Facts {
             code,
             message: message.into(),
             param: None,
@@ -39,7 +43,12 @@ impl ApiError {
             retry_after: None,
             room: None,
             refunded: None,
-        }
+        }))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Facts)) -> Self {
+        change(&mut self.0);
+        self
     }
 
     /// A field of the request that is wrong.
@@ -48,7 +57,7 @@ impl ApiError {
         param: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self { param: Some(param.into()), ..Self::new(code, message) }
+        Self::new(code, message).with(|facts| facts.param = Some(param.into()))
     }
 
     /// No key, or none that is worth anything.
@@ -64,36 +73,39 @@ impl ApiError {
     /// When to try again.
     #[must_use]
     pub(crate) fn retry_after(self, wait: Duration) -> Self {
-        Self { retry_after: Some(wait), ..self }
+        self.with(|facts| facts.retry_after = Some(wait))
     }
 
     /// The price was set aside and given back; this is its receipt.
     #[must_use]
     pub(crate) fn refunded(self, id: HoldId, room: Option<Room>) -> Self {
-        Self { refunded: Some(id), room, ..self }
+        self.with(|facts| {
+            facts.refunded = Some(id);
+            facts.room = room;
+        })
     }
 
     /// What programs decide by.
     pub(crate) fn code(&self) -> Code {
-        self.code
+        self.0.code
     }
 
     /// What a person is told.
     pub(crate) fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The body, without the id of the request.
     pub(crate) fn body(&self) -> ErrorBody {
         ErrorBody {
             error: ErrorDetail {
-                message: self.message.clone(),
-                kind: self.code.kind().to_owned(),
-                param: self.param.clone(),
-                code: Some(self.code.word().to_owned()),
+                message: self.0.message.clone(),
+                kind: self.0.code.kind().to_owned(),
+                param: self.0.param.clone(),
+                code: Some(self.0.code.word().to_owned()),
                 request_id: None,
-                needed_micros: self.money.map(|(needed, _)| needed.get()),
-                available_micros: self.money.map(|(_, available)| available.get()),
+                needed_micros: self.0.money.map(|(needed, _)| needed.get()),
+                available_micros: self.0.money.map(|(_, available)| available.get()),
             },
         }
     }
@@ -105,10 +117,10 @@ impl ApiError {
         let text = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = Response::new(Body::from(text));
         *response.status_mut() =
-            StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            StatusCode::from_u16(self.0.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        match self.code.status() {
+        match self.0.code.status() {
             401 => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
@@ -117,19 +129,19 @@ impl ApiError {
                 headers.insert("x-should-retry", HeaderValue::from_static("false"));
             }
             409 | 429 | 503 => {
-                if self.code == Code::Conflict {
+                if self.0.code == Code::Conflict {
                     headers.insert("x-should-retry", HeaderValue::from_static("false"));
                 }
-                let wait = self.retry_after.unwrap_or(Duration::from_secs(1));
+                let wait = self.0.retry_after.unwrap_or(Duration::from_secs(1));
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
             }
             _ => {}
         }
-        if let Some(room) = &self.room {
+        if let Some(room) = &self.0.room {
             rate::write_headers(room, headers);
         }
-        if let Some(id) = self.refunded {
+        if let Some(id) = self.0.refunded {
             rate::write_receipt(headers, id, Micros::ZERO);
         }
         response
@@ -160,11 +172,10 @@ impl From<Refusal> for ApiError {
             Refusal::RateLimited { retry_after_micros, room } => {
                 let wait = u64::try_from(retry_after_micros).unwrap_or_default();
                 let message = format!("this key may send {} requests a minute", room.limit);
-                Self {
-                    room: Some(room),
-                    retry_after: Some(Duration::from_micros(wait)),
-                    ..Self::new(Code::RateLimited, message)
-                }
+                Self::new(Code::RateLimited, message).with(|facts| {
+                    facts.room = Some(room);
+                    facts.retry_after = Some(Duration::from_micros(wait));
+                })
             }
             Refusal::TooManyRunning { limit } => {
                 let message = format!("this key may have {limit} requests running at once");
@@ -174,14 +185,14 @@ impl From<Refusal> for ApiError {
                 let message = format!(
                     "this request costs {needed} credits, the key may spend {available} more"
                 );
-                let error = Self::new(Code::KeyLimitReached, message);
-                Self { money: Some((needed, available)), ..error }
+                Self::new(Code::KeyLimitReached, message)
+                    .with(|facts| facts.money = Some((needed, available)))
             }
             Refusal::InsufficientBalance { needed, available } => {
                 let message =
                     format!("this request costs {needed} credits, {available} are available");
-                let error = Self::new(Code::InsufficientBalance, message);
-                Self { money: Some((needed, available)), ..error }
+                Self::new(Code::InsufficientBalance, message)
+                    .with(|facts| facts.money = Some((needed, available)))
             }
             Refusal::Repeated(Repeated::OtherBody) => Self::new(
                 Code::IdempotencyMismatch,

@@ -15,6 +15,7 @@ mod identity;
 pub mod key_secret;
 mod meter;
 mod openapi;
+pub mod probe;
 mod problem;
 mod provider;
 mod proxy;
@@ -22,6 +23,7 @@ mod rate;
 mod server;
 mod service;
 mod start;
+mod trace;
 pub mod translate;
 mod upkeep;
 

@@ -27,6 +27,7 @@ pub(crate) struct Meter {
     pub(crate) running: Gauge,
     pub(crate) streams: Gauge,
     usable: Family<ProviderLabels, Gauge>,
+    spans_dropped: Gauge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -84,6 +85,7 @@ impl Meter {
             running: Gauge::default(),
             streams: Gauge::default(),
             usable: Family::default(),
+            spans_dropped: Gauge::default(),
         };
         meter.register();
         meter
@@ -123,11 +125,12 @@ impl Meter {
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register("requests_running", "Requests being answered", self.running.clone());
         registry.register("streams_open", "Streams being answered", self.streams.clone());
+        registry.register("spans_dropped", "Spans that were not sent", self.spans_dropped.clone());
         registry.register("provider_usable", "1 if it may be asked", self.usable.clone());
     }
 
     /// Everything, as text.
-    pub(crate) fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut text = String::new();
         // Writing into memory cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
@@ -165,6 +168,13 @@ impl Meter {
 
     pub(crate) fn expired(&self, holds: u64) {
         self.expired.inc_by(holds);
+    }
+
+    /// Everything, with the spans that were not taken.
+    pub(crate) fn text_with(&self, spans_dropped: Option<u64>) -> String {
+        self.spans_dropped
+            .set(spans_dropped.and_then(|count| i64::try_from(count).ok()).unwrap_or(0));
+        self.text()
     }
 
     pub(crate) fn usable(&self, provider: &str, usable: bool) {

@@ -53,10 +53,8 @@ pub(crate) enum Verb {
 pub(crate) enum Access {
     /// Anybody.
     Open,
-    /// Whoever has a key.
-    Key,
     /// Whoever has a key; it counts against the key's rate.
-    Counted,
+    Key,
     /// The operator.
     Admin,
 }

@@ -17,7 +17,7 @@ use rustls::pki_types::pem::PemObject;
 use tokio::sync::Semaphore;
 
 pub(crate) use clean::Cleaner;
-pub(crate) use client::Client;
+pub(crate) use client::{Client, open as open_client};
 pub(crate) use health::Health;
 pub(crate) use send::{Failure, Upstream};
 
@@ -94,7 +94,7 @@ impl Provider {
                 .map_err(|error| broken("has no usable `tls_ca_file`", error.to_string()))?,
             None => Vec::new(),
         };
-        let client = client::open(client::roots(&extra), configured.timeouts.connect)
+        let client = client::open(&extra, configured.timeouts.connect)
             .map_err(|error| broken("cannot use TLS", error.to_string()))?;
         let base = Base::new(&configured.base_url)
             .ok_or_else(|| broken("has no usable `base_url`", configured.base_url.to_string()))?;

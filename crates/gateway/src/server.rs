@@ -30,6 +30,7 @@ use crate::clock;
 use crate::endpoints;
 use crate::failure::{ApiError, Failed};
 use crate::service::Service;
+use crate::trace;
 use crate::upkeep;
 
 /// How long a client may take none of an answer that is ready.
@@ -42,6 +43,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The id of a request, of its hold and of its receipt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestId(pub(crate) HoldId);
+
+/// Where a request stands in a trace, if it is traced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traced(pub(crate) Option<trace::Place>);
 
 /// Serves until `shutdown` is done, then lets what runs come to its end.
 ///
@@ -157,7 +162,10 @@ async fn answer(
     let id = clock::new_hold_id();
     let operation = endpoints::operation(request.uri().path());
     let method = request.method().clone();
+    let traced = service.tracer.as_ref().and_then(|tracer| tracer.begin(request.headers()));
+    let started = traced.map(|_| trace::now());
     request.extensions_mut().insert(RequestId(id));
+    request.extensions_mut().insert(Traced(traced));
     request.extensions_mut().insert(peer);
     service.meter.running.inc();
     let mut response = if service.stopping.is_cancelled() && !endpoints::is_probe(operation) {
@@ -183,6 +191,21 @@ async fn answer(
     let status = response.status().as_u16();
     let took = begun.elapsed();
     service.meter.answered(operation, status, took);
+    if let (Some(tracer), Some(place), Some(started)) = (&service.tracer, traced, started) {
+        tracer.record(trace::Span {
+            place,
+            side: trace::Side::Server,
+            name: operation,
+            started,
+            ended: trace::now(),
+            failed: status >= 500,
+            words: vec![
+                ("http.request.method", method.as_str().into()),
+                ("http.response.status_code", status.into()),
+                ("agent.request_id", id.as_str().into()),
+            ],
+        });
+    }
     if service.config.log.requests && !endpoints::is_probe(operation) {
         let code = failed.as_ref().map_or("", |Failed(error)| error.code().word());
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);

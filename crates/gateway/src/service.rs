@@ -19,6 +19,7 @@ use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
+use crate::trace::Tracer;
 
 /// The running service.
 pub struct Service {
@@ -28,6 +29,8 @@ pub struct Service {
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
     pub(crate) meter: Meter,
+    /// Takes spans, where traces are wanted.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     /// Who ends the holds of this process.
     pub(crate) owner: i64,
     /// Work that outlives its request; waited for before the process ends.
@@ -50,27 +53,39 @@ impl Service {
             .iter()
             .map(|provider| Provider::open(provider, max_answer))
             .partition(Result::is_ok);
-        let problems: Vec<Problem> = problems.into_iter().filter_map(Result::err).collect();
+        let mut problems: Vec<Problem> = problems.into_iter().filter_map(Result::err).collect();
+        let (tracer, exporter) = match config.trace.as_ref().map(Tracer::new).transpose() {
+            Ok(tracing) => tracing.unzip(),
+            Err(problem) => {
+                problems.push(problem);
+                (None, None)
+            }
+        };
         if !problems.is_empty() {
             return Err(problems);
         }
         let providers: Vec<_> = providers.into_iter().flatten().map(Arc::new).collect();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
-        Ok(Arc::new(Self {
+        let service = Arc::new(Self {
             config,
             store,
             identities: Identities::new(hasher),
             providers,
             catalogue: ArcSwap::from_pointee(catalogue),
             meter: Meter::new(),
+            tracer,
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),
             background: papaya::HashMap::new(),
             stopping: CancellationToken::new(),
             client_document: OnceLock::new(),
             started,
-        }))
+        });
+        if let Some(exporter) = exporter {
+            service.tasks.spawn(exporter.run(service.stopping.clone()));
+        }
+        Ok(service)
     }
 
     /// Offers the client document of the MCP client, where the service is reached by https. To be

@@ -3,6 +3,7 @@
 //! What is sent is strict: a field that is not known is refused. Amounts are whole micro-credits.
 
 use schemars::JsonSchema;
+use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::account::ReceiptView;
@@ -59,6 +60,7 @@ pub struct MemberPatch {
 #[serde(deny_unknown_fields)]
 pub struct TopUp {
     /// How much.
+    #[serde(deserialize_with = "whole")]
     #[schemars(range(min = 1, max = MAX_AMOUNT_MICROS))]
     pub amount_micros: i64,
     /// Why, for the statement.
@@ -71,6 +73,7 @@ pub struct TopUp {
 #[serde(deny_unknown_fields)]
 pub struct Adjustment {
     /// What the balance gains; below zero where it loses. Not zero.
+    #[serde(deserialize_with = "whole")]
     #[schemars(range(min = -MAX_AMOUNT_MICROS, max = MAX_AMOUNT_MICROS))]
     #[schemars(extend("not" = {"const": 0}))]
     pub amount_micros: i64,
@@ -135,22 +138,22 @@ pub struct NewKeyBody {
     pub scopes: Option<Vec<ScopeWord>>,
     /// Models it may use; absent is all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_KEY_MODELS), inner(length(min = 1, max = MAX_NAME_CHARS)))]
+    #[schemars(length(min = 1, max = MAX_KEY_MODELS), inner(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN)))]
     pub models: Option<Vec<String>>,
     /// RFC 3339; absent is never.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub expires_at: Option<String>,
     /// What it may spend in all.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<i64>", range(min = 0, max = MAX_AMOUNT_MICROS))]
     pub spend_limit_micros: Option<Option<i64>>,
     /// Requests a minute.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
     pub requests_per_minute: Option<Option<u32>>,
     /// Requests at the same time.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
 }
@@ -171,22 +174,22 @@ pub struct KeyPatch {
     /// Models it may use; null is all.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
-    #[schemars(length(min = 1, max = MAX_KEY_MODELS), inner(length(min = 1, max = MAX_NAME_CHARS)))]
+    #[schemars(length(min = 1, max = MAX_KEY_MODELS), inner(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN)))]
     pub models: Option<Option<Vec<String>>>,
     /// RFC 3339; null is never.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub expires_at: Option<Option<String>>,
     /// What it may spend in all; null is without limit.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<i64>", range(min = 0, max = MAX_AMOUNT_MICROS))]
     pub spend_limit_micros: Option<Option<i64>>,
     /// Requests a minute; null is without limit.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
     pub requests_per_minute: Option<Option<u32>>,
     /// Requests at the same time; null is without limit.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
 }
@@ -196,17 +199,56 @@ pub struct KeyPatch {
 #[serde(deny_unknown_fields, default)]
 pub struct Rotation {
     /// How long the old key is worth something yet.
+    #[serde(deserialize_with = "whole")]
     #[schemars(range(min = 0, max = MAX_OVERLAP_SECONDS))]
     pub overlap_seconds: u32,
 }
 
 /// Null that was written is told from nothing written.
+#[expect(clippy::option_option, reason = "null is not the same as nothing")]
 fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
     Option::<T>::deserialize(deserializer).map(Some)
+}
+
+#[expect(clippy::option_option, reason = "null is not the same as nothing")]
+fn given_whole<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    Ok(Some(Option::<Whole<T>>::deserialize(deserializer)?.map(|Whole(number)| number)))
+}
+
+fn whole<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    Whole::deserialize(deserializer).map(|Whole(number)| number)
+}
+
+/// A whole number, in whichever way JSON writes it: `5.0` is one too.
+struct Whole<T>(T);
+
+impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// Up to here, every whole number that is a float is exactly that number.
+        const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
+        let wanted = &"a whole number";
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let exact = number.as_i64().or_else(|| {
+            let float = number.as_f64().filter(|float| float.abs() <= MAX_EXACT)?;
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+            (float.fract() == 0.0).then_some(float as i64)
+        });
+        let in_range = exact.and_then(|number| T::try_from(number).ok()).map(Self);
+        let shown = Unexpected::Float(number.as_f64().unwrap_or(f64::NAN));
+        in_range.ok_or_else(|| D::Error::invalid_value(shown, wanted))
+    }
 }
 
 /// A member as the operator sees it.
@@ -454,6 +496,23 @@ mod tests {
         let patch: KeyPatch = serde_json::from_str(r#"{"models":null,"concurrency":3}"#).unwrap();
         assert_eq!((patch.models, patch.expires_at), (Some(None), None));
         assert_eq!(patch.concurrency, Some(Some(3)));
+    }
+
+    #[test]
+    fn numbers_are_whole_however_they_are_written() {
+        let amount = |text: &str| {
+            let body = format!(r#"{{"amount_micros":{text},"reason":"a"}}"#);
+            serde_json::from_str::<TopUp>(&body).map(|top_up| top_up.amount_micros).ok()
+        };
+        assert_eq!(amount("9223372036854775807"), Some(i64::MAX));
+        assert_eq!((amount("5.0"), amount("-2e3")), (Some(5), Some(-2000)));
+        for wrong in ["1.5", "1e16", "9223372036854775808", "\"1\"", "null", "1e-3", "true"] {
+            assert_eq!(amount(wrong), None, "{wrong}");
+        }
+        let patch = |text: &str| serde_json::from_str::<KeyPatch>(text).ok();
+        assert_eq!(patch(r#"{"concurrency":-1}"#), None);
+        let changed = patch(r#"{"concurrency":2.0,"spend_limit_micros":null}"#).unwrap();
+        assert_eq!((changed.concurrency, changed.spend_limit_micros), (Some(Some(2)), Some(None)));
     }
 
     #[test]

@@ -133,6 +133,15 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Required,
     },
     Need {
+        name: "nginx",
+        probe: Probe::Programs(&["nginx"]),
+        manager: Manager::Apt,
+        packages: &["nginx-light"],
+        reason: "the service is measured against it",
+        occasions: &[Occasion::Bench],
+        importance: Importance::Required,
+    },
+    Need {
         name: "cargo-nextest",
         probe: Probe::Programs(&["cargo-nextest"]),
         manager: Manager::Cargo,

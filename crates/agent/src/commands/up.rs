@@ -1,14 +1,82 @@
-//! `agent up`: the member service on this machine.
+//! `agent up`: the member service on this machine, with a member, a key and the models found here.
 
+mod first_lines;
+mod first_member;
+mod local;
+mod settings_file;
+
+use std::net::SocketAddr;
+
+use gateway::config::Config;
+use http::Uri;
+
+use self::first_lines::{Models, Start};
+use self::local::Server;
+use super::gateway::{Location, address, bring_up_to_date, ready, runtime, until_stopped};
 use crate::diagnostic::Diagnostic;
+use crate::log;
+use crate::session::Session;
 
-/// Start the member service on this machine (not there yet)
+/// Start the member service on this machine
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(
+    after_help = "The first start makes gateway/gateway.yaml in the profile's home, a database beside it, a \
+                  member `local` with credit, and a key in the profile's .env. Later starts use them \
+                  again. Each start looks for model servers on this machine (Ollama, llama.cpp, vLLM, \
+                  LM Studio); those that gateway.yaml does not name are used until the service stops.\n\n\
+                  Ctrl-C stops it: what runs may finish. A second one stops at once.\n\n\
+                  Examples:\n  agent up\n  agent up --listen 127.0.0.1:9000\n  \
+                  agent up --server gpu=http://192.168.1.20:8000/v1"
+)]
+pub(crate) struct Args {
+    /// Listen here instead of where gateway.yaml says
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Do not look for model servers on this machine
+    #[arg(long)]
+    no_discover: bool,
+    /// Look for a model server here too
+    #[arg(long, value_name = "NAME=URL", value_parser = local::named)]
+    server: Vec<Server>,
+}
 
-/// Says what it will do; nothing pretends.
-pub(crate) fn run(_: &Args) -> Result<(), Diagnostic> {
-    Err(Diagnostic::failed(
-        "`agent up` will start the member service on this machine; this version does not have it yet",
-    ))
+/// Makes what is missing, serves.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let home = session.home()?;
+    let path = home.gateway().join("gateway.yaml");
+    let runtime = runtime()?;
+    let done = runtime.block_on(async {
+        let found = local::look(local::candidates(&args.server, args.no_discover)).await;
+        let is_new = settings_file::write_if_missing(&path, &found)?;
+        let mut config = Location::default().load(session)?;
+        let added = local::merge(&mut config, &found);
+        if let Some(listen) = args.listen {
+            if !listen.ip().is_loopback() {
+                session.output.warn("other machines can connect, and nothing is encrypted");
+            }
+            move_to(&mut config, listen);
+        }
+        log::start(&config.log);
+        bring_up_to_date(&config).await?;
+        let local = first_member::find_or_make(&config, session).await?;
+        let models = Models::of(&config, &found, added).await;
+        let wanted = config.listen;
+        let ready = ready(config).await?;
+        let address = address(&ready)?;
+        let base = first_member::remember_address(address, wanted, session)?;
+        Start { address, path, is_new, local, models, base }.tell(session)?;
+        until_stopped(ready, session).await
+    });
+    // Nothing is waited for any more.
+    runtime.shutdown_background();
+    done
+}
+
+/// Listens elsewhere; the address for clients follows unless it is one of its own.
+fn move_to(config: &mut Config, listen: SocketAddr) {
+    let own = |address: SocketAddr| format!("http://{address}").parse::<Uri>().unwrap_or_default();
+    if config.public_url == own(config.listen) {
+        config.public_url = own(listen);
+    }
+    config.listen = listen;
 }

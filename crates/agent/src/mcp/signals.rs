@@ -6,7 +6,7 @@ use crate::diagnostic::Exit;
 
 /// Waits for signals. From its making on none of them ends the process by itself.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     hangup: Option<tokio::signal::unix::Signal>,
     #[cfg(unix)]
@@ -17,7 +17,7 @@ pub(super) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    pub(super) fn listen() -> Self {
+    pub(crate) fn listen() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
         let of = |kind: SignalKind| {
             // Whoever started us with `nohup` wants the signal to pass.
@@ -32,7 +32,7 @@ impl Signals {
     }
 
     /// The next one.
-    pub(super) async fn next(&mut self) -> Exit {
+    pub(crate) async fn next(&mut self) -> Exit {
         let Self { hangup, quit, terminate } = self;
         tokio::select! {
             _ = tokio::signal::ctrl_c() => Exit::Interrupted,
@@ -68,12 +68,12 @@ fn ignores(status: &str, signal: i32) -> bool {
 
 #[cfg(not(unix))]
 impl Signals {
-    pub(super) fn listen() -> Self {
+    pub(crate) fn listen() -> Self {
         Self {}
     }
 
     /// The next one.
-    pub(super) async fn next(&mut self) -> Exit {
+    pub(crate) async fn next(&mut self) -> Exit {
         let _ = tokio::signal::ctrl_c().await;
         Exit::Interrupted
     }

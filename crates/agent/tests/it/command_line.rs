@@ -46,16 +46,6 @@ fn every_command_has_a_help_page_with_examples() {
 }
 
 #[test]
-fn up_says_honestly_that_it_is_not_there_yet() {
-    insta::assert_snapshot!(bench().run(["up"]).transcript(), @r"
-    exit code: 1
-    ----- stdout -----
-    ----- stderr -----
-    error: `agent up` will start the member service on this machine; this version does not have it yet
-    ");
-}
-
-#[test]
 fn usage_errors_exit_with_2_for_people_and_programs() {
     let bench = bench();
     let human = bench.run(["metrics", "vlidate"]);

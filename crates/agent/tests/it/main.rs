@@ -5,6 +5,9 @@
 mod command_line;
 // Recording is a person's choice, and everything about it is told.
 mod consent;
+// The member service: run, looked after, stopped.
+mod gateway;
+mod gateway_faults;
 // Servers added, removed, switched and imported, and what stays of the configuration.
 mod mcp_config;
 // Servers that come by a link, links for servers, and what makes a desktop open them.

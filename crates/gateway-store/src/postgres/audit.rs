@@ -1,7 +1,6 @@
 //! The audit log: each entry sealed with the digest of the one before.
 
 use ledger::{Posting, Time};
-use ring::digest;
 use serde_json::{Value, json};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
@@ -61,7 +60,7 @@ impl Last {
             detail: change.detail.to_string(),
             digest: [0; 32],
         };
-        entry.digest = seal(&self.digest, &entry);
+        entry.digest = entry.digest_after(&self.digest);
         *self = Self { id: entry.id, digest: entry.digest };
         entry
     }
@@ -103,27 +102,4 @@ pub(super) async fn append(
         [id, &at, &actor.name, &actor.request, action, subject, detail, &digest];
     transaction.execute(INSERT_ONE, &values).await.map_err(fault)?;
     Ok(())
-}
-
-/// The digest of an entry: over the digest before and every field, each with its length before it.
-pub(super) fn seal(before: &[u8; 32], entry: &AuditEntry) -> [u8; 32] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    context.update(before);
-    context.update(&entry.id.to_be_bytes());
-    context.update(&entry.at.micros().to_be_bytes());
-    let request = entry.actor.request.as_deref();
-    for text in [
-        Some(entry.actor.name.as_str()),
-        request,
-        Some(entry.action.as_str()),
-        Some(entry.subject.as_str()),
-        Some(entry.detail.as_str()),
-    ] {
-        let length = text.map_or(u64::MAX, |text| text.len() as u64);
-        context.update(&length.to_be_bytes());
-        context.update(text.unwrap_or_default().as_bytes());
-    }
-    let mut sealed = [0; 32];
-    sealed.copy_from_slice(context.finish().as_ref());
-    sealed
 }

@@ -7,7 +7,7 @@ use ledger::{
 use tokio_postgres::Row;
 
 use super::link::Link;
-use super::rows::{self, Columns, Uid, damaged};
+use super::rows::{self, Columns, Uid, damaged, page};
 use super::statements::now;
 use crate::backend::Result;
 use crate::{Answer, StatementLine};
@@ -58,7 +58,7 @@ pub(super) async fn statement(
     before: i64,
     limit: u32,
 ) -> Result<Vec<StatementLine>> {
-    let lines = link.rows(STATEMENT, &[&member.0, &before, &i64::from(limit)]).await?;
+    let lines = link.rows(STATEMENT, &[&member.0, &before, &page(limit)]).await?;
     lines.iter().map(line).collect()
 }
 

@@ -4,7 +4,7 @@
 use ledger::{House, Micros};
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
-use super::audit::{self, Last};
+use super::audit::Last;
 use super::fault::fault;
 use super::rows::{self, Columns};
 use crate::backend::Result;
@@ -191,7 +191,7 @@ async fn check_audit(transaction: &Transaction<'_>, check: &mut LedgerCheck) -> 
         for row in &page {
             let entry = rows::audit_entry(row)?;
             let expected = last.id + 1;
-            if entry.id != expected || entry.digest != audit::seal(&last.digest, &entry) {
+            if entry.id != expected || entry.digest != entry.digest_after(&last.digest) {
                 check.wrong += 1;
                 let what = format!("audit entry {}", entry.id);
                 let figure = "digest".to_owned();

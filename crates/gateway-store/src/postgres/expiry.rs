@@ -6,13 +6,13 @@ use tokio_postgres::Client;
 use super::fault::fault;
 use super::link::Link;
 use super::load::{Loaded, Wants, load};
-use super::responses::failed_body;
 use super::rows::{self, Columns, Uid};
 use super::save::{Writes, save};
 use super::statements::now;
 use crate::StoredResponse;
 use crate::backend::Result;
 use crate::batch::Needs;
+use crate::response::failed_body;
 
 /// How many holds or rows end in one transaction.
 const MAX_AT_ONCE: i64 = 1000;
@@ -97,7 +97,7 @@ async fn stopped(client: &Client, holds: &[HoldId]) -> Result<Vec<StoredResponse
     let found = client.query(STOPPED, &[&holds]).await.map_err(fault)?;
     let fail = |row| {
         let mut response = rows::response(row)?;
-        response.body = failed_body(&response.body);
+        response.body = failed_body(&response.id, &response.body);
         "failed".clone_into(&mut response.status);
         Ok(response)
     };
@@ -105,6 +105,7 @@ async fn stopped(client: &Client, holds: &[HoldId]) -> Result<Vec<StoredResponse
 }
 
 pub(super) async fn sweep(link: &mut Link) -> Result<u64> {
+    // Answers belong to idempotency keys, and are not counted beside them.
     link.run(SWEEP_ANSWERS, &[&MAX_AT_ONCE]).await?;
     let repeats = link.run(SWEEP_REPEATS, &[&MAX_AT_ONCE]).await?;
     let responses = link.run(SWEEP_RESPONSES, &[&MAX_AT_ONCE]).await?;

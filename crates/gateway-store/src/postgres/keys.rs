@@ -43,11 +43,9 @@ const CREATE: &str = concat!(
     ")"
 );
 
-const SHORTEN: &str = concat!(
-    "UPDATE keys SET expires_at = least(expires_at, ",
-    now!(),
-    " + $2::bigint) WHERE id = $1"
-);
+/// The overlap is counted from when the new key was made.
+const SHORTEN: &str = "UPDATE keys SET expires_at = least(expires_at, \
+    (SELECT created_at FROM keys WHERE id = $3) + $2::bigint) WHERE id = $1";
 
 const CHANGE: &str =
     "UPDATE keys SET name = $2, scopes = $3, models = $4, expires_at = $5 WHERE id = $1";
@@ -99,7 +97,7 @@ pub(super) async fn rotate(
     };
     insert(&transaction, &key, before.key.lineage.0).await?;
     let overlap = overlap_micros.max(0);
-    transaction.execute(SHORTEN, &[&old, &overlap]).await.map_err(fault)?;
+    transaction.execute(SHORTEN, &[&old, &overlap, &new.0]).await.map_err(fault)?;
     let detail = json!({ "from": old, "overlap_ms": overlap / 1000 });
     finish(transaction, "key.rotate", new.0, detail, by).await.map(|record| record.key)
 }

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -24,7 +27,7 @@ const BY_KEY: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; \
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+enum Purpose {
     /// Batches: rows by their keys.
     Batches,
     /// All else.
@@ -34,20 +37,53 @@ pub(super) enum Purpose {
 /// One connection.
 pub(super) struct Link {
     client: Client,
-    driver: JoinHandle<()>,
+    /// The task that reads and writes, unless somebody does it by a [`Driver`].
+    task: Option<JoinHandle<()>>,
     known: HashMap<&'static str, Statement>,
     statements: OnceCell<Statements>,
 }
 
+/// What reads and writes for a connection, while something else runs: in the same task, because
+/// to wake another one for every packet costs more than the packet.
+pub(super) struct Driver(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Driver {
+    /// Does the work, and what it needs of the connection.
+    pub(super) async fn run<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(done);
+            }
+            // A connection that has ended is let go, so that whoever waits for it is told.
+            self.0.take_if(|connection| connection.as_mut().poll(context).is_ready());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
 impl Link {
     /// Connects.
-    pub(super) async fn open(address: &Address, purpose: Purpose) -> Result<Self> {
+    pub(super) async fn open(address: &Address) -> Result<Self> {
+        let (mut link, driver) = Self::make_in_time(address, Purpose::Others).await?;
+        // The task ends when the connection does, and is ended with the link.
+        link.task = driver.0.map(tokio::spawn);
+        Ok(link)
+    }
+
+    /// Connects, for batches. Nothing happens on the connection but by the driver.
+    pub(super) async fn open_driven(address: &Address) -> Result<(Self, Driver)> {
+        Self::make_in_time(address, Purpose::Batches).await
+    }
+
+    async fn make_in_time(address: &Address, purpose: Purpose) -> Result<(Self, Driver)> {
         let made = timeout(address.wait(), Self::make(address, purpose)).await;
         made.map_err(|_| too_late())?
     }
 
-    async fn make(address: &Address, purpose: Purpose) -> Result<Self> {
-        let link = match Self::connect(address, address.config()).await {
+    async fn make(address: &Address, purpose: Purpose) -> Result<(Self, Driver)> {
+        let (link, mut driver) = match Self::connect(address, address.config()).await {
             // As everywhere else, `prefer` is content with a connection that is not encrypted,
             // so it must not fail for a certificate that nobody asked to have verified.
             Err(error)
@@ -61,30 +97,29 @@ impl Link {
             other => other.map_err(fault)?,
         };
         let settings = settings(address, purpose);
-        link.client.batch_execute(&settings).await.map_err(fault)?;
-        Ok(link)
+        driver.run(link.client.batch_execute(&settings)).await.map_err(fault)?;
+        Ok((link, driver))
     }
 
     async fn connect(
         address: &Address,
         config: &Config,
-    ) -> std::result::Result<Self, tokio_postgres::Error> {
+    ) -> std::result::Result<(Self, Driver), tokio_postgres::Error> {
         let (client, connection) = config.connect(address.tls()).await?;
-        // The task ends when the connection does, and is ended with the link.
-        let driver = tokio::spawn(async move {
+        let driver = Driver(Some(Box::pin(async move {
             // Whoever waits for an answer is told what happened.
             let _ = connection.await;
-        });
-        let (known, statements) = (HashMap::new(), OnceCell::new());
-        Ok(Self { client, driver, known, statements })
+        })));
+        let (task, known, statements) = (None, HashMap::new(), OnceCell::new());
+        Ok((Self { client, task, known, statements }, driver))
     }
 
-    /// The driver's client.
+    /// The library's client.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The driver's client, for a transaction.
+    /// The library's client, for a transaction.
     pub(super) fn client_mut(&mut self) -> &mut Client {
         &mut self.client
     }
@@ -152,8 +187,8 @@ impl Link {
 /// same limits, undoes what was begun.
 impl Drop for Link {
     fn drop(&mut self) {
-        if !self.client.is_closed() {
-            self.driver.abort();
+        if let Some(task) = &self.task {
+            task.abort();
         }
     }
 }

@@ -84,6 +84,6 @@ pub(super) async fn by_name(link: &mut Link, name: &str) -> Result<Option<Member
 }
 
 pub(super) async fn page(link: &mut Link, after: MemberId, limit: u32) -> Result<Vec<Member>> {
-    let found = link.rows(PAGE, &[&after.0, &i64::from(limit)]).await?;
+    let found = link.rows(PAGE, &[&after.0, &rows::page(limit)]).await?;
     found.iter().map(rows::member).collect()
 }

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::fault::too_late;
-use super::link::{Link, Purpose};
+use super::link::Link;
 use crate::Error;
 use crate::backend::Result;
 
@@ -40,7 +40,7 @@ impl Pool {
         let place = place.map_err(|_| too_late())?.map_err(|_| Error::Closed)?;
         let link = match self.idle_link() {
             Some(link) => link,
-            None => Link::open(&self.address, Purpose::Others).await?,
+            None => Link::open(&self.address).await?,
         };
         Ok(Taken { link, idle: Arc::clone(&self.idle), place })
     }

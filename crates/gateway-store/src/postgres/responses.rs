@@ -4,7 +4,7 @@ use ledger::MemberId;
 
 use super::fault::missing;
 use super::link::Link;
-use super::rows::{self, Columns};
+use super::rows::{self, Columns, page};
 use super::statements::now;
 use crate::backend::Result;
 use crate::{AuditEntry, Error, ResponseEvent, StoredResponse};
@@ -72,7 +72,7 @@ pub(super) async fn events(
     after: i64,
     limit: u32,
 ) -> Result<Vec<ResponseEvent>> {
-    let found = link.rows(EVENTS, &[&id, &after, &i64::from(limit)]).await?;
+    let found = link.rows(EVENTS, &[&id, &after, &page(limit)]).await?;
     let event = |row| {
         let mut columns = Columns::of(row);
         Ok(ResponseEvent { sequence: columns.take()?, event: columns.take()? })
@@ -81,7 +81,7 @@ pub(super) async fn events(
 }
 
 pub(super) async fn audit(link: &mut Link, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {
-    let found = link.rows(AUDIT, &[&before, &i64::from(limit)]).await?;
+    let found = link.rows(AUDIT, &[&before, &page(limit)]).await?;
     found.iter().map(rows::audit_entry).collect()
 }
 
@@ -93,30 +93,4 @@ pub(super) async fn setting(link: &mut Link, name: &str) -> Result<Option<String
 pub(super) async fn set_once(link: &mut Link, name: &str, value: &str) -> Result<String> {
     link.run(SET_ONCE, &[&name, &value]).await?;
     setting(link, name).await?.ok_or(Error::Missing("setting"))
-}
-
-/// The body of a response whose process is gone.
-pub(super) fn failed_body(body: &[u8]) -> Vec<u8> {
-    let parsed = serde_json::from_slice(body);
-    let mut parsed: serde_json::Map<String, serde_json::Value> = parsed.unwrap_or_default();
-    parsed.insert("status".into(), "failed".into());
-    let error = serde_json::json!({
-        "code": "server_error",
-        "message": "the service stopped while this ran",
-    });
-    parsed.insert("error".into(), error);
-    serde_json::Value::Object(parsed).to_string().into_bytes()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_body_that_failed_keeps_the_rest() {
-        let failed = failed_body(br#"{"id":"resp_1","status":"in_progress","error":null}"#);
-        let failed: serde_json::Value = serde_json::from_slice(&failed).unwrap();
-        assert_eq!((&failed["id"], &failed["status"]), (&"resp_1".into(), &"failed".into()));
-        assert_eq!(failed["error"]["code"], "server_error");
-    }
 }

@@ -14,6 +14,14 @@ use crate::{Answer, AuditEntry, Error, Key, KeyRecord, Member, Scope, StoredResp
 
 type Failure = Box<dyn std::error::Error + Sync + Send>;
 
+/// The most rows of one page, whatever is asked for.
+const MAX_PAGE: u32 = 1000;
+
+/// How many rows a page has.
+pub(super) fn page(limit: u32) -> i64 {
+    i64::from(limit.min(MAX_PAGE))
+}
+
 /// The id of a hold as the database keeps it: sixteen bytes, as a `uuid`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Uid(pub(super) HoldId);

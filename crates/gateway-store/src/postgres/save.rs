@@ -1,6 +1,6 @@
 //! The second half of a batch: writes what changed, and commits. One round trip.
 
-use ledger::{Account, Changes, Hold, HoldId, Lineage, LineageId, Posting, Receipt, Repeat, Time};
+use ledger::{Changes, HoldId, LineageId, Repeat, Time};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error as Failure, Statement};
 
@@ -12,6 +12,7 @@ use crate::{Answer, AuditEntry, StoredResponse};
 const REPEATS_KEPT_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 
 type Done = Result<u64, Failure>;
+type Value<'a> = &'a (dyn ToSql + Sync);
 
 /// What a transaction writes.
 #[derive(Debug, Default)]
@@ -47,12 +48,7 @@ pub(super) async fn save(
     newest(&mut responses);
     tokio::try_join!(
         biased;
-        pen.members(&changes.accounts),
-        pen.lineages(&changes.lineages),
-        pen.end(&changes.ended),
-        pen.begin(&changes.begun),
-        pen.receipts(&changes.receipts),
-        pen.postings(&changes.postings),
+        pen.move_money(&changes),
         pen.forget(&changes.forgotten),
         pen.remember(&changes.repeats),
         pen.answers(&answers),
@@ -74,7 +70,7 @@ fn newest(responses: &mut Vec<StoredResponse>) {
 /// Rows column by column, as parameters.
 macro_rules! columns {
     ($rows:expr, $row:ident => $($value:expr),+ $(,)?) => {
-        &[$(&$rows.iter().map(|$row| $value).collect::<Vec<_>>() as &(dyn ToSql + Sync)),+]
+        &[$(&$rows.iter().map(|$row| $value).collect::<Vec<_>>() as Value<'_>),+]
     };
 }
 
@@ -86,15 +82,12 @@ struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    async fn write(&self, statement: &Statement, columns: &[&(dyn ToSql + Sync)]) -> Done {
+    async fn write(&self, statement: &Statement, columns: &[Value<'_>]) -> Done {
         self.client.execute(statement, columns).await
     }
 
-    async fn members(&self, rows: &[Account]) -> Done {
-        if rows.is_empty() {
-            return Ok(0);
-        }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+    async fn move_money(&self, changes: &Changes) -> Done {
+        let members: &[Value<'_>] = columns!(changes.accounts, row =>
             row.id.0,
             row.balance.get(),
             row.held.get(),
@@ -105,28 +98,15 @@ impl Pen<'_> {
             row.usage.month.requests,
             row.usage.month.charged.get(),
         );
-        self.write(&self.statements.update_members, columns).await
-    }
-
-    async fn lineages(&self, rows: &[Lineage]) -> Done {
-        if rows.is_empty() {
-            return Ok(0);
-        }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let lineages: &[Value<'_>] = columns!(changes.lineages, row =>
             row.id.0,
             row.spent.get(),
             row.held.get(),
             i64::from(row.running),
             row.next_arrival.micros(),
         );
-        self.write(&self.statements.update_lineages, columns).await
-    }
-
-    async fn begin(&self, rows: &[Hold]) -> Done {
-        if rows.is_empty() {
-            return Ok(0);
-        }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let ended: &[Value<'_>] = columns!(changes.ended, row => Uid(*row));
+        let begun: &[Value<'_>] = columns!(changes.begun, row =>
             Uid(row.id),
             row.member.0,
             row.lineage.0,
@@ -138,24 +118,7 @@ impl Pen<'_> {
             row.lease_until.micros(),
             row.idempotency.as_deref(),
         );
-        self.write(&self.statements.insert_holds, columns).await
-    }
-
-    async fn end(&self, rows: &[HoldId]) -> Done {
-        if rows.is_empty() {
-            return Ok(0);
-        }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
-            Uid(*row),
-        );
-        self.write(&self.statements.delete_holds, columns).await
-    }
-
-    async fn receipts(&self, rows: &[Receipt]) -> Done {
-        if rows.is_empty() {
-            return Ok(0);
-        }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let receipts: &[Value<'_>] = columns!(changes.receipts, row =>
             Uid(row.id),
             row.member.0,
             row.lineage.0,
@@ -168,14 +131,7 @@ impl Pen<'_> {
             row.since.micros(),
             row.at.micros(),
         );
-        self.write(&self.statements.insert_receipts, columns).await
-    }
-
-    async fn postings(&self, rows: &[Posting]) -> Done {
-        if rows.is_empty() {
-            return Ok(0);
-        }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let postings: &[Value<'_>] = columns!(changes.postings, row =>
             row.at.micros(),
             row.kind.word(),
             row.member.0,
@@ -185,14 +141,15 @@ impl Pen<'_> {
             row.hold.map(Uid),
             row.reason.as_deref(),
         );
-        self.write(&self.statements.insert_postings, columns).await
+        let all = [members, lineages, ended, begun, receipts, postings].concat();
+        self.write(&self.statements.move_money, &all).await
     }
 
     async fn remember(&self, rows: &[Repeat]) -> Done {
         if rows.is_empty() {
             return Ok(0);
         }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let columns: &[Value<'_>] = columns!(rows, row =>
             row.lineage.0,
             row.word.as_str(),
             &row.body_sha256[..],
@@ -207,7 +164,7 @@ impl Pen<'_> {
         if rows.is_empty() {
             return Ok(0);
         }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let columns: &[Value<'_>] = columns!(rows, row =>
             row.0.0,
             row.1.as_str(),
         );
@@ -218,7 +175,7 @@ impl Pen<'_> {
         if rows.is_empty() {
             return Ok(0);
         }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let columns: &[Value<'_>] = columns!(rows, row =>
             Uid(row.0),
             i32::from(row.1.status),
             row.1.content_type.as_str(),
@@ -232,7 +189,7 @@ impl Pen<'_> {
         if rows.is_empty() {
             return Ok(0);
         }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let columns: &[Value<'_>] = columns!(rows, row =>
             row.id.as_str(),
             row.member.0,
             row.lineage.0,
@@ -252,7 +209,7 @@ impl Pen<'_> {
         if rows.is_empty() {
             return Ok(0);
         }
-        let columns: &[&(dyn ToSql + Sync)] = columns!(rows, row =>
+        let columns: &[Value<'_>] = columns!(rows, row =>
             row.id,
             row.at.micros(),
             row.actor.name.as_str(),

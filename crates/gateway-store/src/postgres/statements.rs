@@ -40,38 +40,40 @@ const REPEATS: &str = concat!(
 /// The time, and which of these ids were used before.
 const NOW: &str = concat!("SELECT ", now!(), ", ARRAY(SELECT id FROM receipts WHERE id = ANY($1))");
 
-const UPDATE_MEMBERS: &str = "UPDATE members m SET balance = n.balance, held = n.held, \
-        day = n.day, day_requests = n.day_requests, day_charged = n.day_charged, \
-        month = n.month, month_requests = n.month_requests, month_charged = n.month_charged \
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], \
-        $6::bigint[], $7::integer[], $8::bigint[], $9::bigint[]) \
-        AS n (id, balance, held, day, day_requests, day_charged, month, month_requests, \
-            month_charged) \
-    WHERE m.id = n.id";
-
-const UPDATE_LINEAGES: &str = "UPDATE lineages l SET spent = n.spent, held = n.held, \
-        running = n.running, next_arrival = n.next_arrival \
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) \
-        AS n (id, spent, held, running, next_arrival) \
-    WHERE l.id = n.id";
-
-const INSERT_HOLDS: &str = "INSERT INTO holds (id, member, lineage, amount, operation, model, \
-        owner, since, lease_until, idempotency) \
-    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], \
-        $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[])";
-
-const DELETE_HOLDS: &str = "DELETE FROM holds WHERE id = ANY($1)";
-
-const INSERT_RECEIPTS: &str = "INSERT INTO receipts (id, member, lineage, charged, rule, \
-        operation, model, input_tokens, output_tokens, since, at) \
-    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], \
-        $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])";
-
-const INSERT_POSTINGS: &str = "INSERT INTO postings (at, kind, member, house, amount, balance, \
-        hold, reason) \
+/// Everything that moves money, in one statement: the server answers each with a packet of its
+/// own, and to be woken for each costs more than to read it.
+const MOVE: &str = "WITH \
+    members_changed AS ( \
+        UPDATE members m SET balance = n.balance, held = n.held, \
+            day = n.day, day_requests = n.day_requests, day_charged = n.day_charged, \
+            month = n.month, month_requests = n.month_requests, month_charged = n.month_charged \
+        FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], \
+            $6::bigint[], $7::integer[], $8::bigint[], $9::bigint[]) \
+            AS n (id, balance, held, day, day_requests, day_charged, month, month_requests, \
+                month_charged) \
+        WHERE m.id = n.id), \
+    lineages_changed AS ( \
+        UPDATE lineages l SET spent = n.spent, held = n.held, running = n.running, \
+            next_arrival = n.next_arrival \
+        FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[]) \
+            AS n (id, spent, held, running, next_arrival) \
+        WHERE l.id = n.id), \
+    holds_ended AS (DELETE FROM holds WHERE id = ANY($15)), \
+    holds_begun AS ( \
+        INSERT INTO holds (id, member, lineage, amount, operation, model, owner, since, \
+            lease_until, idempotency) \
+        SELECT * FROM unnest($16::uuid[], $17::bigint[], $18::bigint[], $19::bigint[], \
+            $20::text[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[])), \
+    receipts_added AS ( \
+        INSERT INTO receipts (id, member, lineage, charged, rule, operation, model, \
+            input_tokens, output_tokens, since, at) \
+        SELECT * FROM unnest($26::uuid[], $27::bigint[], $28::bigint[], $29::bigint[], \
+            $30::text[], $31::text[], $32::text[], $33::bigint[], $34::bigint[], \
+            $35::bigint[], $36::bigint[])) \
+    INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason) \
     SELECT at, kind, member, house, amount, balance, hold, reason \
-    FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[], \
-        $7::uuid[], $8::text[]) WITH ORDINALITY \
+    FROM unnest($37::bigint[], $38::text[], $39::bigint[], $40::text[], $41::bigint[], \
+        $42::bigint[], $43::uuid[], $44::text[]) WITH ORDINALITY \
         AS n (at, kind, member, house, amount, balance, hold, reason, place) \
     ORDER BY place";
 
@@ -123,12 +125,7 @@ statements! {
     now: NOW,
     lock_audit: super::audit::LOCK,
     last_audit: super::audit::LAST,
-    update_members: UPDATE_MEMBERS,
-    update_lineages: UPDATE_LINEAGES,
-    insert_holds: INSERT_HOLDS,
-    delete_holds: DELETE_HOLDS,
-    insert_receipts: INSERT_RECEIPTS,
-    insert_postings: INSERT_POSTINGS,
+    move_money: MOVE,
     upsert_repeats: UPSERT_REPEATS,
     delete_repeats: DELETE_REPEATS,
     insert_answers: INSERT_ANSWERS,

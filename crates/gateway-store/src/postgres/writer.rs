@@ -1,7 +1,8 @@
 //! Collects the operations that wait at the same time, and makes one transaction of them.
 //!
-//! Several tasks, each with a connection of its own, take turns: while one waits for its commit,
-//! the next collects. What concerns one member is in order all the same, by the lock on its row.
+//! While one transaction waits for its commit, the jobs of the next collect. There could be several
+//! tasks, each with a connection of its own, that take turns: what concerns one member is in order
+//! all the same, by the lock on its row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::address::Address;
 use super::audit::Change;
 use super::fault::{again, fault, is_conflict, too_late};
-use super::link::{Link, Purpose};
+use super::link::{Driver, Link};
 use super::load::{Loaded, Wants, load, undo};
 use super::save::{Writes, save};
 use crate::Error;
@@ -27,8 +28,9 @@ const MAX_WAITING: usize = 16_384;
 /// How many operations one transaction does at most.
 const MAX_BATCH: usize = 512;
 
-/// How many transactions are under way at the same time.
-const MAX_IN_FLIGHT: usize = 2;
+/// How many transactions are under way at the same time. With more of them each does less, and
+/// every one costs the same.
+const MAX_IN_FLIGHT: usize = 1;
 
 /// How often a transaction is tried again that the server undid because of others.
 const MAX_TRIES: u32 = 5;
@@ -57,15 +59,14 @@ struct Queue {
 }
 
 impl Writer {
-    /// Starts the tasks; the first has a connection already.
-    pub(super) fn start(address: &Arc<Address>, link: Link) -> Self {
+    /// Starts the tasks, which connect when there is something to do.
+    pub(super) fn start(address: &Arc<Address>) -> Self {
         let (sender, jobs) = mpsc::channel(MAX_WAITING);
         let stop = Arc::new(Notify::new());
         let queue = Arc::new(Mutex::new(Queue { jobs, stop: Arc::clone(&stop) }));
         let mut tasks = JoinSet::new();
-        let mut link = Some(link);
         for _ in 0..MAX_IN_FLIGHT {
-            let task = Task { address: Arc::clone(address), link: link.take() };
+            let task = Task { address: Arc::clone(address), line: None };
             tasks.spawn(task.run(Arc::clone(&queue)));
         }
         Self { jobs: sender, stop, tasks: Mutex::new(tasks) }
@@ -119,33 +120,43 @@ impl Queue {
 /// One task: a connection, and what it does with it.
 struct Task {
     address: Arc<Address>,
-    link: Option<Link>,
+    line: Option<(Link, Driver)>,
 }
 
 impl Task {
     async fn run(mut self, queue: Arc<Mutex<Queue>>) {
         loop {
             let mut queue = queue.lock().await;
-            let Some(mut jobs) = queue.take().await else { return };
+            let taken = match &mut self.line {
+                Some((_, driver)) => driver.run(queue.take()).await,
+                None => queue.take().await,
+            };
+            let Some(mut jobs) = taken else { return };
             // The queue stays locked until there is a connection: another task could do no better.
-            let Some(link) = self.connection(&mut queue, &mut jobs).await else { continue };
-            drop(queue);
-            if !transact(&link, self.address.wait(), jobs).await {
+            let Some((link, mut driver)) = self.connection(&mut queue, &mut jobs).await else {
                 continue;
+            };
+            drop(queue);
+            let done = Box::pin(transact(&link, self.address.wait(), jobs));
+            if driver.run(done).await {
+                self.line = Some((link, driver));
             }
-            self.link = Some(link);
         }
     }
 
     /// The connection, made again if it was lost; `None` when no job is left that waits for it.
-    async fn connection(&mut self, queue: &mut Queue, jobs: &mut Vec<Waiting>) -> Option<Link> {
-        if let Some(link) = self.link.take().filter(|link| !link.is_closed()) {
-            return Some(link);
+    async fn connection(
+        &mut self,
+        queue: &mut Queue,
+        jobs: &mut Vec<Waiting>,
+    ) -> Option<(Link, Driver)> {
+        if let Some(line) = self.line.take().filter(|(link, _)| !link.is_closed()) {
+            return Some(line);
         }
         let mut pause = FIRST_PAUSE;
         loop {
-            let error = match Link::open(&self.address, Purpose::Batches).await {
-                Ok(link) => return Some(link),
+            let error = match Link::open_driven(&self.address).await {
+                Ok(line) => return Some(line),
                 Err(error) => error,
             };
             queue.refuse_late(jobs, self.address.wait(), &error);

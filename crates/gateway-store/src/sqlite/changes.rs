@@ -71,8 +71,10 @@ fn write_lineages(connection: &Connection, lineages: &[Lineage]) -> Result<()> {
     if lineages.is_empty() {
         return Ok(());
     }
+    // A rate only ever moves on: free requests that were counted meanwhile are not lost.
     let mut update = connection.prepare_cached(
-        "UPDATE lineages SET spent = ?2, held = ?3, running = ?4, next_arrival = ?5 WHERE id = ?1",
+        "UPDATE lineages SET spent = ?2, held = ?3, running = ?4, \
+         next_arrival = max(next_arrival, ?5) WHERE id = ?1",
     )?;
     for lineage in lineages {
         update.execute(params![

@@ -62,7 +62,7 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
     Ok(ids.len() as u64)
 }
 
-/// Removes what is kept for a time that is over; gives how many rows. What still runs stays.
+/// Removes what is kept for a time that is over; gives how many words and responses. What still runs stays.
 pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     let mut query = connection.prepare_cached(
         "SELECT id FROM responses WHERE expires_at <= ?1 \
@@ -74,13 +74,15 @@ pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
         responses::delete_events(connection, id)?;
         connection.prepare_cached("DELETE FROM responses WHERE id = ?1")?.execute([id])?;
     }
-    let mut swept = over.len();
-    for sql in [
+    let mut remove = connection.prepare_cached(
         "DELETE FROM repeats WHERE (lineage, word) IN \
          (SELECT lineage, word FROM repeats WHERE expires_at <= ?1 AND answered LIMIT ?2)",
+    )?;
+    let repeats = remove.execute(params![now.micros(), MAX_SWEPT])?;
+    // Answers go with their words, and are not counted again.
+    let mut remove = connection.prepare_cached(
         "DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE expires_at <= ?1 LIMIT ?2)",
-    ] {
-        swept += connection.prepare_cached(sql)?.execute(params![now.micros(), MAX_SWEPT])?;
-    }
-    Ok(swept as u64)
+    )?;
+    remove.execute(params![now.micros(), MAX_SWEPT])?;
+    Ok((over.len() + repeats) as u64)
 }

@@ -68,10 +68,14 @@ impl Readers {
         .await
     }
 
-    /// Ends with what runs now; nothing begins after it.
-    pub(super) fn close(&self) {
+    /// Waits for what runs, for a while; nothing begins after it.
+    pub(super) async fn close(&self) {
+        let all = u32::try_from(self.options.connections.max(1)).unwrap_or(u32::MAX);
+        let short = tokio::time::timeout(self.options.wait, self.short.acquire_many(all)).await;
+        let long = tokio::time::timeout(self.options.wait, self.long.acquire()).await;
         self.short.close();
         self.long.close();
+        drop((short, long));
         self.idle().clear();
     }
 

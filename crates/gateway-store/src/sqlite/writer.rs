@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
 
 use ledger::{Book, LineageId, Time};
 use rusqlite::{Connection, params};
@@ -87,8 +88,9 @@ impl Writer {
         }
     }
 
-    /// Works until it is told to stop, or nobody is left to ask.
-    pub(super) fn run(mut self, mut waiting: mpsc::Receiver<Message>) {
+    /// Works until it is told to stop, or nobody is left to ask; ends after the thread that moves
+    /// the log, so that nothing has the file open when it says that it has stopped.
+    pub(super) fn run(mut self, mut waiting: mpsc::Receiver<Message>, log: JoinHandle<()>) {
         let mut stopped = Vec::new();
         while let Some(first) = waiting.blocking_recv() {
             let mut next = Some(first);
@@ -109,6 +111,7 @@ impl Writer {
             let _ = self.transact(Touches::Else, |_, _| Ok(()));
         }
         drop(self);
+        let _ = log.join();
         for reply in stopped {
             let _ = reply.send(());
         }

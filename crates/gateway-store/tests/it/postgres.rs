@@ -1,252 +1,267 @@
 //! What only PostgreSQL has: several processes on one database, and a server that can be lost.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use agent_test_support::postgres::{Cluster, Database, StopMode};
-use gateway_store::{
-    Actor, Answer, Closing, Error, Kind, NewKey, Opening, Options, Place, SchemaState, Scope, Store,
-};
-use ledger::{
-    End, Ended, HoldId, IdempotencyKey, Limits, LineageId, MemberId, Micros, PostingKind, Refusal,
-    Repeated, Rule, Tokens, Transfer, Wanted,
-};
+use agent_test_support::postgres::{Cluster, StopMode};
+use gateway_store::{Error, Key, Kind, Options, Place, SchemaState, Store};
+use ledger::{Ended, Hold, Limits, MemberId, Refusal, Rule};
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
-fn by() -> Actor {
-    Actor { name: "test".into(), request: None }
-}
+use crate::world::{LEASE, OWNER, World, closing, opening};
 
-fn place(database: &Database) -> Place {
-    Place::Postgres(database.url())
-}
+/// More than anything here takes, however slow the machine is.
+const LONG: Duration = Duration::from_mins(1);
 
-async fn open(database: &Database) -> Store {
-    Store::open(&place(database), &Options::default()).await.unwrap()
-}
-
-async fn fresh() -> (Database, Store) {
-    let database = Cluster::shared().database();
-    Store::migrate(&place(&database), &Options::default()).await.unwrap();
-    let store = open(&database).await;
-    (database, store)
-}
-
-async fn member(store: &Store, name: &str, micros: i64) -> (MemberId, LineageId) {
-    let member = store.create_member(name, &by()).await.unwrap().id;
-    let amount = Micros::new(micros);
-    let transfer = Transfer { member, kind: PostingKind::TopUp, amount, reason: "paid".into() };
-    store.post(transfer, &by()).await.unwrap().unwrap();
-    let key = NewKey {
-        id: format!("key{}", member.0),
-        hash: [7; 32],
-        member,
-        name: "first".into(),
-        scopes: vec![Scope::Chat],
-        models: None,
-        expires_at: None,
-        limits: Limits::default(),
-    };
-    let key = store.create_key(&key, &by()).await.unwrap();
-    (member, key.lineage)
-}
-
-fn id() -> HoldId {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    HoldId::new(NEXT.fetch_add(1, Ordering::Relaxed), 0)
-}
-
-fn opening(member: MemberId, lineage: LineageId, micros: i64) -> Opening {
-    Opening {
-        wanted: Wanted {
-            id: id(),
-            member,
-            lineage,
-            amount: Micros::new(micros),
-            operation: "chat".into(),
-            model: Some("a/b".into()),
-            owner: 1,
-            lease_micros: 60_000_000,
-            idempotency: None,
-        },
-        response: None,
-    }
-}
-
-fn closing(id: HoldId, member: MemberId, rule: Rule) -> Closing {
-    let tokens = Tokens { input: Some(1), output: None };
-    let end = End { id, member, rule, model: None, tokens, answered: false };
-    Closing { end, answer: None, response: None }
-}
-
-async fn assert_adds_up(store: &Store) {
-    let check = store.check_ledger().await.unwrap();
-    assert_eq!((check.wrong, check.sum), (0, Micros::ZERO), "{check:?}");
-}
-
-#[tokio::test]
-async fn a_request_is_held_charged_and_found_again() {
-    let (_database, store) = fresh().await;
-    let (member, lineage) = member(&store, "ada", 1000).await;
-    let mut first = opening(member, lineage, 300);
-    let word = IdempotencyKey { word: "once".into(), body_sha256: [1; 32] };
-    first.wanted.idempotency = Some(word);
-    let hold = store.hold(first.clone()).await.unwrap().unwrap();
-    let mut again = first.clone();
-    again.wanted.id = id();
-    let refused = store.hold(again.clone()).await.unwrap().unwrap_err();
-    assert_eq!(refused, Refusal::Repeated(Repeated::Running));
-    let account = store.account(member).await.unwrap().unwrap();
-    assert_eq!((account.balance.get(), account.held.get()), (1000, 300));
-
-    let mut close = closing(hold.id, member, Rule::Answered);
-    close.end.answered = true;
-    let answer = Answer { status: 200, content_type: "a/b".into(), body: b"hi".to_vec() };
-    close.answer = Some(answer.clone());
-    let Ended::Now(receipt) = store.end(close.clone()).await.unwrap() else { panic!() };
-    assert_eq!(store.end(close).await.unwrap(), Ended::Before);
-    assert_eq!(store.receipt(Some(member), hold.id).await.unwrap(), Some(receipt));
-    assert_eq!(store.receipt(Some(MemberId(99)), hold.id).await.unwrap(), None);
-    assert_eq!(store.answer(hold.id).await.unwrap(), Some(answer));
-    let refused = store.hold(again.clone()).await.unwrap().unwrap_err();
-    assert_eq!(refused, Refusal::Repeated(Repeated::Answered(hold.id)));
-    again.wanted.idempotency = None;
-    again.wanted.id = hold.id;
-    assert_eq!(store.hold(again).await.unwrap().unwrap_err(), Refusal::IdUsed);
-
-    let lines = store.statement(member, i64::MAX, 10).await.unwrap();
-    let amounts: Vec<i64> = lines.iter().map(|line| line.posting.amount.get()).collect();
-    assert_eq!(amounts, [-300, 1000]);
-    assert_eq!(lines[0].operation.as_deref(), Some("chat"));
-    assert_adds_up(&store).await;
+/// A cluster of its own, which can be stopped.
+async fn alone(wait: Duration) -> (Arc<Cluster>, World) {
+    let cluster = Arc::new(Cluster::start_new());
+    let options = Options { wait, ..Options::default() };
+    let world = World::on_database(cluster.database(), options).await;
+    (cluster, world)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_on_two_processes_race_a_balance_that_covers_137() {
-    let (database, one) = fresh().await;
-    let stores = [Arc::new(one), Arc::new(open(&database).await)];
-    let (member, lineage) = member(&stores[0], "ada", 1370 + 9).await;
-    let mut tasks = JoinSet::new();
+    let world = World::postgres().await;
+    let stores = [Arc::clone(&world.store), Arc::new(world.another().await)];
+    let (member, key) = world.member("ann", 1379, Limits::default()).await;
+    let mut racers = JoinSet::new();
     for number in 0..1000 {
-        let store = Arc::clone(&stores[number % 2]);
-        tasks.spawn(async move { store.hold(opening(member, lineage, 10)).await.unwrap() });
+        let (store, opening) = (Arc::clone(&stores[number % 2]), opening(&key, 10));
+        racers.spawn(async move { store.hold(opening).await.unwrap() });
     }
-    let results = tasks.join_all().await;
-    let held: Vec<HoldId> = results.iter().flatten().map(|hold| hold.id).collect();
-    assert_eq!(held.len(), 137);
-    assert_adds_up(&stores[0]).await;
+    let held: Vec<Hold> = racers.join_all().await.into_iter().flatten().collect();
+    assert_eq!((held.len(), world.money(member).await), (137, (1379, 1370)));
+    world.check().await;
 
     // Each hold is ended by four at once, on both.
-    let mut tasks = JoinSet::new();
-    for id in held {
+    let mut enders = JoinSet::new();
+    for hold in held {
         for number in 0..4 {
-            let store = Arc::clone(&stores[number % 2]);
             let rule = if number < 2 { Rule::Answered } else { Rule::Cancelled };
-            tasks.spawn(async move { store.end(closing(id, member, rule)).await.unwrap() });
+            let (store, closing) = (Arc::clone(&stores[number % 2]), closing(&hold, rule));
+            enders.spawn(async move { store.end(closing).await.unwrap() });
         }
     }
-    let ends = tasks.join_all().await;
-    let receipts: Vec<_> = ends
-        .iter()
-        .filter_map(|end| if let Ended::Now(r) = end { Some(r) } else { None })
-        .collect();
-    assert_eq!(receipts.len(), 137);
-    let charged: i64 = receipts.iter().map(|receipt| receipt.charged.get()).sum();
-    let account = stores[1].account(member).await.unwrap().unwrap();
-    assert_eq!((account.balance.get(), account.held.get()), (1379 - charged, 0));
-    assert_adds_up(&stores[1]).await;
+    let charges = enders.join_all().await.into_iter().filter_map(|ended| match ended {
+        Ended::Now(receipt) => Some(receipt.charged.get()),
+        Ended::Before => None,
+    });
+    let charges: Vec<i64> = charges.collect();
+    assert_eq!(charges.len(), 137);
+    assert_eq!(world.money(member).await, (1379 - charges.iter().sum::<i64>(), 0));
+    world.check().await;
+}
+
+/// Holds and ends until it is told to stop; gives how many were charged as far as it knows.
+async fn keep_busy(load: Arc<Load>, store: Arc<Store>, key: Key) -> i64 {
+    let mut charged = 0;
+    while !load.stop.load(Ordering::Relaxed) {
+        let hold = match store.hold(opening(&key, 10)).await {
+            Ok(hold) => hold.unwrap(),
+            Err(error) => {
+                load.fail(&error);
+                continue;
+            }
+        };
+        // Whoever is not told how it ended asks again, as the service does.
+        while let Err(error) = store.end(closing(&hold, Rule::Answered)).await {
+            load.fail(&error);
+        }
+        charged += 10;
+    }
+    charged
+}
+
+#[derive(Default)]
+struct Load {
+    stop: AtomicBool,
+    failures: AtomicU64,
+}
+
+impl Load {
+    fn fail(&self, error: &Error) {
+        assert_eq!(error.kind(), Kind::Temporary, "{error:?}");
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_lost_under_load_loses_nothing() {
-    let cluster = Arc::new(Cluster::start_new());
-    let database = cluster.database();
-    Store::migrate(&place(&database), &Options::default()).await.unwrap();
-    let store = Arc::new(open(&database).await);
-    let mut members = Vec::new();
-    for number in 0..8 {
-        members.push(member(&store, &format!("m{number}"), 1_000_000_000).await);
-    }
-    let failures = Arc::new(AtomicU64::new(0));
-    let stop = Arc::new(AtomicU64::new(0));
+    let (cluster, world) = alone(Duration::from_secs(10)).await;
+    let load = Arc::new(Load::default());
     let mut tasks = JoinSet::new();
-    for number in 0..64 {
-        let (store, failures, stop) =
-            (Arc::clone(&store), Arc::clone(&failures), Arc::clone(&stop));
-        let (member, lineage) = members[number % members.len()];
-        tasks.spawn(async move {
-            let mut charged = 0_i64;
-            while stop.load(Ordering::Relaxed) == 0 {
-                let hold = match store.hold(opening(member, lineage, 10)).await {
-                    Ok(hold) => hold.unwrap(),
-                    Err(error) => {
-                        assert_eq!(error.kind(), Kind::Temporary, "{error:?}");
-                        failures.fetch_add(1, Ordering::Relaxed);
-                        continue;
-                    }
-                };
-                loop {
-                    match store.end(closing(hold.id, member, Rule::Answered)).await {
-                        Ok(_) => break charged += 10,
-                        Err(error) => {
-                            assert_eq!(error.kind(), Kind::Temporary, "{error:?}");
-                            failures.fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
-                }
-            }
-            charged
-        });
+    let mut members: Vec<MemberId> = Vec::new();
+    for number in 0..8 {
+        let (member, key) = world.member(&format!("m{number}"), 1 << 40, Limits::default()).await;
+        members.push(member);
+        for _ in 0..8 {
+            let (load, store) = (Arc::clone(&load), Arc::clone(&world.store));
+            tasks.spawn(keep_busy(load, store, key.clone()));
+        }
     }
     for mode in [StopMode::Immediate, StopMode::Fast, StopMode::Immediate] {
         // sleep: the load runs meanwhile; nothing is waited for.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        sleep(Duration::from_millis(300)).await;
         let cluster = Arc::clone(&cluster);
         tokio::task::spawn_blocking(move || cluster.restart(mode)).await.unwrap();
-        store.ping().await.unwrap();
+        world.store.ping().await.unwrap();
     }
     // sleep: as above.
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    stop.store(1, Ordering::Relaxed);
-    let charged: i64 = tasks.join_all().await.iter().sum();
-    assert!(failures.load(Ordering::Relaxed) > 0);
+    sleep(Duration::from_millis(300)).await;
+    load.stop.store(true, Ordering::Relaxed);
+    let charged: i64 = timeout(LONG, tasks.join_all()).await.unwrap().iter().sum();
+    assert!(load.failures.load(Ordering::Relaxed) > 0 && charged > 0);
     let mut balances = 0;
-    for (member, _) in &members {
-        balances += store.account(*member).await.unwrap().unwrap().balance.get();
+    for member in members {
+        balances += world.money(member).await.0;
     }
-    // Every end that was acknowledged, or found done, is charged once: no more and no less.
-    assert_eq!(balances, 8_000_000_000 - charged);
-    assert_adds_up(&store).await;
+    // Every end that was acknowledged, or found done, was charged once: no more and no less.
+    assert_eq!(balances, 8 * (1 << 40) - charged);
+    world.check().await;
+    // Holds of which nobody was told end with their lease.
+    world.pass(LEASE * 2);
+    while world.store.expire().await.unwrap() > 0 {}
+    assert_eq!(world.store.check_ledger().await.unwrap().holds, 0);
+    world.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_cut_are_made_again() {
+    let world = World::postgres().await;
+    let (_, key) = world.member("ann", 1000, Limits::default()).await;
+    for _ in 0..3 {
+        world.damage(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        );
+        let again = async {
+            loop {
+                match world.store.hold(opening(&key, 1)).await {
+                    Ok(held) => break held,
+                    Err(error) => assert!(matches!(error, Error::Unavailable(_)), "{error:?}"),
+                }
+            }
+        };
+        let hold = timeout(LONG, again).await.unwrap().unwrap();
+        while world.store.account(key.member).await.is_err() {}
+        world.end(&hold, Rule::Answered).await;
+    }
+    world.check().await;
 }
 
 #[tokio::test]
 async fn a_server_that_stays_away_is_told_in_time() {
-    let cluster = Arc::new(Cluster::start_new());
-    let database = cluster.database();
-    let options = Options { wait: Duration::from_millis(400), ..Options::default() };
-    Store::migrate(&place(&database), &options).await.unwrap();
-    let store = Store::open(&place(&database), &options).await.unwrap();
-    let (member, lineage) = member(&store, "ada", 1000).await;
+    let (cluster, world) = alone(Duration::from_millis(500)).await;
+    let (_, key) = world.member("ann", 1000, Limits::default()).await;
     cluster.stop(StopMode::Fast);
-    let limit = Duration::from_secs(3);
+    let limit = Duration::from_secs(5);
     for _ in 0..2 {
-        let held = tokio::time::timeout(limit, store.hold(opening(member, lineage, 1))).await;
-        assert!(matches!(held.unwrap(), Err(Error::Unavailable(_))));
-        let asked = tokio::time::timeout(limit, store.ping()).await;
-        assert!(matches!(asked.unwrap(), Err(Error::Unavailable(_))));
+        let held = timeout(limit, world.store.hold(opening(&key, 1))).await.unwrap();
+        assert!(matches!(held, Err(Error::Unavailable(_))));
+        let asked = timeout(limit, world.store.ping()).await.unwrap();
+        assert!(matches!(asked, Err(Error::Unavailable(_))));
     }
     cluster.start();
-    store.hold(opening(member, lineage, 1)).await.unwrap().unwrap();
-    store.close().await;
-    assert!(matches!(store.hold(opening(member, lineage, 1)).await, Err(Error::Closed)));
-    assert!(matches!(store.ping().await, Err(Error::Closed)));
+    world.hold(&key, 1).await.unwrap();
+    world.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
+    let (_cluster, world) = alone(Duration::from_millis(500)).await;
+    let world = Arc::new(world);
+    let (_, key) = world.member("ann", 1000, Limits::default()).await;
+    let (_, other) = world.member("bob", 1000, Limits::default()).await;
+    let shared = Arc::clone(&world);
+    let locker = tokio::task::spawn_blocking(move || {
+        shared
+            .damage("BEGIN; UPDATE members SET name = 'x' WHERE name = 'ann'; SELECT pg_sleep(3)");
+    });
+    let mut waited = false;
+    while !locker.is_finished() {
+        match world.store.hold(opening(&key, 1)).await {
+            Ok(held) => drop(held.unwrap()),
+            Err(error) => {
+                assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+                waited = true;
+            }
+        }
+    }
+    locker.await.unwrap();
+    assert!(waited);
+    timeout(LONG, async { while world.store.hold(opening(&other, 1)).await.is_err() {} })
+        .await
+        .unwrap();
+    world.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_are_renewed_and_ended_by_many_at_once() {
+    let world = World::postgres().await;
+    let stores = [Arc::clone(&world.store), Arc::new(world.another().await)];
+    let load = Arc::new(Load::default());
+    let mut tasks = JoinSet::new();
+    for number in 0..16 {
+        let (_, key) = world.member(&format!("m{number}"), 1 << 40, Limits::default()).await;
+        let (load, store) = (Arc::clone(&load), Arc::clone(&stores[number % 2]));
+        tasks.spawn(keep_busy(load, store, key));
+    }
+    let (lost, key) = world.member("lost", 1000, Limits::default()).await;
+    let mut expired = 0;
+    for _ in 0..10 {
+        let mut opening = opening(&key, 1);
+        (opening.wanted.owner, opening.wanted.lease_micros) = (OWNER + 1, -1);
+        world.store.hold(opening).await.unwrap().unwrap();
+        let [one, other] = &stores;
+        let (one, other, renewed) =
+            tokio::join!(one.expire(), other.expire(), one.renew(OWNER, LEASE));
+        renewed.unwrap();
+        expired += one.unwrap() + other.unwrap();
+    }
+    load.stop.store(true, Ordering::Relaxed);
+    timeout(LONG, tasks.join_all()).await.unwrap();
+    // Nobody waited for somebody who waited for him.
+    assert_eq!(load.failures.load(Ordering::Relaxed), 0);
+    assert_eq!((expired, world.money(lost).await), (10, (1000, 0)));
+    world.check().await;
+}
+
+#[tokio::test]
+async fn holds_of_other_processes_are_not_abandoned() {
+    let world = World::postgres().await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    world.hold(&key, 5).await.unwrap();
+    assert_eq!(world.store.abandon(OWNER + 1).await.unwrap(), 0);
+    assert_eq!(world.money(member).await, (1000, 5));
+}
+
+#[tokio::test]
+async fn an_id_is_used_once() {
+    let world = World::postgres().await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let live = world.hold(&key, 5).await.unwrap();
+    let ended = world.hold(&key, 5).await.unwrap();
+    world.end(&ended, Rule::Answered).await;
+    for hold in [live, ended] {
+        let mut again = opening(&key, 5);
+        again.wanted.id = hold.id;
+        let good = opening(&key, 5);
+        let (refused, held) = tokio::join!(world.store.hold(again), world.store.hold(good));
+        assert_eq!(refused.unwrap(), Err(Refusal::IdUsed));
+        assert!(held.unwrap().is_ok());
+    }
+    assert_eq!(world.money(member).await, (995, 15));
+    world.check().await;
 }
 
 #[tokio::test]
 async fn a_schema_that_is_not_ours_is_left_alone() {
     let database = Cluster::shared().database();
-    let (place, options) = (place(&database), Options::default());
+    let (place, options) = (Place::Postgres(database.url()), Options::default());
     assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Empty);
     let refused = Store::open(&place, &options).await.unwrap_err();
     assert!(matches!(refused, Error::NotMigrated(SchemaState::Empty)));
@@ -262,4 +277,20 @@ async fn a_schema_that_is_not_ours_is_left_alone() {
     database.query("INSERT INTO schema_version VALUES (9, 0)");
     assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Unknown(9));
     assert!(matches!(Store::open(&place, &options).await, Err(Error::Schema(_))));
+}
+
+#[tokio::test]
+async fn a_password_is_in_no_error() {
+    let options = Options { wait: Duration::from_secs(2), ..Options::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().display();
+    for place in [
+        format!("postgres:///x?host={socket}&user=a&password=hunter2"),
+        "postgres://a:hunter2@127.0.0.1:1/x?sslmode=require".to_owned(),
+        "postgres://a:hunter2@127.0.0.1:none/x".to_owned(),
+    ] {
+        let place = Place::Postgres(place);
+        let error = Store::open(&place, &options).await.unwrap_err();
+        assert!(!format!("{error:?} {error} {place:?}").contains("hunter2"));
+    }
 }

@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(param(r#"{"amount_micros":1}"#).as_deref(), Some("reason"));
         let (code, message, param) = refused::<TopUp>(r#"{"amount_micros":1.5,"reason":"a"}"#);
         assert_eq!((code, param.as_deref()), (Code::InvalidRequest, Some("amount_micros")));
-        assert!(message.starts_with("`amount_micros`: invalid type"), "{message}");
+        assert!(message.starts_with("`amount_micros`: invalid value"), "{message}");
     }
 
     #[test]

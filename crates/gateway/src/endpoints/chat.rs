@@ -18,7 +18,7 @@ use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::identity::check_scope;
 use crate::proxy::ask::Ask;
-use crate::server::RequestId;
+use crate::server::{RequestId, Traced};
 use crate::service::Service;
 
 pub(super) async fn create(
@@ -29,6 +29,7 @@ pub(super) async fn create(
     let caller = service.caller(request.headers()).await?;
     check_scope(&caller, Scope::Chat)?;
     let headers = request.headers().clone();
+    let traced = request.extensions().get::<Traced>().and_then(|traced| traced.0);
     let bytes = body::read(&service, request).await?;
     let idempotency = body::idempotency(&headers, "chat", &bytes)?;
 
@@ -47,7 +48,7 @@ pub(super) async fn create(
         wants_usage,
     });
     let price = model.chat_price;
-    let paid = Paid { id, caller, model, price, operation: Operation::Chat, idempotency };
+    let paid = Paid { id, caller, model, price, operation: Operation::Chat, idempotency, traced };
     paid.answer(&service, is_streamed, None, move |target| ask.chat(target)).await
 }
 

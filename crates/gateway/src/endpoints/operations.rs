@@ -31,7 +31,10 @@ pub(super) async fn ready(State(service): State<Arc<Service>>) -> Result<&'stati
 
 pub(super) async fn metrics(State(service): State<Arc<Service>>) -> impl IntoResponse {
     const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(CONTENT_TYPE, TYPE)], service.meter.text())
+    (
+        [(CONTENT_TYPE, TYPE)],
+        service.meter.text_with(service.tracer.as_ref().map(|tracer| tracer.dropped())),
+    )
 }
 
 /// An answer in JSON.

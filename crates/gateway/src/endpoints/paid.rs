@@ -19,11 +19,12 @@ use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::identity::{Caller, may_use};
 use crate::proxy::ask::Question;
-use crate::proxy::begin::{Answering, Begun, begin};
+use crate::proxy::begin::{Answering, Begun, Context, begin};
 use crate::proxy::relay::{Beginning, Keeper, Leaving, MAX_KEPT_BYTES, Relay, STREAM, rule_of};
 use crate::proxy::whole::Piece;
 use crate::rate;
 use crate::service::Service;
+use crate::trace::Place;
 
 /// A request that will be paid for.
 pub(super) struct Paid {
@@ -33,6 +34,7 @@ pub(super) struct Paid {
     pub(super) price: Micros,
     pub(super) operation: Operation,
     pub(super) idempotency: Option<IdempotencyKey>,
+    pub(super) traced: Option<Place>,
 }
 
 impl Paid {
@@ -48,8 +50,7 @@ impl Paid {
             Opened::Charge(charge) => charge,
             Opened::Again(id, answer) => return Ok(again(id, self.price, answer)),
         };
-        let beginning =
-            Box::pin(begin(service.clone(), self.model.clone(), question, charge.progress()));
+        let beginning = Box::pin(begin(self.context(service, &charge), question));
         if is_streamed {
             let mut relay = Relay::waiting(service, charge, beginning).keeping(keeper);
             // After this long the client learns that it is being worked on, with a comment.
@@ -66,6 +67,15 @@ impl Paid {
         let handle = service.tasks.spawn(work);
         let mut leaving = AbortEarly { handle: Some(handle), progress };
         leaving.wait().await
+    }
+
+    pub(super) fn context(&self, service: &Arc<Service>, charge: &Charge) -> Context {
+        Context {
+            service: service.clone(),
+            model: self.model.clone(),
+            progress: charge.progress(),
+            traced: self.traced,
+        }
     }
 
     pub(super) async fn open(

@@ -29,7 +29,7 @@ use crate::proxy::ask::Ask;
 use crate::proxy::ask_responses::AskResponses;
 use crate::proxy::native::Ours;
 use crate::proxy::whole::new_id;
-use crate::server::RequestId;
+use crate::server::{RequestId, Traced};
 use crate::service::Service;
 use crate::translate::responses::{Shape, input_items as items_of, output_items};
 
@@ -46,6 +46,7 @@ pub(super) async fn create(
     let caller = service.caller(request.headers()).await?;
     check_scope(&caller, Scope::Responses)?;
     let headers = request.headers().clone();
+    let traced = request.extensions().get::<Traced>().and_then(|traced| traced.0);
     let bytes = body::read(&service, request).await?;
     let idempotency = body::idempotency(&headers, "responses", &bytes)?;
 
@@ -86,7 +87,7 @@ pub(super) async fn create(
     let ask = Arc::new(AskResponses { ask, fields, earlier, shape, ours });
     let price = model.responses_price;
     let operation = Operation::Responses;
-    let paid = Paid { id, caller, model, price, operation, idempotency };
+    let paid = Paid { id, caller, model, price, operation, idempotency, traced };
     if wish.is_background {
         return background::start(&service, paid, &wish, keeper, ask).await;
     }

@@ -9,7 +9,7 @@ use wire::admin::{
 use wire::error::Code;
 
 use super::member::REQUEST_ID;
-use super::{Access, Answer, Body, JSON, Make, Operation, Parameter, Place, Verb, of, text};
+use super::{Access, Answer, Body, JSON, Make, Operation, Parameter, Place, Verb, of};
 use crate::endpoints::admin::{DEFAULT_LIMIT, MAX_LIMIT};
 
 /// What all of them have in common.
@@ -26,8 +26,8 @@ const PLAIN: Operation = Operation {
     failures: &[],
 };
 
-const fn body(schema: Make, example: &'static str) -> Option<Body> {
-    Some(Body { is_required: true, schema, example })
+const fn body(schema: Make, example: &'static str) -> Body {
+    Body { is_required: true, schema, example }
 }
 
 macro_rules! answers {
@@ -90,7 +90,7 @@ static AFTER_KEY: Parameter = Parameter {
     place: Place::Query,
     name: "after",
     description: "The last id of the page before.",
-    schema: text,
+    schema: key_id,
     example: "",
 };
 static BEFORE: Parameter = Parameter {
@@ -138,7 +138,7 @@ pub(crate) static CREATE_MEMBER: Operation = Operation {
     id: "createMember",
     summary: "Make a member",
     description: "Without money and without a key.",
-    body: body(of::<NewMember>, r#"{"name": "ada"}"#),
+    body: Some(body(of::<NewMember>, r#"{"name": "ada"}"#)),
     answers: answers!(201, "The member.", MemberView),
     failures: &[
         Code::InvalidJson,
@@ -170,7 +170,7 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
     summary: "Rename, block or unblock a member",
     description: "All keys of a blocked member are refused from the next request on.",
     parameters: &[&MEMBER_ID],
-    body: body(of::<MemberPatch>, r#"{"blocked": true}"#),
+    body: Some(body(of::<MemberPatch>, r#"{"blocked": true}"#)),
     answers: answers!(200, "The member.", MemberView),
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
@@ -184,7 +184,7 @@ pub(crate) static TOP_UP: Operation = Operation {
     summary: "Pay in",
     description: "Each request pays in once more; the statement tells whether one arrived.",
     parameters: &[&MEMBER_ID],
-    body: body(of::<TopUp>, r#"{"amount_micros": 5000000, "reason": "invoice 17"}"#),
+    body: Some(body(of::<TopUp>, r#"{"amount_micros": 5000000, "reason": "invoice 17"}"#)),
     answers: answers!(201, "What was moved.", PostingView),
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
@@ -198,7 +198,7 @@ pub(crate) static ADJUST: Operation = Operation {
     summary: "Correct a balance",
     description: "Takes no more than is available: what is set aside for requests stays.",
     parameters: &[&MEMBER_ID],
-    body: body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#),
+    body: Some(body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#)),
     answers: answers!(201, "What was moved.", PostingView),
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
@@ -236,7 +236,7 @@ pub(crate) static CREATE_KEY: Operation = Operation {
     summary: "Make a key",
     description: "This answer is the only one that has the key: it is not kept.",
     parameters: &[&MEMBER_ID],
-    body: body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#),
+    body: Some(body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#)),
     answers: answers!(201, "The key.", IssuedKey),
     failures: WRONG_BODY_OR_ID,
     ..PLAIN
@@ -262,7 +262,7 @@ pub(crate) static CHANGE_KEY: Operation = Operation {
     summary: "Change a key",
     description: "From the next request on.",
     parameters: &[&KEY_ID],
-    body: body(of::<KeyPatch>, r#"{"spend_limit_micros": 1000000}"#),
+    body: Some(body(of::<KeyPatch>, r#"{"spend_limit_micros": 1000000}"#)),
     answers: answers!(200, "The key.", KeyRecordView),
     failures: WRONG_BODY_OR_ID,
     ..PLAIN

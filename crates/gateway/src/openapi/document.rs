@@ -1,4 +1,4 @@
-//! The document: OpenAPI 3.1, from the table of operations.
+//! The document, version 3.1 of `OpenAPI`, from the table of operations.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ pub(crate) fn document(operations: &[&Operation], server: &str) -> Value {
 }
 
 fn tags(operations: &[&Operation]) -> Value {
-    let all = [Access::Counted, Access::Admin, Access::Open];
+    let all = [Access::Key, Access::Admin, Access::Open];
     let used = all.into_iter().filter(|access| {
         let name = tag(*access).0;
         operations.iter().any(|operation| tag(operation.access).0 == name)
@@ -104,7 +104,7 @@ fn tags(operations: &[&Operation]) -> Value {
 
 fn tag(access: Access) -> (&'static str, &'static str) {
     match access {
-        Access::Key | Access::Counted => ("members", "What members ask, with a key."),
+        Access::Key => ("members", "What members ask, with a key."),
         Access::Admin => ("admin", "What operators ask, with the admin token."),
         Access::Open => ("service", "What anybody may ask."),
     }
@@ -122,7 +122,7 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         "responses": responses(operation, generator),
         "security": match operation.access {
             Access::Open => json!([]),
-            Access::Key | Access::Counted => json!([{ "key": [] }]),
+            Access::Key => json!([{ "key": [] }]),
             Access::Admin => json!([{ "admin": [] }]),
         },
     });
@@ -176,8 +176,7 @@ fn failures(operation: &Operation) -> Vec<Code> {
     let of_access: &[Code] = match operation.access {
         Access::Open => &[],
         Access::Admin => &[Code::InvalidKey, Code::Unavailable],
-        Access::Key => &[Code::InvalidKey, Code::MemberBlocked, Code::Unavailable],
-        Access::Counted => {
+        Access::Key => {
             &[Code::InvalidKey, Code::MemberBlocked, Code::RateLimited, Code::Unavailable]
         }
     };
@@ -191,7 +190,7 @@ fn failures(operation: &Operation) -> Vec<Code> {
 fn success(operation: &Operation, answer: &Answer, generator: &mut SchemaGenerator) -> Value {
     let mut headers: Vec<&Header> = vec![&REQUEST];
     headers.extend(answer.headers);
-    if operation.access == Access::Counted {
+    if operation.access == Access::Key {
         headers.extend(RATE);
     }
     let contents = answer.contents.iter().map(|(media_type, schema)| {
@@ -211,7 +210,7 @@ fn failure(status: u16, codes: &[Code], access: Access, generator: &mut SchemaGe
         401 => headers.push(&CHALLENGE),
         405 => headers.push(&ALLOW),
         409 | 503 => headers.push(&RETRY),
-        429 if access == Access::Counted => {
+        429 if access == Access::Key => {
             headers.push(&RETRY);
             headers.extend(RATE);
         }

@@ -72,7 +72,7 @@ pub(crate) static LIST_MODELS: Operation = Operation {
     id: "listModels",
     summary: "List models",
     description: "The models that this key may use, with what a request costs.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[],
     body: None,
     answers: &[Answer {
@@ -103,7 +103,7 @@ pub(crate) static FIND_MODEL: Operation = Operation {
     id: "findModel",
     summary: "Look up a model",
     description: "One model that this key may use.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&MODEL_ID],
     body: None,
     answers: &[Answer {
@@ -126,7 +126,7 @@ pub(crate) static CHAT: Operation = Operation {
                   given back when there is none. With `stream: true` the answer is a stream of \
                   events that ends with `data: [DONE]`; an error after its beginning is one event \
                   with a top-level `error`.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
@@ -191,7 +191,7 @@ pub(crate) static ME: Operation = Operation {
     id: "showMe",
     summary: "The caller",
     description: "Whose key this is, what they have, and what the key may do.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[],
     body: None,
     answers: &[Answer {
@@ -223,7 +223,7 @@ pub(crate) static FIND_RECEIPT: Operation = Operation {
     id: "showReceipt",
     summary: "What became of a request",
     description: "Whether it was charged, and by which rule. A request has a receipt once it ended.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&REQUEST_ID],
     body: None,
     answers: &[Answer {

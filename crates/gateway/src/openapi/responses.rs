@@ -17,7 +17,7 @@ pub(crate) static CREATE: Operation = Operation {
                   `type` as the event and a `sequence_number` from 0. With `background: true` it is \
                   answered at once with `queued` and can be looked up, followed and cancelled. \
                   Charged as chat completions are.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
@@ -106,7 +106,7 @@ pub(crate) static SHOW: Operation = Operation {
     summary: "Look up a response",
     description: "A stored response as it stands; with `stream=true` a background response is \
                   followed to its end.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&ID, &STREAM, &STARTING_AFTER],
     body: None,
     answers: &[Answer {
@@ -125,7 +125,7 @@ pub(crate) static DELETE: Operation = Operation {
     id: "deleteResponse",
     summary: "Remove a response",
     description: "Removes a stored response. What it cost stays charged.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&ID],
     body: None,
     answers: &[Answer {
@@ -144,7 +144,7 @@ pub(crate) static CANCEL: Operation = Operation {
     id: "cancelResponse",
     summary: "Cancel a response",
     description: "Stops a background response; it is not charged. One that has ended stays as it is.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&ID],
     body: None,
     answers: &[Answer {
@@ -163,7 +163,7 @@ pub(crate) static INPUT_ITEMS: Operation = Operation {
     id: "listInputItems",
     summary: "What a response was asked",
     description: "The items of the input of a stored response.",
-    access: Access::Counted,
+    access: Access::Key,
     parameters: &[&ID, &LIMIT, &ORDER, &AFTER],
     body: None,
     answers: &[Answer {

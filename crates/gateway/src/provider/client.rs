@@ -23,13 +23,13 @@ pub(crate) type Client = Pool<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// Connections that trust the machine's authorities and those given.
 pub(crate) fn open(
-    roots: RootCertStore,
+    authorities: &[CertificateDer<'static>],
     connect_timeout: Duration,
 ) -> Result<Client, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
+        .with_root_certificates(roots(authorities))
         .with_no_client_auth();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -51,7 +51,7 @@ pub(crate) fn open(
 }
 
 /// The authorities of the machine, and those of a file.
-pub(crate) fn roots(extra: &[CertificateDer<'static>]) -> RootCertStore {
+fn roots(extra: &[CertificateDer<'static>]) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots.add_parsable_certificates(extra.iter().cloned());

@@ -11,6 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Provider;
+use crate::trace::Place;
 
 /// The most of an error body that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -68,7 +69,12 @@ impl Failure {
 
 impl Provider {
     /// Sends a request and waits until the upstream begins to answer with success.
-    pub(crate) async fn send(&self, path: &str, body: Bytes) -> Result<Upstream, Failure> {
+    pub(crate) async fn send(
+        &self,
+        path: &str,
+        body: Bytes,
+        traced: Option<Place>,
+    ) -> Result<Upstream, Failure> {
         let slot = self
             .slots
             .clone()
@@ -80,6 +86,9 @@ impl Provider {
         *request.headers_mut() = self.headers.clone();
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
+        if let Some(header) = traced.and_then(Place::header) {
+            request.headers_mut().insert("traceparent", header);
+        }
         let answer = timeout(self.timeouts.first_byte, self.client.request(request))
             .await
             .map_err(|_| Failure::Gone("it did not answer in time"))?

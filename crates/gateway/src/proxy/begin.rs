@@ -19,6 +19,7 @@ use crate::config::Responses;
 use crate::failure::ApiError;
 use crate::provider::{Failure, Provider, Upstream};
 use crate::service::Service;
+use crate::trace::{self, Place};
 
 /// The most upstreams that are asked for one request.
 const MAX_ATTEMPTS: usize = 4;
@@ -47,13 +48,22 @@ pub(crate) struct Streaming {
     pub(crate) step: Step,
 }
 
+/// What a request is asked with.
+pub(crate) struct Context {
+    pub(crate) service: Arc<Service>,
+    pub(crate) model: Arc<Model>,
+    /// Where it is told that an upstream began to answer.
+    pub(crate) progress: Progress,
+    /// Where the request stands in a trace.
+    pub(crate) traced: Option<Place>,
+}
+
 /// Asks until one begins to answer. Nothing has been sent to the client by then.
 pub(crate) async fn begin(
-    service: Arc<Service>,
-    model: Arc<Model>,
+    context: Context,
     question: impl Fn(&Target) -> Result<Question, ApiError>,
-    progress: Progress,
 ) -> Result<Begun, ApiError> {
+    let Context { service, model, progress, traced } = context;
     let mut last = None;
     for target in model.candidates().into_iter().take(MAX_ATTEMPTS) {
         let made = match question(target) {
@@ -66,15 +76,24 @@ pub(crate) async fn begin(
         };
         let path = made.path;
         let begun = Instant::now();
-        let mut result = attempt(&target.provider, made, &progress).await;
+        let place = traced.map(|place| (place.child(), trace::now()));
+        let way = Way {
+            provider: &target.provider,
+            progress: &progress,
+            traced: place.map(|place| place.0),
+        };
+        let mut result = attempt(&way, made).await;
         if let Some(bridged) = bridge(target, path, &result, &question) {
-            result = attempt(&target.provider, bridged, &progress).await;
+            result = attempt(&way, bridged).await;
             if !matches!(result, Err(Failure::NotThere)) {
                 target.provider.responses.set(Responses::Bridged);
             }
         }
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
         service.meter.attempted(&target.provider.name, outcome, begun.elapsed());
+        if let (Some(tracer), Some((place, started))) = (&service.tracer, place) {
+            tracer.record(span(target, place, started, outcome));
+        }
         match result {
             Ok(answer) => {
                 target.provider.health.succeeded();
@@ -122,15 +141,36 @@ fn bridge(
     }
 }
 
+/// One upstream on the way.
+struct Way<'a> {
+    provider: &'a Provider,
+    progress: &'a Progress,
+    traced: Option<Place>,
+}
+
+/// What a trace tells about an upstream.
+fn span(target: &Target, place: Place, started: i64, outcome: &'static str) -> trace::Span {
+    trace::Span {
+        place,
+        side: trace::Side::Client,
+        name: "upstream",
+        started,
+        ended: trace::now(),
+        failed: outcome != "ok",
+        words: vec![
+            ("gen_ai.request.model", target.name.as_str().into()),
+            ("agent.provider", (*target.provider.name).into()),
+            ("agent.outcome", outcome.into()),
+        ],
+    }
+}
+
 /// Asks one upstream.
-async fn attempt(
-    provider: &Provider,
-    question: Question,
-    progress: &Progress,
-) -> Result<Answering, Failure> {
+async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure> {
+    let provider = way.provider;
     let begun = Instant::now();
-    let mut upstream = provider.send(question.path, question.body).await?;
-    progress.set(true);
+    let mut upstream = provider.send(question.path, question.body, way.traced).await?;
+    way.progress.set(true);
     match question.reading {
         Reading::Whole(whole) => {
             let body = upstream.read(provider.max_answer_bytes).await?;
@@ -195,7 +235,10 @@ impl Streaming {
                 self.stage.start(&mut self.out);
                 has_event = true;
             }
-            self.step = self.stage.feed(&event, &mut self.out, &mut self.last).map_err(failure)?;
+            self.step = self
+                .stage
+                .feed(&event, &mut self.out, &mut self.last)
+                .map_err(|fault| failure(&fault))?;
             if self.step == Step::Done {
                 break;
             }
@@ -205,7 +248,7 @@ impl Streaming {
 }
 
 /// A stream whose first words are that it failed has not begun.
-fn failure(fault: Fault) -> Failure {
+fn failure(fault: &Fault) -> Failure {
     match fault {
         Fault::Told(_) => Failure::Broken { status: 200 },
         Fault::Malformed(what) => Failure::Malformed(what),

@@ -3,7 +3,7 @@
 use agent_test_support::upstream::Upstream;
 use serde_json::json;
 
-use crate::support::{PRICE, Running};
+use crate::support::{PRICE, Running, plain};
 
 #[test]
 fn a_chat_is_answered_and_charged() {
@@ -17,4 +17,17 @@ fn a_chat_is_answered_and_charged() {
     assert_eq!(service.account(ada.member).balance.get(), 4 * PRICE);
     service.check_ledger();
     service.stop();
+}
+
+#[test]
+fn a_service_that_starts_again_finds_what_was_there() {
+    let upstream = Upstream::start();
+    let text = plain(&upstream, &["echo"], "");
+    let service = Running::start(&text);
+    let ada = service.holder("ada", PRICE);
+    let folder = service.folder.clone();
+    service.stop();
+    let service = Running::start_in(folder, &text);
+    let me = service.get("/v1/me", ada.key.as_str()).good();
+    assert_eq!((&me["name"], &me["balance_micros"]), (&json!("ada"), &json!(PRICE)));
 }

@@ -120,7 +120,7 @@ impl Running {
         let client = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            .timeout_global(Some(Duration::from_secs(60)))
+            .timeout_global(Some(Duration::from_mins(1)))
             .build()
             .new_agent();
         Self { address, store, folder, hasher, handle, stop: Some(stop), ended, client }

@@ -47,6 +47,8 @@ pub(super) struct Control {
     pub(super) default: Step,
     pub(super) models: Vec<String>,
     pub(super) responses: ResponsesApi,
+    /// Whether no key is wanted.
+    pub(super) open_door: bool,
 }
 
 impl Site {
@@ -63,6 +65,7 @@ impl Site {
                 default: Step::Echo,
                 models: MODELS.map(str::to_owned).to_vec(),
                 responses: ResponsesApi::Offered,
+                open_door: false,
             }),
             exchanges: Mutex::default(),
             live: Mutex::default(),

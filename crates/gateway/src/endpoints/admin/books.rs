@@ -56,8 +56,16 @@ fn entry_view(entry: &AuditEntry) -> AuditView {
         action: entry.action.clone(),
         subject: entry.subject.clone(),
         detail: serde_json::from_str(&entry.detail).unwrap_or_default(),
-        digest: entry.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        digest: hex(&entry.digest),
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
 }
 
 fn check_view(check: &LedgerCheck) -> LedgerCheckView {

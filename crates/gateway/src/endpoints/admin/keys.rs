@@ -46,10 +46,7 @@ pub(in crate::endpoints) async fn list(
         None => 0,
         Some(cursor) => {
             let place = keys.iter().position(|record| record.key.id == *cursor);
-            1 + place.ok_or_else(|| {
-                let message = "`after` must be the id of a key of this member";
-                ApiError::of_param(Code::InvalidRequest, "after", message)
-            })?
+            1 + place.ok_or_else(|| missing("key"))?
         }
     };
     let page = asked.page(keys.into_iter().skip(start).collect());
@@ -72,6 +69,9 @@ pub(in crate::endpoints) async fn create(
     check_text("name", &name, MAX_NAME_CHARS)?;
     if let Some(models) = &asked.models {
         check_models(models)?;
+    }
+    if let Some(scopes) = &asked.scopes {
+        check_scopes(scopes)?;
     }
     let defaults = service.config.limits.new_keys;
     let limits = Limits {
@@ -191,6 +191,9 @@ fn change_of(patch: KeyPatch, limits: Limits) -> Result<KeyChange, ApiError> {
     if let Some(Some(models)) = &patch.models {
         check_models(models)?;
     }
+    if let Some(scopes) = &patch.scopes {
+        check_scopes(scopes)?;
+    }
     let changed = Limits {
         spend: patch.spend_limit_micros.map_or(limits.spend, |limit| limit.map(Micros::new)),
         requests_per_minute: patch.requests_per_minute.unwrap_or(limits.requests_per_minute),
@@ -215,6 +218,14 @@ fn change_of(patch: KeyPatch, limits: Limits) -> Result<KeyChange, ApiError> {
 fn known(words: &[ScopeWord]) -> Vec<Scope> {
     let is_named = |scope: &Scope| words.iter().any(|word| word.word() == scope.word());
     Scope::ALL.into_iter().filter(is_named).collect()
+}
+
+fn check_scopes(scopes: &[ScopeWord]) -> Result<(), ApiError> {
+    if (1..=Scope::ALL.len()).contains(&scopes.len()) {
+        return Ok(());
+    }
+    let message = format!("`scopes` must be 1 to {} words", Scope::ALL.len());
+    Err(ApiError::of_param(Code::InvalidRequest, "scopes", message))
 }
 
 fn check_models(models: &[String]) -> Result<(), ApiError> {

@@ -58,9 +58,8 @@ pub(super) async fn start(
         Opened::Again(id, answer) => return Ok(again(id, paid.price, answer)),
     };
     let (room, id) = (charge.room(), charge.id());
-    let model = paid.model.clone();
     let question = move |target: &_| ask.question(target);
-    let beginning = Box::pin(begin(service.clone(), model, question, charge.progress()));
+    let beginning = Box::pin(begin(paid.context(service, &charge), question));
     let token = CancellationToken::new();
     service.background.pin().insert(keeper.id.clone(), token.clone());
     service.tasks.spawn(run(service.clone(), charge, beginning, keeper.clone(), token));

@@ -131,6 +131,7 @@ fn plain_text_has_the_documented_events() {
     let (events, response) = run(&[
         delta(&json!({"role": "assistant", "content": ""})),
         delta(&json!({"content": "Good "})),
+        json!({"choices": [{"index": 1, "delta": {"content": "of a second choice"}}]}),
         delta(&json!({"content": "day", "tool_calls": null})),
         finish("stop"),
         usage(),

@@ -1,0 +1,88 @@
+//! Amounts as they are typed and shown: credits with up to six places, or whole micro-credits.
+
+use ledger::Micros;
+
+use crate::diagnostic::Diagnostic;
+
+const MICROS_OF_A_CREDIT: i64 = 1_000_000;
+/// The digits after the point that a credit has.
+const PLACES: usize = 6;
+
+/// In what amounts are typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
+pub(crate) struct Unit {
+    /// Amounts are whole micro-credits; a credit is 1000000 of them
+    #[arg(long)]
+    micros: bool,
+}
+
+impl Unit {
+    /// Credits with up to six places.
+    #[cfg(test)]
+    const CREDITS: Self = Self { micros: false };
+
+    /// Reads an amount.
+    pub(crate) fn read(self, text: &str) -> Result<Micros, Diagnostic> {
+        let read = if self.micros { text.trim().parse().ok() } else { credits(text.trim()) };
+        let amount = read.map(Micros::new).and_then(|amount| amount.plus(Micros::ZERO));
+        amount.ok_or_else(|| {
+            let diagnostic = Diagnostic::usage(format!("`{text}` is no amount"));
+            if self.micros {
+                diagnostic.hint("write whole micro-credits, such as `1500000`")
+            } else {
+                diagnostic.hint("write credits with at most six places, such as `10` or `0.5`")
+            }
+        })
+    }
+}
+
+/// Micro-credits of a text such as `12.5`.
+fn credits(text: &str) -> Option<i64> {
+    let (is_negative, size) = match text.strip_prefix('-') {
+        Some(size) => (true, size),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, rest) = size.split_once('.').unwrap_or((size, "0"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(rest) || rest.len() > PLACES {
+        return None;
+    }
+    let whole = whole.parse::<i64>().ok()?.checked_mul(MICROS_OF_A_CREDIT)?;
+    let micros = whole.checked_add(format!("{rest:0<PLACES$}").parse().ok()?)?;
+    Some(if is_negative { -micros } else { micros })
+}
+
+/// An amount for a person: in both units.
+pub(crate) fn both(amount: Micros) -> String {
+    format!("{amount} credits ({} micros)", amount.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credits_are_read_to_the_last_place() {
+        for (text, micros) in [
+            ("10", 10_000_000),
+            ("0.5", 500_000),
+            ("10.000001", 10_000_001),
+            ("-2.25", -2_250_000),
+            ("+1", 1_000_000),
+            ("0", 0),
+            ("9223372036.854775", 9_223_372_036_854_775),
+        ] {
+            assert_eq!(Unit::CREDITS.read(text).unwrap().get(), micros, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_exact_amount_is_refused() {
+        for text in ["", ".", "1.", ".5", "1.0000001", "1e3", "1,5", "--1", "٣", "9223372036855"] {
+            assert!(Unit::CREDITS.read(text).is_err(), "{text}");
+        }
+        let unit = Unit { micros: true };
+        assert_eq!(unit.read("-7").unwrap().get(), -7);
+        assert!(unit.read("0.5").is_err() && unit.read("9223372036854775807").is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! `agent gateway audit`: every change that an operator made.
+
+use gateway_store::AuditEntry;
+use serde_json::{Value, json};
+
+use super::books::{Books, trouble};
+use super::file::Location;
+use super::moment::{rfc3339, shown};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table};
+use crate::session::Session;
+
+/// List what operators changed, newest first
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Each entry carries the digest of the one before; `agent gateway ledger check` \
+                        looks whether one is missing.\n\n\
+                        Examples:\n  agent gateway audit\n  agent gateway audit --limit 500 --json"
+)]
+pub(crate) struct Args {
+    /// How many at most
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Only entries with a number below this
+    #[arg(long, value_name = "N")]
+    before: Option<i64>,
+}
+
+/// Reads, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let entries = Books::with(location, session, async |books| {
+        let before = args.before.unwrap_or(i64::MAX);
+        books.store.audit(before, args.limit).await.map_err(|error| trouble(&error))
+    })?;
+    if session.output.is_json() {
+        let list = entries.iter().map(entry_json).collect::<Vec<Value>>();
+        return session.output.json(&json!({ "entries": list }));
+    }
+    if entries.is_empty() {
+        session.output.note("Nothing was changed yet.");
+        return Ok(());
+    }
+    let mut table = Table::new([
+        ("entry", Lean::Right),
+        ("when (UTC)", Lean::Left),
+        ("who", Lean::Left),
+        ("action", Lean::Left),
+        ("subject", Lean::Left),
+        ("detail", Lean::Left),
+    ]);
+    for entry in &entries {
+        table.row([
+            entry.id.to_string(),
+            shown(entry.at),
+            entry.actor.name.clone(),
+            entry.action.clone(),
+            entry.subject.clone(),
+            entry.detail.clone(),
+        ]);
+    }
+    session.output.text(table.text())
+}
+
+fn entry_json(entry: &AuditEntry) -> Value {
+    let digest: String = entry.digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({
+        "id": entry.id,
+        "at": rfc3339(entry.at),
+        "actor": entry.actor.name,
+        "request": entry.actor.request,
+        "action": entry.action,
+        "subject": entry.subject,
+        "detail": serde_json::from_str::<Value>(&entry.detail).unwrap_or_default(),
+        "digest": digest,
+    })
+}

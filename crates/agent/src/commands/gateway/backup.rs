@@ -1,0 +1,54 @@
+//! `agent gateway backup`: a copy of the database while the service runs.
+
+use std::path::PathBuf;
+
+use gateway::config::{Config, Database};
+use gateway_store::Error;
+use serde_json::json;
+
+use super::books::{Books, store_trouble};
+use super::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::session::Session;
+
+/// Write a copy of the SQLite database to a new file
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The service may run meanwhile. The file holds hashes of keys, not the secret they \
+                        are made with: keep gateway.secret too. Backups of PostgreSQL are made by pg_dump.\n\n\
+                        Examples:\n  agent gateway backup /var/backups/gateway-$(date +%F).sqlite3"
+)]
+pub(crate) struct Args {
+    /// The new file
+    file: PathBuf,
+}
+
+/// Copies, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let to = &args.file;
+    Books::with(location, session, async |books| {
+        only_sqlite(&books.config, "pg_dump")?;
+        books.store.backup(to).await.map_err(|error| match error {
+            Error::Exists(_) => Diagnostic::failed(format!("{} exists already", to.display()))
+                .hint("a backup never overwrites a file; choose another name"),
+            error => store_trouble(&format!("cannot write {}", to.display()), &error),
+        })
+    })?;
+    let bytes = std::fs::metadata(to).map(|file| file.len()).unwrap_or_default();
+    if session.output.is_json() {
+        return session.output.json(&json!({ "file": to, "bytes": bytes }));
+    }
+    session.output.text(format!("{GOOD}Wrote{GOOD:#} {} ({bytes} bytes).\n", to.display()))
+}
+
+/// PostgreSQL has tools of its own.
+pub(super) fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic> {
+    match config.database {
+        Database::Sqlite { .. } => Ok(()),
+        Database::Postgres { .. } => {
+            Err(Diagnostic::failed("the database is PostgreSQL, which has tools of its own")
+                .hint(format!("use `{tool}`")))
+        }
+    }
+}

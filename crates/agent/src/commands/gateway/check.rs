@@ -1,0 +1,205 @@
+//! `agent gateway check`: everything that could keep the service from its work, looked at.
+
+mod finding;
+mod price;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use gateway::config::{Config, Database, KeySecret, Provider};
+use gateway::{key_secret, probe};
+use gateway_store::{SchemaState, Store};
+use ledger::MemberId;
+
+use self::finding::Finding;
+use super::books::block_on;
+use super::file::Location;
+use super::migrate::version;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::counted;
+use crate::session::Session;
+
+/// How long whoever listens at our address may take to say who it is.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// Look whether the service can do its work
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Nothing is changed. It can be run while the service runs.\n\n\
+                        Exit codes: 0 nothing is wrong, 1 something is, 3 the file cannot be read.\n\n\
+                        Examples:\n  agent gateway check\n  agent gateway check --offline --json")]
+pub(crate) struct Args {
+    /// Do not ask providers
+    #[arg(long)]
+    offline: bool,
+}
+
+/// Looks at everything, tells, fails if anything is wrong.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let file = location.read(session)?;
+    let path = file.path.display().to_string();
+    let errors: Vec<String> = file.lines(settings::Problem::is_error).collect();
+    let warnings: Vec<String> = file.lines(|problem| !problem.is_error()).collect();
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(errors.iter().map(|line| Finding::wrong("configuration", line)));
+    findings.extend(warnings.iter().map(|line| Finding::odd("configuration", line)));
+    if let Some(config) = file.into_config() {
+        findings.insert(0, Finding::good("configuration", path));
+        findings.extend(block_on(async { Ok(of_config(&config, args.offline).await) })?);
+    }
+    finding::tell(&findings, session)
+}
+
+async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let store = database(config, &mut findings).await;
+    findings.push(secret(config, store.as_ref()).await);
+    if let Some(store) = &store {
+        store.close().await;
+    }
+    findings.push(listen(config.listen));
+    if config.providers.is_empty() {
+        findings.push(Finding::odd("providers", "there are none, so there are no models"));
+    }
+    if offline {
+        return findings;
+    }
+    let answers = join_all(config.providers.iter().map(provider)).await;
+    let mut found = Vec::new();
+    for (provider, (finding, models)) in config.providers.iter().zip(answers) {
+        findings.push(finding);
+        found.push((provider, models));
+    }
+    findings.extend(price::prices(config, &found));
+    findings
+}
+
+async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store> {
+    let (place, options) = gateway::place(config);
+    let what = match &config.database {
+        Database::Sqlite { path, .. } => path.display().to_string(),
+        Database::Postgres { .. } => "PostgreSQL".to_owned(),
+    };
+    let state = match Store::schema(&place, &options).await {
+        Ok(state) => state,
+        Err(error) => {
+            findings.push(Finding::because("database", &what, &error));
+            return None;
+        }
+    };
+    let number = version(state);
+    match state {
+        SchemaState::Current(_) => {}
+        SchemaState::Empty | SchemaState::Old(_) => {
+            let text = format!("{what} must be migrated, it has version {number}");
+            findings.push(Finding::wrong("database", text).hint("run `agent gateway migrate`"));
+            return None;
+        }
+        SchemaState::Unknown(_) => {
+            let text = format!("{what} has version {number}, which this program does not know");
+            findings.push(Finding::wrong("database", text));
+            return None;
+        }
+    }
+    match Store::open(&place, &options).await {
+        Ok(store) => {
+            let text = format!("{what}, schema version {number}");
+            findings.push(Finding::good("database", text));
+            Some(store)
+        }
+        Err(error) => {
+            findings.push(Finding::because("database", &what, &error));
+            None
+        }
+    }
+}
+
+/// The secret of keys; a missing file is not made here.
+async fn secret(config: &Config, store: Option<&Store>) -> Finding {
+    const WHAT: &str = "key secret";
+    if let KeySecret::File(path) = &config.key_secret
+        && !path.exists()
+    {
+        let has_members = match store {
+            Some(store) => store.members(MemberId(0), 1).await.is_ok_and(|list| !list.is_empty()),
+            None => false,
+        };
+        let path = path.display();
+        return if has_members {
+            Finding::wrong(WHAT, format!("{path} is missing, and the database has members"))
+                .hint("put it back as it was, or no key works")
+        } else {
+            Finding::good(WHAT, format!("{path} will be made"))
+        };
+    }
+    let hasher = match key_secret::load(&config.key_secret) {
+        Ok(hasher) => hasher,
+        Err(problem) => return Finding::problem(WHAT, problem),
+    };
+    match store {
+        Some(store) => match key_secret::check(&hasher, store).await {
+            Ok(()) => Finding::good(WHAT, "it is that of the database's keys"),
+            Err(problem) => Finding::problem(WHAT, problem),
+        },
+        None => Finding::good(WHAT, "it can be read"),
+    }
+}
+
+/// Whether the address is free, or the service itself has it.
+fn listen(address: SocketAddr) -> Finding {
+    const WHAT: &str = "listen";
+    match TcpListener::bind(address) {
+        Ok(_) => Finding::good(WHAT, format!("{address} is free")),
+        Err(_) if is_ours(address) => Finding::good(WHAT, format!("the service runs at {address}")),
+        Err(error) => Finding::wrong(WHAT, format!("{address}: {error}"))
+            .hint("another process may listen there; set `listen` to another address"),
+    }
+}
+
+/// Whether a service like ours answers there.
+fn is_ours(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, MAX_WAIT)?;
+        stream.set_read_timeout(Some(MAX_WAIT))?;
+        stream.set_write_timeout(Some(MAX_WAIT))?;
+        let request = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        stream.take(4096).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.contains("x-request-id: req_") && answer.ends_with("ok\n"))
+}
+
+async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
+    let what = format!("provider {}", provider.name);
+    let asked = match probe::models(provider).await {
+        Ok(asked) => asked,
+        Err(problem) => return (Finding::problem(what, problem), Vec::new()),
+    };
+    let ms = asked.took.as_millis();
+    let models = asked.found.unwrap_or_default();
+    if !(200..300).contains(&asked.status) {
+        let said = asked.message.map(|message| format!(": {message}")).unwrap_or_default();
+        let text = format!("status {} after {ms} ms{said}", asked.status);
+        let finding = Finding::wrong(what, text);
+        return (
+            match asked.status {
+                401 | 403 => finding.hint("it does not take the key; look at its `api_key`"),
+                404 => finding.hint("look at its `base_url`, which usually ends in `/v1`"),
+                _ => finding,
+            },
+            Vec::new(),
+        );
+    }
+    let text = format!("{} in {ms} ms", counted(models.len(), "model"));
+    let missing = provider.models.iter().filter(|known| !models.contains(&known.upstream_name));
+    let missing: Vec<&str> = missing.map(|known| known.upstream_name.as_str()).collect();
+    let finding = if missing.is_empty() || models.is_empty() {
+        Finding::good(what, text)
+    } else {
+        Finding::odd(what, format!("{text}; it does not list {}", missing.join(", ")))
+    };
+    (finding, models)
+}

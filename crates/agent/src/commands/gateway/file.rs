@@ -1,0 +1,118 @@
+//! `gateway.yaml` as the commands find and read it.
+
+use std::path::{Path, PathBuf};
+
+use gateway::config::{Config, Reading, read};
+use settings::{Problem, Scope};
+
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::{problem_line, scope};
+use crate::session::Session;
+
+/// Which configuration.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Location {
+    /// The configuration of the service; gateway/gateway.yaml in the profile's home unless given
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "AGENT_GATEWAY_CONFIG",
+        hide_env_values = true,
+        global = true
+    )]
+    config: Option<PathBuf>,
+}
+
+/// A file and what it says.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    reading: Reading,
+}
+
+impl Location {
+    /// The path of the file.
+    pub(crate) fn path(&self, session: &Session) -> Result<PathBuf, Diagnostic> {
+        match self.config.as_ref().filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => Ok(path.clone()),
+            None => Ok(session.home()?.gateway().join("gateway.yaml")),
+        }
+    }
+
+    /// Reads the file. What is wrong with it is not told yet.
+    pub(crate) fn read(&self, session: &Session) -> Result<File, Diagnostic> {
+        let path = self.path(session)?;
+        let Some(text) = config::read(&path)? else {
+            let message = format!("there is no configuration of the service: {}", path.display());
+            return Err(Diagnostic::configuration(message)
+                .hint("`agent gateway example` prints one to begin with")
+                .hint("`agent up` makes one and serves from it"));
+        };
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        // A file that was named needs no home; its variables are then those of the process.
+        let scope = match session.home() {
+            Ok(home) => scope(session, &home)?,
+            Err(_) => Scope {
+                process: session.environment.all.clone(),
+                workspace: folder.to_owned(),
+                ..Scope::default()
+            },
+        };
+        let reading = read(&text, &scope, folder);
+        Ok(File { path, reading })
+    }
+
+    /// Reads the file, tells what is odd, and gives what it says.
+    pub(crate) fn load(&self, session: &Session) -> Result<Config, Diagnostic> {
+        self.read(session)?.config(session)
+    }
+}
+
+impl File {
+    /// What is wrong, in the order of the file, each on a line that editors can jump to.
+    pub(crate) fn lines<'a>(
+        &'a self,
+        wanted: impl Fn(&Problem) -> bool + 'a,
+    ) -> impl Iterator<Item = String> + 'a {
+        let problems = self.reading.problems.iter().filter(move |problem| wanted(problem));
+        problems.map(|problem| problem_line(&self.path, problem))
+    }
+
+    /// What the file says, if nothing is wrong with it.
+    pub(crate) fn into_config(self) -> Option<Config> {
+        self.reading.config
+    }
+
+    /// What the file says; all that is wrong with it as one error, what is odd as warnings.
+    pub(crate) fn config(self, session: &Session) -> Result<Config, Diagnostic> {
+        for line in self.lines(|problem| !problem.is_error()) {
+            session.output.warn(line);
+        }
+        let errors: Vec<String> = self.lines(Problem::is_error).collect();
+        self.reading.config.ok_or_else(|| {
+            let message = format!("{} cannot be used", self.path.display());
+            Diagnostic { causes: errors, ..Diagnostic::configuration(message) }
+        })
+    }
+}
+
+/// Everything that keeps the service from its work, as one error.
+pub(crate) fn problems(message: &str, problems: &[gateway::Problem]) -> Diagnostic {
+    let mut diagnostic = Diagnostic::configuration(message);
+    for problem in problems {
+        diagnostic.causes.push(problem.message.clone());
+        diagnostic.hints.extend(problem.hint.clone());
+    }
+    diagnostic.hints.dedup();
+    diagnostic
+}
+
+/// One thing that keeps a command from its work.
+pub(crate) fn problem(problem: gateway::Problem) -> Diagnostic {
+    let mut diagnostic = Diagnostic::configuration(problem.message);
+    diagnostic.hints.extend(problem.hint);
+    diagnostic
+}

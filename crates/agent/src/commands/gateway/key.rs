@@ -1,0 +1,131 @@
+//! `agent gateway key`: what members show to be let in.
+
+mod change;
+mod create;
+mod given;
+mod list;
+mod revoke;
+mod rotate;
+pub(crate) mod secret;
+mod show;
+
+use clap::Subcommand;
+use gateway_store::{KeyRecord, Scope};
+use ledger::Micros;
+use serde_json::{Value, json};
+
+use super::books::member_id;
+use super::file::Location;
+use super::moment::{now, rfc3339, shown};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table};
+use crate::session::Session;
+
+/// Keys of members: make, limit, rotate, revoke
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "KEY is the public part that `key list` shows, or a whole key. A running service notices \
+                  changes within two seconds.\n\n\
+                  Examples:\n  agent gateway key create alice --name laptop\n  \
+                  agent gateway key list alice\n  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Create(create::Args),
+    List(list::Args),
+    Show(show::Args),
+    Change(change::Args),
+    Rotate(rotate::Args),
+    Revoke(revoke::Args),
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    match args.command {
+        Command::Create(args) => create::run(&args, location, session),
+        Command::List(args) => list::run(&args, location, session),
+        Command::Show(args) => show::run(&args, location, session),
+        Command::Change(args) => change::run(&args, location, session),
+        Command::Rotate(args) => rotate::run(&args, location, session),
+        Command::Revoke(args) => revoke::run(&args, location, session),
+    }
+}
+
+/// `active`, `expired`, `revoked` or `member blocked`.
+fn state(record: &KeyRecord, session: &Session) -> &'static str {
+    let key = &record.key;
+    if key.revoked_at.is_some() {
+        "revoked"
+    } else if key.expires_at.is_some_and(|at| at <= now(session)) {
+        "expired"
+    } else if record.member_blocked {
+        "member blocked"
+    } else {
+        "active"
+    }
+}
+
+/// What a key may be used for, in a word or a list.
+fn scopes(record: &KeyRecord) -> String {
+    if Scope::ALL.iter().all(|scope| record.key.scopes.contains(scope)) {
+        return "all".to_owned();
+    }
+    record.key.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>().join(",")
+}
+
+/// A key for programs; never its secret.
+pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
+    let (key, limits) = (&record.key, &record.limits);
+    json!({
+        "id": key.id,
+        "name": key.name,
+        "member": member_id(key.member),
+        "member_name": record.member_name,
+        "state": state(record, session),
+        "scopes": key.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>(),
+        "models": key.models,
+        "created_at": rfc3339(key.created_at),
+        "expires_at": key.expires_at.map(rfc3339),
+        "revoked_at": key.revoked_at.map(rfc3339),
+        "spend_limit_micros": limits.spend.map(Micros::get),
+        "requests_per_minute": limits.requests_per_minute,
+        "concurrency": limits.concurrency,
+    })
+}
+
+/// Keys for a person.
+pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
+    let mut table = Table::new([
+        ("key", Lean::Left),
+        ("name", Lean::Left),
+        ("state", Lean::Left),
+        ("expires", Lean::Left),
+        ("spend limit", Lean::Right),
+        ("rpm", Lean::Right),
+        ("running", Lean::Right),
+        ("scopes", Lean::Left),
+        ("models", Lean::Left),
+    ]);
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    for record in records {
+        let (key, limits) = (&record.key, &record.limits);
+        table.row([
+            key.id.clone(),
+            key.name.clone(),
+            state(record, session).to_owned(),
+            or_dash(key.expires_at.map(shown)),
+            or_dash(limits.spend.map(|spend| spend.to_string())),
+            or_dash(limits.requests_per_minute.map(|limit| limit.to_string())),
+            or_dash(limits.concurrency.map(|limit| limit.to_string())),
+            scopes(record),
+            key.models.as_ref().map_or_else(|| "all".to_owned(), |models| models.join(",")),
+        ]);
+    }
+    table.text()
+}

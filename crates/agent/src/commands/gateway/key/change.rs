@@ -1,0 +1,58 @@
+//! `agent gateway key change`.
+
+use gateway_store::KeyChange;
+
+use super::given::{self, Given};
+use super::{key_json, key_table};
+use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::session::Session;
+
+/// Change what a key may do
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "What is not given stays. Limits are those of the key and of all keys it was rotated \
+                        from or into.\n\n\
+                        Examples:\n  agent gateway key change 3fG7aK0pQx2Z --rpm 120\n  \
+                        agent gateway key change 3fG7aK0pQx2Z --expires never --spend-limit none"
+)]
+pub(crate) struct Args {
+    /// The public part of a key, or a whole key
+    key: String,
+    /// Another name
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    given: Given,
+}
+
+/// Changes, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    if args.name.is_none() && args.given.is_empty() {
+        return Err(Diagnostic::usage("there is nothing to change")
+            .hint("`agent gateway key change --help` shows what can be changed"));
+    }
+    let name = args.name.as_deref().map(given::name).transpose()?;
+    let scopes = args.given.scopes()?;
+    let expires_at = args.given.expires(session)?;
+    let record = Books::with(location, session, async |books| {
+        let record = books.key(&args.key).await?;
+        let limits = args.given.limits(record.limits)?;
+        let change = KeyChange {
+            name,
+            scopes,
+            models: args.given.models(&books.config, session)?,
+            expires_at,
+            limits: args.given.has_limits().then_some(limits),
+        };
+        let changed = books.store.change_key(&record.key.id, &change, &books.by).await;
+        changed.map_err(|error| trouble(&error))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&key_json(&record, session));
+    }
+    session.output.note(format!("{GOOD}Changed{GOOD:#} key {}.", record.key.id));
+    session.output.text(key_table(&[record], session))
+}

@@ -1,0 +1,73 @@
+//! `agent gateway key create`.
+
+use gateway::config::NewKeys;
+use gateway_store::{NewKey, Scope};
+use ledger::{Limits, Micros};
+
+use super::given::{self, Given};
+use super::secret;
+use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+
+/// Make a key and show it once
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The key stands on standard output, everything else on standard error. Limits that \
+                        are not given come from `limits.new_keys` in gateway.yaml.\n\n\
+                        Examples:\n  agent gateway key create alice --name laptop\n  \
+                        agent gateway key create alice --name ci --scopes models,chat --expires 30d \
+                        --spend-limit 5 --quiet"
+)]
+pub(crate) struct Args {
+    /// A name or a number such as mem_3
+    member: String,
+    /// What to call it
+    #[arg(long)]
+    name: String,
+    #[command(flatten)]
+    given: Given,
+}
+
+/// Makes the key, shows it.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let name = given::name(&args.name)?;
+    let scopes = args.given.scopes()?.unwrap_or_else(|| Scope::ALL.to_vec());
+    let expires_at = args.given.expires(session)?.flatten();
+    let (key, record) = Books::with(location, session, async |books| {
+        let limits = args.given.limits(defaults(&books.config.limits.new_keys))?;
+        let models = args.given.models(&books.config, session)?.flatten();
+        let member = books.member(&args.member).await?;
+        let hasher = secret::hasher(&books.config, &books.store).await?;
+        let key = secret::new_key()?;
+        let new = NewKey {
+            id: key.public_id().to_owned(),
+            hash: hasher.hash(&key),
+            member: member.id,
+            name,
+            scopes,
+            models,
+            expires_at,
+            limits,
+        };
+        books.store.create_key(&new, &books.by).await.map_err(|error| trouble(&error))?;
+        let record = books.key(key.public_id()).await?;
+        Ok((key, record))
+    })?;
+    if !session.output.is_json() {
+        let (name, member) = (printable(&record.key.name), printable(&record.member_name));
+        session.output.note(format!("Made key `{name}` of {member}: {}", record.key.id));
+    }
+    secret::show(&key, &record, session)
+}
+
+/// What new keys may do unless their maker says otherwise.
+pub(crate) fn defaults(new_keys: &NewKeys) -> Limits {
+    Limits {
+        spend: new_keys.spend_micros.map(Micros::new),
+        requests_per_minute: new_keys.requests_per_minute,
+        concurrency: new_keys.concurrency,
+    }
+}

@@ -1,0 +1,163 @@
+//! What is typed about a key: scopes, models, end and limits.
+
+use std::str::FromStr;
+
+use gateway::config::Config;
+use gateway_store::Scope;
+use ledger::{Limits, Micros, Time};
+
+use crate::commands::gateway::amount::Unit;
+use crate::commands::gateway::moment;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+use crate::output::printable;
+use crate::session::Session;
+
+/// The longest name of a key, in characters.
+const MAX_NAME: usize = 200;
+/// The most models of one key.
+const MAX_MODELS: usize = 1000;
+/// The words for no limit, no end.
+const NONE: &[&str] = &["none", "never", "unlimited"];
+
+/// What is typed about a key.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Given {
+    /// What it may be used for: models, chat, responses, research, media, search, fetch, mcp, or `all`
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    scopes: Option<Vec<String>>,
+    /// Full ids or aliases of the models it may use, or `all`
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    models: Option<Vec<String>>,
+    /// When it ends: a period such as 30d, a moment such as 2027-01-31T00:00:00Z, or `never`
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+    /// What it may spend in all, rotated keys included, or `none`
+    #[arg(long, value_name = "AMOUNT")]
+    spend_limit: Option<String>,
+    /// Requests a minute, or `none`
+    #[arg(long, value_name = "N")]
+    rpm: Option<String>,
+    /// Requests at the same time, or `none`
+    #[arg(long, value_name = "N")]
+    concurrency: Option<String>,
+    #[command(flatten)]
+    unit: Unit,
+}
+
+impl Given {
+    /// Whether nothing was typed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.scopes.is_none()
+            && self.models.is_none()
+            && self.expires.is_none()
+            && !self.has_limits()
+    }
+
+    /// Whether a limit was typed.
+    pub(super) fn has_limits(&self) -> bool {
+        self.spend_limit.is_some() || self.rpm.is_some() || self.concurrency.is_some()
+    }
+
+    /// The scopes, if typed.
+    pub(super) fn scopes(&self) -> Result<Option<Vec<Scope>>, Diagnostic> {
+        let Some(words) = &self.scopes else { return Ok(None) };
+        let mut scopes = Vec::new();
+        for word in words.iter().map(|word| word.trim()) {
+            match Scope::parse(word) {
+                Some(scope) => scopes.push(scope),
+                None if word == "all" => scopes.extend(Scope::ALL),
+                None => return Err(no_scope(word)),
+            }
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        Ok(Some(scopes))
+    }
+
+    /// The models, if typed; all of them is `None` inside. A name that leads nowhere is warned of.
+    pub(super) fn models(
+        &self,
+        config: &Config,
+        session: &Session,
+    ) -> Result<Option<Option<Vec<String>>>, Diagnostic> {
+        let Some(names) = &self.models else { return Ok(None) };
+        if matches!(names.as_slice(), [word] if word == "all") {
+            return Ok(Some(None));
+        }
+        if names.len() > MAX_MODELS || names.iter().any(|name| name.trim().is_empty()) {
+            let message = format!("`--models` takes 1 to {MAX_MODELS} names, or `all`");
+            return Err(Diagnostic::usage(message));
+        }
+        let names: Vec<String> = names.iter().map(|name| name.trim().to_owned()).collect();
+        for name in &names {
+            let provider = name.split_once('/').and_then(|(name, _)| config.provider(name));
+            if provider.is_none() && config.alias(name).is_none() {
+                let name = printable(name);
+                session.output.warn(format!("`{name}` is neither a model nor an alias today"));
+            }
+        }
+        Ok(Some(Some(names)))
+    }
+
+    /// The end, if typed; never is `None` inside.
+    pub(super) fn expires(&self, session: &Session) -> Result<Option<Option<Time>>, Diagnostic> {
+        optional(self.expires.as_deref(), |text| moment::moment(text, session))
+    }
+
+    /// These limits with what was typed.
+    pub(super) fn limits(&self, before: Limits) -> Result<Limits, Diagnostic> {
+        let spend = optional(self.spend_limit.as_deref(), |text| {
+            let amount = self.unit.read(text)?;
+            if amount < Micros::ZERO {
+                return Err(Diagnostic::usage("a spend limit cannot be below zero"));
+            }
+            Ok(amount)
+        })?;
+        let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
+        let concurrency =
+            optional(self.concurrency.as_deref(), |text| count("--concurrency", text))?;
+        Ok(Limits {
+            spend: spend.unwrap_or(before.spend),
+            requests_per_minute: rpm.unwrap_or(before.requests_per_minute),
+            concurrency: concurrency.unwrap_or(before.concurrency),
+        })
+    }
+}
+
+/// A name that can be a key's.
+pub(super) fn name(text: &str) -> Result<String, Diagnostic> {
+    let text = text.trim();
+    let length = text.chars().count();
+    if (1..=MAX_NAME).contains(&length) && !text.chars().any(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("`{}` cannot be a key's name", printable(text));
+    Err(Diagnostic::usage(message).hint(format!("use 1 to {MAX_NAME} letters on one line")))
+}
+
+fn optional<T>(
+    text: Option<&str>,
+    read: impl FnOnce(&str) -> Result<T, Diagnostic>,
+) -> Result<Option<Option<T>>, Diagnostic> {
+    match text.map(str::trim) {
+        None => Ok(None),
+        Some(word) if NONE.contains(&word) => Ok(Some(None)),
+        Some(text) => read(text).map(|value| Some(Some(value))),
+    }
+}
+
+fn count(option: &str, text: &str) -> Result<u32, Diagnostic> {
+    u32::from_str(text).ok().filter(|count| *count > 0).ok_or_else(|| {
+        Diagnostic::usage(format!("`{option}` must be a whole number from 1 on, or `none`"))
+    })
+}
+
+fn no_scope(word: &str) -> Diagnostic {
+    let known = Scope::ALL.map(Scope::word);
+    let message = format!("there is no scope `{}`", printable(word));
+    Diagnostic::usage(message).hint(match nearest(word, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("scopes are {}", known.join(", ")),
+    })
+}

@@ -1,0 +1,31 @@
+//! `agent gateway key revoke`.
+
+use super::key_json;
+use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+
+/// Make a key worth nothing
+#[derive(Debug, clap::Args)]
+#[command(after_help = "It cannot be undone. A running service notices within two seconds.\n\n\
+                        Examples:\n  agent gateway key revoke 3fG7aK0pQx2Z")]
+pub(crate) struct Args {
+    /// The public part of a key, or a whole key
+    key: String,
+}
+
+/// Revokes, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let record = Books::with(location, session, async |books| {
+        let id = books.key(&args.key).await?.key.id;
+        books.store.revoke_key(&id, &books.by).await.map_err(|error| trouble(&error))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&key_json(&record, session));
+    }
+    let (id, name) = (&record.key.id, printable(&record.key.name));
+    let member = printable(&record.member_name);
+    session.output.text(format!("{GOOD}Revoked{GOOD:#} key {id} `{name}` of {member}.\n"))
+}

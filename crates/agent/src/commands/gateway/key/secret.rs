@@ -1,0 +1,50 @@
+//! New keys: random, hashed for the store, shown once.
+
+use gateway::config::Config;
+use gateway::{KeyHasher, key_secret};
+use gateway_store::{KeyRecord, Store};
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::Value;
+use wire::key::{ApiKey, RANDOM_BYTES};
+
+use super::key_json;
+use crate::commands::gateway::file::problem;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// How often random bytes may not suffice for a key: each time is one in millions.
+const MAX_TRIES: usize = 16;
+
+/// A new key.
+pub(crate) fn new_key() -> Result<ApiKey, Diagnostic> {
+    let random = SystemRandom::new();
+    for _ in 0..MAX_TRIES {
+        let mut bytes = [0; RANDOM_BYTES];
+        if random.fill(&mut bytes).is_err() {
+            break;
+        }
+        if let Some(key) = ApiKey::from_random(&bytes) {
+            return Ok(key);
+        }
+    }
+    Err(Diagnostic::failed("the machine gives no random bytes"))
+}
+
+/// What hashes the keys of this database; one that made none of its keys is refused.
+pub(crate) async fn hasher(config: &Config, store: &Store) -> Result<KeyHasher, Diagnostic> {
+    let hasher = key_secret::load(&config.key_secret).map_err(problem)?;
+    key_secret::check(&hasher, store).await.map_err(problem)?;
+    Ok(hasher)
+}
+
+/// Shows a key, alone on standard output: it cannot be shown again.
+pub(super) fn show(key: &ApiKey, record: &KeyRecord, session: &Session) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        let mut value = key_json(record, session);
+        value["key"] = Value::from(key.as_str());
+        return session.output.json(&value);
+    }
+    session.output.text(format!("{}\n", key.as_str()))?;
+    session.output.note("This is the only time the key is shown.");
+    Ok(())
+}

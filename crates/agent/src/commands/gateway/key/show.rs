@@ -1,0 +1,58 @@
+//! `agent gateway key show`.
+
+use ledger::Micros;
+
+use super::{key_json, scopes, state};
+use crate::commands::gateway::amount::both;
+use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::file::Location;
+use crate::commands::gateway::moment::shown;
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+
+/// Show a key: what it may do, and what it has spent
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent gateway key show 3fG7aK0pQx2Z")]
+pub(crate) struct Args {
+    /// The public part of a key, or a whole key
+    key: String,
+}
+
+/// Reads, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let (record, lineage) = Books::with(location, session, async |books| {
+        let record = books.key(&args.key).await?;
+        let lineage = books.store.lineage(record.key.lineage).await;
+        Ok((record, lineage.map_err(|error| trouble(&error))?))
+    })?;
+    let (spent, held, running) = lineage
+        .map_or((Micros::ZERO, Micros::ZERO, 0), |found| (found.spent, found.held, found.running));
+    if session.output.is_json() {
+        let mut value = key_json(&record, session);
+        value["spent_micros"] = spent.get().into();
+        value["held_micros"] = held.get().into();
+        value["running"] = running.into();
+        return session.output.json(&value);
+    }
+    let (key, limits) = (&record.key, &record.limits);
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "no limit".to_owned());
+    let models = key.models.as_ref().map_or_else(|| "all".to_owned(), |models| models.join(", "));
+    let lines = [
+        ("member", format!("{} ({})", record.member_name, member_id(key.member))),
+        ("since", shown(key.created_at)),
+        ("expires", key.expires_at.map_or_else(|| "never".to_owned(), shown)),
+        ("scopes", scopes(&record)),
+        ("models", models),
+        ("spent", both(spent)),
+        ("spend limit", or_none(limits.spend.map(both))),
+        ("per minute", or_none(limits.requests_per_minute.map(|limit| limit.to_string()))),
+        ("at once", or_none(limits.concurrency.map(|limit| limit.to_string()))),
+        ("running", running.to_string()),
+    ];
+    let mut text = format!("{} `{}`: {}\n", key.id, printable(&key.name), state(&record, session));
+    for (label, value) in lines {
+        text.push_str(&format!("  {label:<11}  {}\n", printable(&value)));
+    }
+    session.output.text(text)
+}

@@ -1,0 +1,92 @@
+//! `agent gateway ledger check`: everything added up again.
+
+use gateway_store::LedgerCheck;
+use serde_json::{Value, json};
+
+use crate::commands::gateway::amount::both;
+use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table, grouped};
+use crate::output::{ERROR, GOOD};
+use crate::session::Session;
+
+/// Add everything up again from postings and holds, and compare
+#[derive(Debug, clap::Args)]
+#[command(after_help = "It can be run while the service runs.\n\n\
+                        Exit codes: 0 everything adds up, 1 something does not.\n\n\
+                        Examples:\n  agent gateway ledger check\n  agent gateway ledger check --json")]
+pub(crate) struct Args {}
+
+/// Adds up, tells.
+pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let check = Books::with(location, session, async |books| {
+        books.store.check_ledger().await.map_err(|error| trouble(&error))
+    })?;
+    if session.output.is_json() {
+        session.output.json(&check_json(&check))?;
+    } else {
+        session.output.text(text(&check))?;
+    }
+    if check.wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
+}
+
+fn check_json(check: &LedgerCheck) -> Value {
+    let house: serde_json::Map<String, Value> =
+        check.house.iter().map(|(name, sum)| (name.clone(), sum.get().into())).collect();
+    let findings = check.findings.iter().map(|finding| {
+        json!({
+            "what": finding.what,
+            "figure": finding.figure,
+            "stored": finding.stored,
+            "added_up": finding.added_up,
+        })
+    });
+    json!({
+        "members": check.members,
+        "postings": check.postings,
+        "holds": check.holds,
+        "members_micros": check.members_total.get(),
+        "house_micros": house,
+        "sum_micros": check.sum.get(),
+        "wrong": check.wrong,
+        "findings": findings.collect::<Vec<Value>>(),
+    })
+}
+
+fn text(check: &LedgerCheck) -> String {
+    let mut table = Table::new([("account", Lean::Left), ("by its postings", Lean::Left)]);
+    table.row(["members".to_owned(), both(check.members_total)]);
+    for (name, sum) in &check.house {
+        table.row([name.clone(), both(*sum)]);
+    }
+    table.row(["all together".to_owned(), both(check.sum)]);
+    let mut text = table.text();
+    text.push_str(&format!(
+        "\nmembers {}, postings {}, live holds {}\n",
+        grouped(check.members),
+        grouped(check.postings),
+        grouped(check.holds)
+    ));
+    if check.wrong == 0 {
+        text.push_str(&format!("{GOOD}Everything adds up.{GOOD:#}\n"));
+        return text;
+    }
+    text.push_str(&format!("{ERROR}{} things do not add up:{ERROR:#}\n", check.wrong));
+    let mut findings = Table::new([
+        ("what", Lean::Left),
+        ("figure", Lean::Left),
+        ("stored", Lean::Right),
+        ("added up", Lean::Right),
+    ]);
+    for finding in &check.findings {
+        findings.row([
+            finding.what.clone(),
+            finding.figure.clone(),
+            finding.stored.to_string(),
+            finding.added_up.to_string(),
+        ]);
+    }
+    text.push_str(&findings.text());
+    text
+}

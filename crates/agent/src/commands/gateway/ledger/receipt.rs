@@ -1,0 +1,71 @@
+//! `agent gateway ledger receipt`.
+
+use ledger::HoldId;
+use serde_json::json;
+
+use crate::commands::gateway::amount::both;
+use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::file::Location;
+use crate::commands::gateway::moment::{rfc3339, shown};
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+
+/// Show what became of a request
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The id is that of the answer's `x-request-id` and `x-receipt-id`.\n\n\
+                        Examples:\n  agent gateway ledger receipt req_019876543210abcdef0123456789abcd")]
+pub(crate) struct Args {
+    /// The id of the request
+    id: String,
+}
+
+/// Reads, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let id = HoldId::parse(&args.id).ok_or_else(|| {
+        Diagnostic::usage(format!("`{}` is no id of a request", printable(&args.id)))
+            .hint("it is `req_` and 32 digits; every answer has it as `x-request-id`")
+    })?;
+    let found = Books::with(location, session, async |books| {
+        books.store.receipt(None, id).await.map_err(|error| trouble(&error))
+    })?;
+    let receipt = found.ok_or_else(|| {
+        Diagnostic::failed(format!("there is no receipt {id}"))
+            .hint("requests that were refused before their price was held have none, and those that still run")
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "id": receipt.id.to_string(),
+            "member": member_id(receipt.member),
+            "operation": receipt.operation,
+            "model": receipt.model,
+            "outcome": receipt.rule.outcome().word(),
+            "rule": receipt.rule.word(),
+            "charge_micros": receipt.charged.get(),
+            "started_at": rfc3339(receipt.since),
+            "ended_at": rfc3339(receipt.at),
+            "input_tokens": receipt.tokens.input,
+            "output_tokens": receipt.tokens.output,
+        }));
+    }
+    let count =
+        |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let lines = [
+        ("member", member_id(receipt.member)),
+        ("for", receipt.operation),
+        ("model", receipt.model.unwrap_or_else(|| "-".to_owned())),
+        ("outcome", format!("{} ({})", receipt.rule.outcome().word(), receipt.rule.word())),
+        ("charged", both(receipt.charged)),
+        ("began", shown(receipt.since)),
+        ("ended", shown(receipt.at)),
+        (
+            "tokens",
+            format!("{} in, {} out", count(receipt.tokens.input), count(receipt.tokens.output)),
+        ),
+    ];
+    let mut text = format!("{id}\n");
+    for (label, value) in lines {
+        text.push_str(&format!("  {label:<7}  {}\n", printable(&value)));
+    }
+    session.output.text(text)
+}

@@ -1,0 +1,148 @@
+//! `agent gateway ledger statement`.
+
+use gateway_store::{Member, StatementLine};
+use ledger::HoldId;
+use serde_json::{Value, json};
+
+use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::file::Location;
+use crate::commands::gateway::moment::{rfc3339, shown};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table};
+use crate::output::printable;
+use crate::session::Session;
+
+/// List what a member was charged and paid in, newest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Amounts are credits; --csv and --json have micro-credits.\n\n\
+                        Examples:\n  agent gateway ledger statement alice\n  \
+                        agent gateway ledger statement alice --csv > alice.csv\n  \
+                        agent gateway ledger statement alice --before 1200 --limit 50")]
+pub(crate) struct Args {
+    /// A name or a number such as mem_3
+    member: String,
+    /// How many lines at most
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Only lines with a number below this
+    #[arg(long, value_name = "N")]
+    before: Option<i64>,
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+}
+
+/// Reads, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let (member, lines) = Books::with(location, session, async |books| {
+        let member = books.member(&args.member).await?;
+        let before = args.before.unwrap_or(i64::MAX);
+        let lines = books.store.statement(member.id, before, args.limit).await;
+        Ok((member, lines.map_err(|error| trouble(&error))?))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&statement_json(&member, &lines));
+    }
+    if args.csv {
+        return session.output.bytes(&values(&lines)?);
+    }
+    if lines.is_empty() {
+        session.output.note(format!("There are no postings of {}.", printable(&member.name)));
+        return Ok(());
+    }
+    session.output.text(table(&lines))?;
+    if u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
+        && let Some(last) = lines.last()
+    {
+        session.output.note(format!("There may be more: `--before {}` shows them.", last.id));
+    }
+    Ok(())
+}
+
+fn statement_json(member: &Member, lines: &[StatementLine]) -> Value {
+    let lines = lines.iter().map(|line| {
+        let posting = &line.posting;
+        json!({
+            "id": line.id,
+            "at": rfc3339(posting.at),
+            "kind": posting.kind.word(),
+            "amount_micros": posting.amount.get(),
+            "balance_micros": posting.balance.get(),
+            "operation": line.operation,
+            "model": line.model,
+            "receipt": receipt(line),
+            "reason": posting.reason,
+        })
+    });
+    json!({
+        "member": member_id(member.id),
+        "name": member.name,
+        "lines": lines.collect::<Vec<Value>>(),
+    })
+}
+
+fn receipt(line: &StatementLine) -> Option<String> {
+    line.posting.hold.as_ref().map(HoldId::to_string)
+}
+
+fn table(lines: &[StatementLine]) -> String {
+    let mut table = Table::new([
+        ("line", Lean::Right),
+        ("when (UTC)", Lean::Left),
+        ("what", Lean::Left),
+        ("amount", Lean::Right),
+        ("balance", Lean::Right),
+        ("for", Lean::Left),
+    ]);
+    for line in lines {
+        let posting = &line.posting;
+        let parts = [line.operation.clone(), line.model.clone(), posting.reason.clone()];
+        let parts: Vec<String> = parts.into_iter().flatten().chain(receipt(line)).collect();
+        table.row([
+            line.id.to_string(),
+            shown(posting.at),
+            posting.kind.word().replace('_', "-"),
+            posting.amount.to_string(),
+            posting.balance.to_string(),
+            parts.join(" "),
+        ]);
+    }
+    table.text()
+}
+
+fn values(lines: &[StatementLine]) -> Result<Vec<u8>, Diagnostic> {
+    let cannot = |error: csv::Error| Diagnostic::failed("cannot write the values").because(&error);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer
+        .write_record([
+            "line",
+            "at",
+            "kind",
+            "amount_micros",
+            "balance_micros",
+            "operation",
+            "model",
+            "receipt",
+            "reason",
+        ])
+        .map_err(cannot)?;
+    for line in lines {
+        let posting = &line.posting;
+        writer
+            .write_record([
+                line.id.to_string(),
+                rfc3339(posting.at),
+                posting.kind.word().to_owned(),
+                posting.amount.get().to_string(),
+                posting.balance.get().to_string(),
+                line.operation.clone().unwrap_or_default(),
+                line.model.clone().unwrap_or_default(),
+                receipt(line).unwrap_or_default(),
+                posting.reason.clone().unwrap_or_default(),
+            ])
+            .map_err(cannot)?;
+    }
+    writer
+        .into_inner()
+        .map_err(|error| Diagnostic::failed("cannot write the values").because(error.error()))
+}

@@ -1,0 +1,97 @@
+//! `agent gateway member`: who may use the service, and what they have.
+
+mod change;
+mod create;
+mod list;
+mod show;
+mod transfer;
+
+use clap::Subcommand;
+use gateway_store::Member;
+use ledger::Account;
+use serde_json::{Value, json};
+
+use super::books::{Books, member_id, trouble};
+use super::file::Location;
+use super::moment::rfc3339;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// The longest name of a member, in characters.
+const MAX_NAME: usize = 200;
+
+/// Members and what they have
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "MEMBER is a name or a number such as mem_3. Amounts are credits with up to six places, \
+                  with --micros whole micro-credits.\n\n\
+                  Examples:\n  agent gateway member create alice --credit 10\n  \
+                  agent gateway member list\n  \
+                  agent gateway member top-up alice 5 --reason 'invoice 17'"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Create(create::Args),
+    List(list::Args),
+    Show(show::Args),
+    Rename(change::Rename),
+    Block(change::Block),
+    Unblock(change::Unblock),
+    TopUp(transfer::TopUp),
+    Adjust(transfer::Adjust),
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    match args.command {
+        Command::Create(args) => create::run(&args, location, session),
+        Command::List(args) => list::run(&args, location, session),
+        Command::Show(args) => show::run(&args, location, session),
+        Command::Rename(args) => change::rename(args, location, session),
+        Command::Block(args) => change::block(&args, location, session),
+        Command::Unblock(args) => change::unblock(&args, location, session),
+        Command::TopUp(args) => transfer::top_up(&args, location, session),
+        Command::Adjust(args) => transfer::adjust(&args, location, session),
+    }
+}
+
+/// A name that can be a member's.
+fn name(text: &str) -> Result<&str, Diagnostic> {
+    let is_name = !text.trim().is_empty()
+        && text.trim() == text
+        && text.chars().count() <= MAX_NAME
+        && !text.chars().any(char::is_control)
+        && !text.starts_with("mem_");
+    if is_name {
+        return Ok(text);
+    }
+    let message = format!("`{}` cannot be a member's name", crate::output::printable(text));
+    Err(Diagnostic::usage(message).hint(format!(
+        "use 1 to {MAX_NAME} letters on one line, without spaces around them; `mem_` is for numbers"
+    )))
+}
+
+/// A member's account.
+async fn account(books: &Books, member: &Member) -> Result<Account, Diagnostic> {
+    let found = books.store.account(member.id).await.map_err(|error| trouble(&error))?;
+    Ok(found.unwrap_or_else(|| Account::new(member.id)))
+}
+
+/// A member for programs.
+fn member_json(member: &Member, account: &Account) -> Value {
+    json!({
+        "id": member_id(member.id),
+        "name": member.name,
+        "created_at": rfc3339(member.created_at),
+        "blocked": member.blocked,
+        "balance_micros": account.balance.get(),
+        "held_micros": account.held.get(),
+        "available_micros": account.available().get(),
+    })
+}

@@ -1,0 +1,92 @@
+//! `agent gateway member rename`, `block` and `unblock`.
+
+use gateway_store::{Error, MemberChange};
+
+use super::{account, member_json, name};
+use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+
+/// Give a member another name
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent gateway member rename alice 'Alice Ltd'")]
+pub(crate) struct Rename {
+    /// A name or a number such as mem_3
+    member: String,
+    /// The new name
+    name: String,
+}
+
+/// Refuse all requests of a member
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A running service notices within two seconds. Credit and keys are kept.\n\n\
+                        Examples:\n  agent gateway member block alice"
+)]
+pub(crate) struct Block {
+    /// A name or a number such as mem_3
+    member: String,
+}
+
+/// Take requests of a member again
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent gateway member unblock alice")]
+pub(crate) struct Unblock {
+    /// A name or a number such as mem_3
+    member: String,
+}
+
+/// Renames.
+pub(crate) fn rename(
+    args: Rename,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let to = name(&args.name)?.to_owned();
+    change((&args.member, "Renamed"), &MemberChange::Rename(to), location, session)
+}
+
+/// Blocks.
+pub(crate) fn block(
+    args: &Block,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    change((&args.member, "Blocked"), &MemberChange::Block, location, session)
+}
+
+/// Unblocks.
+pub(crate) fn unblock(
+    args: &Unblock,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    change((&args.member, "Unblocked"), &MemberChange::Unblock, location, session)
+}
+
+fn change(
+    (member, done): (&str, &str),
+    change: &MemberChange,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let (member, account) = Books::with(location, session, async |books| {
+        let member = books.member(member).await?;
+        let changed = books.store.change_member(member.id, change, &books.by).await;
+        let member = changed.map_err(|error| match (error, change) {
+            (Error::Exists(_), MemberChange::Rename(to)) => {
+                Diagnostic::failed(format!("there is a member `{}` already", printable(to)))
+            }
+            (error, _) => trouble(&error),
+        })?;
+        let account = account(books, &member).await?;
+        Ok((member, account))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&member_json(&member, &account));
+    }
+    let name = printable(&member.name);
+    session.output.text(format!("{GOOD}{done}{GOOD:#}: {name} ({}).\n", member_id(member.id)))
+}

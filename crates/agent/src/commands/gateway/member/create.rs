@@ -1,0 +1,61 @@
+//! `agent gateway member create`.
+
+use ledger::{Micros, PostingKind};
+
+use super::{account, member_json, name, transfer};
+use crate::commands::gateway::amount::{Unit, both};
+use crate::commands::gateway::books::{Books, member_id};
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+use gateway_store::Error;
+
+/// Make a member
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent gateway member create alice\n  \
+                        agent gateway member create bob --credit 12.5")]
+pub(crate) struct Args {
+    /// A name, unique among members
+    name: String,
+    /// Credit to begin with
+    #[arg(long, value_name = "AMOUNT")]
+    credit: Option<String>,
+    #[command(flatten)]
+    unit: Unit,
+}
+
+/// Makes the member, pays in the credit, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let name = name(&args.name)?;
+    let credit = args.credit.as_deref().map(|text| args.unit.read(text)).transpose()?;
+    if credit.is_some_and(|credit| credit.is_negative()) {
+        return Err(Diagnostic::usage("a member cannot begin with less than nothing"));
+    }
+    let credit = credit.filter(|credit| *credit != Micros::ZERO);
+    let (member, account) = Books::with(location, session, async |books| {
+        let made = books.store.create_member(name, &books.by).await;
+        let member = made.map_err(|error| match error {
+            Error::Exists(_) => {
+                Diagnostic::failed(format!("there is a member `{}` already", printable(name)))
+                    .hint("`agent gateway member top-up` adds credit to a member")
+            }
+            error => crate::commands::gateway::trouble(&error),
+        })?;
+        if let Some(credit) = credit {
+            let reason = "first credit".to_owned();
+            transfer::post(books, &member, (PostingKind::TopUp, credit), reason).await?;
+        }
+        let account = account(books, &member).await?;
+        Ok((member, account))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&member_json(&member, &account));
+    }
+    let id = member_id(member.id);
+    let name = printable(&member.name);
+    session.output.text(format!("{GOOD}Made{GOOD:#} member {name} ({id}).\n"))?;
+    session.output.text(format!("  balance  {}\n", both(account.balance)))?;
+    session.output.note(format!("`agent gateway key create {id} --name NAME` makes a key."));
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! `agent gateway member list`.
+
+use gateway_store::Member;
+use ledger::{Account, MemberId};
+use serde_json::{Value, json};
+
+use super::{account, member_json};
+use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table};
+use crate::session::Session;
+
+/// List members and what they have
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent gateway member list\n  \
+                        agent gateway member list --after mem_100 --limit 50 --json")]
+pub(crate) struct Args {
+    /// How many at most
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Only those after this number
+    #[arg(long, value_name = "MEMBER")]
+    after: Option<String>,
+}
+
+/// Reads, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let members = Books::with(location, session, async |books| {
+        let after = match &args.after {
+            Some(word) => books.member(word).await?.id,
+            None => MemberId(0),
+        };
+        let members = books.store.members(after, args.limit).await;
+        let mut list: Vec<(Member, Account)> = Vec::new();
+        for member in members.map_err(|error| trouble(&error))? {
+            let account = account(books, &member).await?;
+            list.push((member, account));
+        }
+        Ok(list)
+    })?;
+    if session.output.is_json() {
+        let list = members.iter().map(|(member, account)| member_json(member, account));
+        return session.output.json(&json!({ "members": list.collect::<Vec<Value>>() }));
+    }
+    if members.is_empty() {
+        session.output.note("There are no members; `agent gateway member create` makes one.");
+        return Ok(());
+    }
+    let mut table = Table::new([
+        ("member", Lean::Left),
+        ("name", Lean::Left),
+        ("balance", Lean::Right),
+        ("held", Lean::Right),
+        ("available", Lean::Right),
+        ("state", Lean::Left),
+    ]);
+    for (member, account) in &members {
+        table.row([
+            member_id(member.id),
+            member.name.clone(),
+            account.balance.to_string(),
+            account.held.to_string(),
+            account.available().to_string(),
+            if member.blocked { "blocked" } else { "active" }.to_owned(),
+        ]);
+    }
+    session.output.text(table.text())?;
+    if u32::try_from(members.len()).is_ok_and(|count| count == args.limit)
+        && let Some((last, _)) = members.last()
+    {
+        let last = member_id(last.id);
+        session.output.note(format!("There may be more: `--after {last}` shows them."));
+    }
+    Ok(())
+}

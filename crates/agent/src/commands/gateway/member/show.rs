@@ -1,0 +1,65 @@
+//! `agent gateway member show`.
+
+use ledger::Period;
+use serde_json::{Value, json};
+
+use super::{account, member_json};
+use crate::commands::gateway::amount::both;
+use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::file::Location;
+use crate::commands::gateway::key::{key_json, key_table};
+use crate::commands::gateway::moment::{now, shown};
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+
+/// Show a member: balance, use, keys
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent gateway member show alice\n  \
+                        agent gateway member show mem_3 --json")]
+pub(crate) struct Args {
+    /// A name or a number such as mem_3
+    member: String,
+}
+
+/// Reads, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let (member, account, keys) = Books::with(location, session, async |books| {
+        let member = books.member(&args.member).await?;
+        let account = account(books, &member).await?;
+        let keys = books.store.keys(member.id).await.map_err(|error| trouble(&error))?;
+        Ok((member, account, keys))
+    })?;
+    let usage = account.usage.at(now(session));
+    if session.output.is_json() {
+        let period = |period: &Period| json!({ "requests": period.requests, "charged_micros": period.charged.get() });
+        let mut value = member_json(&member, &account);
+        value["usage"] = json!({ "today": period(&usage.day), "month": period(&usage.month) });
+        value["keys"] =
+            keys.iter().map(|key| key_json(key, session)).collect::<Vec<Value>>().into();
+        return session.output.json(&value);
+    }
+    let period =
+        |period: &Period| format!("{} requests, {}", period.requests, both(period.charged));
+    let state = if member.blocked { "blocked" } else { "active" };
+    session.output.text(format!(
+        "{} ({}): {state}\n  since      {}\n  balance    {}\n  held       {}\n  available  {}\n  \
+         today      {}\n  month      {}\n",
+        printable(&member.name),
+        member_id(member.id),
+        shown(member.created_at),
+        both(account.balance),
+        both(account.held),
+        both(account.available()),
+        period(&usage.day),
+        period(&usage.month),
+    ))?;
+    if keys.is_empty() {
+        let id = member_id(member.id);
+        session
+            .output
+            .note(format!("No keys; `agent gateway key create {id} --name NAME` makes one."));
+        return Ok(());
+    }
+    session.output.text(key_table(&keys, session))
+}

@@ -1,0 +1,138 @@
+//! `agent gateway member top-up` and `adjust`: money that moves by an operator's hand.
+
+use gateway_store::Member;
+use ledger::{Micros, Posting, PostingKind, Refusal, Transfer};
+use serde_json::json;
+
+use crate::commands::gateway::amount::{Unit, both};
+use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::file::Location;
+use crate::commands::gateway::moment::rfc3339;
+use crate::diagnostic::Diagnostic;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+
+/// The longest reason, in characters.
+const MAX_REASON: usize = 500;
+
+/// Pay in credit
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agent gateway member top-up alice 10 --reason 'invoice 17'\n  \
+                        agent gateway member top-up mem_3 500000 --micros --reason gift"
+)]
+pub(crate) struct TopUp {
+    /// A name or a number such as mem_3
+    member: String,
+    /// How much
+    #[arg(allow_hyphen_values = true)]
+    amount: String,
+    /// Why; it stands in the statement and in the audit log
+    #[arg(long)]
+    reason: String,
+    #[command(flatten)]
+    unit: Unit,
+}
+
+/// Correct a balance, up or down
+#[derive(Debug, clap::Args)]
+#[command(after_help = "What is held for running requests cannot be taken away.\n\n\
+                        Examples:\n  agent gateway member adjust alice -2.5 --reason 'paid twice'\n  \
+                        agent gateway member adjust alice +1 --reason 'outage on 3 May'")]
+pub(crate) struct Adjust {
+    /// A name or a number such as mem_3
+    member: String,
+    /// How much, with its sign
+    #[arg(allow_hyphen_values = true)]
+    amount: String,
+    /// Why; it stands in the statement and in the audit log
+    #[arg(long)]
+    reason: String,
+    #[command(flatten)]
+    unit: Unit,
+}
+
+/// Pays in.
+pub(crate) fn top_up(
+    args: &TopUp,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let amount = args.unit.read(&args.amount)?;
+    if amount <= Micros::ZERO {
+        return Err(Diagnostic::usage(format!("`{}` pays nothing in", args.amount))
+            .hint("`agent gateway member adjust` takes credit away"));
+    }
+    run((&args.member, &args.reason), (PostingKind::TopUp, amount), location, session)
+}
+
+/// Corrects.
+pub(crate) fn adjust(
+    args: &Adjust,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let amount = args.unit.read(&args.amount)?;
+    if amount == Micros::ZERO {
+        return Err(Diagnostic::usage(format!("`{}` changes nothing", args.amount)));
+    }
+    run((&args.member, &args.reason), (PostingKind::Adjustment, amount), location, session)
+}
+
+fn run(
+    (member, reason): (&str, &str),
+    (kind, amount): (PostingKind, Micros),
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let reason = reason.trim();
+    if reason.is_empty() || reason.chars().count() > MAX_REASON {
+        let message = format!("a reason must have 1 to {MAX_REASON} characters");
+        return Err(Diagnostic::usage(message));
+    }
+    let (member, posting) = Books::with(location, session, async |books| {
+        let member = books.member(member).await?;
+        let posting = post(books, &member, (kind, amount), reason.to_owned()).await?;
+        Ok((member, posting))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "member": member_id(member.id),
+            "name": member.name,
+            "at": rfc3339(posting.at),
+            "kind": posting.kind.word(),
+            "amount_micros": posting.amount.get(),
+            "balance_micros": posting.balance.get(),
+            "reason": posting.reason,
+        }));
+    }
+    let name = printable(&member.name);
+    let word = if posting.kind == PostingKind::TopUp { "Paid in" } else { "Adjusted" };
+    session.output.text(format!("{GOOD}{word}{GOOD:#}: {name} ({}).\n", member_id(member.id)))?;
+    session.output.text(format!(
+        "  amount   {}\n  balance  {}\n",
+        both(posting.amount),
+        both(posting.balance)
+    ))
+}
+
+/// Moves the money, or says why not.
+pub(super) async fn post(
+    books: &Books,
+    member: &Member,
+    (kind, amount): (PostingKind, Micros),
+    reason: String,
+) -> Result<Posting, Diagnostic> {
+    let transfer = Transfer { member: member.id, kind, amount, reason };
+    let posted = books.store.post(transfer, &books.by).await.map_err(|error| trouble(&error))?;
+    posted.map_err(|refusal| {
+        let name = printable(&member.name);
+        match refusal {
+            Refusal::InsufficientBalance { available, .. } => {
+                let message = format!("{name} has only {available} credits that can be taken away");
+                Diagnostic::failed(message).hint("what is held for running requests is not counted")
+            }
+            refusal => Diagnostic::failed(format!("the amount cannot be posted: {refusal}")),
+        }
+    })
+}

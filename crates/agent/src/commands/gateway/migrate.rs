@@ -1,0 +1,115 @@
+//! `agent gateway migrate`: the schema of the database brought up to date.
+
+use gateway::config::Config;
+use gateway_store::{Error, SchemaState, Store};
+use serde_json::json;
+
+use super::books::{self, store_trouble};
+use super::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::{GOOD, WARNING};
+use crate::session::Session;
+
+/// Bring the schema of the database up to date
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A missing SQLite file is made. Migrations only go forward; make a backup before \
+                        one. A schema that this program does not know is left alone.\n\n\
+                        Exit codes: 0 up to date, 1 it is not (with --check), 3 it cannot be migrated.\n\n\
+                        Examples:\n  agent gateway migrate\n  agent gateway migrate --check"
+)]
+pub(crate) struct Args {
+    /// Only tell whether there is something to do
+    #[arg(long)]
+    check: bool,
+}
+
+/// Looks, migrates unless only asked, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let config = location.load(session)?;
+    if args.check {
+        let state = books::block_on(state(&config))?;
+        return tell_state(state, session);
+    }
+    let (before, after) = books::block_on(bring_up_to_date(&config))?;
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "from": version(before),
+            "to": version(after),
+            "changed": before != after,
+        }));
+    }
+    let to = version(after);
+    session.output.text(match before {
+        SchemaState::Empty => format!("{GOOD}Made{GOOD:#} the schema, version {to}.\n"),
+        SchemaState::Old(from) => {
+            format!("{GOOD}Migrated{GOOD:#} from version {from} to version {to}.\n")
+        }
+        _ => format!("Nothing to do: the schema has version {to}.\n"),
+    })
+}
+
+/// Migrates; gives what was there before and what is there now.
+pub(crate) async fn bring_up_to_date(
+    config: &Config,
+) -> Result<(SchemaState, SchemaState), Diagnostic> {
+    let (place, options) = gateway::place(config);
+    books::make_folder(&place)?;
+    let before = Store::migrate(&place, &options).await.map_err(cannot)?;
+    let after = Store::schema(&place, &options).await.map_err(cannot)?;
+    Ok((before, after))
+}
+
+/// What the database holds.
+pub(crate) async fn state(config: &Config) -> Result<SchemaState, Diagnostic> {
+    let (place, options) = gateway::place(config);
+    Store::schema(&place, &options).await.map_err(cannot)
+}
+
+fn cannot(error: Error) -> Diagnostic {
+    match error {
+        Error::Schema(state) => unknown(state),
+        error => store_trouble("the database cannot be migrated", &error),
+    }
+}
+
+fn unknown(state: SchemaState) -> Diagnostic {
+    let version = version(state);
+    let message = format!("the database has a schema that this program does not know: {version}");
+    Diagnostic::configuration(message)
+        .hint("a newer release made it, or another program; nothing was changed")
+}
+
+fn tell_state(state: SchemaState, session: &Session) -> Result<(), Diagnostic> {
+    if let SchemaState::Unknown(_) = state {
+        return Err(unknown(state));
+    }
+    let is_current = matches!(state, SchemaState::Current(_));
+    if session.output.is_json() {
+        let version = version(state);
+        session.output.json(&json!({ "version": version, "current": is_current }))?;
+    } else {
+        session.output.text(match state {
+            SchemaState::Empty => {
+                format!("{WARNING}Not migrated{WARNING:#}: there is no schema yet.\n")
+            }
+            SchemaState::Old(version) => {
+                format!(
+                    "{WARNING}Not migrated{WARNING:#}: the schema has the old version {version}.\n"
+                )
+            }
+            state => format!("Up to date: the schema has version {}.\n", version(state)),
+        })?;
+    }
+    if is_current { Ok(()) } else { Err(Diagnostic::already_told()) }
+}
+
+/// The number of a schema; 0 where there is none.
+pub(crate) fn version(state: SchemaState) -> i64 {
+    match state {
+        SchemaState::Empty => 0,
+        SchemaState::Old(version)
+        | SchemaState::Current(version)
+        | SchemaState::Unknown(version) => version,
+    }
+}

@@ -1,0 +1,92 @@
+//! Moments and periods as they are typed and shown.
+
+use std::time::Duration;
+
+use ledger::Time;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// The longest period, in seconds: a hundred years.
+const MAX_PERIOD_SECONDS: u64 = 100 * 365 * 86400;
+
+const UNITS: &[(char, u64)] = &[('s', 1), ('m', 60), ('h', 3600), ('d', 86400), ('w', 7 * 86400)];
+
+/// Reads a period such as `24h`.
+pub(crate) fn period(text: &str) -> Result<Duration, Diagnostic> {
+    let read = || {
+        let (unit, seconds) = UNITS.iter().find(|(unit, _)| text.ends_with(*unit))?;
+        let number = text.strip_suffix(*unit)?;
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+        let number: u64 = is_number.then(|| number.parse().ok())??;
+        number.checked_mul(*seconds).filter(|seconds| *seconds <= MAX_PERIOD_SECONDS)
+    };
+    read().map(Duration::from_secs).ok_or_else(|| {
+        Diagnostic::usage(format!("`{text}` is no period"))
+            .hint("write a whole number and s, m, h, d or w, such as `24h` or `30d`")
+    })
+}
+
+/// Reads a moment in the future: a period from now, or RFC 3339.
+pub(crate) fn moment(text: &str, session: &Session) -> Result<Time, Diagnostic> {
+    let now = now(session);
+    if let Ok(period) = period(text) {
+        let micros = i64::try_from(period.as_micros()).unwrap_or(i64::MAX);
+        return Ok(now.plus_micros(micros));
+    }
+    let read = OffsetDateTime::parse(text, &Rfc3339).ok();
+    let micros = read.and_then(|at| i64::try_from(at.unix_timestamp_nanos() / 1000).ok());
+    let at = micros.map(Time::from_micros).ok_or_else(|| {
+        Diagnostic::usage(format!("`{text}` is no moment"))
+            .hint("write a period such as `30d`, or a moment such as `2027-01-31T00:00:00Z`")
+    })?;
+    if at <= now {
+        return Err(Diagnostic::usage(format!("`{text}` is over already")));
+    }
+    Ok(at)
+}
+
+/// Now.
+pub(crate) fn now(session: &Session) -> Time {
+    Time::from_millis(session.clock.now().as_ms())
+}
+
+/// A moment as RFC 3339, to the millisecond.
+pub(crate) fn rfc3339(at: Time) -> String {
+    let nanos = i128::from(at.millis()) * 1_000_000;
+    let at = OffsetDateTime::from_unix_timestamp_nanos(nanos).ok();
+    at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
+}
+
+/// A moment for a person, to the second.
+pub(crate) fn shown(at: Time) -> String {
+    let at = OffsetDateTime::from_unix_timestamp(at.millis().div_euclid(1000)).ok();
+    let text = at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
+    text.replace('T', " ").trim_end_matches('Z').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_have_a_whole_number_and_a_unit() {
+        for (text, seconds) in
+            [("90s", 90), ("5m", 300), ("24h", 86400), ("30d", 2_592_000), ("2w", 1_209_600)]
+        {
+            assert_eq!(period(text).unwrap().as_secs(), seconds);
+        }
+        for text in ["", "d", "1.5d", "-1d", "10", "5y", "36501d", "99999999999999999999d"] {
+            assert!(period(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_are_shown_in_utc() {
+        let at = Time::from_millis(1_769_904_000_250);
+        assert_eq!(rfc3339(at), "2026-02-01T00:00:00.25Z");
+        assert_eq!(shown(at), "2026-02-01 00:00:00");
+    }
+}

@@ -1,0 +1,64 @@
+//! `agent gateway provider list`.
+
+use gateway::config::Provider;
+use serde_json::{Value, json};
+
+use super::kind;
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table};
+use crate::session::Session;
+
+/// List providers as they are configured; nothing is connected
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agent gateway provider list\n  agent gateway provider list --json"
+)]
+pub(crate) struct Args {}
+
+/// Reads, tells.
+pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let config = location.load(session)?;
+    if session.output.is_json() {
+        let list = config.providers.iter().map(provider_json).collect::<Vec<Value>>();
+        return session.output.json(&json!({ "providers": list }));
+    }
+    if config.providers.is_empty() {
+        session.output.note("There are no providers; add one under `providers` in gateway.yaml.");
+        return Ok(());
+    }
+    let mut table = Table::new([
+        ("provider", Lean::Left),
+        ("kind", Lean::Left),
+        ("address", Lean::Left),
+        ("key", Lean::Left),
+        ("models", Lean::Right),
+        ("discover", Lean::Left),
+        ("weight", Lean::Right),
+    ]);
+    for provider in &config.providers {
+        table.row([
+            provider.name.clone(),
+            kind(provider.kind).to_owned(),
+            provider.base_url.to_string(),
+            if provider.api_key.is_some() { "yes" } else { "-" }.to_owned(),
+            provider.models.len().to_string(),
+            if provider.discover { "yes" } else { "-" }.to_owned(),
+            provider.weight.to_string(),
+        ]);
+    }
+    session.output.text(table.text())
+}
+
+fn provider_json(provider: &Provider) -> Value {
+    json!({
+        "name": provider.name,
+        "kind": kind(provider.kind),
+        "base_url": provider.base_url.to_string(),
+        "has_key": provider.api_key.is_some(),
+        "models": provider.models.iter().map(|model| &model.id).collect::<Vec<_>>(),
+        "discover": provider.discover,
+        "weight": provider.weight,
+        "max_concurrency": provider.max_concurrency,
+    })
+}

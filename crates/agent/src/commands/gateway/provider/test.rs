@@ -1,0 +1,101 @@
+//! `agent gateway provider test`: a provider asked for its models, or for a word.
+
+use gateway::config::{Config, Provider};
+use gateway::probe::{self, Probe};
+use serde_json::json;
+
+use crate::commands::gateway::books::block_on;
+use crate::commands::gateway::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+use crate::mcp::table::counted;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+
+/// Ask a provider for its models, or one of its models for a word
+#[derive(Debug, clap::Args)]
+#[command(after_help = "With --model the provider may charge you for a very short answer.\n\n\
+                        Exit codes: 0 it answered, 5 it did not.\n\n\
+                        Examples:\n  agent gateway provider test openai\n  \
+                        agent gateway provider test openai --model gpt-5-mini")]
+pub(crate) struct Args {
+    /// Its name in gateway.yaml
+    name: String,
+    /// Ask this model, by its id without the provider's name
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+}
+
+/// Asks, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let config = location.load(session)?;
+    let provider = find(&config, &args.name)?;
+    let name = printable(&provider.name);
+    let asked = block_on(async {
+        let asked = match &args.model {
+            Some(id) => probe::chat(provider, &upstream_name(provider, id)).await,
+            None => probe::models(provider).await,
+        };
+        asked.map_err(|problem| Diagnostic::peer(problem.message))
+    })?;
+    let is_good = (200..300).contains(&asked.status) && asked.found.is_some();
+    if session.output.is_json() {
+        session.output.json(&json!({
+            "provider": provider.name,
+            "model": args.model,
+            "status": asked.status,
+            "took_ms": asked.took.as_millis(),
+            if args.model.is_some() { "answer" } else { "models" }: asked.found,
+            "message": asked.message,
+            "good": is_good,
+        }))?;
+        return if is_good { Ok(()) } else { Err(refused(&name, &asked)) };
+    }
+    if !is_good {
+        return Err(refused(&name, &asked));
+    }
+    let ms = asked.took.as_millis();
+    let found = asked.found.unwrap_or_default();
+    if args.model.is_some() {
+        let text = printable(found.first().map_or("", |text| text.trim()));
+        return session.output.text(format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: {text}\n"));
+    }
+    let count = counted(found.len(), "model");
+    session.output.text(format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: {count}\n"))?;
+    for id in &found {
+        session.output.text(format!("  {name}/{}\n", printable(id)))?;
+    }
+    Ok(())
+}
+
+fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> {
+    config.provider(name).ok_or_else(|| {
+        let message = format!("there is no provider `{}`", printable(name));
+        let known = config.providers.iter().map(|provider| provider.name.as_str());
+        Diagnostic::configuration(message).hint(match nearest(name, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`agent gateway provider list` shows the providers there are".to_owned(),
+        })
+    })
+}
+
+/// What the provider itself calls a model.
+fn upstream_name(provider: &Provider, id: &str) -> String {
+    let own = id.strip_prefix(&format!("{}/", provider.name)).unwrap_or(id);
+    let known = provider.models.iter().find(|model| model.id == own);
+    known.map_or_else(|| own.to_owned(), |model| model.upstream_name.clone())
+}
+
+fn refused(name: &str, asked: &Probe) -> Diagnostic {
+    let message = match asked.status {
+        200..300 => format!("the provider `{name}` answered what is not an answer"),
+        status => format!("the provider `{name}` answered with status {status}"),
+    };
+    let mut diagnostic = Diagnostic::peer(message);
+    diagnostic.causes.extend(asked.message.as_deref().map(printable));
+    match asked.status {
+        401 | 403 => diagnostic.hint("it does not take the key; look at its `api_key`"),
+        404 => diagnostic.hint("look at its `base_url`, which usually ends in `/v1`"),
+        _ => diagnostic,
+    }
+}

@@ -1,0 +1,78 @@
+//! `agent gateway restore`: a backup in the place of the database.
+
+use std::path::{Path, PathBuf};
+
+use gateway_store::{Error, Store};
+use serde_json::json;
+
+use super::backup::only_sqlite;
+use super::books::{block_on, make_folder, store_trouble};
+use super::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::prompt::Prompt;
+use crate::session::Session;
+
+/// Put a backup in the place of the SQLite database
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The service must not run. The database that was there is kept beside it under another \
+                        name. An older backup must be migrated afterwards.\n\n\
+                        Examples:\n  agent gateway restore /var/backups/gateway-2027-01-31.sqlite3 --yes"
+)]
+pub(crate) struct Args {
+    /// The backup
+    file: PathBuf,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Asks, restores, tells.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let config = location.load(session)?;
+    only_sqlite(&config, "pg_restore")?;
+    let from = &args.file;
+    if !from.is_file() {
+        return Err(Diagnostic::failed(format!("there is no file {}", from.display())));
+    }
+    if !args.yes && !confirmed(session, from)? {
+        session.output.note("Nothing was changed.");
+        return Ok(());
+    }
+    let (place, options) = gateway::place(&config);
+    make_folder(&place)?;
+    let aside = block_on(async {
+        Store::restore(from, &place, &options).await.map_err(|error| cannot(from, &error))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&json!({ "restored": from, "before": aside }));
+    }
+    session.output.text(format!("{GOOD}Restored{GOOD:#} {}.\n", from.display()))?;
+    if let Some(aside) = aside {
+        session.output.note(format!("The database that was there is now {}.", aside.display()));
+    }
+    Ok(())
+}
+
+fn cannot(from: &Path, error: &Error) -> Diagnostic {
+    match error {
+        Error::InUse => Diagnostic::failed("the service runs from this database")
+            .hint("stop it first; nothing was changed"),
+        Error::Schema(_) | Error::Refused(_) | Error::Damaged(_) => {
+            Diagnostic::failed(format!("{} is no backup that can be used", from.display()))
+                .because(error)
+                .hint("nothing was changed")
+        }
+        error => store_trouble(&format!("cannot restore {}", from.display()), error),
+    }
+}
+
+fn confirmed(session: &Session, from: &Path) -> Result<bool, Diagnostic> {
+    let from = from.display();
+    match Prompt::find(&session.output) {
+        Some(prompt) => prompt.confirm(&format!("Put {from} in the place of the database?")),
+        None => Err(Diagnostic::failed("nobody is here to agree to the restore")
+            .hint("add `--yes` to agree")),
+    }
+}

@@ -1,0 +1,104 @@
+//! `agent gateway serve`: the member service until it is told to stop.
+
+use std::net::SocketAddr;
+
+use gateway::config::Config;
+use gateway::{Ready, prepare};
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use super::file::{Location, problems};
+use super::migrate;
+use crate::diagnostic::Diagnostic;
+use crate::log;
+use crate::mcp::signals::Signals;
+use crate::session::Session;
+
+/// Serve members until told to stop
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "SIGTERM or Ctrl-C stops it: no new requests, what runs may finish for as long as \
+                  `limits.drain_seconds` says. A second one stops at once. When it is ready, a line with \
+                  the address stands on standard error, with --json an object on standard output.\n\n\
+                  Exit codes: 0 stopped, 3 the configuration cannot be used (everything that is wrong \
+                  is told at once).\n\n\
+                  Examples:\n  agent gateway serve\n  agent gateway serve --migrate\n  \
+                  agent gateway serve --config /etc/agent/gateway.yaml"
+)]
+pub(crate) struct Args {
+    /// Bring the schema of the database up to date first
+    #[arg(long)]
+    migrate: bool,
+}
+
+/// Reads, prepares, serves.
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let config = location.load(session)?;
+    log::start(&config.log);
+    let runtime = runtime()?;
+    let done = runtime.block_on(async {
+        if args.migrate {
+            migrate::bring_up_to_date(&config).await?;
+        }
+        let ready = ready(config).await?;
+        let address = address(&ready)?;
+        tell(address, session)?;
+        until_stopped(ready, session).await
+    });
+    // Nothing is waited for any more.
+    runtime.shutdown_background();
+    done
+}
+
+/// A runtime that uses all of the machine.
+pub(crate) fn runtime() -> Result<Runtime, Diagnostic> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))
+}
+
+/// Opens everything, or tells everything that is wrong.
+pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
+    prepare(config).await.map_err(|found| problems("the service cannot start", &found))
+}
+
+/// Where it really listens.
+pub(crate) fn address(ready: &Ready) -> Result<SocketAddr, Diagnostic> {
+    ready.listener.local_addr().map_err(|error| {
+        Diagnostic::failed("cannot find out the address of the service").because(&error)
+    })
+}
+
+fn tell(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        return session.output.json_line(&json!({
+            "event": "ready",
+            "address": address.to_string(),
+            "base_url": format!("http://{address}/v1"),
+        }));
+    }
+    session.output.need(format!("listening on http://{address}"));
+    Ok(())
+}
+
+/// Serves until a signal comes, then drains; a second signal does not wait for that.
+pub(crate) async fn until_stopped(ready: Ready, session: &Session) -> Result<(), Diagnostic> {
+    let mut signals = Signals::listen();
+    let (stop, stopped) = oneshot::channel::<()>();
+    // On the threads of the runtime, not on the one that waits here.
+    let serving = tokio::spawn(gateway::serve(ready.service, ready.listener, async {
+        let _ = stopped.await;
+    }));
+    let twice = async {
+        signals.next().await;
+        session.output.note("stopping: what runs may finish; once more stops at once");
+        drop(stop);
+        signals.next().await
+    };
+    tokio::select! {
+        ended = serving => ended.map_err(|error| Diagnostic::failed("the service broke").because(&error)),
+        exit = twice => Err(Diagnostic::interrupted(exit)),
+    }
+}

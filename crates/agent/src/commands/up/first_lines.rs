@@ -1,0 +1,193 @@
+//! What a start tells: the address, the key, the models, and what to try next.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::join_all;
+use gateway::config::Config;
+use gateway::probe;
+use serde_json::json;
+
+use super::first_member::Local;
+use super::local::Found;
+use super::settings_file::SNIPPET;
+use crate::commands::gateway::both;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::counted;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+
+/// Everything a start tells.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) address: SocketAddr,
+    /// The configuration.
+    pub(super) path: PathBuf,
+    /// Whether this start made it.
+    pub(super) is_new: bool,
+    pub(super) local: Local,
+    pub(super) models: Models,
+    /// The address for clients.
+    pub(super) base: String,
+}
+
+/// The models that are there now.
+#[derive(Debug)]
+pub(super) struct Models {
+    /// By provider, in the order of the configuration.
+    of: Vec<(String, Vec<String>)>,
+    /// Providers that the configuration does not name.
+    added: Vec<String>,
+}
+
+impl Models {
+    /// Counts what is named, and asks those that must be asked.
+    pub(super) async fn of(config: &Config, found: &[Found], added: Vec<String>) -> Self {
+        let known: BTreeMap<&str, &Vec<String>> =
+            found.iter().map(|found| (found.server.name.as_str(), &found.models)).collect();
+        let asked = config.providers.iter().map(|provider| async {
+            let mut models: Vec<String> =
+                provider.models.iter().map(|model| model.id.clone()).collect();
+            match known.get(provider.name.as_str()) {
+                Some(found) => models.extend(found.iter().cloned()),
+                None if provider.discover => {
+                    let asked = probe::models(provider).await.ok();
+                    models.extend(asked.and_then(|asked| asked.found).unwrap_or_default());
+                }
+                None => {}
+            }
+            models.dedup();
+            (provider.name.clone(), models)
+        });
+        Self { of: join_all(asked).await, added }
+    }
+
+    fn count(&self) -> usize {
+        self.of.iter().map(|(_, models)| models.len()).sum()
+    }
+
+    /// The full id of one.
+    fn first(&self) -> Option<String> {
+        let (provider, models) = self.of.iter().find(|(_, models)| !models.is_empty())?;
+        Some(format!("{provider}/{}", models.first()?))
+    }
+
+    fn text(&self) -> String {
+        let parts = self.of.iter().map(|(provider, models)| match models.len() {
+            0 => format!("none from {provider}"),
+            count => format!("{count} from {provider}"),
+        });
+        let parts: Vec<String> = parts.collect();
+        if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+    }
+}
+
+impl Start {
+    /// Tells it.
+    pub(super) fn tell(&self, session: &Session) -> Result<(), Diagnostic> {
+        let local = &self.local;
+        if session.output.is_json() {
+            let of: BTreeMap<&String, &Vec<String>> =
+                self.models.of.iter().map(|(name, models)| (name, models)).collect();
+            return session.output.json_line(&json!({
+                "event": "ready",
+                "address": self.address.to_string(),
+                "base_url": self.base,
+                "config": self.path,
+                "config_made": self.is_new,
+                "member": local.member.name,
+                "balance_micros": local.balance.get(),
+                "key_id": local.key_id,
+                "key_variable": local.variable,
+                "env_file": local.env_file,
+                "models": of,
+                "added_providers": self.models.added,
+            }));
+        }
+        let output = &session.output;
+        output.need(format!("{GOOD}listening on{GOOD:#} http://{}", self.address));
+        let made = if self.is_new { " (made now)" } else { "" };
+        let (variable, env_file) = (&local.variable, local.env_file.display());
+        output.note(format!("  key       {variable} in {env_file} (agk_{}_…)", local.key_id));
+        output.note(format!("  member    {}, {}", local.member.name, both(local.balance)));
+        output.note(format!("  models    {}", self.models.text()));
+        output.note(format!("  settings  {}{made}", self.path.display()));
+        for name in &self.models.added {
+            let name = printable(name);
+            output.note(format!("  {name} is not in the settings; it is used until this ends."));
+        }
+        match self.models.first() {
+            Some(model) => self.tell_what_to_try(&model, session),
+            None => self.tell_how_to_add(session),
+        }
+        output.note("\nCtrl-C stops it.");
+        Ok(())
+    }
+
+    fn tell_what_to_try(&self, model: &str, session: &Session) {
+        let count = counted(self.models.count(), "model");
+        session.output.note(format!("\nTry one of the {count}:\n\n{}", self.curl(model)));
+        let profile =
+            session.profile().map(|name| format!("--profile {name} ")).unwrap_or_default();
+        session
+            .output
+            .note(format!("\nand see what it cost:\n\n  agent {profile}gateway member list"));
+    }
+
+    /// A line that works when it is pasted. It holds no secret.
+    fn curl(&self, model: &str) -> String {
+        let env_file = quoted(&self.local.env_file);
+        let variable = &self.local.variable;
+        let body = json!({
+            "model": model,
+            "messages": [{ "role": "user", "content": "Say hello." }],
+        });
+        // In single quotes a single quote cannot stand.
+        let body = body.to_string().replace('\'', "\\u0027");
+        format!(
+            "  curl {}/chat/completions \\\n    \
+             -H \"Authorization: Bearer $(sed -n 's/^{variable}=//p' {env_file})\" \\\n    \
+             -H 'Content-Type: application/json' \\\n    -d '{body}'",
+            self.base
+        )
+    }
+
+    fn tell_how_to_add(&self, session: &Session) {
+        let output = &session.output;
+        output.note(
+            "\nThere are no models yet. Start a model server on this machine (Ollama, llama.cpp, vLLM, \
+             LM Studio)\nand run `agent up` again, or add a provider to the settings:\n",
+        );
+        output.note(format!("  providers:\n{}", indented(SNIPPET)));
+        output.note(format!("and its key to {}:\n", self.local.env_file.display()));
+        output.note("  OPENAI_API_KEY=…");
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_where_a_shell_needs_it() {
+        for (path, text) in [
+            ("/home/a/.env", "/home/a/.env"),
+            ("/a b/.env", "'/a b/.env'"),
+            ("/it's", "'/it'\\''s'"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), text);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The member of this machine: made once, with credit and a key in the profile's `.env`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use gateway::config::{Config, DEFAULT_LISTEN};
+use gateway::{KeyHasher, open_store};
+use gateway_store::{Actor, Member, NewKey, Scope, Store};
+use ledger::{Limits, Micros, PostingKind, Transfer};
+use wire::key::ApiKey;
+
+use super::super::gateway::{actor, now, problem, secret, trouble};
+use crate::config::lock;
+use crate::config::secrets::SecretsFile;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::scope;
+use crate::session::Session;
+
+/// What the member is called.
+const NAME: &str = "local";
+/// What it begins with: a thousand credits.
+const CREDIT: Micros = Micros::new(1_000_000_000);
+/// Under which name clients look for their key, and for the address.
+const KEY_VARIABLE: &str = "AGENT_API_KEY";
+const ADDRESS_VARIABLE: &str = "AGENT_BASE_URL";
+
+/// The member of this machine and where its key is.
+#[derive(Debug)]
+pub(super) struct Local {
+    /// The member.
+    pub(super) member: Member,
+    /// What it has.
+    pub(super) balance: Micros,
+    /// The public part of its key.
+    pub(super) key_id: String,
+    /// The variable that holds the key.
+    pub(super) variable: String,
+    /// The file of the variable.
+    pub(super) env_file: PathBuf,
+}
+
+/// Uses what an earlier start made, and makes what is missing.
+pub(super) async fn find_or_make(config: &Config, session: &Session) -> Result<Local, Diagnostic> {
+    let store = open_store(config).await.map_err(problem)?;
+    let found = of_store(config, &store, session).await;
+    store.close().await;
+    found
+}
+
+async fn of_store(config: &Config, store: &Store, session: &Session) -> Result<Local, Diagnostic> {
+    let home = session.home()?;
+    let hasher = secret::hasher(config, store).await?;
+    let by = actor(session);
+    let member = member(store, &by).await?;
+    // Nobody else adds a key to the file meanwhile.
+    let lock = lock::take(&home.config())?;
+    let secrets = scope(session, &home)?.secrets;
+    let names = secrets.iter().filter(|(name, _)| name.starts_with(KEY_VARIABLE));
+    let mut known = None;
+    for (name, value) in names {
+        if let Some(id) = good_key(store, &hasher, value, session).await? {
+            known = Some((name.clone(), id));
+            break;
+        }
+    }
+    let (variable, key_id) = match known {
+        Some(known) => known,
+        None => new_key(store, &hasher, (&member, &by), session).await?,
+    };
+    drop(lock);
+    let account = store.account(member.id).await.map_err(|error| trouble(&error))?;
+    let balance = account.map_or(Micros::ZERO, |account| account.balance);
+    Ok(Local { member, balance, key_id, variable, env_file: home.env_file() })
+}
+
+async fn member(store: &Store, by: &Actor) -> Result<Member, Diagnostic> {
+    let known = store.member_named(NAME).await.map_err(|error| trouble(&error))?;
+    if let Some(member) = known {
+        return Ok(member);
+    }
+    let member = store.create_member(NAME, by).await.map_err(|error| trouble(&error))?;
+    let reason = "first credit of this machine".to_owned();
+    let transfer = Transfer { member: member.id, kind: PostingKind::TopUp, amount: CREDIT, reason };
+    let posted = store.post(transfer, by).await.map_err(|error| trouble(&error))?;
+    posted.map_err(|refusal| Diagnostic::failed("no credit could be paid in").because(&refusal))?;
+    Ok(member)
+}
+
+/// The public part of a key that this service would let in.
+async fn good_key(
+    store: &Store,
+    hasher: &KeyHasher,
+    text: &str,
+    session: &Session,
+) -> Result<Option<String>, Diagnostic> {
+    let Some(key) = ApiKey::parse(text) else { return Ok(None) };
+    let record = store.key(key.public_id()).await.map_err(|error| trouble(&error))?;
+    Ok(record
+        .map(|record| record.key)
+        .filter(|known| {
+            let is_over = known.expires_at.is_some_and(|at| at <= now(session));
+            known.hash == hasher.hash(&key) && known.revoked_at.is_none() && !is_over
+        })
+        .map(|known| known.id))
+}
+
+/// Makes a key and puts it into the profile's `.env`: the variable, and the public part.
+async fn new_key(
+    store: &Store,
+    hasher: &KeyHasher,
+    (member, by): (&Member, &Actor),
+    session: &Session,
+) -> Result<(String, String), Diagnostic> {
+    let mut file = SecretsFile::load(&session.home()?.env_file())?;
+    let key = secret::new_key()?;
+    let id = key.public_id().to_owned();
+    // The file first: a key that nobody has is worse than a line that opens nothing.
+    let variable = file.add(KEY_VARIABLE, key.as_str())?;
+    file.write()?;
+    let new = NewKey {
+        id: id.clone(),
+        hash: hasher.hash(&key),
+        member: member.id,
+        name: "agent up".to_owned(),
+        scopes: Scope::ALL.to_vec(),
+        models: None,
+        expires_at: None,
+        limits: Limits::default(),
+    };
+    store.create_key(&new, by).await.map_err(|error| trouble(&error))?;
+    if file.is_open_to_others() {
+        let path = session.home()?.env_file();
+        session.output.warn(format!("others may read {}: `chmod 600` it", path.display()));
+    }
+    if variable != KEY_VARIABLE {
+        session.output.warn(format!(
+            "{KEY_VARIABLE} is the key of another service; the key of this one is {variable}"
+        ));
+    }
+    Ok((variable, id))
+}
+
+/// Notes the address for clients where it is not the default one; gives the base address.
+pub(super) fn remember_address(
+    address: SocketAddr,
+    wanted: SocketAddr,
+    session: &Session,
+) -> Result<String, Diagnostic> {
+    let base = format!("http://{address}/v1");
+    let home = session.home()?;
+    let _lock = lock::take(&home.config())?;
+    let noted = scope(session, &home)?.secrets.remove(ADDRESS_VARIABLE);
+    let is_default = address.to_string() == DEFAULT_LISTEN;
+    match noted {
+        Some(noted) if noted == base => {}
+        Some(noted) => session.output.warn(format!(
+            "{ADDRESS_VARIABLE} in {} is {noted}, but this service is at {base}",
+            home.env_file().display()
+        )),
+        // A port that the machine chose is another one next time.
+        None if is_default || wanted.port() == 0 => {}
+        None => {
+            let mut file = SecretsFile::load(&home.env_file())?;
+            file.add(ADDRESS_VARIABLE, &base)?;
+            file.write()?;
+        }
+    }
+    Ok(base)
+}

@@ -1,0 +1,161 @@
+//! Keys made, shown once, limited, rotated and revoked.
+
+use super::{Ground, settings};
+
+/// A text with the names of keys instead of their ids.
+fn named(text: &str, ids: &[(&str, &str)]) -> String {
+    ids.iter().fold(text.to_owned(), |text, (id, name)| text.replace(id, name))
+}
+
+fn id_of(key: &str) -> &str {
+    key.strip_prefix("agk_").unwrap().split('_').next().unwrap()
+}
+
+#[test]
+fn a_key_stands_alone_on_standard_output_and_is_shown_once() {
+    let ground = Ground::new();
+    ground.alice();
+    let run = ground.run(["key", "create", "mem_1", "--name", "ci"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let key = run.stdout.strip_suffix('\n').unwrap();
+    assert!(key.starts_with("agk_") && !key.contains('\n') && key.len() == 56, "{key}");
+    assert!(!run.stderr.contains(key), "{}", run.stderr);
+    let secret = &key[17..];
+    for listing in [
+        ground.run(["key", "list"]),
+        ground.run(["key", "show", id_of(key)]),
+        ground.run(["audit"]),
+    ] {
+        assert!(listing.stdout.contains(id_of(key)), "{listing:?}");
+        assert!(!listing.stdout.contains(secret), "{listing:?}");
+    }
+    let bytes = std::fs::read(ground.bench.home().join("gateway/gateway.sqlite3")).unwrap();
+    let wal =
+        std::fs::read(ground.bench.home().join("gateway/gateway.sqlite3-wal")).unwrap_or_default();
+    for bytes in [bytes, wal] {
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
+    }
+}
+
+#[test]
+fn a_key_has_what_was_asked_for_and_the_defaults_of_the_configuration() {
+    let ground = Ground::new();
+    ground.configure("limits: {new_keys: {requests_per_minute: 60, concurrency: 8}}\n");
+    ground.alice();
+    let made = ground.json([
+        "key",
+        "create",
+        "alice",
+        "--name",
+        "ci",
+        "--scopes",
+        "chat,models",
+        "--models",
+        "test/echo",
+        "--expires",
+        "30d",
+        "--spend-limit",
+        "0.5",
+        "--rpm",
+        "5",
+    ]);
+    assert_eq!(made["scopes"], serde_json::json!(["models", "chat"]));
+    assert_eq!(made["models"], serde_json::json!(["test/echo"]));
+    assert_eq!(made["spend_limit_micros"], 500_000);
+    assert_eq!(made["requests_per_minute"], 5);
+    assert_eq!(made["concurrency"], 8);
+    assert!(made["key"].as_str().unwrap().starts_with("agk_"));
+    let shown = ground.json(["key", "show", made["id"].as_str().unwrap()]);
+    assert_eq!(shown["key"], serde_json::Value::Null);
+    assert_eq!(shown["state"], "active");
+}
+
+#[test]
+fn keys_are_listed_and_shown() {
+    let ground = Ground::new();
+    let key = ground.alice();
+    let ids = [(id_of(&key), "[id]________")];
+    let runs = [
+        ground.transcript(["key", "list"]),
+        ground.transcript(["key", "list", "alice"]),
+        ground.transcript(["key", "show", &key]),
+    ];
+    settings().bind(|| insta::assert_snapshot!(named(&runs.join("\n"), &ids)));
+}
+
+#[test]
+fn what_a_key_cannot_have_is_refused_before_it_is_made() {
+    let ground = Ground::new();
+    ground.alice();
+    let runs = [
+        ground.transcript(["key", "create", "nobody", "--name", "x"]),
+        ground.transcript(["key", "create", "alice", "--name", " "]),
+        ground.transcript(["key", "create", "alice", "--name", "x", "--scopes", "chat,modles"]),
+        ground.transcript(["key", "create", "alice", "--name", "x", "--expires", "soon"]),
+        ground.transcript([
+            "key",
+            "create",
+            "alice",
+            "--name",
+            "x",
+            "--expires",
+            "2020-01-01T00:00:00Z",
+        ]),
+        ground.transcript(["key", "create", "alice", "--name", "x", "--rpm", "0"]),
+        ground.transcript(["key", "create", "alice", "--name", "x", "--spend-limit", "-1"]),
+        ground.transcript(["key", "show", "agk_nosuchkey000_with-a-secret-in-it"]),
+        ground.transcript(["key", "change", "nosuchkey000"]),
+        ground.transcript(["key", "rotate", "nosuchkey000", "--overlap", "1y"]),
+    ];
+    settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
+    assert_eq!(ground.json(["key", "list"])["keys"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_model_that_is_nowhere_is_warned_of() {
+    let ground = Ground::new();
+    ground.alice();
+    let run =
+        ground.run(["key", "create", "alice", "--name", "x", "--models", "test/later,tset/echo"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("warning: `tset/echo` is neither a model nor an alias"), "{run:?}");
+    assert!(!run.stderr.contains("later"), "{run:?}");
+}
+
+#[test]
+fn a_change_leaves_the_rest_as_it_is() {
+    let ground = Ground::new();
+    let key = ground.alice();
+    let id = id_of(&key);
+    let before =
+        ground.json(["key", "change", id, "--rpm", "7", "--spend-limit", "2", "--expires", "1d"]);
+    assert_eq!(before["requests_per_minute"], 7);
+    assert_eq!(before["name"], "laptop");
+    let after =
+        ground.json(["key", "change", id, "--name", "desk", "--expires", "never", "--rpm", "none"]);
+    assert_eq!(after["name"], "desk");
+    assert_eq!(after["expires_at"], serde_json::Value::Null);
+    assert_eq!(after["requests_per_minute"], serde_json::Value::Null);
+    assert_eq!(after["spend_limit_micros"], 2_000_000);
+}
+
+#[test]
+fn a_rotated_key_opens_and_a_revoked_one_does_not() {
+    let ground = Ground::new();
+    let old = ground.alice();
+    let served = ground.serve();
+    assert_eq!(served.chat(&old, "test/echo").0, 200);
+    let run = ground.run(["key", "rotate", id_of(&old), "--overlap", "1h", "--quiet"]);
+    let new = run.stdout.trim().to_owned();
+    assert_eq!((served.chat(&old, "test/echo").0, served.chat(&new, "test/echo").0), (200, 200));
+    let spent = ground.json(["key", "show", id_of(&new)])["spent_micros"].clone();
+    assert_eq!(spent, 3000, "rotating keeps the spend");
+    assert_eq!(ground.run(["key", "revoke", id_of(&new)]).code, 0);
+    agent_test_support::wait::eventually("the key is worth nothing", || {
+        served.chat(&new, "test/echo").0 == 401
+    });
+    let again = ground.run(["key", "rotate", id_of(&new)]);
+    assert_eq!(again.code, 1, "{again:?}");
+    assert!(again.stderr.contains("was revoked"), "{again:?}");
+    assert_eq!(ground.json(["key", "show", id_of(&new)])["state"], "revoked");
+}

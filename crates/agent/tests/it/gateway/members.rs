@@ -1,0 +1,95 @@
+//! Members made, listed, changed, and what they have.
+
+use super::{Ground, settings};
+
+#[test]
+fn a_member_is_made_with_credit_and_shown() {
+    let ground = Ground::new();
+    let runs = [
+        ground.transcript(["member", "list"]),
+        ground.transcript(["member", "create", "alice", "--credit", "12.5"]),
+        ground.transcript(["member", "create", "bob"]),
+        ground.transcript(["member", "list"]),
+        ground.transcript(["member", "show", "alice"]),
+    ];
+    settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
+}
+
+#[test]
+fn members_are_found_by_name_and_by_number() {
+    let ground = Ground::new();
+    ground.alice();
+    for word in ["alice", "mem_1"] {
+        let member = ground.json(["member", "show", word]);
+        assert_eq!((&member["id"], &member["name"]), (&"mem_1".into(), &"alice".into()));
+        assert_eq!(member["balance_micros"], 10_000_000);
+        assert_eq!(member["keys"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn money_is_moved_with_a_reason_and_shown_in_both_units() {
+    let ground = Ground::new();
+    ground.alice();
+    let runs = [
+        ground.transcript(["member", "top-up", "alice", "0.000001", "--reason", "a gift"]),
+        ground.transcript(["member", "top-up", "alice", "5", "--micros", "--reason", "another"]),
+        ground.transcript(["member", "adjust", "alice", "-2.5", "--reason", "paid twice"]),
+        ground.transcript(["member", "adjust", "alice", "+1", "--reason", "outage"]),
+    ];
+    settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
+    assert_eq!(ground.json(["member", "show", "alice"])["balance_micros"], 8_500_006);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() {
+    let ground = Ground::new();
+    ground.alice();
+    let runs = [
+        ground.transcript(["member", "create", "alice"]),
+        ground.transcript(["member", "create", "mem_7"]),
+        ground.transcript(["member", "create", " "]),
+        ground.transcript(["member", "create", "bob", "--credit", "-1"]),
+        ground.transcript(["member", "show", "alcie"]),
+        ground.transcript(["member", "show", "mem_9"]),
+        ground.transcript(["member", "top-up", "alice", "1.0000001", "--reason", "x"]),
+        ground.transcript(["member", "top-up", "alice", "0", "--reason", "x"]),
+        ground.transcript(["member", "top-up", "alice", "1", "--reason", " "]),
+        ground.transcript(["member", "top-up", "alice", "9223372036854", "--reason", "x"]),
+        ground.transcript(["member", "adjust", "alice", "-10.000001", "--reason", "x"]),
+        ground.transcript(["member", "adjust", "alice", "0", "--reason", "x"]),
+    ];
+    settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
+    let members = ground.json(["member", "list"]);
+    assert_eq!(members["members"].as_array().unwrap().len(), 1);
+    assert_eq!(members["members"][0]["balance_micros"], 10_000_000);
+}
+
+#[test]
+fn a_member_is_renamed_blocked_and_let_in_again() {
+    let ground = Ground::new();
+    ground.alice();
+    assert_eq!(ground.run(["member", "create", "bob"]).code, 0);
+    let runs = [
+        ground.transcript(["member", "rename", "alice", "Alice Ltd"]),
+        ground.transcript(["member", "rename", "bob", "Alice Ltd"]),
+        ground.transcript(["member", "block", "Alice Ltd"]),
+        ground.transcript(["member", "list"]),
+        ground.transcript(["member", "unblock", "mem_1"]),
+    ];
+    settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
+    assert_eq!(ground.json(["member", "show", "mem_1"])["blocked"], false);
+}
+
+#[test]
+fn a_list_goes_on_where_it_ended() {
+    let ground = Ground::new();
+    for name in ["a", "b", "c"] {
+        assert_eq!(ground.run(["member", "create", name]).code, 0);
+    }
+    let first = ground.run(["member", "list", "--limit", "2"]);
+    assert!(first.stderr.contains("`--after mem_2`"), "{first:?}");
+    let rest = ground.json(["member", "list", "--after", "mem_2"]);
+    assert_eq!(rest["members"][0]["name"], "c");
+    assert_eq!(rest["members"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,217 @@
+//! `agent up`: everything that is missing is made, once.
+
+use std::fs;
+use std::process::Command;
+
+use agent_test_support::command::Bench;
+use agent_test_support::upstream::Upstream;
+
+use super::{Served, plain, settings};
+
+/// A home without anything, and a model server that wants no key.
+struct Machine {
+    bench: Bench,
+    server: Upstream,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let server = Upstream::start();
+        server.want_no_key();
+        server.set_models(&["echo", "shatter"]);
+        Self { bench: Bench::new(env!("CARGO_BIN_EXE_agent")), server }
+    }
+
+    fn up(&self, arguments: &[&str]) -> Command {
+        let mut command = self.bench.command(["up", "--no-discover"].iter().chain(arguments));
+        command.env("USER", "me");
+        command
+    }
+
+    /// With the model server where it is.
+    fn start(&self) -> Served {
+        let server = format!("ollama={}", self.server.base_url());
+        Served::start(&mut self.up(&["--listen", "127.0.0.1:0", "--server", &server]))
+    }
+
+    fn env_file(&self) -> String {
+        fs::read_to_string(self.bench.home().join(".env")).unwrap()
+    }
+
+    fn key(&self) -> String {
+        self.env_file()
+            .lines()
+            .find_map(|line| line.strip_prefix("AGENT_API_KEY="))
+            .unwrap()
+            .to_owned()
+    }
+
+    fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let run = self.bench.run(["gateway", "--json"].iter().chain(arguments));
+        assert_eq!(run.code, 0, "{run:?}");
+        serde_json::from_str(&run.stdout).unwrap()
+    }
+
+    /// All that a start says.
+    fn said(&self, served: Served) -> String {
+        let mut lines = served.first_lines.clone();
+        let (code, rest) = served.stop();
+        assert_eq!(code, Some(0));
+        lines.extend(rest.into_iter().take_while(|line| !line.starts_with("stopping")));
+        lines.retain(|line| !line.contains(" INFO "));
+        plain(&self.bench, &lines.join("\n"))
+    }
+}
+
+#[test]
+fn from_nothing_to_an_answer_and_its_charge() {
+    let machine = Machine::new();
+    let served = machine.start();
+    let key = machine.key();
+    let (status, body) = served.chat(&key, "ollama/echo");
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("hello"), "{body}");
+    let statement = machine.json(&["ledger", "statement", "local"]);
+    assert_eq!(statement["lines"][0]["amount_micros"], -1000);
+    assert_eq!(statement["lines"][1]["amount_micros"], 1_000_000_000);
+    assert_eq!(statement["lines"][0]["model"], "ollama/echo");
+    let said = machine.said(served);
+    assert!(!said.contains(&key[17..]), "the key is not shown");
+    settings().bind(|| insta::assert_snapshot!(said));
+    let yaml = fs::read_to_string(machine.bench.home().join("gateway/gateway.yaml")).unwrap();
+    settings().bind(|| insta::assert_snapshot!("the_configuration_it_makes", yaml));
+}
+
+#[test]
+fn the_line_to_paste_works() {
+    let machine = Machine::new();
+    let served = machine.start();
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.starts_with("    -d ")) {
+        lines.push(served.line());
+    }
+    let begin = lines.iter().position(|line| line.starts_with("  curl ")).unwrap();
+    let output = Command::new("sh").args(["-c", &lines[begin..].join("\n")]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "Say hello.", "{answer}");
+}
+
+#[test]
+fn a_second_start_makes_nothing_new() {
+    let machine = Machine::new();
+    drop(machine.said(machine.start()));
+    let files = |machine: &Machine| {
+        let read = |name: &str| fs::read(machine.bench.home().join(name)).unwrap();
+        [read(".env"), read("gateway/gateway.yaml"), read("gateway/gateway.secret")]
+    };
+    let before = files(&machine);
+    let served = machine.start();
+    assert_eq!(served.chat(&machine.key(), "ollama/echo").0, 200);
+    assert_eq!(machine.json(&["key", "list"])["keys"].as_array().unwrap().len(), 1);
+    assert_eq!(machine.json(&["member", "list"])["members"].as_array().unwrap().len(), 1);
+    let said = machine.said(served);
+    assert!(!said.contains("(made now)"), "{said}");
+    assert_eq!(files(&machine), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_key_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    drop(machine.start());
+    for name in [".env", "gateway/gateway.secret", "gateway/gateway.sqlite3"] {
+        let mode = fs::metadata(machine.bench.home().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn without_a_model_it_says_how_to_add_one_and_serves() {
+    let machine = Machine::new();
+    let served = Served::start(&mut machine.up(&["--listen", "127.0.0.1:0"]));
+    let (status, body) = served.ask("GET", "/v1/models", &machine.key(), "");
+    assert_eq!((status, body.contains("\"data\":[]")), (200, true), "{body}");
+    settings().bind(|| insta::assert_snapshot!(machine.said(served)));
+}
+
+#[test]
+fn a_server_that_came_later_is_used_without_writing_the_file() {
+    let machine = Machine::new();
+    drop(machine.said(Served::start(&mut machine.up(&["--listen", "127.0.0.1:0"]))));
+    let path = machine.bench.home().join("gateway/gateway.yaml");
+    let before = fs::read_to_string(&path).unwrap();
+    let served = machine.start();
+    assert_eq!(served.chat(&machine.key(), "ollama/echo").0, 200);
+    let said = machine.said(served);
+    assert!(said.contains("ollama is not in the settings; it is used until this ends."), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn a_key_of_another_service_stays_where_it_is() {
+    let machine = Machine::new();
+    fs::create_dir_all(machine.bench.home()).unwrap();
+    fs::write(machine.bench.home().join(".env"), "AGENT_API_KEY=of-another\n").unwrap();
+    let served = machine.start();
+    let text = machine.env_file();
+    let key = text.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY_2=")).unwrap();
+    assert_eq!(machine.key(), "of-another");
+    assert_eq!(served.chat(key, "ollama/echo").0, 200);
+    let said = machine.said(served);
+    assert!(said.contains("the key of this one is AGENT_API_KEY_2"), "{said}");
+    drop(machine.start());
+    assert_eq!(machine.env_file(), text, "the second start finds it");
+}
+
+#[test]
+fn another_address_is_noted_for_clients_once() {
+    let machine = Machine::new();
+    let free =
+        std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    drop(machine.said(Served::start(&mut machine.up(&["--listen", &free]))));
+    let line = format!("AGENT_BASE_URL=http://{free}/v1\n");
+    assert!(machine.env_file().ends_with(&line), "{}", machine.env_file());
+    let before = machine.env_file();
+    let said = machine.said(Served::start(&mut machine.up(&["--listen", "127.0.0.1:0"])));
+    assert!(said.contains("warning: AGENT_BASE_URL in [home]/.env is http://"), "{said}");
+    assert_eq!(machine.env_file(), before);
+}
+
+#[test]
+fn a_program_is_told_everything_in_one_object() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    let machine = Machine::new();
+    let server = format!("ollama={}", machine.server.base_url());
+    let mut child = machine
+        .up(&["--json", "--listen", "127.0.0.1:0", "--server", &server])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(ready["models"]["ollama"], serde_json::json!(["echo", "shatter"]));
+    assert_eq!(
+        (&ready["key_variable"], &ready["member"]),
+        (&"AGENT_API_KEY".into(), &"local".into())
+    );
+    assert!(!line.contains(&machine.key()));
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let machine = Machine::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let run = agent_test_support::command::Run::of(&mut machine.up(&["--listen", &address]), b"");
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stderr.contains("cannot be listened on"), "{run:?}");
+    let run = machine.bench.run(["up", "--server", "nonsense"]);
+    assert_eq!(run.code, 2, "{run:?}");
+}

@@ -1,0 +1,56 @@
+//! The service is killed in the middle of its work, again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::{Books, Load, Tally, World, until_answered};
+
+const KILLS: u64 = 50;
+const CLIENTS: usize = 8;
+/// The longest that a service lives under load before it is killed.
+const MAX_LIFE_MS: u64 = 120;
+
+#[test]
+fn fifty_kills_of_a_service_on_sqlite_lose_and_invent_nothing() {
+    kill_again_and_again(&Books::Sqlite);
+}
+
+#[test]
+fn fifty_kills_of_a_service_on_postgresql_lose_and_invent_nothing() {
+    kill_again_and_again(&Books::Postgres);
+}
+
+fn kill_again_and_again(books: &Books) {
+    let world = World::new(books, 1_000_000);
+    let tally = Arc::new(Tally::default());
+    for _ in 0..KILLS {
+        let mut service = world.ground.serve();
+        let load = Load::start(&[service.address.clone()], &world.key, CLIENTS, &tally);
+        // sleep: the moment of the kill is what is tried
+        std::thread::sleep(Duration::from_millis(fastrand::u64(0..MAX_LIFE_MS)));
+        service.signal(Signal::KILL);
+        service.wait();
+        load.stop();
+    }
+    // Whatever was under way is released by the next one.
+    let service = world.ground.serve();
+    world.settle_down();
+    let (answered, cut) = (Tally::get(&tally.answered), Tally::get(&tally.cut));
+    let charged = world.charged();
+    assert_eq!(Tally::get(&tally.wrong), 0);
+    assert!(answered > KILLS, "the kills left no time for work: {answered} answered");
+    assert!(
+        (answered..=answered + cut).contains(&charged),
+        "{answered} answered, {cut} cut, {charged} charged"
+    );
+    // What was charged though its answer was cut by the kill.
+    println!("{answered} answered, {cut} cut, of which {} were charged", charged - answered);
+
+    // And it goes on.
+    let load = Load::start(&[service.address.clone()], &world.key, CLIENTS, &tally);
+    until_answered(&tally, answered + 10);
+    load.stop();
+    world.settle_down();
+}

@@ -1,0 +1,137 @@
+//! What a hold and its end cost on SQLite, in CPU time of the whole process.
+//!
+//! A figure counts everything: the tasks that ask, the thread that writes, the one that moves the
+//! log. The disk's own time shows in the rate and in the slowest, not in the CPU time.
+#![expect(clippy::print_stdout, reason = "its table is its purpose")]
+#![expect(clippy::expect_used, reason = "a measurement that cannot begin ends")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gateway_store::{Actor, Closing, Key, NewKey, Opening, Options, Place, Scope, Store};
+use ledger::{End, HoldId, Limits, Micros, PostingKind, Rule, Tokens, Transfer, Wanted};
+
+const MEMBERS: usize = 1000;
+const ROUND: Duration = Duration::from_secs(3);
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    println!("| commits | tasks | pairs/s | CPU per pair | p50 of a pair | p99 of a pair |");
+    println!("|---|---|---|---|---|---|");
+    for power_loss_safe in [true, false] {
+        runtime.block_on(measure(power_loss_safe));
+    }
+}
+
+async fn measure(power_loss_safe: bool) {
+    // Beside the build, not in a folder that may be in memory.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let place = Place::Sqlite(folder.path().join("gateway.db"));
+    let options = Options { power_loss_safe, ..Options::default() };
+    Store::migrate(&place, &options).await.expect("a schema");
+    let store = Arc::new(Store::open(&place, &options).await.expect("a store"));
+    let keys = Arc::new(fill(&store).await);
+    for tasks in [1, 32, 256] {
+        let (cpu, started) = (cpu_time(), Instant::now());
+        let mut running = tokio::task::JoinSet::new();
+        for task in 0..tasks {
+            running.spawn(work(Arc::clone(&store), Arc::clone(&keys), task, started + ROUND));
+        }
+        let mut pairs: Vec<Duration> = running.join_all().await.into_iter().flatten().collect();
+        let (cpu, elapsed) = (cpu_time().saturating_sub(cpu), started.elapsed());
+        pairs.sort_unstable();
+        let part = |part: usize| pairs[(pairs.len() * part / 100).min(pairs.len() - 1)];
+        let count = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
+        let commits = if power_loss_safe { "outlive power loss" } else { "outlive the process" };
+        println!(
+            "| {commits} | {tasks} | {:.0} | {:.1} µs | {:.2} ms | {:.2} ms |",
+            f64::from(count) / elapsed.as_secs_f64(),
+            (cpu / count).as_secs_f64() * 1e6,
+            part(50).as_secs_f64() * 1e3,
+            part(99).as_secs_f64() * 1e3,
+        );
+    }
+    let check = store.check_ledger().await.expect("a check");
+    assert_eq!(check.wrong, 0, "the ledger adds up");
+}
+
+/// Members with money, and a key each.
+async fn fill(store: &Store) -> Vec<Key> {
+    let by = Actor { name: "bench".to_owned(), request: None };
+    let mut keys = Vec::new();
+    for number in 0..MEMBERS {
+        let name = format!("member {number}");
+        let member = store.create_member(&name, &by).await.expect("a member").id;
+        let (kind, amount) = (PostingKind::TopUp, Micros::new(1_000_000_000_000));
+        let transfer = Transfer { member, kind, amount, reason: "bench".to_owned() };
+        store.post(transfer, &by).await.expect("a posting").expect("a posting");
+        let key = NewKey {
+            id: name,
+            hash: [0; 32],
+            member,
+            name: String::new(),
+            scopes: vec![Scope::Chat],
+            models: None,
+            expires_at: None,
+            limits: Limits {
+                spend: Some(Micros::MAX),
+                requests_per_minute: Some(10_000_000),
+                concurrency: Some(1000),
+            },
+        };
+        keys.push(store.create_key(&key, &by).await.expect("a key"));
+    }
+    keys
+}
+
+/// Holds and settles until the time is over; gives how long each pair took.
+async fn work(store: Arc<Store>, keys: Arc<Vec<Key>>, task: usize, end: Instant) -> Vec<Duration> {
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(task as u64 + 1);
+    let mut took = Vec::new();
+    let begun = std::time::SystemTime::now();
+    while Instant::now() < end {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let key = &keys[usize::try_from(random >> 32).unwrap_or(0) % keys.len()];
+        let since = begun.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let time_ms = since.as_secs() * 1000 + took.len() as u64;
+        let id = HoldId::new(time_ms, u128::from(random) << 10 | task as u128);
+        let started = Instant::now();
+        pair(&store, key, id).await;
+        took.push(started.elapsed());
+    }
+    took
+}
+
+async fn pair(store: &Store, key: &Key, id: HoldId) {
+    let wanted = Wanted {
+        id,
+        member: key.member,
+        lineage: key.lineage,
+        amount: Micros::new(7),
+        operation: "chat".to_owned(),
+        model: Some("provider/model".to_owned()),
+        owner: 1,
+        lease_micros: 60_000_000,
+        idempotency: None,
+    };
+    store.hold(Opening { wanted, response: None }).await.expect("a store").expect("a hold");
+    let tokens = Tokens { input: Some(100), output: Some(200) };
+    let (member, rule) = (key.member, Rule::Answered);
+    let end = End { id, member, rule, model: None, tokens, answered: false };
+    store.end(Closing { end, answer: None, response: None }).await.expect("a store");
+}
+
+/// What this process has used of the processors, in steps of ten milliseconds.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let (_, fields) = stat.rsplit_once(')').unwrap_or_default();
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut ticks = || fields.next().and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    Duration::from_millis(10 * (ticks() + ticks()))
+}

@@ -1,0 +1,59 @@
+//! A process that serves from a SQLite file until it is killed: it holds and ends, many at once,
+//! and says what it was told is written.
+#![expect(clippy::print_stdout, reason = "what it says is what it is for")]
+#![expect(clippy::expect_used, reason = "a process that cannot begin ends")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gateway_store::{Closing, Opening, Options, Place, Store};
+use ledger::{End, Ended, HoldId, LineageId, MemberId, Micros, Rule, Tokens, Wanted};
+
+const TASKS: u64 = 32;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let path = PathBuf::from(arguments.next().expect("a file"));
+    let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
+    let (member, lineage, round): (i64, i64, i64) = (number(), number(), number());
+    let options = Options { power_loss_safe: false, ..Options::default() };
+    let store = Store::open(&Place::Sqlite(path), &options).await.expect("a database");
+    store.claim().await.expect("the right to serve");
+    let store = Arc::new(store);
+    let mut tasks = tokio::task::JoinSet::new();
+    for task in 0..TASKS {
+        let store = Arc::clone(&store);
+        let process = u64::from(std::process::id());
+        tasks.spawn(async move {
+            for count in 0_u64.. {
+                let id = HoldId::new(process, u128::from(task << 40 | count));
+                let wanted = Wanted {
+                    id,
+                    member: MemberId(member),
+                    lineage: LineageId(lineage),
+                    amount: Micros::new(3),
+                    operation: "chat".to_owned(),
+                    model: None,
+                    owner: round,
+                    lease_micros: 60_000_000,
+                    idempotency: None,
+                };
+                let held = store.hold(Opening { wanted, response: None }).await;
+                if held.is_ok_and(|held| held.is_ok()) {
+                    println!("held {id}");
+                } else {
+                    return;
+                }
+                let (rule, tokens) = (Rule::Answered, Tokens::default());
+                let member = MemberId(member);
+                let end = End { id, member, rule, model: None, tokens, answered: false };
+                let ended = store.end(Closing { end, answer: None, response: None }).await;
+                if matches!(ended, Ok(Ended::Now(_))) {
+                    println!("settled {id}");
+                }
+            }
+        });
+    }
+    tasks.join_all().await;
+}

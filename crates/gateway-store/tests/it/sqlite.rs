@@ -1,0 +1,5 @@
+//! What only a SQLite file does.
+
+mod crash;
+mod disk;
+mod files;

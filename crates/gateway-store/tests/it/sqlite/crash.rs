@@ -1,0 +1,96 @@
+//! A process that is killed while it writes loses nothing that it was told is written.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use agent_test_support::mcp::example;
+use gateway_store::{Place, Store};
+use ledger::{HoldId, Limits, Outcome};
+
+use crate::world::World;
+
+const KILLS: i64 = 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_outlives_a_kill() {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1_000_000_000, Limits::default()).await;
+    world.store.close().await;
+    let Place::Sqlite(path) = &world.place else { panic!() };
+    let program = example("store_writer");
+    let mut settled = 0;
+    for round in 0..KILLS {
+        let lines_read = 40 + usize::try_from(round).unwrap() * 13;
+        let mut child = Command::new(&program)
+            .arg(path)
+            .args([member.0.to_string(), key.lineage.0.to_string(), round.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It is killed after some lines, none of them a round number of transactions.
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut told = Vec::new();
+        for (count, line) in lines.enumerate() {
+            told.push(line.unwrap());
+            if count == lines_read {
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        assert!(told.len() > lines_read);
+
+        let store = world.another().await;
+        for line in &told {
+            // A line that the kill cut short tells nothing.
+            let Some((what, id)) = line.split_once(' ') else { continue };
+            let Some(id) = HoldId::parse(id) else { continue };
+            if what == "settled" {
+                let receipt = store.receipt(Some(member), id).await.unwrap();
+                assert_eq!(receipt.map(|receipt| receipt.charged.get()), Some(3), "{line}");
+                settled += 1;
+            }
+        }
+        let check = store.check_ledger().await.unwrap();
+        assert_eq!(check.findings, [], "after kill {round}");
+        store.claim().await.unwrap();
+        store.abandon(-1).await.unwrap();
+        let account = store.account(member).await.unwrap().unwrap();
+        assert_eq!(account.held.get(), 0);
+        let charged = 1_000_000_000 - account.balance.get();
+        // At most one batch was written whose end was not told any more.
+        assert!((3 * settled..3 * settled + 3 * 64 * (round + 1)).contains(&charged));
+        assert_eq!(store.check_ledger().await.unwrap().findings, []);
+        store.close().await;
+    }
+    let expired = abandoned(&world);
+    assert!(expired > 0, "no kill ever hit a live hold");
+}
+
+/// How many holds ended because their process was gone.
+fn abandoned(world: &World) -> i64 {
+    let Place::Sqlite(path) = &world.place else { panic!() };
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT count(*) FROM receipts WHERE rule = ?1";
+    connection.query_row(sql, [Outcome::Expired.word()], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn the_right_to_serve_ends_with_the_process() {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let Place::Sqlite(path) = &world.place else { panic!() };
+    let mut child = Command::new(example("store_writer"))
+        .arg(path)
+        .args([member.0.to_string(), key.lineage.0.to_string(), "0".to_owned()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    let refused = world.store.claim().await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(matches!(refused, Err(gateway_store::Error::InUse)));
+    world.store.claim().await.unwrap();
+    Store::schema(&world.place, &world.options).await.unwrap();
+}

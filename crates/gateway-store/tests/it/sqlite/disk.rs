@@ -1,0 +1,76 @@
+//! Disks that are full or read-only.
+
+use agent_test_support::disk::SmallDisk;
+use gateway_store::{Error, Kind, Options, Place, Store};
+use ledger::{Ended, Limits, PostingKind, Rule, Transfer};
+
+use crate::world::{actor, closing, new_key, opening};
+
+/// A store on a disk of its own, with a member who has money.
+async fn store(disk: &SmallDisk) -> (Store, gateway_store::Key) {
+    let place = Place::Sqlite(disk.path().join("gateway.db"));
+    let options = Options::default();
+    Store::migrate(&place, &options).await.unwrap();
+    let store = Store::open(&place, &options).await.unwrap();
+    let member = store.create_member("ann", &actor()).await.unwrap().id;
+    let amount = ledger::Micros::new(1_000_000);
+    let transfer = Transfer { member, kind: PostingKind::TopUp, amount, reason: String::new() };
+    store.post(transfer, &actor()).await.unwrap().unwrap();
+    let key = store.create_key(&new_key(member, "k", Limits::default()), &actor()).await.unwrap();
+    (store, key)
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
+    let disk = SmallDisk::mount(4 * 1024 * 1024);
+    let (store, key) = store(&disk).await;
+    let before = store.hold(opening(&key, 5)).await.unwrap().unwrap();
+    let ballast = disk.fill();
+    // The log has some room left; it is used up soon.
+    let mut charged = 0;
+    let error = loop {
+        assert!(charged < 100_000, "the disk never filled up");
+        let hold = match store.hold(opening(&key, 1)).await {
+            Ok(result) => result.unwrap(),
+            Err(error) => break error,
+        };
+        match store.end(closing(&hold, Rule::Answered)).await {
+            Ok(_) => charged += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::Full(_) | Error::Unavailable(_)), "{error:?}");
+    assert_eq!(error.kind(), Kind::Temporary);
+    assert!(store.create_member("bob", &actor()).await.is_err());
+    // What was there can be read, and nothing was charged without a record.
+    let account = store.account(key.member).await.unwrap().unwrap();
+    assert_eq!(account.balance.get(), 1_000_000 - charged);
+    assert_eq!(store.check_ledger().await.unwrap().wrong, 0);
+
+    std::fs::remove_file(ballast).unwrap();
+    let ended = store.end(closing(&before, Rule::Answered)).await.unwrap();
+    assert!(matches!(ended, Ended::Now(_)));
+    store.create_member("bob", &actor()).await.unwrap();
+    let account = store.account(key.member).await.unwrap().unwrap();
+    assert_eq!(account.balance.get(), 1_000_000 - charged - 5);
+    assert_eq!(store.check_ledger().await.unwrap().wrong, 0);
+}
+
+#[tokio::test]
+async fn a_disk_that_turns_read_only_is_told() {
+    let disk = SmallDisk::mount(4 * 1024 * 1024);
+    let (store, key) = store(&disk).await;
+    store.close().await;
+    drop(store);
+    disk.make_read_only();
+    let place = Place::Sqlite(disk.path().join("gateway.db"));
+    let options = Options::default();
+    if let Ok(store) = Store::open(&place, &options).await {
+        let refused = store.hold(opening(&key, 5)).await;
+        assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+        store.close().await;
+    }
+    disk.make_writable();
+    let store = Store::open(&place, &options).await.unwrap();
+    store.hold(opening(&key, 5)).await.unwrap().unwrap();
+}

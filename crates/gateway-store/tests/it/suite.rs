@@ -1,0 +1,82 @@
+//! What holds on every database: each test runs on SQLite and on PostgreSQL.
+
+mod admin;
+mod books;
+mod limits;
+mod money;
+mod repeats;
+pub(crate) mod responses;
+
+macro_rules! suite {
+    ($($module:ident: $($test:ident),* $(,)?;)*) => {
+        mod on_sqlite {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+                async fn $test() {
+                    super::$module::$test(crate::world::World::sqlite().await).await;
+                }
+            )*)*
+        }
+        mod on_postgres {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+                async fn $test() {
+                    super::$module::$test(crate::world::World::postgres().await).await;
+                }
+            )*)*
+        }
+    };
+}
+
+suite! {
+    money:
+        a_settled_hold_is_charged_and_a_released_one_is_not,
+        a_hold_ends_once_whoever_tries,
+        only_its_member_ends_a_hold,
+        a_thousand_race_a_balance_that_covers_137,
+        many_members_at_once_stay_apart,
+        top_ups_and_corrections_are_posted_and_audited,
+        what_is_held_cannot_be_corrected_away,
+        a_statement_is_read_in_pages,
+        usage_counts_charged_requests,
+        free_requests_are_held_and_leave_no_posting,
+        leases_are_renewed_and_end,
+        many_leases_end_a_thousand_at_a_time,
+        two_handles_share_one_truth;
+    limits:
+        a_spend_limit_follows_rotation,
+        a_rate_limit_counts_free_and_paid_requests,
+        a_rate_is_not_forgotten_by_a_new_handle,
+        no_more_run_at_once_than_may,
+        blocked_members_and_unknown_keys_get_no_hold,
+        changed_limits_count_at_once;
+    repeats:
+        a_word_that_runs_is_told_so,
+        a_word_with_another_body_is_refused,
+        an_answered_word_gives_its_answer,
+        a_word_is_free_again_after_a_release,
+        a_word_is_free_again_after_a_day,
+        a_word_belongs_to_its_lineage,
+        a_hundred_with_one_word_get_one_hold;
+    admin:
+        members_are_made_found_and_changed,
+        keys_are_made_found_changed_and_revoked,
+        rotation_makes_a_key_and_ends_the_old_one,
+        what_does_not_exist_is_missing,
+        every_change_is_in_the_audit_log,
+        a_setting_is_written_once,
+        a_closed_store_says_so;
+    responses:
+        a_stored_response_is_read_by_its_member_alone,
+        a_response_is_stored_with_the_end_of_its_hold,
+        a_response_that_ended_is_not_overwritten,
+        events_are_read_in_order_and_in_pages,
+        a_deleted_response_takes_its_events_along,
+        background_responses_fail_with_their_lease,
+        old_responses_are_swept;
+    books:
+        an_untouched_ledger_adds_up,
+        each_damaged_figure_is_found,
+        postings_and_receipts_must_agree,
+        a_changed_audit_entry_is_found;
+}

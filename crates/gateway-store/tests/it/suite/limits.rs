@@ -1,0 +1,118 @@
+//! What keys may do.
+
+use std::sync::Arc;
+
+use gateway_store::{KeyChange, MemberChange};
+use ledger::{Ended, Limits, LineageId, Micros, Refusal, Rule};
+
+use crate::world::{SECOND, World, actor, opening};
+
+fn spend(limit: i64) -> Limits {
+    Limits { spend: Some(Micros::new(limit)), ..Limits::default() }
+}
+
+fn rate(limit: u32) -> Limits {
+    Limits { requests_per_minute: Some(limit), ..Limits::default() }
+}
+
+pub(crate) async fn a_spend_limit_follows_rotation(world: World) {
+    let (_, key) = world.member("ann", 1000, spend(100)).await;
+    let hold = world.hold(&key, 70).await.unwrap();
+    world.end(&hold, Rule::Answered).await;
+    let new = world.store.rotate_key(&key.id, ("next", [9; 32]), 0, &actor()).await.unwrap();
+    assert_eq!(new.lineage, key.lineage);
+    let (needed, available) = (Micros::new(31), Micros::new(30));
+    let refused = Err(Refusal::KeyLimitReached { needed, available });
+    assert_eq!(world.hold(&new, 31).await, refused);
+    // What is held counts as spent, until it is released.
+    let second = world.hold(&new, 30).await.unwrap();
+    assert!(world.hold(&key, 1).await.is_err());
+    world.end(&second, Rule::UpstreamFailed).await;
+    assert!(world.hold(&key, 30).await.is_ok());
+    world.check().await;
+}
+
+pub(crate) async fn a_rate_limit_counts_free_and_paid_requests(world: World) {
+    let (member, key) = world.member("ann", 1000, rate(3)).await;
+    let room = world.store.admit(member, key.lineage).await.unwrap().unwrap().unwrap();
+    assert_eq!((room.limit, room.remaining), (3, 2));
+    let hold = world.hold(&key, 1).await.unwrap();
+    assert_eq!(hold.room.map(|room| room.remaining), Some(1));
+    world.store.admit(member, key.lineage).await.unwrap().unwrap();
+    let Err(Refusal::RateLimited { retry_after_micros, room }) = world.hold(&key, 1).await else {
+        panic!("a fourth request came");
+    };
+    assert_eq!((room.limit, room.remaining), (3, 0));
+    assert!((1..=20 * SECOND).contains(&retry_after_micros), "{retry_after_micros}");
+    assert!(world.store.admit(member, key.lineage).await.unwrap().is_err());
+    world.pass(20 * SECOND);
+    assert!(world.hold(&key, 1).await.is_ok());
+    assert!(world.hold(&key, 1).await.is_err());
+    world.pass(60 * SECOND);
+    for _ in 0..3 {
+        assert!(world.store.admit(member, key.lineage).await.unwrap().is_ok());
+    }
+    assert!(world.store.admit(member, key.lineage).await.unwrap().is_err());
+    let unlimited = world.member("bob", 0, Limits::default()).await;
+    assert_eq!(world.store.admit(unlimited.0, unlimited.1.lineage).await.unwrap(), Ok(None));
+    assert!(world.store.admit(member, LineageId(999)).await.unwrap().is_err());
+}
+
+pub(crate) async fn a_rate_is_not_forgotten_by_a_new_handle(world: World) {
+    let (member, key) = world.member("ann", 1000, rate(2)).await;
+    for _ in 0..2 {
+        assert!(world.store.admit(member, key.lineage).await.unwrap().is_ok());
+    }
+    world.store.close().await;
+    let other = world.another().await;
+    assert!(other.admit(member, key.lineage).await.unwrap().is_err());
+    assert!(other.hold(opening(&key, 1)).await.unwrap().is_err());
+}
+
+pub(crate) async fn no_more_run_at_once_than_may(world: World) {
+    let limits = Limits { concurrency: Some(5), ..Limits::default() };
+    let (_, key) = world.member("ann", 1000, limits).await;
+    let mut racers = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let (store, opening) = (Arc::clone(&world.store), opening(&key, 1));
+        racers.spawn(async move { store.hold(opening).await.unwrap() });
+    }
+    let (begun, refused): (Vec<_>, Vec<_>) =
+        racers.join_all().await.into_iter().partition(Result::is_ok);
+    assert_eq!(begun.len(), 5);
+    assert!(refused.into_iter().all(|held| held == Err(Refusal::TooManyRunning { limit: 5 })));
+    let hold = begun[0].as_ref().unwrap();
+    assert!(matches!(world.end(hold, Rule::Cancelled).await, Ended::Now(_)));
+    assert!(world.hold(&key, 1).await.is_ok());
+    assert!(world.hold(&key, 1).await.is_err());
+}
+
+pub(crate) async fn blocked_members_and_unknown_keys_get_no_hold(world: World) {
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let (_, other) = world.member("bob", 1000, Limits::default()).await;
+    let hold = world.hold(&key, 1).await.unwrap();
+    world.store.change_member(member, &MemberChange::Block, &actor()).await.unwrap();
+    assert_eq!(world.hold(&key, 1).await, Err(Refusal::Blocked));
+    assert_eq!(world.store.admit(member, key.lineage).await.unwrap(), Err(Refusal::Blocked));
+    // What began before ends all the same.
+    assert!(matches!(world.end(&hold, Rule::Answered).await, Ended::Now(_)));
+    world.store.change_member(member, &MemberChange::Unblock, &actor()).await.unwrap();
+    assert!(world.hold(&key, 1).await.is_ok());
+    let mut theirs = key.clone();
+    theirs.lineage = other.lineage;
+    assert_eq!(world.hold(&theirs, 1).await, Err(Refusal::UnknownLineage));
+    theirs.member = ledger::MemberId(999);
+    assert_eq!(world.hold(&theirs, 1).await, Err(Refusal::UnknownMember));
+    world.check().await;
+}
+
+pub(crate) async fn changed_limits_count_at_once(world: World) {
+    let (_, key) = world.member("ann", 1000, Limits::default()).await;
+    world.hold(&key, 1).await.unwrap();
+    let change = KeyChange { limits: Some(spend(1)), ..KeyChange::default() };
+    world.store.change_key(&key.id, &change, &actor()).await.unwrap();
+    assert!(matches!(world.hold(&key, 1).await, Err(Refusal::KeyLimitReached { .. })));
+    let change = KeyChange { limits: Some(Limits::default()), ..KeyChange::default() };
+    world.store.change_key(&key.id, &change, &actor()).await.unwrap();
+    assert!(world.hold(&key, 1).await.is_ok());
+}

@@ -1,0 +1,226 @@
+//! A database of its own for every test, and short ways to use it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use agent_test_support::postgres::{Cluster, Database};
+use gateway_store::{
+    Actor, Answer, Clock, Closing, Key, NewKey, Opening, Options, Place, Scope, Store,
+};
+use ledger::{
+    End, Ended, Hold, HoldId, IdempotencyKey, Limits, MemberId, Micros, Posting, PostingKind,
+    Refusal, Rule, Tokens, Transfer, Wanted,
+};
+use tempfile::TempDir;
+
+/// The process that the tests' holds belong to.
+pub(crate) const OWNER: i64 = 7;
+
+/// A minute's lease.
+pub(crate) const LEASE: i64 = 60_000_000;
+
+pub(crate) const SECOND: i64 = 1_000_000;
+pub(crate) const DAY: i64 = 86_400 * SECOND;
+
+/// A migrated database, and a store on it.
+pub(crate) struct World {
+    pub(crate) store: Arc<Store>,
+    pub(crate) place: Place,
+    pub(crate) options: Options,
+    base: Base,
+}
+
+enum Base {
+    Sqlite { folder: TempDir, ahead: Arc<AtomicI64> },
+    Postgres(Database),
+}
+
+impl World {
+    pub(crate) async fn sqlite() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::Sqlite(folder.path().join("gateway.db"));
+        let ahead = Arc::new(AtomicI64::new(0));
+        let (moved, system) = (Arc::clone(&ahead), Clock::system());
+        let clock = Clock::new(move || system.now().plus_micros(moved.load(Ordering::SeqCst)));
+        // The tests do not lose power: what a disk costs is not theirs to wait for.
+        let options = Options { power_loss_safe: false, clock, ..Options::default() };
+        Self::on(place, options, Base::Sqlite { folder, ahead }).await
+    }
+
+    pub(crate) async fn postgres() -> World {
+        Self::on_database(Cluster::shared().database(), Options::default()).await
+    }
+
+    pub(crate) async fn on_database(database: Database, options: Options) -> World {
+        let place = Place::Postgres(database.url());
+        Self::on(place, options, Base::Postgres(database)).await
+    }
+
+    async fn on(place: Place, options: Options, base: Base) -> World {
+        Store::migrate(&place, &options).await.unwrap();
+        let store = Arc::new(Store::open(&place, &options).await.unwrap());
+        World { store, place, options, base }
+    }
+
+    /// Another handle on the same database, as another process has it.
+    pub(crate) async fn another(&self) -> Store {
+        Store::open(&self.place, &self.options).await.unwrap()
+    }
+
+    /// A path in the database's folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        match &self.base {
+            Base::Sqlite { folder, .. } => folder.path().join(name),
+            Base::Postgres(_) => panic!("PostgreSQL has no file"),
+        }
+    }
+
+    /// Runs SQL behind the store's back.
+    pub(crate) fn damage(&self, sql: &str) {
+        match (&self.base, &self.place) {
+            (Base::Postgres(database), _) => drop(database.query(sql)),
+            (Base::Sqlite { .. }, Place::Sqlite(path)) => {
+                let connection = rusqlite::Connection::open(path).unwrap();
+                connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+                connection.execute_batch(sql).unwrap();
+            }
+            _ => panic!("a database is in its place"),
+        }
+    }
+
+    /// Lets time pass: the clock moves, or all that has an end comes nearer to it.
+    pub(crate) fn pass(&self, micros: i64) {
+        match &self.base {
+            Base::Sqlite { ahead, .. } => drop(ahead.fetch_add(micros, Ordering::SeqCst)),
+            Base::Postgres(database) => {
+                for (table, column) in [
+                    ("holds", "lease_until"),
+                    ("repeats", "expires_at"),
+                    ("answers", "expires_at"),
+                    ("responses", "expires_at"),
+                    ("keys", "expires_at"),
+                    ("lineages", "next_arrival"),
+                ] {
+                    database.query(&format!("UPDATE {table} SET {column} = {column} - {micros}"));
+                }
+            }
+        }
+    }
+
+    /// A member with so many micro-credits, and a key.
+    pub(crate) async fn member(&self, name: &str, credit: i64, limits: Limits) -> (MemberId, Key) {
+        let member = self.store.create_member(name, &actor()).await.unwrap().id;
+        if credit > 0 {
+            self.top_up(member, credit).await.unwrap();
+        }
+        let new = new_key(member, &format!("k{name}"), limits);
+        (member, self.store.create_key(&new, &actor()).await.unwrap())
+    }
+
+    pub(crate) async fn top_up(&self, member: MemberId, credit: i64) -> Result<Posting, Refusal> {
+        self.move_money(member, PostingKind::TopUp, credit).await
+    }
+
+    pub(crate) async fn move_money(
+        &self,
+        member: MemberId,
+        kind: PostingKind,
+        amount: i64,
+    ) -> Result<Posting, Refusal> {
+        let (amount, reason) = (Micros::new(amount), "because".to_owned());
+        self.store.post(Transfer { member, kind, amount, reason }, &actor()).await.unwrap()
+    }
+
+    pub(crate) async fn hold(&self, key: &Key, amount: i64) -> Result<Hold, Refusal> {
+        self.store.hold(opening(key, amount)).await.unwrap()
+    }
+
+    pub(crate) async fn end(&self, hold: &Hold, rule: Rule) -> Ended {
+        self.store.end(closing(hold, rule)).await.unwrap()
+    }
+
+    /// Balance and what is held.
+    pub(crate) async fn money(&self, member: MemberId) -> (i64, i64) {
+        let account = self.store.account(member).await.unwrap().unwrap();
+        (account.balance.get(), account.held.get())
+    }
+
+    /// That all adds up.
+    pub(crate) async fn check(&self) {
+        let check = self.store.check_ledger().await.unwrap();
+        assert_eq!((check.wrong, &check.findings[..]), (0, &[][..]));
+        assert_eq!(check.sum, Micros::ZERO);
+    }
+}
+
+pub(crate) fn actor() -> Actor {
+    Actor { name: "cli:tester".to_owned(), request: Some("req_1".to_owned()) }
+}
+
+pub(crate) fn new_key(member: MemberId, id: &str, limits: Limits) -> NewKey {
+    NewKey {
+        id: id.to_owned(),
+        hash: [3; 32],
+        member,
+        name: "laptop".to_owned(),
+        scopes: vec![Scope::Chat, Scope::Models],
+        models: Some(vec!["a/b".to_owned(), "a/c".to_owned()]),
+        expires_at: None,
+        limits,
+    }
+}
+
+/// An id that no other hold has.
+pub(crate) fn new_id() -> HoldId {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    let process = u128::from(std::process::id()) << 64;
+    HoldId::new(1_790_000_000_000, process | u128::from(NUMBER.fetch_add(1, Ordering::SeqCst)))
+}
+
+pub(crate) fn opening(key: &Key, amount: i64) -> Opening {
+    let wanted = Wanted {
+        id: new_id(),
+        member: key.member,
+        lineage: key.lineage,
+        amount: Micros::new(amount),
+        operation: "chat".to_owned(),
+        model: Some("a/b".to_owned()),
+        owner: OWNER,
+        lease_micros: LEASE,
+        idempotency: None,
+    };
+    Opening { wanted, response: None }
+}
+
+/// As [`opening`], with the client's word for it.
+pub(crate) fn repeated(key: &Key, amount: i64, word: &str, body: u8) -> Opening {
+    let mut opening = opening(key, amount);
+    let word = word.to_owned();
+    opening.wanted.idempotency = Some(IdempotencyKey { word, body_sha256: [body; 32] });
+    opening
+}
+
+pub(crate) fn closing(hold: &Hold, rule: Rule) -> Closing {
+    let end = End {
+        id: hold.id,
+        member: hold.member,
+        rule,
+        model: None,
+        tokens: Tokens { input: Some(3), output: None },
+        answered: false,
+    };
+    Closing { end, answer: None, response: None }
+}
+
+/// As [`closing`] with success, and an answer to keep.
+pub(crate) fn answering(hold: &Hold, body: &str) -> Closing {
+    let mut closing = closing(hold, Rule::Answered);
+    closing.end.answered = true;
+    closing.answer = Some(Answer {
+        status: 200,
+        content_type: "application/json".to_owned(),
+        body: body.as_bytes().to_vec(),
+    });
+    closing
+}

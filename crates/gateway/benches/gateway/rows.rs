@@ -1,0 +1,292 @@
+//! The rows of the table, each with its contenders.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use agent_test_support::postgres::{Cluster, Database};
+
+use crate::Effort;
+use crate::load::{self, Target};
+use crate::many;
+use crate::nginx::Nginx;
+use crate::process::Processes;
+use crate::service::{Home, Service};
+use crate::table::{Better, Goal, Spread, row};
+use crate::upstream::{self, Behaviour, CHUNKS};
+
+/// How many members ask, each with a key of its own.
+const MEMBERS: usize = 64;
+/// How many connections ask when the cost of a request is measured.
+const CONNECTIONS: usize = 32;
+/// How many connections ask when as much as possible is asked.
+const MANY_CONNECTIONS: usize = 256;
+/// How many connections wait their turn to ask at a fixed rate.
+const PACED_CONNECTIONS: usize = 256;
+const PER_SECOND: u32 = 500;
+/// How long a process rests before it is weighed.
+const REST: Duration = Duration::from_millis(1500);
+
+/// What all rows are measured with.
+pub(crate) struct Rows {
+    effort: Effort,
+    /// Only rows whose name holds one of these words; all if there is none.
+    only: Vec<String>,
+    upstream: SocketAddr,
+    nginx: Nginx,
+    sqlite: Home,
+    postgres: Home,
+    _database: Database,
+}
+
+/// Someone who answers.
+struct Contender {
+    name: &'static str,
+    processes: Processes,
+    target: Target,
+}
+
+/// What one round of one contender gave.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    /// Microseconds of the processor for a request.
+    cpu_us: f64,
+    per_second: f64,
+}
+
+impl Rows {
+    pub(crate) async fn start(effort: Effort, only: Vec<String>) -> Self {
+        let upstream = upstream::start().await;
+        let nginx = Nginx::start(upstream).await;
+        let mut sqlite = Home::sqlite(upstream).await;
+        sqlite.people(MEMBERS).await;
+        let database = Cluster::shared().database();
+        let mut postgres = Home::postgres(upstream, &database.url()).await;
+        postgres.people(MEMBERS).await;
+        Self { effort, only, upstream, nginx, sqlite, postgres, _database: database }
+    }
+
+    fn is_wanted(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| name.contains(word))
+    }
+
+    fn nginx(&self, behaviour: Behaviour) -> Contender {
+        let key = ["none".to_owned()];
+        Contender {
+            name: "nginx",
+            processes: self.nginx.processes.clone(),
+            target: Target::new(self.nginx.address, behaviour, "", &key),
+        }
+    }
+
+    /// The processor's time for a request, whole and streamed.
+    pub(crate) async fn processor_time(&self) {
+        let whole = format!("CPU of a chat request, {CONNECTIONS} connections");
+        let streamed = format!("CPU of a stream of {CHUNKS} pieces, {CONNECTIONS} connections");
+        let works = [
+            (whole, Behaviour::Small, [Some(Goal::times(5.0, 3.0)), Some(Goal::times(8.0, 5.0))]),
+            (streamed, Behaviour::Stream, [Some(Goal::times(3.0, 2.0)), None]),
+        ];
+        for (name, behaviour, goals) in works {
+            if !self.is_wanted(&name) {
+                continue;
+            }
+            let (sqlite, postgres) = (Service::start(&self.sqlite), Service::start(&self.postgres));
+            let all = [
+                self.nginx(behaviour),
+                contender("SQLite", &sqlite, behaviour, &self.sqlite),
+                contender("PostgreSQL", &postgres, behaviour, &self.postgres),
+            ];
+            let measured = self.measure(&all, CONNECTIONS).await;
+            for (at, goal) in [1, 2].into_iter().zip(goals) {
+                let (ours, theirs) = (&measured[at], &measured[0]);
+                let ratio = ratios(ours, theirs, |round| round.cpu_us);
+                let [ours, theirs] =
+                    [ours, theirs].map(|rounds| median(rounds, |round| round.cpu_us));
+                let name = format!("{name}, {}", all[at].name);
+                row(
+                    &name,
+                    &format!("{ours:.1} µs"),
+                    &format!("nginx {theirs:.1} µs"),
+                    &ratio,
+                    goal,
+                );
+            }
+        }
+    }
+
+    /// As much as can be asked.
+    pub(crate) async fn saturation(&self) {
+        let name = format!("requests/s at saturation, {MANY_CONNECTIONS} connections");
+        if !self.is_wanted(&name) {
+            return;
+        }
+        let (sqlite, postgres) = (Service::start(&self.sqlite), Service::start(&self.postgres));
+        let all = [
+            self.nginx(Behaviour::Small),
+            contender("SQLite", &sqlite, Behaviour::Small, &self.sqlite),
+            contender("PostgreSQL", &postgres, Behaviour::Small, &self.postgres),
+        ];
+        let measured = self.measure(&all, MANY_CONNECTIONS).await;
+        let goal = Goal { bar: 0.5, aim: None, unit: "×", better: Better::Higher };
+        for (at, goal) in [(1, Some(goal)), (2, None)] {
+            let (ours, theirs) = (&measured[at], &measured[0]);
+            let ratio = ratios(ours, theirs, |round| round.per_second);
+            let [ours, theirs] =
+                [ours, theirs].map(|rounds| median(rounds, |round| round.per_second));
+            let name = format!("{name}, {}", all[at].name);
+            row(&name, &format!("{ours:.0}"), &format!("nginx {theirs:.0}"), &ratio, goal);
+        }
+    }
+
+    /// What is added to the time of an answer that takes a while anyway.
+    pub(crate) async fn pace(&self) {
+        let name = format!("p99 added at {PER_SECOND} requests/s, 50 ms upstream");
+        if !self.is_wanted(&name) {
+            return;
+        }
+        let behaviour = Behaviour::Slow;
+        let direct = Target::new(self.upstream, behaviour, "", &["none".to_owned()]);
+        let sqlite = Service::start(&self.sqlite);
+        let postgres = Service::start(&self.postgres);
+        let all = [
+            ("SQLite", sqlite.target(behaviour, &self.sqlite)),
+            ("PostgreSQL", postgres.target(behaviour, &self.postgres)),
+            ("nginx", self.nginx(behaviour).target),
+        ];
+        let mut added: [[Vec<f64>; 2]; 3] = Default::default();
+        let mut last = Vec::new();
+        for _ in 0..self.effort.rounds {
+            let base = self.paced(&direct).await;
+            for ((_, target), [p50, p99]) in all.iter().zip(&mut added) {
+                let times = self.paced(target).await;
+                p50.push(percentile(&times, 50) - percentile(&base, 50));
+                p99.push(percentile(&times, 99) - percentile(&base, 99));
+                last = base.clone();
+            }
+        }
+        let goal = Goal { bar: 5.0, aim: Some(1.0), unit: "ms", better: Better::Lower };
+        for ((who, _), [p50, p99]) in all.iter().zip(added) {
+            let goal = (*who == "SQLite").then_some(goal);
+            let p50 = Spread::new(p50);
+            let against = format!("direct p99 {:.1} ms", percentile(&last, 99));
+            let ours = format!("p50 added {:.2} ms", p50.median());
+            row(&format!("{name}, {who}"), &ours, &against, &Spread::new(p99), goal);
+        }
+    }
+
+    async fn paced(&self, target: &Target) -> Vec<Duration> {
+        load::open_loop(target, PER_SECOND, self.effort.paced, PACED_CONNECTIONS).await
+    }
+
+    /// What the program weighs when nobody asks, and what one more open stream adds.
+    pub(crate) async fn memory(&self) {
+        let count = self.effort.streams;
+        let names = ["memory, idle".to_owned(), format!("memory of an idle stream, of {count}")];
+        if !names.iter().any(|name| self.is_wanted(name)) {
+            return;
+        }
+        let service = Service::start(&self.sqlite);
+        let nginx = self.nginx(Behaviour::Idle);
+        let ours = contender("SQLite", &service, Behaviour::Idle, &self.sqlite);
+        tokio::time::sleep(REST).await;
+        let before = [&ours, &nginx].map(|who| who.processes.memory());
+        let goal = Goal { bar: 40.0, aim: Some(25.0), unit: "MiB", better: Better::Lower };
+        let [mib, theirs] = before.map(|memory| kib(memory.rss) / 1024.0);
+        let own = format!("RSS {mib:.1} MiB, PSS {:.1} MiB", kib(before[0].pss) / 1024.0);
+        row(&names[0], &own, &format!("nginx {theirs:.1} MiB"), &Spread::new([mib]), Some(goal));
+        let mut each = Vec::new();
+        for (who, before) in [&ours, &nginx].into_iter().zip(before) {
+            let open = load::idle_streams(&who.target, count).await;
+            tokio::time::sleep(REST).await;
+            let after = who.processes.memory();
+            let streams = f64::from(u32::try_from(open.len()).expect("a number"));
+            each.push(kib(after.rss.saturating_sub(before.rss)) / streams);
+        }
+        let goal = Goal { bar: 32.0, aim: Some(16.0), unit: "KiB", better: Better::Lower };
+        let (own, theirs) = (format!("{:.1} KiB", each[0]), format!("nginx {:.1} KiB", each[1]));
+        row(&names[1], &own, &theirs, &Spread::new([each[0]]), Some(goal));
+    }
+
+    /// The cost of a request when much is stored, against nothing stored.
+    pub(crate) async fn stored(&self) {
+        let stored = self.effort.stored;
+        let name = format!(
+            "CPU of a chat request, {} members and {} postings stored",
+            stored.members, stored.postings
+        );
+        if !self.is_wanted(&name) {
+            return;
+        }
+        let mut empty = Home::sqlite(self.upstream).await;
+        empty.people(stored.asking).await;
+        let mut full = Home::sqlite(self.upstream).await;
+        many::fill(&mut full, stored);
+        let services = [Service::start(&empty), Service::start(&full)];
+        let all = [
+            contender("empty", &services[0], Behaviour::Small, &empty),
+            contender("full", &services[1], Behaviour::Small, &full),
+        ];
+        let measured = self.measure(&all, CONNECTIONS).await;
+        drop(services);
+        full.check_ledger();
+        let goal = Goal { bar: 1.3, aim: None, unit: "×", better: Better::Lower };
+        let ratio = ratios(&measured[1], &measured[0], |round| round.cpu_us);
+        let [theirs, ours] =
+            [&measured[0], &measured[1]].map(|rounds| median(rounds, |round| round.cpu_us));
+        row(&name, &format!("{ours:.1} µs"), &format!("empty {theirs:.1} µs"), &ratio, Some(goal));
+        let ratio = ratios(&measured[0], &measured[1], |round| round.per_second);
+        let [theirs, ours] =
+            [&measured[0], &measured[1]].map(|rounds| median(rounds, |round| round.per_second));
+        let name = "the same, time for a request";
+        row(name, &format!("{ours:.0}/s"), &format!("empty {theirs:.0}/s"), &ratio, None);
+    }
+
+    /// Lets the contenders take turns.
+    async fn measure(&self, all: &[Contender], connections: usize) -> Vec<Vec<Round>> {
+        let length = self.effort.round;
+        for contender in all {
+            load::closed_loop(&contender.target, connections, length / 4).await;
+        }
+        let mut measured: Vec<Vec<Round>> = vec![Vec::new(); all.len()];
+        for _ in 0..self.effort.rounds {
+            for (contender, measured) in all.iter().zip(&mut measured) {
+                let before = contender.processes.cpu();
+                let (asked, took) = load::closed_loop(&contender.target, connections, length).await;
+                let cpu = contender.processes.cpu() - before;
+                let asked = f64::from(asked);
+                measured.push(Round {
+                    cpu_us: cpu.as_secs_f64() * 1e6 / asked,
+                    per_second: asked / took.as_secs_f64(),
+                });
+            }
+        }
+        measured
+    }
+}
+
+fn contender(
+    name: &'static str,
+    service: &Service,
+    behaviour: Behaviour,
+    home: &Home,
+) -> Contender {
+    let target = service.target(behaviour, home);
+    Contender { name, processes: service.processes.clone(), target }
+}
+
+fn ratios(ours: &[Round], theirs: &[Round], figure: fn(&Round) -> f64) -> Spread {
+    Spread::new(ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs)))
+}
+
+fn median(rounds: &[Round], figure: fn(&Round) -> f64) -> f64 {
+    Spread::new(rounds.iter().map(figure)).median()
+}
+
+/// In milliseconds, of times in order.
+fn percentile(times: &[Duration], percent: usize) -> f64 {
+    times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3
+}
+
+fn kib(amount: u64) -> f64 {
+    f64::from(u32::try_from(amount).expect("less than four terabytes"))
+}

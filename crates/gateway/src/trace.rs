@@ -1,0 +1,297 @@
+//! Traces for operators who have a collector: spans of requests and of upstreams, sent as OTLP over
+//! HTTP in its JSON form.
+//!
+//! A span is a name, times and a handful of words; never a body, a key or an address. Spans wait in
+//! a bounded queue; when the collector is slow or away, they are dropped and counted, and requests
+//! never wait for them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::config;
+use crate::problem::Problem;
+use crate::provider::{Base, Client, open_client};
+
+/// The most spans that wait, and that are sent at once.
+const MAX_WAITING: usize = 4096;
+const MAX_BATCH: usize = 512;
+/// How long spans are collected before they are sent.
+const COLLECT: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// Where a request stands in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    trace: u128,
+    span: u64,
+    parent: Option<u64>,
+}
+
+/// What a span is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// A request to us.
+    Server,
+    /// A request of ours to an upstream.
+    Client,
+}
+
+/// Something that took time.
+#[derive(Debug)]
+pub(crate) struct Span {
+    pub(crate) place: Place,
+    pub(crate) side: Side,
+    pub(crate) name: &'static str,
+    /// Microseconds since 1970.
+    pub(crate) started: i64,
+    pub(crate) ended: i64,
+    pub(crate) failed: bool,
+    pub(crate) words: Vec<(&'static str, Value)>,
+}
+
+/// Takes spans, and sends them off.
+pub(crate) struct Tracer {
+    sample: f64,
+    queue: mpsc::Sender<Span>,
+    dropped: AtomicU64,
+}
+
+/// The end of the queue that sends.
+pub(crate) struct Exporter {
+    queue: mpsc::Receiver<Span>,
+    client: Client,
+    address: Uri,
+}
+
+impl Place {
+    /// What an upstream is told.
+    pub(crate) fn header(self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&format!("00-{:032x}-{:016x}-01", self.trace, self.span)).ok()
+    }
+
+    /// A place below this one.
+    pub(crate) fn child(self) -> Self {
+        Self { trace: self.trace, span: fastrand::u64(1..), parent: Some(self.span) }
+    }
+}
+
+impl Tracer {
+    /// A tracer, and the exporter that must run for it.
+    pub(crate) fn new(configured: &config::Trace) -> Result<(Arc<Self>, Exporter), Problem> {
+        let problem = |what: String| Problem::new(format!("`trace.otlp_endpoint` {what}"));
+        let address = Base::new(&configured.otlp_endpoint)
+            .and_then(|base| base.join("/v1/traces"))
+            .ok_or_else(|| problem("is not an address".to_owned()))?;
+        let client = open_client(&[], SEND_TIMEOUT).map_err(|error| problem(error.to_string()))?;
+        let (sender, queue) = mpsc::channel(MAX_WAITING);
+        let tracer = Self { sample: configured.sample, queue: sender, dropped: AtomicU64::new(0) };
+        Ok((Arc::new(tracer), Exporter { queue, client, address }))
+    }
+
+    /// Where a request stands, if it is traced: the caller decides, or else chance does.
+    pub(crate) fn begin(&self, headers: &HeaderMap) -> Option<Place> {
+        let span = fastrand::u64(1..);
+        if let Some((trace, parent, sampled)) = headers.get("traceparent").and_then(parent) {
+            return sampled.then_some(Place { trace, span, parent: Some(parent) });
+        }
+        (fastrand::f64() < self.sample).then(|| Place {
+            trace: fastrand::u128(1..),
+            span,
+            parent: None,
+        })
+    }
+
+    /// Takes a span, unless too many wait.
+    pub(crate) fn record(&self, span: Span) {
+        if self.queue.try_send(span).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many spans were not taken.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Exporter {
+    /// Sends spans until the service stops, then what is left.
+    pub(crate) async fn run(mut self, stopping: CancellationToken) {
+        let mut spans = Vec::new();
+        loop {
+            let is_over = stopping.is_cancelled();
+            while let Ok(span) = self.queue.try_recv() {
+                spans.push(span);
+                if spans.len() >= MAX_BATCH {
+                    self.send(&spans).await;
+                    spans.clear();
+                }
+            }
+            if !spans.is_empty() {
+                self.send(&spans).await;
+                spans.clear();
+            }
+            if is_over {
+                return;
+            }
+            tokio::select! {
+                () = stopping.cancelled() => {}
+                () = tokio::time::sleep(COLLECT) => {}
+            }
+        }
+    }
+
+    async fn send(&self, spans: &[Span]) {
+        let mut request = Request::new(Full::new(Bytes::from(document(spans).to_string())));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.address.clone();
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
+        let sending = async {
+            let answer = self.client.request(request).await.map_err(drop)?;
+            let is_taken = answer.status().is_success();
+            // Read to its end, so that the connection can be used again.
+            let _ = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+            if is_taken { Ok(()) } else { Err(()) }
+        };
+        if !matches!(timeout(SEND_TIMEOUT, sending).await, Ok(Ok(()))) {
+            tracing::warn!(spans = spans.len(), "the collector did not take spans");
+        }
+    }
+}
+
+/// Trace, parent and whether the caller traces, of a `traceparent`.
+fn parent(value: &HeaderValue) -> Option<(u128, u64, bool)> {
+    let text = value.to_str().ok()?;
+    let mut parts = text.split('-');
+    let (version, trace, span, flags) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let sizes = (version.len(), trace.len(), span.len(), flags.len());
+    if sizes != (2, 32, 16, 2) || version == "ff" {
+        return None;
+    }
+    let trace = u128::from_str_radix(trace, 16).ok().filter(|trace| *trace != 0)?;
+    let span = u64::from_str_radix(span, 16).ok().filter(|span| *span != 0)?;
+    let flags = u8::from_str_radix(flags, 16).ok()?;
+    Some((trace, span, flags & 1 == 1))
+}
+
+fn document(spans: &[Span]) -> Value {
+    let spans: Vec<Value> = spans.iter().map(view).collect();
+    json!({"resourceSpans": [{
+        "resource": {"attributes": [attribute("service.name", &json!("agent-gateway"))]},
+        "scopeSpans": [{
+            "scope": {"name": "agent-gateway", "version": env!("CARGO_PKG_VERSION")},
+            "spans": spans,
+        }],
+    }]})
+}
+
+fn view(span: &Span) -> Value {
+    let place = span.place;
+    let nanos = |micros: i64| (i128::from(micros) * 1000).to_string();
+    let words: Vec<Value> = span.words.iter().map(|(name, value)| attribute(name, value)).collect();
+    json!({
+        "traceId": format!("{:032x}", place.trace),
+        "spanId": format!("{:016x}", place.span),
+        "parentSpanId": place.parent.map_or_else(String::new, |parent| format!("{parent:016x}")),
+        "name": span.name,
+        "kind": match span.side { Side::Server => 2, Side::Client => 3 },
+        "startTimeUnixNano": nanos(span.started),
+        "endTimeUnixNano": nanos(span.ended),
+        "attributes": words,
+        "status": if span.failed { json!({"code": 2}) } else { json!({}) },
+    })
+}
+
+fn attribute(name: &str, value: &Value) -> Value {
+    let value = match value {
+        Value::Number(number) => json!({"intValue": number.to_string()}),
+        Value::Bool(flag) => json!({"boolValue": flag}),
+        other => json!({"stringValue": other.as_str().unwrap_or_default()}),
+    };
+    json!({"key": name, "value": value})
+}
+
+/// Now, as spans count it.
+pub(crate) fn now() -> i64 {
+    clock::now().micros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(text: &str) -> Option<(u128, u64, bool)> {
+        parent(&HeaderValue::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn the_callers_trace_is_understood() {
+        let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let (trace, span, sampled) = header(text).unwrap();
+        assert_eq!(trace, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
+        assert_eq!((span, sampled), (0xb7ad_6b71_6920_3331, true));
+        let place = Place { trace, span, parent: None };
+        assert_eq!(place.header().unwrap(), text);
+        assert_eq!(place.child().parent, Some(span));
+    }
+
+    #[test]
+    fn nonsense_is_no_trace() {
+        for text in [
+            "",
+            "00",
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-01",
+        ] {
+            assert_eq!(header(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_written_as_the_protocol_has_it() {
+        let span = Span {
+            place: Place { trace: 10, span: 11, parent: Some(12) },
+            side: Side::Client,
+            name: "upstream",
+            started: 1,
+            ended: 2,
+            failed: true,
+            words: vec![("a", json!("b")), ("n", json!(7)), ("t", json!(true))],
+        };
+        let written = &document(&[span])["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+        assert_eq!(
+            *written,
+            json!({
+                "traceId": "0000000000000000000000000000000a",
+                "spanId": "000000000000000b",
+                "parentSpanId": "000000000000000c",
+                "name": "upstream",
+                "kind": 3,
+                "startTimeUnixNano": "1000",
+                "endTimeUnixNano": "2000",
+                "attributes": [
+                    {"key": "a", "value": {"stringValue": "b"}},
+                    {"key": "n", "value": {"intValue": "7"}},
+                    {"key": "t", "value": {"boolValue": true}},
+                ],
+                "status": {"code": 2},
+            })
+        );
+    }
+}

@@ -1,0 +1,387 @@
+//! Any sequence of operations comes to what the model says, and keeps the laws.
+
+use ledger::{
+    Account, Book, End, Ended, HoldId, IdempotencyKey, Limits, Lineage, LineageId, MemberId,
+    Micros, Outcome, PostingKind, Refusal, Repeated, Rule, Time, Tokens, Transfer, Wanted,
+};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::model::{Event, Held, Model, No};
+use crate::tables::Tables;
+
+const MINUTE: i64 = 60_000_000;
+const LEASE: i64 = 30_000_000;
+
+/// One thing that is done.
+#[derive(Debug, Clone)]
+enum Step {
+    Post(i64, PostingKind, i64),
+    Hold {
+        member: i64,
+        lineage: i64,
+        amount: i64,
+        word: Option<(u8, u8)>,
+    },
+    /// Ends a hold that began so many holds ago, in somebody's name.
+    End {
+        ago: usize,
+        as_owner: bool,
+        rule: Rule,
+        answered: bool,
+    },
+    Expire {
+        ago: usize,
+    },
+    Admit(i64),
+    Pass(i64),
+    /// Writes what has changed; the next transaction may begin with rows that are read again.
+    Commit {
+        reload: bool,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let amount = prop_oneof![
+        8 => 0..60_i64,
+        1 => -3..0_i64,
+        1 => select(vec![i64::MIN, i64::MAX, Micros::MAX.get(), Micros::MAX.get() + 1]),
+    ];
+    let moved = prop_oneof![
+        6 => -50..150_i64,
+        1 => select(vec![i64::MIN + 1, i64::MAX, Micros::MAX.get(), -Micros::MAX.get()]),
+    ];
+    let word = proptest::option::weighted(0.4, (0..3_u8, 0..2_u8));
+    prop_oneof![
+        2 => (0..4_i64, select(PostingKind::ALL.to_vec()), moved)
+            .prop_map(|(member, kind, amount)| Step::Post(member, kind, amount)),
+        6 => (0..4_i64, 0..6_i64, amount, word).prop_map(|(member, lineage, amount, word)| {
+            // Mostly the member's own key.
+            let member = if amount % 7 == 0 { member } else { owner(lineage).0 };
+            Step::Hold { member, lineage, amount, word }
+        }),
+        6 => (0..6_usize, proptest::bool::weighted(0.9), select(Rule::ALL.to_vec()), any::<bool>())
+            .prop_map(|(ago, as_owner, rule, answered)| Step::End { ago, as_owner, rule, answered }),
+        1 => (0..6_usize).prop_map(|ago| Step::Expire { ago }),
+        2 => (0..6_i64).prop_map(Step::Admit),
+        2 => prop_oneof![0..2_000_000_i64, 0..90_000_000_i64].prop_map(Step::Pass),
+        2 => any::<bool>().prop_map(|reload| Step::Commit { reload }),
+    ]
+}
+
+/// Members 1 and 2 have keys, 3 is blocked and has one, 0 does not exist; no key 0.
+fn owner(lineage: i64) -> MemberId {
+    MemberId(match lineage {
+        1 | 2 => 1,
+        3 | 4 => 2,
+        _ => 3,
+    })
+}
+
+fn limits(lineage: i64) -> Limits {
+    match lineage {
+        1 => Limits { spend: Some(Micros::new(120)), ..Limits::default() },
+        2 => Limits { requests_per_minute: Some(7), ..Limits::default() },
+        3 => Limits { concurrency: Some(2), requests_per_minute: Some(3), ..Limits::default() },
+        _ => Limits::default(),
+    }
+}
+
+/// The laws, the model and the tables, side by side.
+struct Trial {
+    book: Book,
+    model: Model,
+    tables: Tables,
+    now: Time,
+    begun: Vec<HoldId>,
+}
+
+impl Trial {
+    fn new() -> Self {
+        let members: Vec<_> = (1..=3).map(MemberId).collect();
+        let lineages = (1..=5).map(|id| (LineageId(id), owner(id), limits(id))).collect();
+        let blocked = vec![MemberId(3)];
+        let model = Model { events: Vec::new(), blocked, members, lineages };
+        let mut tables = Tables::default();
+        for member in &model.members {
+            let mut account = Account::new(*member);
+            account.blocked = model.blocked.contains(member);
+            tables.accounts.insert(*member, account);
+        }
+        tables.lineages = model.rows().into_iter().map(|row| (row.id, row)).collect();
+        let now = Time::from_millis(1_790_000_000_000);
+        Self { book: tables.book(), model, tables, now, begun: Vec::new() }
+    }
+
+    fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Post(member, kind, amount) => self.post(MemberId(member), kind, amount),
+            Step::Hold { member, lineage, amount, word } => {
+                self.hold(member, lineage, amount, word);
+            }
+            Step::End { ago, as_owner, rule, answered } => {
+                if let Some(id) = self.ago(ago) {
+                    self.end(id, as_owner, rule, answered);
+                }
+            }
+            Step::Expire { ago } => {
+                if let Some(id) = self.ago(ago) {
+                    self.expire(id);
+                }
+            }
+            Step::Admit(lineage) => self.admit(LineageId(lineage)),
+            Step::Pass(micros) => self.now = self.now.plus_micros(micros),
+            Step::Commit { reload } => {
+                self.tables.write(self.book.take_changes());
+                assert!(self.book.take_changes().is_empty());
+                if reload {
+                    self.book = self.tables.book();
+                }
+            }
+        }
+        self.check_figures();
+    }
+
+    fn ago(&self, ago: usize) -> Option<HoldId> {
+        self.begun.iter().rev().nth(ago).copied()
+    }
+
+    fn post(&mut self, member: MemberId, kind: PostingKind, amount: i64) {
+        let expected = self.model.post(member, kind, amount);
+        let reason = "why".to_owned();
+        let transfer = Transfer { member, kind, amount: Micros::new(amount), reason };
+        let before = self.rows();
+        let posted = self.book.post(transfer, self.now);
+        assert_eq!(posted.as_ref().map(drop).map_err(told), expected);
+        match posted {
+            Ok(posting) => {
+                self.model.events.push(Event::Posted { member, amount });
+                assert_eq!(posting.balance.get(), self.model.balance(member));
+            }
+            Err(_) => assert_eq!(self.rows(), before, "a refusal changed something"),
+        }
+    }
+
+    fn hold(&mut self, member: i64, lineage: i64, amount: i64, word: Option<(u8, u8)>) {
+        let id = HoldId::new(1, self.begun.len() as u128);
+        let wanted = Wanted {
+            id,
+            member: MemberId(member),
+            lineage: LineageId(lineage),
+            amount: Micros::new(amount),
+            operation: "chat".to_owned(),
+            model: None,
+            owner: 1,
+            lease_micros: LEASE,
+            idempotency: word.map(|(word, body)| IdempotencyKey {
+                word: word.to_string(),
+                body_sha256: [body; 32],
+            }),
+        };
+        let held = Held {
+            id,
+            member: wanted.member,
+            lineage: wanted.lineage,
+            amount,
+            lease_until: self.now.plus_micros(LEASE),
+            word: word.map(|(word, body)| (word.to_string(), body)),
+        };
+        let expected = self.model.hold(&held, self.now);
+        let before = self.rows();
+        let result = self.book.hold(wanted.clone(), self.now);
+        assert_eq!(result.as_ref().map(drop).map_err(told), expected);
+        if result.is_err() {
+            return assert_eq!(self.rows(), before, "a refusal changed something");
+        }
+        self.begun.push(id);
+        self.arrived(held.lineage);
+        self.model.events.push(Event::Held(held));
+        let mut again = wanted;
+        again.idempotency = None;
+        assert_eq!(self.book.hold(again, self.now), Err(Refusal::IdUsed));
+    }
+
+    fn end(&mut self, id: HoldId, as_owner: bool, rule: Rule, answered: bool) {
+        let whose = self.model.held(id).member;
+        let member = if as_owner { whose } else { MemberId(whose.0 + 1) };
+        let expected = self.model.end(id, member, rule);
+        let before = self.rows();
+        let end = End { id, member, rule, model: None, tokens: Tokens::default(), answered };
+        let ended = self.book.end(end, self.now);
+        self.ended(id, &ended, expected, answered && rule.outcome() == Outcome::Settled);
+        if ended == Ended::Before {
+            assert_eq!(self.rows(), before, "a second end changed something");
+        }
+    }
+
+    fn expire(&mut self, id: HoldId) {
+        let held = self.model.held(id);
+        let is_over = held.lease_until < self.now && !self.model.has_ended(id);
+        let ended = self.book.expire(id, self.now);
+        self.ended(id, &ended, is_over.then_some(0), false);
+    }
+
+    fn ended(&mut self, id: HoldId, ended: &Ended, expected: Option<i64>, answered: bool) {
+        let charged = match ended {
+            Ended::Now(receipt) => Some(receipt.charged.get()),
+            Ended::Before => None,
+        };
+        assert_eq!(charged, expected);
+        if let Some(charged) = charged {
+            self.model.events.push(Event::Ended { id, charged, answered });
+        }
+    }
+
+    fn admit(&mut self, lineage: LineageId) {
+        let expected = self.model.admit(lineage, self.now);
+        let result = self.book.admit(lineage, self.now);
+        assert_eq!(result.as_ref().map(drop).map_err(told), expected);
+        match result {
+            Ok(_) => self.arrived(lineage),
+            Err(Refusal::RateLimited { retry_after_micros, .. }) => {
+                let then = |micros| self.model.admit(lineage, self.now.plus_micros(micros));
+                assert_eq!(then(retry_after_micros - 1), Err(No::Rate), "it may come earlier");
+                assert_eq!(then(retry_after_micros), Ok(()), "it may come when it was told");
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// In a minute's window come no more than a minute's worth and the burst before it.
+    fn arrived(&mut self, lineage: LineageId) {
+        let at = self.now;
+        self.model.events.push(Event::Arrived { lineage, at });
+        let Some(limit) = self.model.limits(lineage).requests_per_minute else { return };
+        let arrivals = self.model.arrivals(lineage);
+        let in_window = |micros: i64| {
+            let since = at.micros() - micros;
+            let count = arrivals.iter().filter(|arrival| arrival.micros() > since).count();
+            i64::try_from(count).unwrap()
+        };
+        for minutes in 1..=3 {
+            assert!(in_window(minutes * MINUTE) <= i64::from(limit) * (minutes + 1));
+        }
+        assert!(in_window(1) <= i64::from(limit), "the burst is the limit");
+    }
+
+    fn check_figures(&self) {
+        for member in &self.model.members {
+            let account = self.book.account(*member).unwrap();
+            assert_eq!(account.balance.get(), self.model.balance(*member));
+            assert_eq!(account.held.get(), self.model.held_of(*member));
+            assert!(!account.held.is_negative() && account.held <= account.balance, "overdrawn");
+        }
+        for (id, _, limits) in &self.model.lineages {
+            let lineage = self.book.lineage(*id).unwrap();
+            let (held, running) = self.model.held_by(*id);
+            assert_eq!((lineage.held.get(), lineage.running), (held, running));
+            assert_eq!(lineage.spent.get(), self.model.spent(*id));
+            let used = lineage.spent.get() + lineage.held.get();
+            assert!(limits.spend.is_none_or(|limit| used <= limit.get()));
+            assert!(limits.concurrency.is_none_or(|limit| running <= limit));
+        }
+    }
+
+    /// What was written is what happened.
+    fn check_tables(&mut self) {
+        self.tables.write(self.book.take_changes());
+        let tables = &self.tables;
+        let rows: (Vec<_>, Vec<_>) = (
+            tables.accounts.values().cloned().collect(),
+            tables.lineages.values().cloned().collect(),
+        );
+        assert_eq!(rows, self.rows());
+        let live: Vec<_> = self.model.live().iter().map(|held| held.id).collect();
+        assert_eq!(tables.holds.keys().copied().collect::<Vec<_>>(), live);
+        for id in &self.begun {
+            assert_eq!(tables.receipts.contains_key(id), self.model.has_ended(*id));
+        }
+        let mut house = 0;
+        let mut balances = std::collections::BTreeMap::new();
+        for posting in &tables.postings {
+            let balance = balances.entry(posting.member).or_insert(0);
+            *balance += posting.amount.get();
+            house -= posting.amount.get();
+            assert_eq!(posting.balance.get(), *balance);
+            assert_ne!(posting.amount, Micros::ZERO);
+            assert_eq!(posting.house, posting.kind.house());
+        }
+        let members: i64 = tables.accounts.values().map(|account| account.balance.get()).sum();
+        assert_eq!(members + house, 0, "the sum over all accounts");
+        for receipt in tables.receipts.values() {
+            let is_its = |amount: i64| amount == receipt.charged.get();
+            let of_it = tables.postings.iter().filter(|posting| posting.hold == Some(receipt.id));
+            let of_it: Vec<_> = of_it.map(|posting| -posting.amount.get()).collect();
+            assert_eq!(of_it.len(), usize::from(receipt.charged > Micros::ZERO));
+            assert!(of_it.into_iter().all(is_its));
+        }
+        let counted = tables.accounts.values().map(|account| account.usage.month.requests);
+        let charges = tables.postings.iter().filter(|posting| posting.hold.is_some()).count();
+        assert_eq!(usize::try_from(counted.sum::<i64>()), Ok(charges));
+    }
+
+    fn rows(&self) -> (Vec<Account>, Vec<Lineage>) {
+        let account = |id: &MemberId| self.book.account(*id).unwrap().clone();
+        let lineage = |id: LineageId| self.book.lineage(id).unwrap().clone();
+        let lineages = self.model.lineages.iter().map(|(id, ..)| lineage(*id)).collect();
+        (self.model.members.iter().map(account).collect(), lineages)
+    }
+}
+
+fn told(refusal: &Refusal) -> No {
+    match refusal {
+        Refusal::UnknownMember => No::UnknownMember,
+        Refusal::UnknownLineage => No::UnknownLineage,
+        Refusal::Blocked => No::Blocked,
+        Refusal::RateLimited { .. } => No::Rate,
+        Refusal::TooManyRunning { .. } => No::TooMany,
+        Refusal::KeyLimitReached { .. } => No::KeyLimit,
+        Refusal::InsufficientBalance { .. } => No::Balance,
+        Refusal::Repeated(Repeated::Running) => No::Running,
+        Refusal::Repeated(Repeated::OtherBody) => No::OtherBody,
+        Refusal::Repeated(Repeated::Answered(id)) => No::Answered(*id),
+        Refusal::AmountOutOfRange => No::Amount,
+        Refusal::IdUsed => panic!("every id is new"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_comes_to_what_the_model_says(steps in proptest::collection::vec(step(), 1..120)) {
+        let mut trial = Trial::new();
+        for step in steps {
+            trial.run(&step);
+        }
+        trial.check_tables();
+    }
+}
+
+/// A word that is free again belongs to the request that took it last: the end of an earlier one,
+/// which outlived the word's time, leaves it alone.
+#[test]
+fn the_end_of_an_earlier_request_leaves_the_word_to_a_later_one() {
+    let mut trial = Trial::new();
+    trial.post(MemberId(1), PostingKind::TopUp, 100);
+    trial.hold(1, 1, 5, Some((0, 0)));
+    let first = trial.begun[0];
+    // The store no longer knows the word.
+    trial.book.drop_repeats();
+    let mut later = Wanted {
+        id: HoldId::new(2, 0),
+        member: MemberId(1),
+        lineage: LineageId(1),
+        amount: Micros::new(5),
+        operation: "chat".to_owned(),
+        model: None,
+        owner: 1,
+        lease_micros: LEASE,
+        idempotency: Some(IdempotencyKey { word: "0".to_owned(), body_sha256: [0; 32] }),
+    };
+    trial.book.hold(later.clone(), trial.now).unwrap();
+    trial.end(first, true, Rule::Answered, true);
+    later.id = HoldId::new(2, 1);
+    let running = Err(Refusal::Repeated(Repeated::Running));
+    assert_eq!(trial.book.hold(later, trial.now), running);
+}

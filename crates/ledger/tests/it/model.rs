@@ -1,0 +1,220 @@
+//! The same laws, written the slow way: nothing is kept but what happened, and every figure is
+//! counted again from the beginning.
+
+use ledger::{
+    HoldId, Limits, Lineage, LineageId, MemberId, Micros, Outcome, PostingKind, Rule, Time,
+};
+
+const MINUTE: i64 = 60_000_000;
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    Posted { member: MemberId, amount: i64 },
+    Arrived { lineage: LineageId, at: Time },
+    Held(Held),
+    Ended { id: HoldId, charged: i64, answered: bool },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub(crate) id: HoldId,
+    pub(crate) member: MemberId,
+    pub(crate) lineage: LineageId,
+    pub(crate) amount: i64,
+    pub(crate) lease_until: Time,
+    pub(crate) word: Option<(String, u8)>,
+}
+
+/// Why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum No {
+    UnknownMember,
+    UnknownLineage,
+    Blocked,
+    Running,
+    OtherBody,
+    Answered(HoldId),
+    TooMany,
+    KeyLimit,
+    Balance,
+    Rate,
+    Amount,
+}
+
+pub(crate) struct Model {
+    pub(crate) events: Vec<Event>,
+    pub(crate) blocked: Vec<MemberId>,
+    pub(crate) members: Vec<MemberId>,
+    pub(crate) lineages: Vec<(LineageId, MemberId, Limits)>,
+}
+
+impl Model {
+    pub(crate) fn balance(&self, member: MemberId) -> i64 {
+        let of = |event: &Event| match event {
+            Event::Posted { member: whose, amount } if *whose == member => *amount,
+            Event::Ended { id, charged, .. } if self.held(*id).member == member => -charged,
+            _ => 0,
+        };
+        self.events.iter().map(of).sum()
+    }
+
+    /// Live holds.
+    pub(crate) fn live(&self) -> Vec<&Held> {
+        let begun = self.events.iter().filter_map(|event| match event {
+            Event::Held(held) => Some(held),
+            _ => None,
+        });
+        begun.filter(|held| !self.has_ended(held.id)).collect()
+    }
+
+    pub(crate) fn held_of(&self, member: MemberId) -> i64 {
+        self.live().iter().filter(|held| held.member == member).map(|held| held.amount).sum()
+    }
+
+    pub(crate) fn held_by(&self, lineage: LineageId) -> (i64, u32) {
+        let live = self.live();
+        let live: Vec<_> = live.iter().filter(|held| held.lineage == lineage).collect();
+        (live.iter().map(|held| held.amount).sum(), u32::try_from(live.len()).unwrap())
+    }
+
+    pub(crate) fn spent(&self, lineage: LineageId) -> i64 {
+        let of = |event: &Event| match event {
+            Event::Ended { id, charged, .. } if self.held(*id).lineage == lineage => *charged,
+            _ => 0,
+        };
+        self.events.iter().map(of).sum()
+    }
+
+    pub(crate) fn arrivals(&self, lineage: LineageId) -> Vec<Time> {
+        let of = |event: &Event| match event {
+            Event::Arrived { lineage: whose, at } if *whose == lineage => Some(*at),
+            _ => None,
+        };
+        self.events.iter().filter_map(of).collect()
+    }
+
+    /// Whether another request fits: a bucket that drains evenly and holds a minute's worth.
+    fn check_rate(&self, lineage: LineageId, now: Time) -> Result<(), No> {
+        let Some(limit) = self.limits(lineage).requests_per_minute else { return Ok(()) };
+        let each = MINUTE.div_euclid(i64::from(limit)) + i64::from(MINUTE % i64::from(limit) != 0);
+        let (mut level, mut last) = (0, Time::default());
+        for at in self.arrivals(lineage).into_iter().chain([now]) {
+            level = (level - (at.micros() - last.micros())).max(0) + each;
+            last = at;
+        }
+        if level <= each * i64::from(limit) { Ok(()) } else { Err(No::Rate) }
+    }
+
+    pub(crate) fn admit(&self, lineage: LineageId, now: Time) -> Result<(), No> {
+        let known = self.lineages.iter().find(|(id, ..)| *id == lineage);
+        let (_, member, _) = known.ok_or(No::UnknownLineage)?;
+        if self.blocked.contains(member) {
+            return Err(No::Blocked);
+        }
+        self.check_rate(lineage, now)
+    }
+
+    pub(crate) fn hold(&self, wanted: &Held, now: Time) -> Result<(), No> {
+        if wanted.amount < 0 || wanted.amount > Micros::MAX.get() {
+            return Err(No::Amount);
+        }
+        if !self.members.contains(&wanted.member) {
+            return Err(No::UnknownMember);
+        }
+        let is_theirs =
+            |(id, member, _): &&(_, _, _)| (*id, *member) == (wanted.lineage, wanted.member);
+        self.lineages.iter().find(is_theirs).ok_or(No::UnknownLineage)?;
+        if self.blocked.contains(&wanted.member) {
+            return Err(No::Blocked);
+        }
+        self.check_word(wanted)?;
+        let limits = self.limits(wanted.lineage);
+        let (held, running) = self.held_by(wanted.lineage);
+        if limits.concurrency.is_some_and(|limit| running >= limit) {
+            return Err(No::TooMany);
+        }
+        let used = self.spent(wanted.lineage) + held + wanted.amount;
+        if limits.spend.is_some_and(|limit| used > limit.get()) {
+            return Err(No::KeyLimit);
+        }
+        if self.balance(wanted.member) - self.held_of(wanted.member) < wanted.amount {
+            return Err(No::Balance);
+        }
+        self.check_rate(wanted.lineage, now)
+    }
+
+    /// The newest request with the same word decides.
+    fn check_word(&self, wanted: &Held) -> Result<(), No> {
+        let Some((word, body)) = &wanted.word else { return Ok(()) };
+        let same = self.events.iter().rev().find_map(|event| match event {
+            Event::Held(held) if held.lineage == wanted.lineage => {
+                held.word.as_ref().filter(|(known, _)| known == word).map(|(_, body)| (held, body))
+            }
+            _ => None,
+        });
+        let Some((first, first_body)) = same else { return Ok(()) };
+        let answered = match self.end_of(first.id) {
+            Some(false) => return Ok(()),
+            other => other,
+        };
+        match answered {
+            _ if first_body != body => Err(No::OtherBody),
+            Some(_) => Err(No::Answered(first.id)),
+            None => Err(No::Running),
+        }
+    }
+
+    /// What an end comes to, if it is one.
+    pub(crate) fn end(&self, id: HoldId, member: MemberId, rule: Rule) -> Option<i64> {
+        let live = self.live().into_iter().find(|held| held.id == id)?;
+        let charged = if rule.outcome() == Outcome::Settled { live.amount } else { 0 };
+        (live.member == member).then_some(charged)
+    }
+
+    pub(crate) fn post(&self, member: MemberId, kind: PostingKind, amount: i64) -> Result<(), No> {
+        if !self.members.contains(&member) {
+            return Err(No::UnknownMember);
+        }
+        let is_possible = match kind {
+            PostingKind::Charge => false,
+            PostingKind::TopUp => amount > 0,
+            PostingKind::Adjustment => amount != 0,
+        };
+        let after = i128::from(self.balance(member)) + i128::from(amount);
+        if !is_possible || after.abs() > i128::from(Micros::MAX.get()) {
+            return Err(No::Amount);
+        }
+        let is_covered = amount > 0 || after >= i128::from(self.held_of(member));
+        if is_covered { Ok(()) } else { Err(No::Balance) }
+    }
+
+    pub(crate) fn limits(&self, lineage: LineageId) -> Limits {
+        self.lineages.iter().find(|(id, ..)| *id == lineage).unwrap().2
+    }
+
+    pub(crate) fn rows(&self) -> Vec<Lineage> {
+        let row = |(id, member, limits): &(_, _, _)| Lineage::new(*id, *member, *limits);
+        self.lineages.iter().map(row).collect()
+    }
+
+    pub(crate) fn held(&self, id: HoldId) -> &Held {
+        let find = |event: &'_ Event| matches!(event, Event::Held(held) if held.id == id);
+        match self.events.iter().find(|event| find(event)).unwrap() {
+            Event::Held(held) => held,
+            _ => panic!("it was held"),
+        }
+    }
+
+    pub(crate) fn has_ended(&self, id: HoldId) -> bool {
+        self.end_of(id).is_some()
+    }
+
+    /// Whether the answer is kept, once it has ended.
+    fn end_of(&self, id: HoldId) -> Option<bool> {
+        self.events.iter().find_map(|event| match event {
+            Event::Ended { id: ended, answered, .. } if *ended == id => Some(*answered),
+            _ => None,
+        })
+    }
+}
