@@ -129,6 +129,9 @@ impl ApiError {
                 headers.insert("x-should-retry", HeaderValue::from_static("false"));
             }
             409 | 429 | 503 => {
+                if self.0.code == Code::Conflict {
+                    headers.insert("x-should-retry", HeaderValue::from_static("false"));
+                }
                 let wait = self.0.retry_after.unwrap_or(Duration::from_secs(1));
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));

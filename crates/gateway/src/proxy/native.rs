@@ -65,13 +65,14 @@ impl NativeWatch {
         }
         let seen: Seen<'_> =
             serde_json::from_slice(&data).map_err(|_| Fault::Malformed("an event is not JSON"))?;
-        self.sequence = seen.sequence_number.unwrap_or(self.sequence + 1);
+        let sequence = seen.sequence_number.unwrap_or(self.sequence + 1);
         self.has_content |=
             seen.kind.ends_with(".delta") || seen.kind == "response.output_item.done";
         let Some(response) = seen.response else {
             if seen.kind == "error" {
                 return Err(Fault::Told(seen.message));
             }
+            self.sequence = sequence;
             out.push(event.raw());
             return Ok(Step::More);
         };
@@ -82,6 +83,8 @@ impl NativeWatch {
             self.response = Some(response);
             return Err(fault);
         }
+        // The number of an event that is not passed on is left for ours.
+        self.sequence = sequence;
         let is_end = matches!(&*seen.kind, "response.completed" | "response.incomplete");
         let into = if is_end { last } else { out };
         write(into, &seen.kind, self.sequence, &response);
@@ -194,12 +197,12 @@ mod tests {
         let mut watch = watch();
         let (_, _, fault) = feed(
             &mut watch,
-            "data: {\"type\":\"response.failed\",\"sequence_number\":7,\"response\":{\"id\":\"x\",\"error\":{\"message\":\"their words\"}}}\n\n",
+            "data: {\"type\":\"response.x.delta\",\"sequence_number\":6}\n\ndata: {\"type\":\"response.failed\",\"sequence_number\":99,\"response\":{\"id\":\"x\",\"error\":{\"message\":\"their words\"}}}\n\n",
         );
         assert_eq!(fault, Some(Fault::Told(Some("their words".to_owned()))));
         let mut out = Out::default();
         watch.fail(&ApiError::internal(), &mut out);
         let text = String::from_utf8(out.take().unwrap().to_vec()).unwrap();
-        assert!(text.contains("\"sequence_number\":8") && !text.contains("their words"), "{text}");
+        assert!(text.contains("\"sequence_number\":7") && !text.contains("their words"), "{text}");
     }
 }

@@ -25,6 +25,8 @@ use crate::service::Service;
 /// The largest answer that is kept for whoever asks again.
 pub(crate) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 
+const TOO_LONG: &str = "its stream is longer than allowed";
+
 /// A stream on its way to a client.
 pub(crate) struct Relay(Option<Box<Inner>>);
 
@@ -183,6 +185,10 @@ impl Inner {
         let Source::Live(streaming) = &mut self.source else { return None };
         let idle_left = streaming.upstream.idle().saturating_sub(self.last_piece.elapsed());
         let time_left = self.service.config.limits.max_stream.saturating_sub(self.begun.elapsed());
+        if time_left.is_zero() {
+            // An upstream that never pauses would never be late.
+            return self.broken(Fault::Malformed(TOO_LONG)).await;
+        }
         let pause = self.service.keepalive().min(idle_left).min(time_left);
         let result = timeout(pause, streaming.upstream.any_piece()).await;
         let failure = match result {
@@ -196,7 +202,7 @@ impl Inner {
             Ok(Ok(None)) => Fault::Malformed("it ended without its end marker"),
             Ok(Err(Failure::Malformed(what) | Failure::Gone(what))) => Fault::Malformed(what),
             Ok(Err(_)) => Fault::Malformed("it broke off"),
-            Err(_) if time_left <= pause => Fault::Malformed("its stream is longer than allowed"),
+            Err(_) if time_left <= pause => Fault::Malformed(TOO_LONG),
             Err(_) if idle_left <= pause => {
                 Fault::Malformed("it stopped in the middle of its answer")
             }

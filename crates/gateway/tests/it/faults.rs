@@ -2,6 +2,7 @@
 //! charged, the receipt says why, and nothing of the upstream shows.
 
 use agent_test_support::upstream::{ResponsesApi, Upstream};
+use agent_test_support::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::fixture::{paid, receipt, with_one};
@@ -45,11 +46,12 @@ struct World {
 }
 
 fn world(kind: &str, path: &'static str) -> World {
+    world_with(&format!("{kind}, timeout: {{connect: 1, first_byte: 0.2, idle: 0.2}}"), path)
+}
+
+fn world_with(kind: &str, path: &'static str) -> World {
     let upstream = Upstream::start();
-    let provider = format!(
-        "kind: {kind}, models: [echo], health: false, \
-         timeout: {{connect: 1, first_byte: 0.2, idle: 0.2}}"
-    );
+    let provider = format!("kind: {kind}, models: [echo], health: false");
     let limits = "limits: {max_answer_bytes: 1048576}\n";
     let service = Running::start(&with_one(&upstream, &provider, limits));
     let ada = service.holder("ada", 1000 * PRICE);
@@ -224,17 +226,34 @@ fn a_response_is_refunded_however_an_upstream_of_the_messages_interface_fails() 
 
 #[test]
 fn an_event_that_is_too_long_breaks_the_stream() {
-    let world = world("openai", CHAT);
+    let world = world_with("openai", CHAT);
     world.check_stream("huge-9", &world.ask("huge-9", true));
 }
 
 #[test]
 fn what_an_upstream_says_of_its_usage_is_believed_only_if_it_can_be() {
-    let world = world("openai", CHAT);
+    let world = world_with("openai", CHAT);
     for (step, tokens) in [("echo", json!([4, 4])), ("lies-usage", json!([null, null]))] {
         let came = world.ask(step, false);
         let path = format!("/v1/requests/{}", came.id);
         let receipt = world.service.get(&path, world.ada.key.as_str()).good();
         assert_eq!(json!([receipt["input_tokens"], receipt["output_tokens"]]), tokens, "{step}");
     }
+}
+
+#[test]
+fn a_stream_that_goes_on_for_too_long_is_ended() {
+    let upstream = Upstream::start();
+    let provider = "kind: openai, models: [echo], health: false";
+    let limits = "limits: {max_stream_seconds: 0.2}\n";
+    let service = Running::start(&with_one(&upstream, provider, limits));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let world = World { upstream, service, ada, path: CHAT };
+    for step in ["endless", "drip-1000-5", "hang-mid"] {
+        let came = world.ask(step, true);
+        world.check_stream(step, &came);
+        assert!(came.body.contains("its stream is longer than allowed"), "{step}");
+    }
+    eventually("all are let go", || world.upstream.cancelled().len() == 3);
+    assert_eq!(paid(&world.service, &world.ada), 0);
 }

@@ -117,3 +117,17 @@ fn a_request_that_failed_may_be_tried_again_with_its_word() {
     }
     assert_eq!(paid(&service, &ada), 2 * PRICE);
 }
+
+#[test]
+fn an_answer_too_long_to_be_kept_is_charged_once_and_not_given_again() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let body = chat("[[huge-9]]");
+    assert_eq!(ask(service.address, ada.key.as_str(), "word", &body).0.status, 200);
+    let (head, text) = ask(service.address, ada.key.as_str(), "word", &body);
+    let error: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((head.status, &error["error"]["code"]), (409, &json!("conflict")));
+    assert_eq!(head.header("x-should-retry"), "false");
+    assert_eq!(upstream.completions().len(), 1);
+    assert_eq!(paid(&service, &ada), PRICE);
+}

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod admin;
+mod anthropic;
+mod background;
 mod basics;
 mod client_document;
 mod drain;

@@ -18,7 +18,7 @@ fn asked(upstream: &Upstream) -> String {
     String::from_utf8(upstream.completions().last().unwrap().body.clone()).unwrap()
 }
 
-const FIELDS: &str = r#""messages":[ {"role":"user", "content":"\u0068i \ud83d\ude00", "x-new":null} ],"temperature": 1.10,"big":12345678901234567890123,"tiny":1e-400,"nested":{ "a":[1 ,2], "a":3 },"é":"\u00e9""#;
+const FIELDS: &str = r#""messages":[ {"role":"user", "content":"\u0068i \ud83d\ude00", "x-new":null} ],"temperature":1.10,"big":12345678901234567890123,"tiny":1e-400,"nested":{ "a":[1 ,2], "a":3 },"é":"\u00e9""#;
 
 #[test]
 fn a_request_reaches_its_upstream_as_it_was_written_but_for_the_model() {

@@ -61,11 +61,6 @@ impl Raw {
         self.reader.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    /// As [`send`](Self::send), but the other side may have gone.
-    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> bool {
-        self.reader.get_mut().write_all(bytes).is_ok()
-    }
-
     pub(crate) fn stream(&self) -> &TcpStream {
         self.reader.get_ref()
     }
@@ -136,11 +131,13 @@ impl Raw {
 
 /// A request as text.
 pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
-    let headers: String =
-        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let mut lines = String::new();
+    for (name, value) in headers {
+        lines += &format!("{name}: {value}\r\n");
+    }
     let length = body.len();
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: here\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: here\r\n{lines}content-length: {length}\r\n\r\n{body}"
     )
 }
 

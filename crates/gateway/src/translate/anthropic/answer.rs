@@ -1,6 +1,6 @@
 //! A whole message as a chat completion.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::super::{Malformed, Usage};
@@ -25,11 +25,9 @@ pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malforme
     }
     let reason = message.get("stop_reason").and_then(Value::as_str).unwrap_or_default();
     let model = message.get("model").and_then(Value::as_str).ok_or(Malformed::Missing("model"))?;
-    let counts: Counts = message
-        .get("usage")
-        .and_then(|usage| Counts::deserialize(usage).ok())
-        .ok_or(Malformed::Missing("usage"))?;
-    Ok(json!({
+    // An answer that was not counted is an answer all the same.
+    let counts = message.get("usage").and_then(|usage| Counts::deserialize(usage).ok());
+    let mut completion = json!({
         "id": id,
         "object": "chat.completion",
         "created": created,
@@ -40,8 +38,11 @@ pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malforme
             "logprobs": null,
             "finish_reason": finish_reason(reason),
         }],
-        "usage": counts.usage().to_chat(),
-    }))
+    });
+    if let Some(counts) = counts {
+        completion["usage"] = counts.usage().to_chat();
+    }
+    Ok(completion)
 }
 
 /// The blocks of a message, by what becomes of them.
@@ -94,16 +95,26 @@ pub(super) fn finish_reason(stop_reason: &str) -> &'static str {
 /// The counts a message or a stream's event carries; in a stream each replaces the one before.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(super) struct Counts {
+    #[serde(default, deserialize_with = "plausible")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "plausible")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "plausible")]
     cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "plausible")]
     cache_read_input_tokens: Option<u64>,
     output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 struct OutputDetails {
+    #[serde(default, deserialize_with = "plausible")]
     thinking_tokens: Option<u64>,
+}
+
+/// A count, or nothing where it cannot be one.
+fn plausible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_u64())
 }
 
 impl Counts {

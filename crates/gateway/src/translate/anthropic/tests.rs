@@ -286,10 +286,16 @@ fn nonsense_is_malformed() {
         missing(json!({"type": "message", "content": [{"type": "text"}]})),
         Malformed::Missing("text")
     );
-    assert_eq!(
-        missing(json!({"type": "message", "content": [], "model": "m"})),
-        Malformed::Missing("usage")
-    );
+    assert_eq!(missing(json!({"type": "message", "content": []})), Malformed::Missing("model"));
+}
+
+#[test]
+fn an_answer_that_was_counted_badly_or_not_at_all_is_an_answer() {
+    let mut message = json!({"type": "message", "content": [], "model": "m"});
+    assert_eq!(answer(&message, "c", 0).unwrap().get("usage"), None);
+    message["usage"] = json!({"input_tokens": 3, "output_tokens": -7});
+    let usage = answer(&message, "c", 0).unwrap()["usage"].clone();
+    assert_eq!((&usage["prompt_tokens"], &usage["completion_tokens"]), (&json!(3), &json!(0)));
 }
 
 /// Feeds a stream in chunks of the given sizes, over and over.
