@@ -230,12 +230,16 @@ pub(crate) fn chat_body(model: &str, stream: bool) -> String {
 }
 
 /// Writes a request, after whose answer the connection is closed.
-pub(crate) fn send(stream: &mut TcpStream, (method, path): (&str, &str), key: &str, body: &str) {
+pub(crate) fn send(stream: &mut TcpStream, what: (&str, &str), key: &str, body: &str) {
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    let request = format!(
+    stream.write_all(request(what, key, body).as_bytes()).unwrap();
+}
+
+/// A request after whose answer the connection is closed.
+pub(crate) fn request((method, path): (&str, &str), key: &str, body: &str) -> String {
+    format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
-    );
-    stream.write_all(request.as_bytes()).unwrap();
+    )
 }
