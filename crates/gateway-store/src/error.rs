@@ -12,10 +12,10 @@ pub enum Error {
     #[error("the disk of the database is full")]
     Full(#[source] Source),
     /// The database holds something this program does not know.
-    #[error("the database holds a schema this program does not know: {0:?}")]
+    #[error("the database holds a schema this program does not know: {0}")]
     Schema(SchemaState),
     /// The database has no schema yet, or an old one.
-    #[error("the database must be migrated first: {0:?}")]
+    #[error("the database must be migrated first: {0}")]
     NotMigrated(SchemaState),
     /// Another service has the database open.
     #[error("another process serves from this database")]

@@ -24,8 +24,16 @@ pub struct Options {
     pub wait: Duration,
     /// Whether a commit outlives a power loss. Without it, it outlives only the process.
     pub power_loss_safe: bool,
+    /// How long an idempotency key and its answer are remembered.
+    pub repeats_kept: Duration,
     /// What time it is.
     pub clock: Clock,
+}
+
+impl Options {
+    pub(crate) fn repeats_kept_micros(&self) -> i64 {
+        i64::try_from(self.repeats_kept.as_micros()).unwrap_or(i64::MAX)
+    }
 }
 
 impl Default for Options {
@@ -34,6 +42,7 @@ impl Default for Options {
             connections: 4,
             wait: Duration::from_secs(5),
             power_loss_safe: true,
+            repeats_kept: Duration::from_hours(24),
             clock: Clock::system(),
         }
     }
@@ -50,6 +59,18 @@ pub enum SchemaState {
     Current(i64),
     /// A newer one, or one that is not ours.
     Unknown(i64),
+}
+
+impl fmt::Display for SchemaState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => formatter.write_str("it is empty"),
+            Self::Current(version) => write!(formatter, "it has the current version {version}"),
+            Self::Old(version) | Self::Unknown(version) => {
+                write!(formatter, "it has version {version}")
+            }
+        }
+    }
 }
 
 /// Passwords are not shown.

@@ -6,7 +6,7 @@ mod chat;
 mod docs;
 mod me;
 mod models;
-mod oauth;
+pub(crate) mod oauth;
 mod operations;
 mod paid;
 mod path;

@@ -13,13 +13,14 @@ use tokio_util::task::TaskTracker;
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{ClientGone, Config};
+use crate::endpoints::oauth;
 use crate::failure::ApiError;
 use crate::identity::{Caller, Identities, KeyHasher};
 use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
-use crate::trace::Tracer;
+use crate::trace::{Exporter, Tracer};
 use crate::upkeep;
 
 /// The running service.
@@ -45,27 +46,35 @@ pub struct Service {
     started: i64,
 }
 
-impl Service {
-    /// Puts the parts together. Nothing is connected yet but the store.
-    pub fn new(config: Config, store: Store, hasher: KeyHasher) -> Result<Arc<Self>, Vec<Problem>> {
+/// What the configuration alone is enough for.
+pub(crate) struct Parts {
+    providers: Vec<Arc<Provider>>,
+    tracing: Option<(Arc<Tracer>, Exporter)>,
+}
+
+impl Parts {
+    /// Opens all of it, or says all that is wrong.
+    pub(crate) fn open(config: &Config) -> Result<Self, Vec<Problem>> {
         let max_answer = usize::try_from(config.limits.max_answer_bytes).unwrap_or(usize::MAX);
-        let (providers, problems): (Vec<_>, Vec<_>) = config
-            .providers
-            .iter()
-            .map(|provider| Provider::open(provider, max_answer))
-            .partition(Result::is_ok);
-        let mut problems: Vec<Problem> = problems.into_iter().filter_map(Result::err).collect();
-        let (tracer, exporter) = match config.trace.as_ref().map(Tracer::new).transpose() {
-            Ok(tracing) => tracing.unzip(),
-            Err(problem) => {
-                problems.push(problem);
-                (None, None)
+        let mut problems = Vec::new();
+        let mut providers = Vec::new();
+        for provider in &config.providers {
+            match Provider::open(provider, max_answer) {
+                Ok(provider) => providers.push(Arc::new(provider)),
+                Err(problem) => problems.push(problem),
             }
-        };
-        if !problems.is_empty() {
-            return Err(problems);
         }
-        let providers: Vec<_> = providers.into_iter().flatten().map(Arc::new).collect();
+        let tracing = config.trace.as_ref().map(Tracer::new).transpose();
+        let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
+        if problems.is_empty() { Ok(Self { providers, tracing }) } else { Err(problems) }
+    }
+}
+
+impl Service {
+    /// Puts the parts together.
+    pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
+        let Parts { providers, tracing } = parts;
+        let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
         let service = Arc::new(Self {
@@ -86,7 +95,15 @@ impl Service {
         if let Some(exporter) = exporter {
             service.tasks.spawn(exporter.run(service.stopping.clone()));
         }
-        Ok(service)
+        service
+    }
+
+    /// Where a client document would be served; `None` unless the service is reached by https.
+    pub fn client_document_address(&self) -> Option<String> {
+        let url = &self.config.public_url;
+        let is_https = url.scheme_str() == Some("https");
+        let authority = url.authority().filter(|_| is_https)?;
+        Some(format!("https://{authority}{}", oauth::PATH))
     }
 
     /// Offers the client document of the MCP client, where the service is reached by https. To be

@@ -8,10 +8,9 @@ use tokio::net::TcpListener;
 
 use crate::config::{Config, Database, Durability};
 use crate::failure::chain;
-use crate::identity::KeyHasher;
 use crate::key_secret;
 use crate::problem::Problem;
-use crate::service::Service;
+use crate::service::{Parts, Service};
 
 /// A service that is ready to serve, and the socket it listens on.
 #[derive(Debug)]
@@ -28,27 +27,19 @@ pub async fn prepare(config: Config) -> Result<Ready, Vec<Problem>> {
     let listener = keep(&mut problems, listen(config.listen).await);
     let hasher = keep(&mut problems, key_secret::load(&config.key_secret));
     let store = keep(&mut problems, open_store(&config).await);
+    let parts = Parts::open(&config).map_err(|found| problems.extend(found)).ok();
     if let Some(store) = &store {
         if let Some(hasher) = &hasher {
             keep(&mut problems, key_secret::check(hasher, store).await);
         }
         keep(&mut problems, claim(store).await);
     }
-    let (Some(listener), Some(hasher), Some(store), true) =
-        (listener, hasher, store, problems.is_empty())
+    let (Some(listener), Some(hasher), Some(store), Some(parts), true) =
+        (listener, hasher, store, parts, problems.is_empty())
     else {
         return Err(problems);
     };
-    start(config, listener, hasher, store).await
-}
-
-async fn start(
-    config: Config,
-    listener: TcpListener,
-    hasher: KeyHasher,
-    store: Store,
-) -> Result<Ready, Vec<Problem>> {
-    let service = Service::new(config, store, hasher)?;
+    let service = Service::new(config, store, hasher, parts);
     match service.store.abandon(service.owner).await {
         Ok(0) => {}
         Ok(holds) => tracing::warn!(holds, "holds of a process that died were released"),
@@ -70,7 +61,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
 
 /// Where a configuration keeps its state, and how.
 pub fn place(config: &Config) -> (Place, Options) {
-    let mut options = Options::default();
+    let mut options = Options { repeats_kept: config.idempotency, ..Options::default() };
     let place = match &config.database {
         Database::Sqlite { path, durability } => {
             options.power_loss_safe = *durability == Durability::Power;

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
-        let (ready, start) = unless_stopped(&mut signals, prepare(args, session)).await?;
+        let (ready, start) = unless_stopped(&mut signals, Box::pin(prepare(args, session))).await?;
         start.tell(session)?;
         until_stopped(ready, signals, session).await
     });

@@ -28,6 +28,7 @@ pub(super) struct Address {
     config: Config,
     tls: MakeRustlsConnect,
     wait: Duration,
+    repeats_kept_micros: i64,
     power_loss_safe: bool,
 }
 
@@ -54,7 +55,13 @@ impl Address {
         } else {
             connector(RootCertStore::empty())?
         };
-        Ok(Self { config, tls, wait: options.wait, power_loss_safe: options.power_loss_safe })
+        Ok(Self {
+            config,
+            tls,
+            wait: options.wait,
+            repeats_kept_micros: options.repeats_kept_micros(),
+            power_loss_safe: options.power_loss_safe,
+        })
     }
 
     pub(super) fn config(&self) -> &Config {
@@ -66,6 +73,11 @@ impl Address {
     }
 
     /// How long anything may take.
+    /// How long idempotency keys and answers are kept.
+    pub(super) fn repeats_kept_micros(&self) -> i64 {
+        self.repeats_kept_micros
+    }
+
     pub(super) fn wait(&self) -> Duration {
         self.wait
     }

@@ -86,7 +86,8 @@ pub(super) async fn expire(link: &mut Link) -> Result<u64> {
         return Ok(0);
     }
     let responses = stopped(link.client(), &ended).await?;
-    let writes = Writes { changes: book.take_changes(), responses, now, ..Writes::default() };
+    let writes =
+        Writes { changes: book.take_changes(), responses, until: now, ..Writes::default() };
     Box::pin(save(link.client(), statements, writes)).await.map_err(fault)?;
     Ok(ended.len() as u64)
 }

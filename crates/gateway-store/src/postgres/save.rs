@@ -8,9 +8,6 @@ use super::rows::Uid;
 use super::statements::Statements;
 use crate::{Answer, AuditEntry, StoredResponse};
 
-/// How long an idempotency key and its answer are kept.
-const REPEATS_KEPT_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
-
 type Done = Result<u64, Failure>;
 type Value<'a> = &'a (dyn ToSql + Sync);
 
@@ -21,7 +18,8 @@ pub(super) struct Writes {
     pub(super) answers: Vec<(HoldId, Answer)>,
     pub(super) responses: Vec<StoredResponse>,
     pub(super) audit: Vec<AuditEntry>,
-    pub(super) now: Time,
+    /// Until when idempotency keys and answers are kept.
+    pub(super) until: Time,
 }
 
 impl Writes {
@@ -42,7 +40,7 @@ pub(super) async fn save(
     statements: &Statements,
     writes: Writes,
 ) -> Result<(), Failure> {
-    let expires_at = writes.now.plus_micros(REPEATS_KEPT_MICROS).micros();
+    let expires_at = writes.until.micros();
     let pen = Pen { client, statements, expires_at };
     let Writes { changes, answers, mut responses, audit, .. } = writes;
     newest(&mut responses);

@@ -137,7 +137,7 @@ impl Task {
                 continue;
             };
             drop(queue);
-            let done = Box::pin(transact(&link, self.address.wait(), jobs));
+            let done = Box::pin(transact(&link, &self.address, jobs));
             if driver.run(done).await {
                 self.line = Some((link, driver));
             }
@@ -171,7 +171,8 @@ impl Task {
 
 /// Does the jobs in one transaction, and tells each what came of it. Gives whether the connection
 /// can be used again.
-async fn transact(link: &Link, wait: Duration, jobs: Vec<Waiting>) -> bool {
+async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
+    let wait = address.wait();
     let mut jobs: Vec<Job> = jobs.into_iter().map(|waiting| waiting.job).collect();
     let began = timeout(wait, begin(link, &Wants::of(&jobs))).await;
     let mut loaded = match began.unwrap_or_else(|_| Err(too_late())) {
@@ -185,7 +186,7 @@ async fn transact(link: &Link, wait: Duration, jobs: Vec<Waiting>) -> bool {
     };
     refuse_used(&mut jobs, &loaded);
     let mut applied = apply(&mut loaded.book, jobs, loaded.now);
-    let writes = writes_of(&mut applied, loaded);
+    let writes = writes_of(&mut applied, loaded, address.repeats_kept_micros());
     if writes.is_empty() {
         applied.committed();
         return matches!(timeout(wait, undo(link.client())).await, Ok(Ok(())));
@@ -230,7 +231,7 @@ async fn finish(link: &Link, writes: Writes) -> Result<()> {
     Box::pin(save(link.client(), statements, writes)).await.map_err(fault)
 }
 
-fn writes_of(applied: &mut Applied, mut loaded: Loaded) -> Writes {
+fn writes_of(applied: &mut Applied, mut loaded: Loaded, kept_micros: i64) -> Writes {
     let audited = std::mem::take(&mut applied.audited);
     let seal = |(posting, by)| loaded.last_audit.seal(Change::posted(&posting), loaded.now, &by);
     Writes {
@@ -238,7 +239,7 @@ fn writes_of(applied: &mut Applied, mut loaded: Loaded) -> Writes {
         answers: std::mem::take(&mut applied.answers),
         responses: std::mem::take(&mut applied.responses),
         audit: audited.into_iter().map(seal).collect(),
-        now: loaded.now,
+        until: loaded.now.plus_micros(kept_micros),
     }
 }
 

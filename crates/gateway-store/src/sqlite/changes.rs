@@ -8,14 +8,11 @@ use crate::backend::Result;
 use crate::batch::Applied;
 use crate::{Answer, StoredResponse};
 
-/// How long an idempotency key and its answer are remembered.
-pub(super) const REPEATS_KEPT_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
-
-/// Writes all of it, inside a transaction.
-pub(super) fn write(connection: &Connection, applied: &Applied, now: Time) -> Result<()> {
-    write_money(connection, &applied.changes, now)?;
+/// Writes all of it, inside a transaction. Idempotency keys and answers are kept until then.
+pub(super) fn write(connection: &Connection, applied: &Applied, until: Time) -> Result<()> {
+    write_money(connection, &applied.changes, until)?;
     for (hold, answer) in &applied.answers {
-        write_answer(connection, &hold.to_bytes(), answer, now)?;
+        write_answer(connection, &hold.to_bytes(), answer, until)?;
     }
     for response in &applied.responses {
         write_response(connection, response)?;
@@ -27,7 +24,7 @@ pub(super) fn write(connection: &Connection, applied: &Applied, now: Time) -> Re
 }
 
 /// Writes what the ledger changed, inside a transaction.
-pub(super) fn write_money(connection: &Connection, changes: &Changes, now: Time) -> Result<()> {
+pub(super) fn write_money(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {
     write_accounts(connection, &changes.accounts)?;
     write_lineages(connection, &changes.lineages)?;
     write_holds(connection, &changes.begun)?;
@@ -39,7 +36,7 @@ pub(super) fn write_money(connection: &Connection, changes: &Changes, now: Time)
     }
     write_receipts(connection, &changes.receipts)?;
     write_postings(connection, &changes.postings)?;
-    write_repeats(connection, changes, now)
+    write_repeats(connection, changes, until)
 }
 
 fn write_accounts(connection: &Connection, accounts: &[Account]) -> Result<()> {
@@ -158,7 +155,7 @@ fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<()> {
     Ok(())
 }
 
-fn write_repeats(connection: &Connection, changes: &Changes, now: Time) -> Result<()> {
+fn write_repeats(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {
     for Repeat { lineage, word, body_sha256, hold, answered } in &changes.repeats {
         // The same hold keeps its end; a later one takes the word over.
         let mut upsert = connection.prepare_cached(
@@ -167,7 +164,7 @@ fn write_repeats(connection: &Connection, changes: &Changes, now: Time) -> Resul
              expires_at = iif(hold = excluded.hold, expires_at, excluded.expires_at), \
              hold = excluded.hold",
         )?;
-        let expires_at = now.plus_micros(REPEATS_KEPT_MICROS).micros();
+        let expires_at = until.micros();
         let hold = hold.to_bytes();
         upsert.execute(params![lineage.0, word, body_sha256, hold, answered, expires_at])?;
     }
@@ -183,13 +180,13 @@ fn write_answer(
     connection: &Connection,
     hold: &[u8; 16],
     answer: &Answer,
-    now: Time,
+    until: Time,
 ) -> Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO answers (hold, status, content_type, body, expires_at) \
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
-    let expires_at = now.plus_micros(REPEATS_KEPT_MICROS).micros();
+    let expires_at = until.micros();
     let Answer { status, content_type, body } = answer;
     insert.execute(params![hold, status, content_type, body, expires_at])?;
     Ok(())

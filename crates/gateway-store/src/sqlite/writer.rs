@@ -186,7 +186,8 @@ impl Writer {
             return self.run_cached("ROLLBACK");
         }
         self.write_arrivals()?;
-        changes::write(&self.connection, applied, now)?;
+        let until = now.plus_micros(self.options.repeats_kept_micros());
+        changes::write(&self.connection, applied, until)?;
         self.commit()?;
         let rows = changes.accounts.len() + changes.receipts.len() + changes.begun.len();
         self.note_written(rows + applied.answers.len() + applied.responses.len());

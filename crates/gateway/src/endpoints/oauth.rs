@@ -10,11 +10,13 @@ use http::header::CONTENT_TYPE;
 use crate::openapi::{JSON, Routes, operator};
 use crate::service::Service;
 
+/// Where it is served.
+pub(crate) const PATH: &str = "/oauth/client-metadata.json";
+
 /// Adds the path if there is a document, and an address that can be a `client_id`.
 pub(super) fn add(routes: Routes, service: &Service) -> Routes {
-    let is_https = service.config.public_url.scheme_str() == Some("https");
     match service.client_document.get() {
-        Some(document) if is_https => {
+        Some(document) if service.client_document_address().is_some() => {
             let document = document.clone();
             routes.on(&operator::CLIENT, move || async move {
                 let mut response = Response::new(Body::from(document));

@@ -144,7 +144,11 @@ async fn earlier(service: &Service, caller: &Caller, id: &str) -> Result<Vec<Val
     let mut weight = 0;
     let mut next = Some(id.to_owned());
     while let Some(id) = next {
-        let found = service.store.response(caller.key.member, &id).await?;
+        let found = if stored::is_id(&id) {
+            service.store.response(caller.key.member, &id).await?
+        } else {
+            None
+        };
         let Some(stored) = found else {
             let shown: String = id.chars().take(100).collect();
             return Err(wrong(format!("there is no response `{shown}` of yours")));

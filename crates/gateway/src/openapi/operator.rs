@@ -4,6 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 
 use super::{Access, Answer, JSON, Operation, Verb, text};
+use crate::endpoints::oauth;
 
 const PLAIN: &str = "text/plain";
 
@@ -105,7 +106,7 @@ pub(crate) static PAGE: Operation = Operation {
 /// `GET /oauth/client-metadata.json`.
 pub(crate) static CLIENT: Operation = Operation {
     verb: Verb::Get,
-    path: "/oauth/client-metadata.json",
+    path: oauth::PATH,
     id: "clientDocument",
     summary: "Who the MCP client is",
     description: "The client document that authorization servers fetch.",

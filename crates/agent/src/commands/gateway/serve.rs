@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gateway::config::Config;
 use gateway::{Ready, prepare};
+use mcp_client::oauth::document;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -19,6 +20,9 @@ use crate::session::Session;
 
 /// How long providers are waited for that are asked for their models.
 const MAX_DISCOVERY: Duration = Duration::from_secs(3);
+
+/// What the client document calls the client.
+const CLIENT_NAME: &str = "agent";
 
 /// Serve members until told to stop
 #[derive(Debug, clap::Args)]
@@ -50,7 +54,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             }
             ready(config).await
         };
-        let ready = unless_stopped(&mut signals, preparing).await?;
+        let ready = unless_stopped(&mut signals, Box::pin(preparing)).await?;
         tell(address(&ready)?, session)?;
         until_stopped(ready, signals, session).await
     });
@@ -71,9 +75,18 @@ pub(crate) fn runtime() -> Result<Runtime, Diagnostic> {
 pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
     let prepared = prepare(config).await;
     let ready = prepared.map_err(|found| problems("the service cannot start", &found))?;
+    offer_client_document(&ready);
     // Who is told that it is ready may ask for any model; one that says nothing is not waited for.
     let _ = timeout(MAX_DISCOVERY, ready.service.discover()).await;
     Ok(ready)
+}
+
+/// A service that is reached by https serves the document that MCP clients sign in with.
+fn offer_client_document(ready: &Ready) {
+    if let Some(address) = ready.service.client_document_address() {
+        let document = document::make(&address, CLIENT_NAME, None);
+        ready.service.offer_client_document(document.to_string().into());
+    }
 }
 
 /// Does something unless a signal comes first.

@@ -1,5 +1,6 @@
 //! The service is killed in the middle of its work, again and again.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,12 +22,13 @@ fn fifty_kills_of_a_service_on_postgresql_lose_and_invent_nothing() {
 }
 
 /// Each service lives for a while under load, at most so many milliseconds.
+#[expect(clippy::print_stdout, reason = "how many answers were cut is part of the result")]
 fn kill_again_and_again(books: &Books, max_life_ms: u64) {
     let world = World::new(books, 1_000_000);
     let tally = Arc::new(Tally::default());
     for _ in 0..KILLS {
         let mut service = world.ground.serve();
-        let load = Load::start(&[service.address.clone()], &world.key, CLIENTS, &tally);
+        let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
         // sleep: the moment of the kill is what is tried
         std::thread::sleep(Duration::from_millis(fastrand::u64(0..max_life_ms)));
         service.signal(Signal::KILL);
@@ -48,7 +50,7 @@ fn kill_again_and_again(books: &Books, max_life_ms: u64) {
     println!("{answered} answered, {cut} cut, of which {} were charged", charged - answered);
 
     // And it goes on.
-    let load = Load::start(&[service.address.clone()], &world.key, CLIENTS, &tally);
+    let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
     until_answered(&tally, answered + 10);
     load.stop();
     world.settle_down();

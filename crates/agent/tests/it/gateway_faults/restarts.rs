@@ -27,6 +27,5 @@ fn a_database_that_restarts_under_load_costs_time_and_nothing_else() {
     assert_eq!(Tally::get(&tally.wrong), 0, "only 503 explains a database that is away");
     let (answered, cut) = (Tally::get(&tally.answered), Tally::get(&tally.cut));
     let charged = world.charged();
-    println!("{answered} answered, {cut} cut, {charged} charged");
     assert!((answered..=answered + cut).contains(&charged), "{answered} {cut} {charged}");
 }

@@ -42,8 +42,8 @@ pub(in crate::endpoints) async fn find(
     query: Result<Query<FindQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let query = query.map_err(|error| bad_query(&error))?.0;
     let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    let query = query.map_err(|error| bad_query(&error))?.0;
     if query.stream != Some(true) {
         return Ok(answer(&body(&stored), room.as_ref()));
     }
@@ -92,8 +92,8 @@ pub(in crate::endpoints) async fn input_items(
     query: Result<Query<ItemsQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let query = query.map_err(|error| bad_query(&error))?.0;
     let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    let query = query.map_err(|error| bad_query(&error))?.0;
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
         let message = format!("`limit` must be 1 to {MAX_ITEMS}");
@@ -138,6 +138,9 @@ async fn look_up(
     let caller = service.caller(headers).await?;
     check_scope(&caller, Scope::Responses)?;
     let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
+    if !is_id(id) {
+        return Err(missing());
+    }
     let stored = service.store.response(caller.key.member, id).await?.ok_or_else(missing)?;
     Ok((caller, stored, room))
 }
@@ -174,6 +177,12 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
 
 fn body(stored: &StoredResponse) -> Value {
     serde_json::from_slice(&stored.body).unwrap_or_default()
+}
+
+/// Whether a response may be called so; no store is asked for anything else.
+pub(super) fn is_id(id: &str) -> bool {
+    const MAX_ID: usize = 100;
+    id.len() <= MAX_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn missing() -> ApiError {
