@@ -135,8 +135,8 @@ async fn serve_connection(
         .keep_alive(!is_late)
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(usize::try_from(limits.max_header_bytes).unwrap_or(8192).max(8192))
+        // Not `pipeline_flush`: it buffers without bound for a client that does not read.
         .max_headers(MAX_HEADERS)
-        .pipeline_flush(true)
         .serve_connection(io, answering);
     let mut connection = pin!(connection);
     let result = tokio::select! {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use gateway_store::Store;
+use gateway_store::{Scope, Store};
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,7 +15,7 @@ use crate::clock;
 use crate::config::{ClientGone, Config};
 use crate::endpoints::oauth;
 use crate::failure::ApiError;
-use crate::identity::{Caller, Identities, KeyHasher};
+use crate::identity::{Caller, Identities, KeyHasher, check_scope};
 use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
@@ -123,6 +123,17 @@ impl Service {
     /// Who sends these headers.
     pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         self.identities.caller(headers, &self.store, clock::now()).await
+    }
+
+    /// Who sends these headers, if the key may be used for this.
+    pub(crate) async fn caller_for(
+        &self,
+        headers: &HeaderMap,
+        scope: Scope,
+    ) -> Result<Caller, ApiError> {
+        let caller = self.caller(headers).await?;
+        check_scope(&caller, scope)?;
+        Ok(caller)
     }
 
     /// How long a hold lives unless renewed.

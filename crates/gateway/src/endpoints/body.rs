@@ -1,10 +1,14 @@
 //! Bodies of requests: how much of them is read, and how long.
 
+use std::pin::pin;
+use std::time::Duration;
+
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use http::{HeaderMap, Request};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Body as _;
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 use wire::error::Code;
@@ -14,6 +18,9 @@ use ledger::IdempotencyKey;
 use crate::failure::ApiError;
 use crate::service::Service;
 
+/// How much of a body that nobody wants is taken, and for how long.
+const MAX_DISCARDED: usize = 64 * 1024 * 1024;
+const DISCARD_TIME: Duration = Duration::from_secs(10);
 /// The longest idempotency key.
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
@@ -29,15 +36,36 @@ pub(crate) async fn read(service: &Service, request: Request<Body>) -> Result<By
     }
     let announced = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     if announced.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length > max) {
+        discard(&head.headers, body);
         return Err(too_large(max));
     }
-    timeout(limits.body_timeout, collect(body, max)).await.map_err(|_| {
+    let mut body = body;
+    let result = timeout(limits.body_timeout, collect(&mut body, max)).await;
+    if matches!(&result, Ok(Err(error)) if error.code() == Code::BodyTooLarge) {
+        discard(&head.headers, body);
+    }
+    result.map_err(|_| {
         let message = "the body did not arrive in time";
         ApiError::new(Code::BodyTimeout, message)
     })?
 }
 
-async fn collect(mut body: Body, max: usize) -> Result<Bytes, ApiError> {
+/// Takes what a client goes on to send of a body that nobody wants, within limits: most clients
+/// read no answer before they have sent everything.
+pub(crate) fn discard(headers: &HeaderMap, body: Body) {
+    // Who asks before sending it is answered before sending it.
+    if headers.contains_key(EXPECT) || body.is_end_stream() {
+        return;
+    }
+    let rest = Limited::new(body, MAX_DISCARDED);
+    // Nothing waits for it: not the answer, and not the end of the service.
+    tokio::spawn(timeout(DISCARD_TIME, async move {
+        let mut rest = pin!(rest);
+        while let Some(Ok(_)) = rest.frame().await {}
+    }));
+}
+
+async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ApiError> {
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {

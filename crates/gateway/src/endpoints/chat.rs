@@ -16,7 +16,6 @@ use crate::clock;
 use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
-use crate::identity::check_scope;
 use crate::proxy::ask::Ask;
 use crate::server::{RequestId, Traced};
 use crate::service::Service;
@@ -26,9 +25,14 @@ pub(super) async fn create(
     Extension(RequestId(id)): Extension<RequestId>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller(request.headers()).await?;
-    check_scope(&caller, Scope::Chat)?;
     let headers = request.headers().clone();
+    let caller = match service.caller_for(&headers, Scope::Chat).await {
+        Ok(caller) => caller,
+        Err(error) => {
+            body::discard(&headers, request.into_body());
+            return Err(error);
+        }
+    };
     let traced = request.extensions().get::<Traced>().and_then(|traced| traced.0);
     let bytes = body::read(&service, request).await?;
     let idempotency = body::idempotency(&headers, "chat", &bytes)?;

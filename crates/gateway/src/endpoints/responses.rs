@@ -24,7 +24,7 @@ use crate::clock;
 use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
-use crate::identity::{Caller, check_scope};
+use crate::identity::Caller;
 use crate::proxy::ask::Ask;
 use crate::proxy::ask_responses::AskResponses;
 use crate::proxy::native::Ours;
@@ -43,9 +43,14 @@ pub(super) async fn create(
     Extension(RequestId(id)): Extension<RequestId>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller(request.headers()).await?;
-    check_scope(&caller, Scope::Responses)?;
     let headers = request.headers().clone();
+    let caller = match service.caller_for(&headers, Scope::Responses).await {
+        Ok(caller) => caller,
+        Err(error) => {
+            body::discard(&headers, request.into_body());
+            return Err(error);
+        }
+    };
     let traced = request.extensions().get::<Traced>().and_then(|traced| traced.0);
     let bytes = body::read(&service, request).await?;
     let idempotency = body::idempotency(&headers, "responses", &bytes)?;

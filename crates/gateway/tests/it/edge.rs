@@ -133,7 +133,7 @@ fn a_body_over_the_limit_is_refused_before_it_is_read() {
         "x".repeat(1024)
     ));
     assert_eq!(chunked.head().status, 413);
-    // Whoever has no key cannot make us read at all.
+    // Whoever has no key is not waited for.
     let mut unknown = Raw::open(service.address);
     unknown.send(&format!("POST {CHAT} HTTP/1.1\r\nhost: here\r\ncontent-length: 1000000\r\n\r\n"));
     assert_eq!(unknown.head().status, 401);

@@ -25,7 +25,8 @@ fn an_upstream_that_floods_is_held_back_by_a_client_that_does_not_read() {
         service.address,
         "/v1/chat/completions",
         ada.key.as_str(),
-        &chat_stream("[[endless]] a"),
+        // Few large events, of which the first word is the one that comes again and again.
+        &chat_stream(&format!("[[endless]]{} a", "x".repeat(8000))),
     );
     assert_eq!(raw.head().status, 200);
     let sent = || upstream.completions()[0].sent_bytes;
@@ -40,10 +41,11 @@ fn an_upstream_that_floods_is_held_back_by_a_client_that_does_not_read() {
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < MAX_UNDER_WAY, "{grown} bytes more are in use");
     // It goes on as soon as the client reads.
-    let mut read = 0;
+    let (stalled, mut read) = (sent(), 0);
     while read < 2 * MAX_UNDER_WAY {
         read += raw.piece().unwrap().len();
     }
+    assert!(sent() > stalled);
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < MAX_UNDER_WAY, "{grown} bytes more are in use after {read} passed");
     drop(raw);

@@ -345,12 +345,30 @@ fn an_upstream_that_fails_is_a_503_that_cost_nothing() {
 }
 
 #[test]
-fn a_body_that_is_too_large_is_a_413_though_it_was_sent() {
+fn a_client_that_sends_all_of_a_large_body_first_learns_why_it_is_refused() {
     let world = world();
     let expected = error("the body is larger than 1024 bytes", INVALID, None, "body_too_large");
-    for length in [2000, 3_000_000] {
+    let lists = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Models]);
+    for length in [2000, 10_000_000] {
         let mut body = chat("x");
         body["padding"] = "x".repeat(length).into();
         check(&post(&world, CHAT, &body.to_string()), 413, expected.clone(), &[]);
+        for path in [CHAT, "/v1/responses"] {
+            assert_eq!(world.service.post(path, "nonsense", &body).status, 401);
+            assert_eq!(world.service.post(path, lists.as_str(), &body).status, 403);
+        }
     }
+    // In chunks, whose length is not known before.
+    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let mut raw = Raw::open(world.service.address);
+    raw.send(&format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: here\r\nauthorization: {bearer}\r\n\
+         transfer-encoding: chunked\r\n\r\n"
+    ));
+    let block = format!("10000\r\n{}\r\n", "x".repeat(65536));
+    for _ in 0..200 {
+        raw.send(&block);
+    }
+    raw.send("0\r\n\r\n");
+    assert_eq!(raw.head().status, 413);
 }
