@@ -39,7 +39,7 @@ pub(crate) fn fill(home: &mut Home, amount: Amount) {
         connection.execute_batch(&index).expect("the index again");
     }
     connection
-        .execute_batch("COMMIT; ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
         .expect("it is written");
 }
 
