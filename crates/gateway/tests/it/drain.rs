@@ -32,6 +32,10 @@ fn running_requests_end_well_and_new_ones_are_told_to_come_again() {
     let late = request("POST", CHAT, &headers, &chat("x").to_string());
     let mut half = Raw::open(address);
     half.send(&late[..20]);
+    for _ in 0..5 {
+        // By then it has read that, too.
+        assert_eq!(service.get("/healthz", "").status, 200);
+    }
 
     service.begin_stop();
     assert!(idle.has_ended());

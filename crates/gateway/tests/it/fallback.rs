@@ -164,13 +164,21 @@ fn an_upstream_that_went_down_is_found_again_when_it_comes_back() {
     assert_eq!(world.ask("second/echo", "x").status, 200);
     world.first.come_back();
     eventually("it is back", || world.ask("first/echo", "x").status == 200);
-    // Connections that died while nobody used them are not used.
+    assert_eq!(paid(&world.service, &world.ada), 3 * PRICE);
+}
+
+#[test]
+fn connections_that_died_while_nobody_used_them_are_not_used() {
+    let world = world(PLAIN, "");
     for _ in 0..5 {
+        assert_eq!(world.ask("first/echo", "x").status, 200);
         world.first.cut_connections();
         eventually("they are cut", || world.first.open_connections() == 0);
-        assert_eq!(world.ask("first/echo", "x").status, 200);
+        // By now the service has seen it too.
+        assert_eq!(world.service.get("/healthz", "").status, 200);
     }
-    assert_eq!(paid(&world.service, &world.ada), 8 * PRICE);
+    assert_eq!(world.first.connections(), 5);
+    assert_eq!(paid(&world.service, &world.ada), 5 * PRICE);
 }
 
 #[test]
