@@ -8,7 +8,7 @@ use crate::setup::{self, Occasion};
 use crate::workspace::Workspace;
 use crate::{docs, fuzz, process, test, tidy};
 
-const FUZZ_SECONDS: u32 = 10;
+const FUZZ_SECONDS: u32 = 5;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let policy = match arguments {

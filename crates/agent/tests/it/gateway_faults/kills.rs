@@ -29,8 +29,8 @@ fn kill_again_and_again(books: &Books, max_life_ms: u64) {
     for _ in 0..KILLS {
         let mut service = world.ground.serve();
         let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
-        // sleep: the moment of the kill is what is tried
-        std::thread::sleep(Duration::from_millis(fastrand::u64(0..max_life_ms)));
+        let life = Duration::from_millis(fastrand::u64(0..max_life_ms));
+        std::thread::sleep(life); // sleep: the moment of the kill is what is tried
         service.signal(Signal::KILL);
         service.wait();
         load.stop();
