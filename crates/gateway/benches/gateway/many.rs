@@ -38,9 +38,7 @@ pub(crate) fn fill(home: &mut Home, amount: Amount) {
     for index in indexes {
         connection.execute_batch(&index).expect("the index again");
     }
-    connection
-        .execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
-        .expect("it is written");
+    connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").expect("it is written");
 }
 
 /// An index is made faster when all rows are there.
