@@ -265,7 +265,7 @@ impl Rows {
             for (contender, measured) in all.iter().zip(&mut measured) {
                 let before = contender.processes.cpu();
                 let (asked, took) = load::closed_loop(&contender.target, connections, length).await;
-                let cpu = contender.processes.cpu() - before;
+                let cpu = contender.processes.cpu().saturating_sub(before);
                 let asked = f64::from(asked);
                 measured.push(Round {
                     cpu_us: cpu.as_secs_f64() * 1e6 / asked,

@@ -112,13 +112,15 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
                 stream.readable().await?;
             }
             None => {
-                stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await?
+                stream.write_all(REFUSAL).await?;
             }
         }
         inbox.take(&request);
     }
     Ok(())
 }
+
+const REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
 
 /// Its last field tells nginx to pass each piece on at once.
 const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
