@@ -39,7 +39,7 @@ struct Effort {
 
 const QUICK: Effort = Effort {
     rounds: 3,
-    round: Duration::from_millis(1000),
+    round: Duration::from_secs(1),
     paced: Duration::from_secs(2),
     streams: 1000,
     stored: Amount { members: 100_000, postings: 1_000_000, asking: 1000 },
@@ -48,7 +48,7 @@ const QUICK: Effort = Effort {
 const FULL: Effort = Effort {
     rounds: 5,
     round: Duration::from_secs(2),
-    paced: Duration::from_secs(5),
+    paced: Duration::from_secs(4),
     streams: 5000,
     stored: Amount { members: 1_000_000, postings: 10_000_000, asking: 1000 },
 };

@@ -80,13 +80,26 @@ impl Rows {
 
     /// The processor's time for a request, whole and streamed.
     pub(crate) async fn processor_time(&self) {
-        let whole = format!("CPU of a chat request, {CONNECTIONS} connections");
-        let streamed = format!("CPU of a stream of {CHUNKS} pieces, {CONNECTIONS} connections");
+        let streamed = Some(Goal::times(3.0, 2.0));
         let works = [
-            (whole, Behaviour::Small, [Some(Goal::times(5.0, 3.0)), Some(Goal::times(8.0, 5.0))]),
-            (streamed, Behaviour::Stream, [Some(Goal::times(3.0, 2.0)), None]),
+            (
+                "CPU of a chat request".to_owned(),
+                Behaviour::Small,
+                [Some(Goal::times(5.0, 3.0)), Some(Goal::times(8.0, 5.0))],
+            ),
+            (
+                format!("CPU of a stream of {CHUNKS} pieces, one by one"),
+                Behaviour::Paced,
+                [streamed, None],
+            ),
+            (
+                format!("CPU of a stream of {CHUNKS} pieces, as fast as they are taken"),
+                Behaviour::Stream,
+                [streamed, None],
+            ),
         ];
         for (name, behaviour, goals) in works {
+            let name = format!("{name}, {CONNECTIONS} connections");
             if !self.is_wanted(&name) {
                 continue;
             }
@@ -252,7 +265,7 @@ impl Rows {
             for (contender, measured) in all.iter().zip(&mut measured) {
                 let before = contender.processes.cpu();
                 let (asked, took) = load::closed_loop(&contender.target, connections, length).await;
-                let cpu = contender.processes.cpu() - before;
+                let cpu = contender.processes.cpu().saturating_sub(before);
                 let asked = f64::from(asked);
                 measured.push(Round {
                     cpu_us: cpu.as_secs_f64() * 1e6 / asked,

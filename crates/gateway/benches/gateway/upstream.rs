@@ -14,6 +14,8 @@ use crate::message::Inbox;
 
 /// How many pieces a stream has, each written on its own.
 pub(crate) const CHUNKS: usize = 64;
+/// How long the paced model rests between two pieces.
+const PACE: Duration = Duration::from_millis(1);
 /// How long the slow model takes.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
 
@@ -22,8 +24,11 @@ pub(crate) const DELAY: Duration = Duration::from_millis(50);
 pub(crate) enum Behaviour {
     /// About a kilobyte of JSON, at once.
     Small,
-    /// A stream of [`CHUNKS`] pieces.
+    /// A stream of [`CHUNKS`] pieces, as fast as they are taken: whoever is slow finds several at
+    /// once.
     Stream,
+    /// The same with a rest after each piece: everyone finds them one by one, as those of a model.
+    Paced,
     /// As [`Self::Small`], after [`DELAY`].
     Slow,
     /// A stream of one piece that then stays open.
@@ -31,20 +36,22 @@ pub(crate) enum Behaviour {
 }
 
 impl Behaviour {
-    pub(crate) const ALL: [Self; 4] = [Self::Small, Self::Stream, Self::Slow, Self::Idle];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Small, Self::Stream, Self::Paced, Self::Slow, Self::Idle];
 
     /// The name of its model.
     pub(crate) const fn model(self) -> &'static str {
         match self {
             Self::Small => "small",
             Self::Stream => "stream",
+            Self::Paced => "paced",
             Self::Slow => "slow",
             Self::Idle => "idle",
         }
     }
 
     pub(crate) const fn is_streamed(self) -> bool {
-        matches!(self, Self::Stream | Self::Idle)
+        matches!(self, Self::Stream | Self::Paced | Self::Idle)
     }
 
     /// By the end of the model's name in a request, with or without a provider before it.
@@ -87,12 +94,15 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
                 tokio::time::sleep(DELAY).await;
                 stream.write_all(&small).await?;
             }
-            Some(Behaviour::Stream) => {
+            Some(behaviour @ (Behaviour::Stream | Behaviour::Paced)) => {
                 stream.write_all(STREAM_HEAD).await?;
                 for chunk in &chunks {
                     stream.write_all(chunk).await?;
-                    // So that each piece is read on its own, as pieces of a model's answer are.
-                    tokio::task::yield_now().await;
+                    if behaviour == Behaviour::Paced {
+                        tokio::time::sleep(PACE).await;
+                    } else {
+                        tokio::task::yield_now().await;
+                    }
                 }
             }
             Some(Behaviour::Idle) => {
@@ -102,13 +112,15 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
                 stream.readable().await?;
             }
             None => {
-                stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await?
+                stream.write_all(REFUSAL).await?;
             }
         }
         inbox.take(&request);
     }
     Ok(())
 }
+
+const REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
 
 /// Its last field tells nginx to pass each piece on at once.
 const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
