@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -24,6 +25,8 @@ pub(crate) struct Upstream {
     pub(crate) headers: HeaderMap,
     body: Incoming,
     idle: Duration,
+    /// How the body ended, where that was found out too early.
+    ended: Option<Result<Option<Bytes>, Failure>>,
     /// Freed when the answer is over.
     _slot: OwnedSemaphorePermit,
 }
@@ -97,8 +100,13 @@ impl Provider {
                 Failure::Gone(what)
             })?;
         let (head, body) = answer.into_parts();
-        let upstream =
-            Upstream { headers: head.headers, body, idle: self.timeouts.idle, _slot: slot };
+        let upstream = Upstream {
+            headers: head.headers,
+            body,
+            idle: self.timeouts.idle,
+            ended: None,
+            _slot: slot,
+        };
         if head.status.is_success() {
             return Ok(upstream);
         }
@@ -128,6 +136,9 @@ impl Upstream {
 
     /// The next piece of the body, however long it takes; `None` at its end.
     pub(crate) async fn any_piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        if let Some(ended) = self.ended.take() {
+            return ended;
+        }
         loop {
             let Some(frame) = self.body.frame().await else { return Ok(None) };
             let frame = frame.map_err(|_| Failure::Gone("it broke off"))?;
@@ -135,6 +146,17 @@ impl Upstream {
                 && !data.is_empty()
             {
                 return Ok(Some(data));
+            }
+        }
+    }
+
+    /// The next piece of the body, if it is there.
+    pub(crate) fn ready_piece(&mut self) -> Option<Bytes> {
+        match self.any_piece().now_or_never()? {
+            Ok(Some(piece)) => Some(piece),
+            ended => {
+                self.ended = Some(ended);
+                None
             }
         }
     }

@@ -27,6 +27,9 @@ pub(crate) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 const TOO_LONG: &str = "its stream is longer than allowed";
 
+/// Up to so much of a stream goes out in one piece.
+const MAX_JOINED_BYTES: usize = 16 * 1024;
+
 /// A stream on its way to a client.
 pub(crate) struct Relay(Option<Box<Inner>>);
 
@@ -194,7 +197,8 @@ impl Inner {
         let failure = match result {
             Ok(Ok(Some(piece))) => {
                 self.last_piece = Instant::now();
-                match streaming.take_more(piece) {
+                let taken = streaming.take_more(piece);
+                match taken.and(streaming.join().await) {
                     Ok(()) => return None,
                     Err(fault) => fault,
                 }
@@ -338,6 +342,17 @@ impl Relay {
 }
 
 impl Streaming {
+    /// Takes what came meanwhile: pieces that are there together go out together.
+    async fn join(&mut self) -> Result<(), Fault> {
+        while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
+            // Whoever reads the upstream's connection gets a turn.
+            tokio::task::yield_now().await;
+            let Some(piece) = self.upstream.ready_piece() else { break };
+            self.take_more(piece)?;
+        }
+        Ok(())
+    }
+
     fn take_more(&mut self, piece: Bytes) -> Result<(), Fault> {
         self.splitter.push(piece);
         while let Some(event) = self.splitter.next() {

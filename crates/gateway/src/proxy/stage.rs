@@ -217,6 +217,11 @@ impl Out {
         }
     }
 
+    /// How many bytes wait to go out.
+    pub(crate) fn len(&self) -> usize {
+        self.first.as_ref().map_or(0, Bytes::len) + self.joined.len()
+    }
+
     /// Everything, and nothing after it.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
         match self.first.take() {

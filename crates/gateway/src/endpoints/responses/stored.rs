@@ -42,8 +42,9 @@ pub(in crate::endpoints) async fn find(
     query: Result<Query<FindQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    let (caller, room) = admit(&service, &headers).await?;
     let query = query.map_err(|error| bad_query(&error))?.0;
+    let stored = look_up(&service, &caller, &id).await?;
     if query.stream != Some(true) {
         return Ok(answer(&body(&stored), room.as_ref()));
     }
@@ -60,7 +61,8 @@ pub(in crate::endpoints) async fn delete(
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    let (caller, room) = admit(&service, &headers).await?;
+    let stored = look_up(&service, &caller, &id).await?;
     if stored.background && !is_over(&stored.status) {
         stop(&service, &stored).await?;
     }
@@ -74,7 +76,8 @@ pub(in crate::endpoints) async fn cancel(
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (caller, stored, room) = look_up(&service, &headers, &id).await?;
+    let (caller, room) = admit(&service, &headers).await?;
+    let stored = look_up(&service, &caller, &id).await?;
     if !stored.background {
         let message = "only a response that was made with `background` can be cancelled";
         return Err(ApiError::new(Code::InvalidRequest, message));
@@ -92,8 +95,9 @@ pub(in crate::endpoints) async fn input_items(
     query: Result<Query<ItemsQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (_, stored, room) = look_up(&service, &headers, &id).await?;
+    let (caller, room) = admit(&service, &headers).await?;
     let query = query.map_err(|error| bad_query(&error))?.0;
+    let stored = look_up(&service, &caller, &id).await?;
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
         let message = format!("`limit` must be 1 to {MAX_ITEMS}");
@@ -129,20 +133,20 @@ pub(in crate::endpoints) async fn input_items(
     Ok(answer(&list, room.as_ref()))
 }
 
-/// A stored response of the caller.
-async fn look_up(
-    service: &Service,
-    headers: &HeaderMap,
-    id: &str,
-) -> Result<(Caller, StoredResponse, Option<Room>), ApiError> {
+/// Who asks, if they may.
+async fn admit(service: &Service, headers: &HeaderMap) -> Result<(Caller, Option<Room>), ApiError> {
     let caller = service.caller(headers).await?;
     check_scope(&caller, Scope::Responses)?;
     let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
+    Ok((caller, room))
+}
+
+/// A stored response of the caller.
+async fn look_up(service: &Service, caller: &Caller, id: &str) -> Result<StoredResponse, ApiError> {
     if !is_id(id) {
         return Err(missing());
     }
-    let stored = service.store.response(caller.key.member, id).await?.ok_or_else(missing)?;
-    Ok((caller, stored, room))
+    service.store.response(caller.key.member, id).await?.ok_or_else(missing)
 }
 
 /// Ends a response that runs in the background, in whichever process it does. It is not charged,
