@@ -10,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::config::Operation;
+
 /// Everything that is counted.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -54,9 +56,27 @@ struct ProviderLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RuleLabels {
-    operation: String,
+    operation: &'static str,
     rule: &'static str,
 }
+
+/// The figures of one provider that every good request counts in.
+#[derive(Debug)]
+pub(crate) struct ProviderFigures {
+    good: Counter,
+    first_byte: Histogram,
+}
+
+impl ProviderFigures {
+    /// It began to answer.
+    pub(crate) fn answered(&self, took: Duration) {
+        self.good.inc();
+        self.first_byte.observe(took.as_secs_f64());
+    }
+}
+
+/// The word for what went well.
+const OK: &str = "ok";
 
 /// From half a millisecond to ten minutes.
 const REQUEST_BUCKETS: [f64; 16] = [
@@ -142,14 +162,20 @@ impl Meter {
         self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn attempted(&self, provider: &str, outcome: &'static str, took: Duration) {
-        let provider = provider.to_owned();
-        let labels = AttemptLabels { provider: provider.clone(), outcome };
-        self.attempts.get_or_create(&labels).inc();
-        if outcome == "ok" {
-            let labels = ProviderLabels { provider };
-            self.first_bytes.get_or_create(&labels).observe(took.as_secs_f64());
+    /// The figures of a provider, looked up once.
+    pub(crate) fn provider(&self, name: &str) -> ProviderFigures {
+        let labels = ProviderLabels { provider: name.to_owned() };
+        let attempts = AttemptLabels { provider: name.to_owned(), outcome: OK };
+        ProviderFigures {
+            good: self.attempts.get_or_create_owned(&attempts),
+            first_byte: self.first_bytes.get_or_create_owned(&labels),
         }
+    }
+
+    /// An upstream failed.
+    pub(crate) fn failed(&self, provider: &str, outcome: &'static str) {
+        let labels = AttemptLabels { provider: provider.to_owned(), outcome };
+        self.attempts.get_or_create(&labels).inc();
     }
 
     pub(crate) fn held(&self, took: Duration) {
@@ -161,7 +187,7 @@ impl Meter {
     }
 
     pub(crate) fn ended(&self, receipt: &Receipt) {
-        let labels = RuleLabels { operation: receipt.operation.clone(), rule: receipt.rule.word() };
+        let labels = RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.word() };
         self.ended.get_or_create(&labels).inc();
         self.charged_micros.inc_by(u64::try_from(receipt.charged.get()).unwrap_or_default());
     }
@@ -181,4 +207,13 @@ impl Meter {
         let labels = ProviderLabels { provider: provider.to_owned() };
         self.usable.get_or_create(&labels).set(i64::from(usable));
     }
+}
+
+/// An operation of the price list, as a word that lives as long as the program.
+fn known(operation: &str) -> &'static str {
+    Operation::ALL
+        .iter()
+        .map(|known| known.word())
+        .find(|word| *word == operation)
+        .unwrap_or("other")
 }

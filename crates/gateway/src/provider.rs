@@ -5,11 +5,11 @@ mod client;
 mod health;
 mod send;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use http::header::AUTHORIZATION;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls::pki_types::CertificateDer;
@@ -22,7 +22,12 @@ pub(crate) use health::Health;
 pub(crate) use send::{Failure, Upstream};
 
 use crate::config::{self, Kind, Responses, Timeouts};
+use crate::meter::{Meter, ProviderFigures};
 use crate::problem::Problem;
+use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH};
+
+/// What upstreams are asked for by members.
+const PATHS: &[&str] = &[CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH];
 
 /// Requests at once to an upstream that has no limit of its own.
 const MAX_CONCURRENCY: u32 = 65_536;
@@ -38,6 +43,8 @@ pub(crate) struct Provider {
     pub(crate) timeouts: Timeouts,
     pub(crate) max_answer_bytes: usize,
     pub(crate) base: Base,
+    /// The addresses of its paths, made once.
+    addresses: Vec<(&'static str, Uri)>,
     /// Sent with every request; holds the key.
     pub(crate) headers: HeaderMap,
     pub(crate) slots: Arc<Semaphore>,
@@ -46,6 +53,7 @@ pub(crate) struct Provider {
     pub(crate) cleaner: Cleaner,
     /// Models it was found to have.
     pub(crate) found: ArcSwap<Vec<config::Model>>,
+    figures: OnceLock<ProviderFigures>,
 }
 
 /// The address of an upstream, taken apart.
@@ -119,15 +127,26 @@ impl Provider {
             health: Health::new(configured.health.clone()),
             client,
             cleaner: Cleaner::new(forbidden.into_iter().flatten()),
+            addresses: PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect(),
             base,
             found: ArcSwap::default(),
+            figures: OnceLock::new(),
         })
+    }
+}
+
+impl Provider {
+    /// What is counted about it.
+    pub(crate) fn figures(&self, meter: &Meter) -> &ProviderFigures {
+        self.figures.get_or_init(|| meter.provider(&self.name))
     }
 }
 
 /// What is sent with every request.
 fn headers(configured: &config::Provider) -> Option<HeaderMap> {
-    let mut headers = HeaderMap::new();
+    let mut headers = HeaderMap::with_capacity(8 + configured.headers.len());
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     if configured.kind == Kind::Anthropic {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }

@@ -14,7 +14,7 @@ pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
         ("ratelimit", format!("\"per-minute\";r={};t={reset_seconds}", room.remaining)),
     ];
     for (name, text) in texts {
-        if let Ok(value) = HeaderValue::from_str(&text) {
+        if let Ok(value) = HeaderValue::try_from(text) {
             headers.insert(name, value);
         }
     }
@@ -23,9 +23,14 @@ pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
 /// What was charged, or for a stream: what it costs once its end is reached.
 pub(crate) fn write_receipt(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
     headers.insert("x-charge-micros", HeaderValue::from(charged.get()));
-    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+    if let Some(value) = id_value(id) {
         headers.insert("x-receipt-id", value);
     }
+}
+
+/// The id of a request, as a header has it.
+pub(crate) fn id_value(id: HoldId) -> Option<HeaderValue> {
+    HeaderValue::try_from(id.to_string()).ok()
 }
 
 #[cfg(test)]

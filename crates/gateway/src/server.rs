@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use http::Request;
 use http::header::ALLOW;
-use http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -29,6 +29,7 @@ use wire::error::Code;
 use crate::clock;
 use crate::endpoints;
 use crate::failure::{ApiError, Failed};
+use crate::rate;
 use crate::service::Service;
 use crate::trace;
 use crate::upkeep;
@@ -40,13 +41,16 @@ const MAX_HEADERS: usize = 100;
 /// How long to wait before accepting again when the machine is out of something.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The id of a request, of its hold and of its receipt.
+/// What the edge knows about a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestId(pub(crate) HoldId);
-
-/// Where a request stands in a trace, if it is traced.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Traced(pub(crate) Option<trace::Place>);
+pub(crate) struct Arrival {
+    /// The id of the request, of its hold and of its receipt.
+    pub(crate) id: HoldId,
+    /// Where it stands in a trace, if it is traced.
+    pub(crate) traced: Option<trace::Place>,
+    /// Who sent it.
+    pub(crate) peer: SocketAddr,
+}
 
 /// Serves until `shutdown` is done, then lets what runs come to its end.
 ///
@@ -164,9 +168,7 @@ async fn answer(
     let method = request.method().clone();
     let traced = service.tracer.as_ref().and_then(|tracer| tracer.begin(request.headers()));
     let started = traced.map(|_| trace::now());
-    request.extensions_mut().insert(RequestId(id));
-    request.extensions_mut().insert(Traced(traced));
-    request.extensions_mut().insert(peer);
+    request.extensions_mut().insert(Arrival { id, traced, peer });
     service.meter.running.inc();
     let mut response = if service.stopping.is_cancelled() && !endpoints::is_probe(operation) {
         let error = ApiError::new(Code::Draining, "the service is about to stop");
@@ -178,14 +180,13 @@ async fn answer(
         }
     };
     service.meter.running.dec();
-    let id = id.to_string();
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
         let allow = response.headers_mut().remove(ALLOW);
-        response = error.answer(&id);
+        response = error.answer(&id.to_string());
         response.headers_mut().extend(allow.map(|methods| (ALLOW, methods)));
     }
-    if let Ok(value) = HeaderValue::from_str(&id) {
+    if let Some(value) = rate::id_value(id) {
         response.headers_mut().insert("x-request-id", value);
     }
     let status = response.status().as_u16();
@@ -202,14 +203,14 @@ async fn answer(
             words: vec![
                 ("http.request.method", method.as_str().into()),
                 ("http.response.status_code", status.into()),
-                ("agent.request_id", id.as_str().into()),
+                ("agent.request_id", id.to_string().into()),
             ],
         });
     }
     if service.config.log.requests && !endpoints::is_probe(operation) {
         let code = failed.as_ref().map_or("", |Failed(error)| error.code().word());
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        tracing::info!(request = id, %method, operation, status, code, took_us, %peer, "answered");
+        tracing::info!(request = %id, %method, operation, status, code, took_us, %peer, "answered");
     }
     response
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ledger::{Book, LineageId, Time};
 use rusqlite::{Connection, params};
@@ -24,6 +25,10 @@ pub(super) const MAX_WAITING: usize = 4096;
 
 /// The most operations of one transaction.
 const MAX_BATCH: usize = 512;
+
+/// How long an operation waits for others, where the batch before had several: one commit then
+/// serves more of them. Whoever is alone never waits.
+const GATHER: Duration = Duration::from_micros(150);
 
 /// The most rows that are kept between transactions, a few hundred bytes each.
 const MAX_KEPT_ROWS: usize = 20_000;
@@ -66,6 +71,20 @@ pub(super) struct Writer {
     /// Rows written since the log was last looked at.
     written: usize,
     log_grew: SyncSender<()>,
+    /// Whether the last batch had several operations.
+    had_company: bool,
+}
+
+/// Takes what waits, until something comes that is not an operation on money.
+fn take_jobs(jobs: &mut Vec<Job>, waiting: &mut mpsc::Receiver<Message>) -> Option<Message> {
+    while jobs.len() < MAX_BATCH {
+        match waiting.try_recv() {
+            Ok(Message::Job(job)) => jobs.push(job),
+            Ok(message) => return Some(message),
+            Err(_) => break,
+        }
+    }
+    None
 }
 
 impl Writer {
@@ -85,6 +104,7 @@ impl Writer {
             arrivals: HashMap::new(),
             written: 0,
             log_grew,
+            had_company: false,
         }
     }
 
@@ -120,17 +140,12 @@ impl Writer {
     /// Takes what waits as well, until something comes that is not an operation on money.
     fn collect(&mut self, first: Job, waiting: &mut mpsc::Receiver<Message>) -> Option<Message> {
         let mut jobs = vec![first];
-        let mut other = None;
-        while jobs.len() < MAX_BATCH {
-            match waiting.try_recv() {
-                Ok(Message::Job(job)) => jobs.push(job),
-                Ok(message) => {
-                    other = Some(message);
-                    break;
-                }
-                Err(_) => break,
-            }
+        let mut other = take_jobs(&mut jobs, waiting);
+        if self.had_company && other.is_none() && jobs.len() < MAX_BATCH {
+            std::thread::sleep(GATHER);
+            other = take_jobs(&mut jobs, waiting);
         }
+        self.had_company = jobs.len() > 1;
         if jobs.iter().all(|job| matches!(job, Job::Admit(..))) {
             self.admit(jobs);
         } else {

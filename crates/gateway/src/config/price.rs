@@ -58,6 +58,22 @@ pub(super) const OPERATIONS: &[(Operation, &str, i64)] = &[
 ];
 
 impl Operation {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Chat,
+        Self::Responses,
+        Self::ResponsesRead,
+        Self::Models,
+        Self::Me,
+        Self::Capabilities,
+        Self::Research,
+        Self::ResearchRead,
+        Self::Media,
+        Self::MediaRead,
+        Self::Search,
+        Self::Fetch,
+    ];
+
     /// Its word in the price list.
     pub fn word(self) -> &'static str {
         OPERATIONS.iter().find(|(known, ..)| *known == self).map_or("chat", |(_, word, _)| word)

@@ -8,7 +8,6 @@ mod keys;
 mod members;
 mod upstreams;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -28,7 +27,7 @@ use super::operations::json;
 use crate::failure::ApiError;
 use crate::identity::bearer;
 use crate::openapi::{Routes, admin as table};
-use crate::server::RequestId;
+use crate::server::Arrival;
 use crate::service::Service;
 
 /// How many of a list are given, unless told.
@@ -81,9 +80,10 @@ impl FromRequestParts<Arc<Service>> for Admin {
             let message = "this is for the operator: send `Authorization: Bearer <admin token>`";
             return Err(ApiError::new(Code::InvalidKey, message));
         }
-        let peer = parts.extensions.get::<SocketAddr>().map(SocketAddr::ip);
+        let arrival = parts.extensions.get::<Arrival>();
+        let peer = arrival.map(|arrival| arrival.peer.ip());
         let name = peer.map_or("admin-api".to_owned(), |peer| format!("admin-api:{peer}"));
-        let request = parts.extensions.get::<RequestId>().map(|RequestId(id)| id.to_string());
+        let request = arrival.map(|arrival| arrival.id.to_string());
         Ok(Self { by: Actor { name, request } })
     }
 }
@@ -100,7 +100,8 @@ async fn strict<T: DeserializeOwned>(
     service: &Service,
     request: Request<Body>,
 ) -> Result<T, ApiError> {
-    parse(&body::read(service, request).await?)
+    let (head, body) = request.into_parts();
+    parse(&body::read(service, &head.headers, body).await?)
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
-use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Body as _;
 use sha2::{Digest, Sha256};
@@ -25,24 +25,26 @@ const DISCARD_TIME: Duration = Duration::from_secs(10);
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
 /// Reads a whole body.
-pub(crate) async fn read(service: &Service, request: Request<Body>) -> Result<Bytes, ApiError> {
+pub(crate) async fn read(
+    service: &Service,
+    headers: &HeaderMap,
+    mut body: Body,
+) -> Result<Bytes, ApiError> {
     let limits = &service.config.limits;
     let max = usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX);
-    let (head, body) = request.into_parts();
-    let encoding = head.headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
+    let encoding = headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
     if encoding.is_some_and(|encoding| encoding != b"identity") {
         let message = "compressed bodies are not read; send it without Content-Encoding";
         return Err(ApiError::new(Code::InvalidRequest, message));
     }
-    let announced = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     if announced.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length > max) {
-        discard(&head.headers, body);
+        discard(headers, body);
         return Err(too_large(max));
     }
-    let mut body = body;
     let result = timeout(limits.body_timeout, collect(&mut body, max)).await;
     if matches!(&result, Ok(Err(error)) if error.code() == Code::BodyTooLarge) {
-        discard(&head.headers, body);
+        discard(headers, body);
     }
     result.map_err(|_| {
         let message = "the body did not arrive in time";

@@ -17,25 +17,26 @@ use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::proxy::ask::Ask;
-use crate::server::{RequestId, Traced};
+use crate::server::Arrival;
 use crate::service::Service;
 
 pub(super) async fn create(
     State(service): State<Arc<Service>>,
-    Extension(RequestId(id)): Extension<RequestId>,
+    Extension(arrival): Extension<Arrival>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let headers = request.headers().clone();
-    let caller = match service.caller_for(&headers, Scope::Chat).await {
+    let Arrival { id, traced, .. } = arrival;
+    let (head, body) = request.into_parts();
+    let caller = match service.caller_for(&head.headers, Scope::Chat).await {
         Ok(caller) => caller,
         Err(error) => {
-            body::discard(&headers, request.into_body());
+            body::discard(&head.headers, body);
             return Err(error);
         }
     };
-    let traced = request.extensions().get::<Traced>().and_then(|traced| traced.0);
-    let bytes = body::read(&service, request).await?;
-    let idempotency = body::idempotency(&headers, "chat", &bytes)?;
+    let bytes = body::read(&service, &head.headers, body).await?;
+    let idempotency = body::idempotency(&head.headers, "chat", &bytes)?;
+    drop(head);
 
     let envelope = Envelope::parse(&bytes)?;
     let asked: String = paid::required(&envelope, "model")?;

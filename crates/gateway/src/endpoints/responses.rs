@@ -29,7 +29,7 @@ use crate::proxy::ask::Ask;
 use crate::proxy::ask_responses::AskResponses;
 use crate::proxy::native::Ours;
 use crate::proxy::whole::new_id;
-use crate::server::{RequestId, Traced};
+use crate::server::Arrival;
 use crate::service::Service;
 use crate::translate::responses::{Shape, input_items as items_of, output_items};
 
@@ -40,20 +40,21 @@ const MAX_CHAIN_BYTES: usize = 32 * 1024 * 1024;
 
 pub(super) async fn create(
     State(service): State<Arc<Service>>,
-    Extension(RequestId(id)): Extension<RequestId>,
+    Extension(arrival): Extension<Arrival>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let headers = request.headers().clone();
-    let caller = match service.caller_for(&headers, Scope::Responses).await {
+    let Arrival { id, traced, .. } = arrival;
+    let (head, body) = request.into_parts();
+    let caller = match service.caller_for(&head.headers, Scope::Responses).await {
         Ok(caller) => caller,
         Err(error) => {
-            body::discard(&headers, request.into_body());
+            body::discard(&head.headers, body);
             return Err(error);
         }
     };
-    let traced = request.extensions().get::<Traced>().and_then(|traced| traced.0);
-    let bytes = body::read(&service, request).await?;
-    let idempotency = body::idempotency(&headers, "responses", &bytes)?;
+    let bytes = body::read(&service, &head.headers, body).await?;
+    let idempotency = body::idempotency(&head.headers, "responses", &bytes)?;
+    drop(head);
 
     let envelope = Envelope::parse(&bytes)?;
     let asked: String = paid::required(&envelope, "model")?;

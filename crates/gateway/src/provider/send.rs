@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
@@ -85,10 +85,8 @@ impl Provider {
             .map_err(|_| Failure::Busy { retry_after: None })?;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.base.join(path).ok_or(Failure::Gone("its address is wrong"))?;
+        *request.uri_mut() = self.address(path).ok_or(Failure::Gone("its address is wrong"))?;
         *request.headers_mut() = self.headers.clone();
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
         if let Some(header) = traced.and_then(Place::header) {
             request.headers_mut().insert("traceparent", header);
         }
@@ -111,6 +109,10 @@ impl Provider {
             return Ok(upstream);
         }
         Err(self.failure(head.status, upstream).await)
+    }
+
+    fn address(&self, path: &str) -> Option<Uri> {
+        self.addresses.iter().find(|(known, _)| *known == path).map(|(_, address)| address.clone())
     }
 
     async fn failure(&self, status: StatusCode, mut upstream: Upstream) -> Failure {

@@ -13,7 +13,9 @@ use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::translate::{Untranslatable, anthropic};
 
-/// The path of the responses interface.
+/// The path of each interface.
+pub(crate) const CHAT_PATH: &str = "/chat/completions";
+pub(crate) const MESSAGES_PATH: &str = "/messages";
 pub(crate) const RESPONSES_PATH: &str = "/responses";
 
 /// How much an answer may be where an upstream must be told and the member did not say.
@@ -76,7 +78,7 @@ impl Ask {
         } else {
             Reading::Whole(Whole::Chat)
         };
-        Ok(Question { path: "/chat/completions", body, reading })
+        Ok(Question { path: CHAT_PATH, body, reading })
     }
 
     /// A question of the chat interface in the words of the messages interface.
@@ -92,7 +94,7 @@ impl Ask {
         } else {
             Reading::Whole(Whole::Messages { id: self.answer_id.clone(), created: self.created })
         };
-        Ok(Question { path: "/messages", body: body.to_string().into(), reading })
+        Ok(Question { path: MESSAGES_PATH, body: body.to_string().into(), reading })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ask::{Ask, Question, RESPONSES_PATH, Reading};
+use super::ask::{Ask, CHAT_PATH, Question, RESPONSES_PATH, Reading};
 use super::native::{NativeWatch, Ours};
 use super::stage::Stage;
 use super::whole::{Whole, new_id};
@@ -70,7 +70,7 @@ impl AskResponses {
         let whole = Reading::Whole(Whole::Chat);
         let reading = self.bridge(whole, None::<fn() -> anthropic::Stream>);
         let body = Value::Object(chat).to_string().into();
-        Ok(Question { path: "/chat/completions", body, reading })
+        Ok(Question { path: CHAT_PATH, body, reading })
     }
 
     fn bridge(

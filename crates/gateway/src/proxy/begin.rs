@@ -90,7 +90,10 @@ pub(crate) async fn begin(
             }
         }
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
-        service.meter.attempted(&target.provider.name, outcome, begun.elapsed());
+        match &result {
+            Ok(_) => target.provider.figures(&service.meter).answered(begun.elapsed()),
+            Err(_) => service.meter.failed(&target.provider.name, outcome),
+        }
         if let (Some(tracer), Some((place, started))) = (&service.tracer, place) {
             tracer.record(span(target, place, started, outcome));
         }

@@ -128,7 +128,8 @@ pub(in crate::endpoints) async fn rotate(
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let bytes = body::read(&service, request).await?;
+    let (head, body) = request.into_parts();
+    let bytes = body::read(&service, &head.headers, body).await?;
     let asked: Rotation = if bytes.is_empty() { Rotation::default() } else { parse(&bytes)? };
     check_range("overlap_seconds", &asked.overlap_seconds, (0, MAX_OVERLAP_SECONDS))?;
     let old = find(&service, &id).await?;
