@@ -30,6 +30,15 @@ pub struct StoredResponse {
     pub expires_at: Time,
 }
 
+impl StoredResponse {
+    /// The same, come to nothing because whoever worked on it stopped.
+    #[must_use]
+    pub fn failed(&self) -> Self {
+        let body = failed_body(&self.id, &self.body);
+        Self { status: "failed".to_owned(), body, ..self.clone() }
+    }
+}
+
 /// One event of a response that runs in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseEvent {

@@ -2,8 +2,9 @@
 //!
 //! **Invariant:** a hold ends exactly once. Whoever holds a [`Charge`] ends it by a rule; if the
 //! charge is dropped instead (the client left, and with it the work), the drop ends it in a task
-//! of its own. Should the store be away, ending is tried again until it is back; should this
-//! process die, the lease runs out and the store expires the hold.
+//! of its own, and goes on with an end that was begun. Should the store be away, ending is tried
+//! again until it is back; should this process die, the lease runs out and the store expires the
+//! hold.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +23,6 @@ use crate::service::Service;
 
 /// How long an answer waits for a store that is away, before it is taken back.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a hold that nobody waits for is tried to be ended.
-const MAX_PERSISTENCE: Duration = Duration::from_mins(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
@@ -46,6 +45,10 @@ pub(crate) struct Charge {
     id: HoldId,
     /// By which rule it ends if it is dropped; `None` is that the client left.
     if_dropped: Option<Rule>,
+    /// How its end was begun: whoever is dropped while ending goes on with just that.
+    pending: Option<Box<Closing>>,
+    /// What is stored of a background response that comes to nothing.
+    failed: Option<Box<StoredResponse>>,
     progress: Progress,
     /// The model that answers.
     pub(crate) model: Option<String>,
@@ -100,9 +103,12 @@ impl Charge {
             lease_micros: service.lease_micros(),
             idempotency: order.idempotency,
         };
+        let failed = order.background.as_ref().map(StoredResponse::failed);
+        let mut unknown = Unknown::new(service, &wanted, failed.clone());
         let opening = Opening { wanted, response: order.background };
         let begun = Instant::now();
         let result = service.store.hold(opening).await?;
+        unknown.is_known();
         service.meter.held(begun.elapsed());
         match result {
             Ok(hold) => Ok(Opened::Charge(Self {
@@ -110,6 +116,8 @@ impl Charge {
                 id: hold.id,
                 hold: Some(hold),
                 if_dropped: None,
+                pending: None,
+                failed: failed.map(Box::new),
                 progress: Progress::default(),
                 model: None,
                 tokens: Tokens::default(),
@@ -162,9 +170,17 @@ impl Charge {
             return Err(ApiError::internal());
         };
         let begun = Instant::now();
-        let receipt = end(&self.service, closing, PATIENCE).await?;
+        self.pending = Some(Box::new(closing.clone()));
+        let receipt = match end(&self.service, closing, PATIENCE).await {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                // The answer is not given away, and so it is not charged either.
+                self.pending = self.closing(Rule::OurFault, Results::default()).map(Box::new);
+                return Err(error);
+            }
+        };
         self.service.meter.settled(begun.elapsed());
-        self.hold = None;
+        self.is_over();
         match receipt {
             Some(receipt) if receipt.rule.outcome() == Outcome::Settled => {
                 self.service.meter.ended(&receipt);
@@ -186,22 +202,29 @@ impl Charge {
     /// Gives back what was set aside, and stores what became of the request.
     pub(crate) async fn release_with(&mut self, rule: Rule, results: Results) {
         let Some(closing) = self.closing(rule, results) else { return };
+        self.pending = Some(Box::new(closing.clone()));
         match end(&self.service, closing, PATIENCE).await {
             Ok(receipt) => {
-                self.hold = None;
+                self.is_over();
                 if let Some(receipt) = receipt {
                     self.service.meter.ended(&receipt);
                 }
             }
             Err(error) => {
                 tracing::error!(request = %self.id, error = error.message(), "not yet released");
-                self.if_dropped = Some(rule);
             }
         }
     }
 
+    fn is_over(&mut self) {
+        self.hold = None;
+        self.pending = None;
+    }
+
     fn closing(&self, rule: Rule, results: Results) -> Option<Closing> {
         let hold = self.hold.as_ref()?;
+        let is_released = rule.outcome() != Outcome::Settled;
+        let failed = || self.failed.as_deref().cloned().filter(|_| is_released);
         Some(Closing {
             end: End {
                 id: hold.id,
@@ -212,7 +235,7 @@ impl Charge {
                 answered: hold.idempotency.is_some(),
             },
             answer: results.answer,
-            response: results.response,
+            response: results.response.or_else(failed),
         })
     }
 }
@@ -224,17 +247,60 @@ impl Drop for Charge {
             Some(rule) => rule,
             None => self.progress.rule_if_client_leaves(),
         };
-        let Some(closing) = self.closing(rule, Results::default()) else { return };
-        let service = self.service.clone();
-        let id = self.id;
-        self.service.tasks.spawn(async move {
-            match end(&service, closing, MAX_PERSISTENCE).await {
-                Ok(Some(receipt)) => service.meter.ended(&receipt),
-                Ok(None) => {}
-                Err(_) => tracing::error!(request = %id, "a hold is left to its lease"),
-            }
-        });
+        let begun = self.pending.take().map(|closing| *closing);
+        if let Some(closing) = begun.or_else(|| self.closing(rule, Results::default())) {
+            persist(&self.service, closing);
+        }
     }
+}
+
+/// A hold that was asked for, and of which nobody knows whether it stands.
+struct Unknown<'a> {
+    service: &'a Arc<Service>,
+    closing: Option<Closing>,
+}
+
+impl<'a> Unknown<'a> {
+    fn new(service: &'a Arc<Service>, wanted: &Wanted, failed: Option<StoredResponse>) -> Self {
+        let end = End {
+            id: wanted.id,
+            member: wanted.member,
+            rule: Rule::ClientLeftEarly,
+            model: None,
+            tokens: Tokens::default(),
+            answered: false,
+        };
+        Self { service, closing: Some(Closing { end, answer: None, response: failed }) }
+    }
+
+    /// The store has answered.
+    fn is_known(&mut self) {
+        self.closing = None;
+    }
+}
+
+/// The client left, or the store broke, while the hold was being written: it may stand.
+impl Drop for Unknown<'_> {
+    fn drop(&mut self) {
+        if let Some(closing) = self.closing.take() {
+            persist(self.service, closing);
+        }
+    }
+}
+
+/// Ends a hold in a task of its own, however long that takes: this process renews its lease.
+fn persist(service: &Arc<Service>, closing: Closing) {
+    let service = service.clone();
+    service.tasks.clone().spawn(async move {
+        let id = closing.end.id;
+        while let Err(error) = end(&service, closing.clone(), PATIENCE)
+            .await
+            .map(|receipt| receipt.iter().for_each(|receipt| service.meter.ended(receipt)))
+        {
+            tracing::error!(request = %id, error = error.message(), "a hold is still to be ended");
+            tokio::time::sleep(MAX_PAUSE).await;
+        }
+    });
 }
 
 /// Ends a hold, trying again while the store is away. Gives the receipt, by whomever it was made.

@@ -29,6 +29,9 @@ use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH};
 /// What upstreams are asked for by members.
 const PATHS: &[&str] = &[CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH];
 
+/// A header's value that is shorter is a word, not a key.
+const MIN_SECRET: usize = 12;
+
 /// Requests at once to an upstream that has no limit of its own.
 const MAX_CONCURRENCY: u32 = 65_536;
 
@@ -111,6 +114,9 @@ impl Provider {
             .ok_or_else(|| broken("has an `api_key`", "it cannot stand in a header".to_owned()))?;
         let forbidden =
             [secret, Some(base.authority.to_string()), Some(base.authority.host().to_owned())];
+        // Keys may stand in headers of any name.
+        let extra_words = configured.headers.iter().filter_map(|(_, value)| value.to_str().ok());
+        let extra_words = extra_words.filter(|word| word.len() >= MIN_SECRET).map(str::to_owned);
         let concurrency = configured.max_concurrency.unwrap_or(MAX_CONCURRENCY);
         Ok(Self {
             name: configured.name.as_str().into(),
@@ -126,7 +132,7 @@ impl Provider {
             slots: Arc::new(Semaphore::new(usize::try_from(concurrency).unwrap_or(1))),
             health: Health::new(configured.health.clone()),
             client,
-            cleaner: Cleaner::new(forbidden.into_iter().flatten()),
+            cleaner: Cleaner::new(forbidden.into_iter().flatten().chain(extra_words)),
             addresses: PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect(),
             base,
             found: ArcSwap::default(),

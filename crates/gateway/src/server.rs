@@ -117,6 +117,7 @@ async fn drain(service: &Service, connections: &TaskTracker) {
     if tokio::time::timeout(service.config.limits.drain, all).await.is_err() {
         tracing::warn!("not everything came to its end in time");
     }
+    service.finished.cancel();
 }
 
 async fn serve_connection(

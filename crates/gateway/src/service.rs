@@ -41,6 +41,8 @@ pub struct Service {
     pub(crate) background: papaya::HashMap<String, CancellationToken>,
     /// Cancelled when the service is about to stop.
     pub(crate) stopping: CancellationToken,
+    /// Cancelled when everything has come to its end, or may not go on.
+    pub(crate) finished: CancellationToken,
     /// Who the MCP client is, for authorization servers.
     pub(crate) client_document: OnceLock<Bytes>,
     started: i64,
@@ -89,6 +91,7 @@ impl Service {
             tasks: TaskTracker::new(),
             background: papaya::HashMap::new(),
             stopping: CancellationToken::new(),
+            finished: CancellationToken::new(),
             client_document: OnceLock::new(),
             started,
         });

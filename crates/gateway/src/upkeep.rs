@@ -28,12 +28,31 @@ const PROBE_WHILE_OUT: Duration = Duration::from_secs(2);
 /// Starts all of it; it ends when the service stops.
 pub(crate) fn start(service: &Arc<Service>) {
     let lease = service.config.hold_lease;
-    every(service, lease / 3, |service| async move {
-        if let Err(error) = service.store.renew(service.owner, service.lease_micros()).await {
-            tracing::warn!(error = %chain(&error), "leases were not renewed");
+    // Not tracked: leases are renewed until all else has come to its end.
+    tokio::spawn(keep_leases(service.clone(), REAP_EVERY.min(lease / 3)));
+    every(service, SWEEP_EVERY, |service| async move {
+        if let Err(error) = service.store.sweep().await {
+            tracing::warn!(error = %chain(&error), "what is over was not removed");
         }
     });
-    every(service, REAP_EVERY.min(lease / 3), |service| async move {
+    for provider in &service.providers {
+        look_after(service, provider);
+    }
+}
+
+/// Renews the leases of this process, and then ends those of processes that died: never its own.
+async fn keep_leases(service: Arc<Service>, pause: Duration) {
+    let mut ticks = interval(pause.max(Duration::from_millis(10)));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = service.finished.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        if let Err(error) = service.store.renew(service.owner, service.lease_micros()).await {
+            tracing::warn!(error = %chain(&error), "leases were not renewed");
+            continue;
+        }
         match service.store.expire().await {
             Ok(0) => {}
             Ok(holds) => {
@@ -42,14 +61,6 @@ pub(crate) fn start(service: &Arc<Service>) {
             }
             Err(error) => tracing::warn!(error = %chain(&error), "leases were not looked at"),
         }
-    });
-    every(service, SWEEP_EVERY, |service| async move {
-        if let Err(error) = service.store.sweep().await {
-            tracing::warn!(error = %chain(&error), "what is over was not removed");
-        }
-    });
-    for provider in &service.providers {
-        look_after(service, provider);
     }
 }
 

@@ -70,7 +70,8 @@ impl Lineage {
     pub fn room(&self, now: Time) -> Option<Room> {
         let limit = self.limits.requests_per_minute?;
         let interval = interval(limit);
-        let ahead = (self.next_arrival.micros() - now.micros()).max(0);
+        // A clock that was ahead must not block the key for as long as it was.
+        let ahead = (self.next_arrival.micros() - now.micros()).clamp(0, MICROS_A_MINUTE);
         let free = (burst(limit) - ahead).max(0) / interval;
         Some(Room {
             limit,
@@ -83,7 +84,8 @@ impl Lineage {
     pub(crate) fn arrive(&mut self, now: Time) -> Result<Option<Room>, Refusal> {
         let Some(limit) = self.limits.requests_per_minute else { return Ok(None) };
         let interval = interval(limit);
-        let next = self.next_arrival.max(now).plus_micros(interval);
+        let latest = now.plus_micros(burst(limit));
+        let next = self.next_arrival.min(latest).max(now).plus_micros(interval);
         let over = next.micros() - now.micros() - burst(limit);
         if limit == 0 || over > 0 {
             let room = self.room(now).unwrap_or(Room { limit, remaining: 0, reset_micros: 0 });

@@ -26,6 +26,9 @@ use crate::rate;
 use crate::service::Service;
 use crate::trace::Place;
 
+/// The longest name that is compared with those there are.
+const MAX_NAME: usize = 200;
+
 /// A request that will be paid for.
 pub(super) struct Paid {
     pub(super) id: HoldId,
@@ -203,7 +206,7 @@ pub(super) fn resolve(
 ) -> Result<Arc<Model>, ApiError> {
     let catalogue = service.catalogue.load();
     let Some(model) = catalogue.model(asked) else {
-        let similar = catalogue.similar(asked);
+        let similar = if asked.len() <= MAX_NAME { catalogue.similar(asked) } else { Vec::new() };
         let similar: Vec<&str> = similar.into_iter().filter(|name| may_use(caller, name)).collect();
         let shown: String = asked.chars().take(100).collect();
         let message = if similar.is_empty() {

@@ -33,6 +33,8 @@ use crate::server::Arrival;
 use crate::service::Service;
 use crate::translate::responses::{Shape, input_items as items_of, output_items};
 
+/// The most items of one request.
+const MAX_ITEMS: usize = 10_000;
 /// The longest chain of responses that is gone on from.
 const MAX_CHAIN: usize = 200;
 /// What such a chain may weigh, in bytes of JSON.
@@ -62,6 +64,11 @@ pub(super) async fn create(
     let model = paid::resolve(&service, &caller, &asked, Capability::Responses)?;
     let fields: Map<String, Value> = serde_json::from_slice(&bytes)
         .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not JSON"))?;
+    let items = fields.get("input").and_then(Value::as_array).map_or(0, Vec::len);
+    if items > MAX_ITEMS {
+        let message = format!("`input` has more than {MAX_ITEMS} items");
+        return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
+    }
     let earlier = match &wish.previous {
         Some(previous) => earlier(&service, &caller, previous).await?,
         None => Vec::new(),

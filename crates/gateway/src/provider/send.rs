@@ -43,10 +43,7 @@ pub(crate) enum Failure {
     /// It cannot be reached, broke off, or took too long.
     Gone(&'static str),
     /// It failed, or refused our key.
-    Broken {
-        #[expect(dead_code, reason = "it is what the log shows")]
-        status: u16,
-    },
+    Broken { status: u16 },
     /// It answered what is not an answer.
     Malformed(&'static str),
 }
@@ -55,6 +52,14 @@ impl Failure {
     /// Whether this speaks against the upstream's health.
     pub(crate) fn is_its_fault(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::NotThere | Self::Busy { .. })
+    }
+
+    /// The status it answered with, for logs.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Broken { status } => Some(*status),
+            _ => None,
+        }
     }
 
     /// In one word, for logs and figures.

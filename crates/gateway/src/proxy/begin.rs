@@ -81,11 +81,12 @@ pub(crate) async fn begin(
             provider: &target.provider,
             progress: &progress,
             traced: place.map(|place| place.0),
+            max_time: service.config.limits.max_stream,
         };
         let mut result = attempt(&way, made).await;
         if let Some(bridged) = bridge(target, path, &result, &question) {
             result = attempt(&way, bridged).await;
-            if !matches!(result, Err(Failure::NotThere)) {
+            if result.is_ok() {
                 target.provider.responses.set(Responses::Bridged);
             }
         }
@@ -149,6 +150,8 @@ struct Way<'a> {
     provider: &'a Provider,
     progress: &'a Progress,
     traced: Option<Place>,
+    /// How long a whole answer may take.
+    max_time: Duration,
 }
 
 /// What a trace tells about an upstream.
@@ -176,7 +179,10 @@ async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure
     way.progress.set(true);
     match question.reading {
         Reading::Whole(whole) => {
-            let body = upstream.read(provider.max_answer_bytes).await?;
+            let reading = upstream.read(provider.max_answer_bytes);
+            let body = timeout(way.max_time, reading)
+                .await
+                .map_err(|_| Failure::Gone("its answer took too long"))??;
             whole.read(body).map(Answering::Whole)
         }
         Reading::Stream(stage) => {
@@ -261,7 +267,8 @@ fn failure(fault: &Fault) -> Failure {
 /// Remembers a failure, for the operator and for the upstream's health.
 fn note(service: &Service, target: &Target, failure: &Failure) {
     let provider = &target.provider;
-    tracing::warn!(provider = %provider.name, model = target.id, ?failure, "an upstream failed");
+    let (what, status) = (failure.word(), failure.status());
+    tracing::warn!(provider = %provider.name, model = target.id, what, status, "an upstream failed");
     if failure.is_its_fault() && provider.health.failed() {
         tracing::error!(provider = %provider.name, "an upstream was taken out");
         service.meter.usable(&provider.name, false);

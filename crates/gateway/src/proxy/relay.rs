@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::begin::{Answering, Begun, Streaming};
 use super::chat::Fault;
-use super::stage::Step;
+use super::stage::{Out, Step};
 use crate::charge::{Charge, Results};
 use crate::failure::ApiError;
 use crate::provider::Failure;
@@ -122,15 +122,7 @@ impl Relay {
 
     /// The next piece for the client; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
-        let inner = self.0.as_mut()?;
-        let piece = inner.next().await;
-        if let (Some(piece), Some(kept)) = (&piece, &mut inner.kept)
-            && kept.len() <= MAX_KEPT_BYTES
-        {
-            // What goes over the limit shows at the end that not all was kept.
-            kept.extend_from_slice(piece);
-        }
-        piece
+        self.0.as_mut()?.next_kept().await
     }
 }
 
@@ -153,6 +145,18 @@ impl Inner {
             Source::Live(_) => true,
             Source::Ended => false,
         }
+    }
+
+    /// The next piece, kept where it is to be kept.
+    async fn next_kept(&mut self) -> Option<Bytes> {
+        let piece = self.next().await;
+        if let (Some(piece), Some(kept)) = (&piece, &mut self.kept)
+            && kept.len() <= MAX_KEPT_BYTES
+        {
+            // What goes over the limit shows at the end that not all was kept.
+            kept.extend_from_slice(piece);
+        }
+        piece
     }
 
     async fn next(&mut self) -> Option<Bytes> {
@@ -197,13 +201,16 @@ impl Inner {
         let failure = match result {
             Ok(Ok(Some(piece))) => {
                 self.last_piece = Instant::now();
-                let taken = streaming.take_more(piece);
-                match taken.and(streaming.join().await) {
+                match streaming.take_all(piece).await {
                     Ok(()) => return None,
                     Err(fault) => fault,
                 }
             }
-            Ok(Ok(None)) => Fault::Malformed("it ended without its end marker"),
+            Ok(Ok(None)) => match streaming.take_rest() {
+                Ok(Step::Done) => return None,
+                Ok(Step::More) => Fault::Malformed("it ended without its end marker"),
+                Err(fault) => fault,
+            },
             Ok(Err(Failure::Malformed(what) | Failure::Gone(what))) => Fault::Malformed(what),
             Ok(Err(_)) => Fault::Malformed("it broke off"),
             Err(_) if time_left <= pause => Fault::Malformed(TOO_LONG),
@@ -236,7 +243,10 @@ impl Inner {
         match settled {
             Ok(_) => Some(last),
             Err(error) => {
-                let mut out = super::stage::Out::default();
+                if let Some(keeper) = &self.keeper {
+                    return Some(keeper.refused(&error).1);
+                }
+                let mut out = Out::default();
                 let mut stage = stage;
                 stage.fail(&error, &self.charge.id().to_string(), &mut out);
                 out.take()
@@ -279,7 +289,8 @@ impl Inner {
         self.charge.tokens = streaming.stage.tokens();
         let message = format!("the model's provider broke off: {what}; nothing was charged");
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
-        let mut out = super::stage::Out::default();
+        // What came before the fault is the client's.
+        let mut out = std::mem::take(&mut streaming.out);
         streaming.stage.fail(&error, &self.charge.id().to_string(), &mut out);
         let response = self.stored(streaming.stage.final_response());
         self.kept = None;
@@ -321,12 +332,12 @@ impl Drop for Relay {
         inner.service.meter.streams.dec();
         let must_finish = inner.kept.is_some() || inner.service.leaving() == Leaving::Finish;
         if must_finish && inner.is_under_way() {
-            let service = inner.service.clone();
-            let mut rest = Self(Some(inner));
+            let (service, mut rest) = (inner.service.clone(), inner);
             service.meter.streams.inc();
-            service.tasks.clone().spawn(async move {
-                while rest.next().await.is_some() {}
-                rest.forget();
+            // Of the inner part: a relay that cannot be spawned any more would spawn another.
+            service.tasks.spawn(async move {
+                while rest.next_kept().await.is_some() {}
+                rest.service.meter.streams.dec();
             });
         }
     }
@@ -342,6 +353,22 @@ impl Relay {
 }
 
 impl Streaming {
+    /// Takes a piece, and what came meanwhile.
+    async fn take_all(&mut self, piece: Bytes) -> Result<(), Fault> {
+        self.take_more(piece)?;
+        self.join().await
+    }
+
+    /// Takes what is left when the upstream has ended: an event may lack its blank line.
+    fn take_rest(&mut self) -> Result<Step, Fault> {
+        let Some(event) = self.splitter.rest() else { return Ok(self.step) };
+        let is_end_marker = event.data().trim_ascii() == b"[DONE]";
+        if is_end_marker {
+            self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
+        }
+        Ok(self.step)
+    }
+
     /// Takes what came meanwhile: pieces that are there together go out together.
     async fn join(&mut self) -> Result<(), Fault> {
         while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {

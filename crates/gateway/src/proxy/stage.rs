@@ -165,13 +165,14 @@ fn look(
     let seen = watch.look(chunk)?;
     match bridge {
         Some(bridge) => {
-            let done = seen == Look::Done;
-            let into = if done { last } else { out };
-            bridge.feed(chunk, &mut into.joined).map_err(fault)?;
-            if done {
-                bridge.finish(&mut into.joined);
+            if seen == Look::Done {
+                bridge.finish(&mut last.joined);
+                return Ok(Step::Done);
             }
-            Ok(if done { Step::Done } else { Step::More })
+            if seen == Look::Pass {
+                bridge.feed(chunk, &mut out.joined).map_err(fault)?;
+            }
+            Ok(Step::More)
         }
         None => match seen {
             Look::Pass => {

@@ -36,7 +36,10 @@ impl ResponseKeeper {
 
     fn row(&self, object: &Value) -> StoredResponse {
         let now = clock::now();
-        let status = object.get("status").and_then(Value::as_str).unwrap_or("completed");
+        let status = object.get("status").and_then(Value::as_str).unwrap_or_default();
+        // An upstream may say anything.
+        let known = ["queued", "in_progress", "incomplete", "failed", "cancelled"];
+        let status = known.into_iter().find(|word| *word == status).unwrap_or("completed");
         let kept = i64::try_from(self.kept.as_micros()).unwrap_or(i64::MAX);
         StoredResponse {
             id: self.id.clone(),
