@@ -1,7 +1,7 @@
 //! Durable state of the member service in SQLite or PostgreSQL: the only place with SQL of it.
 //!
 //! One method of [`Store`] is one transaction of the service's domain. Both back ends pass the same
-//! tests. Whatever moves money goes through [`batch`]: the operations that wait at the same time
+//! tests. Whatever moves money goes through `batch`: the operations that wait at the same time
 //! become one transaction, decided by the laws of the `ledger` crate on the rows that the back end
 //! loaded, so that the money is the same arithmetic on every database and one commit serves many.
 

@@ -1,7 +1,7 @@
 //! The member service: keys, charging, models, chat, responses.
 //!
-//! A request comes in at the edge ([`server`]), is recognised by its key, has its price held
-//! ([`charge`]), goes to an upstream ([`proxy`], [`provider`]) and is charged before its answer is
+//! A request comes in at the edge (`server`), is recognised by its key, has its price held
+//! (`charge`), goes to an upstream (`proxy`, `provider`) and is charged before its answer is
 //! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
 
 mod catalogue;
