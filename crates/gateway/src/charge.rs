@@ -188,8 +188,10 @@ impl Charge {
             }
             receipt => {
                 let rule = receipt.map_or("unknown", |receipt| receipt.rule.word());
+                // The books were away for longer than the lease, and another process looked first.
                 tracing::error!(request = %self.id, rule, "a hold ended before its time");
-                Err(ApiError::internal())
+                let message = "the books were away for too long; nothing was charged";
+                Err(ApiError::new(Code::Unavailable, message))
             }
         }
     }
