@@ -33,6 +33,11 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
+    /// The digest, in hexadecimal digits.
+    pub fn digest_text(&self) -> String {
+        self.digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    }
+
     /// What its digest has to be after the entry before it; the first one comes after zeros.
     pub(crate) fn digest_after(&self, previous: &[u8; 32]) -> [u8; 32] {
         let mut context = Context::new(&SHA256);

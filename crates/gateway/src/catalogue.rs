@@ -8,6 +8,9 @@ use ledger::Micros;
 use crate::config::{self, Capability, Config, Operation};
 use crate::provider::Provider;
 
+/// The longest name of a model that is taken from an upstream, or compared with those there are.
+pub(crate) const MAX_NAME: usize = 200;
+
 /// All models, by the name they are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
@@ -79,6 +82,10 @@ impl Catalogue {
     /// Names that are much like one that is not there.
     pub(crate) fn similar(&self, id: &str) -> Vec<&str> {
         const MAX_SIMILAR: usize = 3;
+        // Comparing takes as long as a name is.
+        if id.len() > MAX_NAME {
+            return Vec::new();
+        }
         let mut found: Vec<(f64, &str)> = self
             .models
             .keys()

@@ -21,8 +21,8 @@ pub(crate) fn new_hold_id() -> HoldId {
     HoldId::new(millis, fastrand::u128(..))
 }
 
-/// A moment as RFC 3339.
-pub(crate) fn rfc3339(at: Time) -> String {
+/// A moment as RFC 3339, to the millisecond.
+pub fn rfc3339(at: Time) -> String {
     let nanos = i128::from(at.millis()) * 1_000_000;
     time::OffsetDateTime::from_unix_timestamp_nanos(nanos)
         .ok()

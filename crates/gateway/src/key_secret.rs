@@ -7,6 +7,7 @@ use std::path::Path;
 
 use gateway_store::Store;
 use ring::rand::{SecureRandom, SystemRandom};
+use wire::key::{ApiKey, RANDOM_BYTES};
 
 use crate::config::KeySecret;
 use crate::identity::{KeyHasher, hex};
@@ -18,6 +19,19 @@ const LENGTH: usize = 32;
 const MAX_FILE_BYTES: u64 = 4096;
 /// Under which name the store remembers which secret its keys were made with.
 const FINGERPRINT: &str = "key_secret_fingerprint";
+
+/// How often random bytes may not suffice for a key: each time is one in millions.
+const MAX_DRAWS: usize = 16;
+
+/// A key that nobody has; `None` where the machine gives no random bytes.
+pub fn draw() -> Option<ApiKey> {
+    let random = SystemRandom::new();
+    (0..MAX_DRAWS).find_map(|_| {
+        let mut bytes = [0; RANDOM_BYTES];
+        random.fill(&mut bytes).ok()?;
+        ApiKey::from_random(&bytes)
+    })
+}
 
 /// Takes the secret from where the configuration says, making it if need be.
 pub fn load(secret: &KeySecret) -> Result<KeyHasher, Problem> {

@@ -27,6 +27,7 @@ mod trace;
 pub mod translate;
 mod upkeep;
 
+pub use clock::rfc3339;
 pub use identity::KeyHasher;
 pub use problem::Problem;
 pub use server::serve;

@@ -3,17 +3,12 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Request};
-use http_body_util::{BodyExt, Full, Limited};
-use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use crate::config::{self, Kind};
-use crate::failure::chain;
 use crate::problem::Problem;
-use crate::provider::Provider;
+use crate::provider::{List, Provider};
+use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH};
 
 /// The longest answer that is read.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -47,10 +42,11 @@ pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
 pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Problem> {
     let messages = json!([{ "role": "user", "content": "Answer with the one word OK." }]);
     let (path, body) = match provider.kind {
-        Kind::OpenAi => ("/chat/completions", json!({ "model": model, "messages": messages })),
-        Kind::Anthropic => {
-            ("/messages", json!({ "model": model, "messages": messages, "max_tokens": MAX_TOKENS }))
-        }
+        Kind::OpenAi => (CHAT_PATH, json!({ "model": model, "messages": messages })),
+        Kind::Anthropic => (
+            MESSAGES_PATH,
+            json!({ "model": model, "messages": messages, "max_tokens": MAX_TOKENS }),
+        ),
     };
     let (mut probe, body) = ask(provider, path, Some(&body), provider.timeouts.first_byte).await?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -69,38 +65,11 @@ async fn ask(
 ) -> Result<(Probe, Bytes), Problem> {
     let provider = Provider::open(configured, MAX_BYTES)?;
     let begun = Instant::now();
-    let failed = |why: String| {
+    let answer = provider.ask(path, body.map(Value::to_string), limit).await;
+    let (status, body) = answer.map_err(|why| {
         Problem::new(format!("the provider `{}` does not answer: {why}", configured.name))
-    };
-    let text = body.map(Value::to_string).unwrap_or_default();
-    let mut request = Request::new(Full::new(Bytes::from(text)));
-    *request.uri_mut() =
-        provider.base.join(path).ok_or_else(|| failed("its address makes no sense".to_owned()))?;
-    *request.headers_mut() = provider.headers.clone();
-    if body.is_some() {
-        *request.method_mut() = Method::POST;
-        let json = HeaderValue::from_static("application/json");
-        request.headers_mut().insert(CONTENT_TYPE, json);
-    }
-    let answer = async {
-        let answer = provider.client.request(request).await.map_err(|error| chain(&error))?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), MAX_BYTES).collect().await;
-        Ok::<_, String>((status, body.map_err(|error| error.to_string())?.to_bytes()))
-    };
-    let late = |_| failed(format!("not within {} seconds", limit.as_secs_f64()));
-    let (status, body) = timeout(limit, answer).await.map_err(late)?.map_err(failed)?;
+    })?;
     let message = (!status.is_success()).then(|| provider.cleaner.message(&body)).flatten();
     let took = begun.elapsed();
     Ok((Probe { status: status.as_u16(), found: None, message, took }, body))
-}
-
-#[derive(Deserialize)]
-struct List {
-    data: Vec<Listed>,
-}
-
-#[derive(Deserialize)]
-struct Listed {
-    id: String,
 }

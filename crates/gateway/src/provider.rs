@@ -3,6 +3,7 @@
 mod clean;
 mod client;
 mod health;
+mod list;
 mod send;
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -19,6 +20,7 @@ use tokio::sync::Semaphore;
 pub(crate) use clean::Cleaner;
 pub(crate) use client::{Client, open as open_client};
 pub(crate) use health::Health;
+pub(crate) use list::{List, Listed};
 pub(crate) use send::{Failure, Upstream};
 
 use crate::config::{self, Kind, Responses, Timeouts};

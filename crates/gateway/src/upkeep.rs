@@ -4,24 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::join_all;
-use http::{Method, Request};
-use http_body_util::{BodyExt, Full, Limited};
-use serde::Deserialize;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
+use crate::catalogue::MAX_NAME;
 use crate::config::{self, Capability};
 use crate::failure::chain;
-use crate::provider::Provider;
+use crate::provider::{List, Listed, Provider};
 use crate::service::Service;
 
 const REAP_EVERY: Duration = Duration::from_secs(5);
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 /// How often an upstream without a policy of its own is asked for its models.
 const DISCOVER_EVERY: Duration = Duration::from_mins(1);
-/// The longest list of models that is read.
-const MAX_LIST_BYTES: usize = 4 * 1024 * 1024;
 /// A probe that is repeated while an upstream is out.
 const PROBE_WHILE_OUT: Duration = Duration::from_secs(2);
 
@@ -135,35 +130,14 @@ async fn look(service: &Service, provider: &Provider, discovers: bool) -> bool {
 /// The models of an upstream; `None` if it answered with something else.
 async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
     let policy = provider.health.policy.clone().unwrap_or_default();
-    let mut request = Request::new(Full::new(Bytes::new()));
-    *request.method_mut() = Method::GET;
-    *request.uri_mut() = provider.base.join(&policy.path).ok_or(())?;
-    *request.headers_mut() = provider.headers.clone();
-    let answer = async {
-        let answer = provider.client.request(request).await.map_err(drop)?;
-        if !answer.status().is_success() {
-            return Err(());
-        }
-        Limited::new(answer.into_body(), MAX_LIST_BYTES).collect().await.map_err(drop)
-    };
-    let body = timeout(policy.timeout, answer).await.map_err(drop)??.to_bytes();
+    let (status, body) = provider.ask(&policy.path, None, policy.timeout).await.map_err(drop)?;
+    if !status.is_success() {
+        return Err(());
+    }
     Ok(serde_json::from_slice::<List>(&body).ok().map(|list| {
         let models = list.data.into_iter().take(config::MAX_MODELS);
         models.filter(|model| is_name(&model.id)).map(found).collect()
     }))
-}
-
-#[derive(Deserialize)]
-struct List {
-    data: Vec<Listed>,
-}
-
-#[derive(Deserialize)]
-struct Listed {
-    id: String,
-    /// As several servers give it.
-    #[serde(default, alias = "max_model_len")]
-    context_length: Option<u64>,
 }
 
 fn found(listed: Listed) -> config::Model {
@@ -179,6 +153,5 @@ fn found(listed: Listed) -> config::Model {
 
 /// Whether a model may be called so in our lists.
 fn is_name(id: &str) -> bool {
-    const MAX_NAME: usize = 200;
     !id.is_empty() && id.len() <= MAX_NAME && !id.chars().any(char::is_control)
 }

@@ -4,10 +4,28 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// How members are called by number.
+const MEMBER_PREFIX: &str = "mem_";
+
 /// A member: whoever has a balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MemberId(pub i64);
+
+impl MemberId {
+    /// Reads what [`fmt::Display`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = Self(text.strip_prefix(MEMBER_PREFIX)?.parse().ok()?);
+        (id.0 > 0 && id.to_string() == text).then_some(id)
+    }
+}
+
+/// As it is shown: `mem_3`.
+impl fmt::Display for MemberId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{MEMBER_PREFIX}{}", self.0)
+    }
+}
 
 /// A key and all keys it was rotated into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,6 +89,14 @@ mod tests {
         assert!(early < late && early.to_bytes() < late.to_bytes());
         assert_eq!(HoldId::parse(&late.to_string()), Some(late));
         assert_eq!(HoldId::from_bytes(late.to_bytes()), late);
+    }
+
+    #[test]
+    fn the_id_of_a_member_reads_back_and_nothing_else_does() {
+        assert_eq!(MemberId::parse("mem_12"), Some(MemberId(12)));
+        for wrong in ["", "12", "mem_", "mem_0", "mem_-1", "mem_+1", "mem_01", "mem_1 "] {
+            assert_eq!(MemberId::parse(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -103,8 +103,6 @@ codes! {
     Conflict = 409 "conflict" "conflict_error",
     /// The body is over the limit.
     BodyTooLarge = 413 "body_too_large" "invalid_request_error",
-    /// The media type of the body is not JSON.
-    UnsupportedMediaType = 415 "unsupported_media_type" "invalid_request_error",
     /// The idempotency key was used with another body.
     IdempotencyMismatch = 422 "idempotency_mismatch" "invalid_request_error",
     /// Too many requests of this key.

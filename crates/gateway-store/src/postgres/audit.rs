@@ -76,7 +76,7 @@ impl Change {
         };
         Self {
             action,
-            subject: format!("mem_{}", posting.member.0),
+            subject: posting.member.to_string(),
             detail: json!({
                 "amount_micros": posting.amount.get(),
                 "balance_micros": posting.balance.get(),

@@ -63,7 +63,7 @@ pub(super) async fn create(link: &mut Link, new: &NewKey, by: &Actor) -> Result<
     let lineage: i64 = lineage.ok_or(Error::Missing("member"))?.get(0);
     insert(&transaction, new, lineage).await?;
     let mut detail = Map::new();
-    detail.insert("member".into(), format!("mem_{}", new.member.0).into());
+    detail.insert("member".into(), new.member.to_string().into());
     detail.insert("name".into(), new.name.as_str().into());
     detail.insert("scopes".into(), words(&new.scopes).into());
     detail.insert("models".into(), json!(new.models));

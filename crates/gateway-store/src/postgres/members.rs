@@ -39,7 +39,7 @@ pub(super) async fn create(link: &mut Link, name: &str, by: &Actor) -> Result<Me
     let member = rows::member(&row)?;
     let change = Change {
         action: "member.create",
-        subject: format!("mem_{}", member.id.0),
+        subject: member.id.to_string(),
         detail: json!({ "name": name }),
     };
     audit::append(&transaction, change, by).await?;
@@ -69,7 +69,7 @@ pub(super) async fn change(
             (row.map_err(fault)?, action, json!({}))
         }
     };
-    let change = Change { action, subject: format!("mem_{}", id.0), detail };
+    let change = Change { action, subject: id.to_string(), detail };
     audit::append(&transaction, change, by).await?;
     transaction.commit().await.map_err(fault)?;
     rows::member(&row)

@@ -58,7 +58,7 @@ pub(super) fn posted(connection: &Connection, posting: &Posting, actor: &Actor) 
         "balance_micros": posting.balance.get(),
         "reason": posting.reason,
     });
-    append(connection, posting.at, actor, (action, format!("mem_{}", posting.member.0), &detail))
+    append(connection, posting.at, actor, (action, posting.member.to_string(), &detail))
 }
 
 /// Entries before one, newest first.

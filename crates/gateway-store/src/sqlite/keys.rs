@@ -42,7 +42,7 @@ pub(super) fn create(connection: &Connection, new: &NewKey, by: &Actor, now: Tim
     insert(connection, &key)?;
     // Everything but the hash.
     let detail = json!({
-        "member": format!("mem_{}", key.member.0),
+        "member": key.member.to_string(),
         "name": key.name,
         "scopes": listed(&key.scopes),
         "models": key.models,

@@ -15,7 +15,7 @@ pub(super) fn create(connection: &Connection, name: &str, by: &Actor, now: Time)
     let mut insert =
         connection.prepare_cached("INSERT INTO members (name, created_at) VALUES (?1, ?2)")?;
     let id = MemberId(insert.insert(params![name, now.micros()]).map_err(taken)?);
-    let entry = ("member.create", subject(id), &json!({ "name": name }));
+    let entry = ("member.create", id.to_string(), &json!({ "name": name }));
     audit::append(connection, now, by, entry)?;
     Ok(Member { id, name: name.to_owned(), created_at: now, blocked: false })
 }
@@ -45,7 +45,7 @@ pub(super) fn change(
         .prepare_cached("UPDATE members SET name = ?2, blocked = ?3 WHERE id = ?1")?
         .execute(params![id.0, member.name, member.blocked])
         .map_err(taken)?;
-    audit::append(connection, now, by, (action, subject(id), &detail))?;
+    audit::append(connection, now, by, (action, id.to_string(), &detail))?;
     Ok(member)
 }
 
@@ -73,10 +73,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Member> {
         created_at: time(row, 2)?,
         blocked: row.get(3)?,
     })
-}
-
-fn subject(id: MemberId) -> String {
-    format!("mem_{}", id.0)
 }
 
 fn taken(error: rusqlite::Error) -> Error {

@@ -44,7 +44,7 @@ fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {
     let usage = account.usage.at(clock::now());
     Me {
         object: "member".to_owned(),
-        id: format!("mem_{}", account.id.0),
+        id: account.id.to_string(),
         name: caller.member_name.clone(),
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),

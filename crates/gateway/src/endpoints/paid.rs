@@ -6,12 +6,13 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use gateway_store::{Answer, KeyRecord, StoredResponse};
+use gateway_store::{Answer, KeyRecord, Scope, StoredResponse};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use ledger::{HoldId, IdempotencyKey, Micros, Rule};
 use wire::error::Code;
 
+use super::body;
 use crate::catalogue::{Model, Target};
 use crate::charge::{Charge, Opened, Order, Progress, Results};
 use crate::config::{Capability, Operation};
@@ -26,9 +27,6 @@ use crate::rate;
 use crate::service::Service;
 use crate::trace::Place;
 
-/// The longest name that is compared with those there are.
-const MAX_NAME: usize = 200;
-
 /// A request that will be paid for.
 pub(super) struct Paid {
     pub(super) id: HoldId,
@@ -38,6 +36,34 @@ pub(super) struct Paid {
     pub(super) operation: Operation,
     pub(super) idempotency: Option<IdempotencyKey>,
     pub(super) traced: Option<Place>,
+}
+
+/// A request of somebody who may send it, with its whole body.
+pub(super) struct Received {
+    pub(super) caller: Caller,
+    pub(super) bytes: Bytes,
+    pub(super) idempotency: Option<IdempotencyKey>,
+}
+
+/// Recognises who asks, then reads what they ask. `word` tells apart what one idempotency key may be
+/// used for.
+pub(super) async fn receive(
+    service: &Service,
+    request: Request<Body>,
+    scope: Scope,
+    word: &str,
+) -> Result<Received, ApiError> {
+    let (head, body) = request.into_parts();
+    let caller = match service.caller_for(&head.headers, scope).await {
+        Ok(caller) => caller,
+        Err(error) => {
+            body::discard(&head.headers, body);
+            return Err(error);
+        }
+    };
+    let bytes = body::read(service, &head.headers, body).await?;
+    let idempotency = body::idempotency(&head.headers, word, &bytes)?;
+    Ok(Received { caller, bytes, idempotency })
 }
 
 impl Paid {
@@ -206,7 +232,7 @@ pub(super) fn resolve(
 ) -> Result<Arc<Model>, ApiError> {
     let catalogue = service.catalogue.load();
     let Some(model) = catalogue.model(asked) else {
-        let similar = if asked.len() <= MAX_NAME { catalogue.similar(asked) } else { Vec::new() };
+        let similar = catalogue.similar(asked);
         let similar: Vec<&str> = similar.into_iter().filter(|name| may_use(caller, name)).collect();
         let shown: String = asked.chars().take(100).collect();
         let message = if similar.is_empty() {

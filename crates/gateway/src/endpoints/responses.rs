@@ -18,8 +18,7 @@ use wire::error::Code;
 pub(super) use stored::{cancel, delete, find, input_items};
 
 use self::keeper::ResponseKeeper;
-use super::body;
-use super::paid::{self, Paid};
+use super::paid::{self, Paid, Received};
 use crate::clock;
 use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
@@ -46,17 +45,8 @@ pub(super) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let Arrival { id, traced, .. } = arrival;
-    let (head, body) = request.into_parts();
-    let caller = match service.caller_for(&head.headers, Scope::Responses).await {
-        Ok(caller) => caller,
-        Err(error) => {
-            body::discard(&head.headers, body);
-            return Err(error);
-        }
-    };
-    let bytes = body::read(&service, &head.headers, body).await?;
-    let idempotency = body::idempotency(&head.headers, "responses", &bytes)?;
-    drop(head);
+    let received = paid::receive(&service, request, Scope::Responses, "responses").await?;
+    let Received { caller, bytes, idempotency } = received;
 
     let envelope = Envelope::parse(&bytes)?;
     let asked: String = paid::required(&envelope, "model")?;

@@ -399,6 +399,7 @@ impl Streaming {
 /// The media type of streams.
 pub(crate) const STREAM: &str = "text/event-stream";
 
-fn comment() -> Bytes {
+/// Keeps an idle stream alive, and means nothing to its reader.
+pub(crate) fn comment() -> Bytes {
     Bytes::from_static(b": keep-alive\n\n")
 }

@@ -1,11 +1,12 @@
 //! `agent gateway audit`: every change that an operator made.
 
+use gateway::rfc3339;
 use gateway_store::AuditEntry;
 use serde_json::{Value, json};
 
 use super::books::{Books, trouble};
 use super::file::Location;
-use super::moment::{rfc3339, shown};
+use super::moment::shown;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
 use crate::session::Session;
@@ -62,10 +63,6 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
 }
 
 fn entry_json(entry: &AuditEntry) -> Value {
-    let mut digest = String::new();
-    for byte in entry.digest {
-        digest.push_str(&format!("{byte:02x}"));
-    }
     json!({
         "id": entry.id,
         "at": rfc3339(entry.at),
@@ -74,6 +71,6 @@ fn entry_json(entry: &AuditEntry) -> Value {
         "action": entry.action,
         "subject": entry.subject,
         "detail": serde_json::from_str::<Value>(&entry.detail).unwrap_or_default(),
-        "digest": digest,
+        "digest": entry.digest_text(),
     })
 }

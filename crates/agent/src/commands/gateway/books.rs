@@ -92,11 +92,6 @@ impl Books {
     }
 }
 
-/// How a member is called by number.
-pub(crate) fn member_id(id: MemberId) -> String {
-    format!("{MEMBER_PREFIX}{}", id.0)
-}
-
 /// Runs one command's work.
 pub(crate) fn block_on<T>(
     work: impl Future<Output = Result<T, Diagnostic>>,

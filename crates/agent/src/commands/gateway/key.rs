@@ -10,13 +10,13 @@ pub(crate) mod secret;
 mod show;
 
 use clap::Subcommand;
+use gateway::rfc3339;
 use gateway_store::{KeyRecord, Scope};
 use ledger::Micros;
 use serde_json::{Value, json};
 
-use super::books::member_id;
 use super::file::Location;
-use super::moment::{now, rfc3339, shown};
+use super::moment::{now, shown};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
 use crate::session::Session;
@@ -85,7 +85,7 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
     json!({
         "id": key.id,
         "name": key.name,
-        "member": member_id(key.member),
+        "member": key.member.to_string(),
         "member_name": record.member_name,
         "state": state(record, session),
         "scopes": key.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>(),

@@ -7,13 +7,13 @@ mod show;
 mod transfer;
 
 use clap::Subcommand;
+use gateway::rfc3339;
 use gateway_store::Member;
 use ledger::Account;
 use serde_json::{Value, json};
 
-use super::books::{Books, member_id, trouble};
+use super::books::{Books, trouble};
 use super::file::Location;
-use super::moment::rfc3339;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -86,7 +86,7 @@ async fn account(books: &Books, member: &Member) -> Result<Account, Diagnostic> 
 /// A member for programs.
 fn member_json(member: &Member, account: &Account) -> Value {
     json!({
-        "id": member_id(member.id),
+        "id": member.id.to_string(),
         "name": member.name,
         "created_at": rfc3339(member.created_at),
         "blocked": member.blocked,

@@ -53,13 +53,6 @@ pub(crate) fn now(session: &Session) -> Time {
     Time::from_millis(session.clock.now().as_ms())
 }
 
-/// A moment as RFC 3339, to the millisecond.
-pub(crate) fn rfc3339(at: Time) -> String {
-    let nanos = i128::from(at.millis()) * 1_000_000;
-    let at = OffsetDateTime::from_unix_timestamp_nanos(nanos).ok();
-    at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
-}
-
 /// A moment for a person, to the second.
 pub(crate) fn shown(at: Time) -> String {
     let at = OffsetDateTime::from_unix_timestamp(at.millis().div_euclid(1000)).ok();
@@ -86,7 +79,7 @@ mod tests {
     #[test]
     fn moments_are_shown_in_utc() {
         let at = Time::from_millis(1_769_904_000_250);
-        assert_eq!(rfc3339(at), "2026-02-01T00:00:00.25Z");
+        assert_eq!(gateway::rfc3339(at), "2026-02-01T00:00:00.25Z");
         assert_eq!(shown(at), "2026-02-01 00:00:00");
     }
 }

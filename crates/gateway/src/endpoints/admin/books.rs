@@ -8,7 +8,6 @@ use gateway_store::{AuditEntry, LedgerCheck};
 use ledger::HoldId;
 use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberReceipt};
 
-use super::members::shown_id;
 use super::{Admin, Asked, missing};
 use crate::clock;
 use crate::endpoints::me::receipt_view;
@@ -24,7 +23,7 @@ pub(in crate::endpoints) async fn receipt(
 ) -> Result<Response, ApiError> {
     let id = HoldId::parse(&id).ok_or_else(|| missing("receipt"))?;
     let found = service.store.receipt(None, id).await?.ok_or_else(|| missing("receipt"))?;
-    let member = shown_id(found.member);
+    let member = found.member.to_string();
     Ok(json(&MemberReceipt { receipt: receipt_view(&found), member }, None))
 }
 
@@ -56,16 +55,8 @@ fn entry_view(entry: &AuditEntry) -> AuditView {
         action: entry.action.clone(),
         subject: entry.subject.clone(),
         detail: serde_json::from_str(&entry.detail).unwrap_or_default(),
-        digest: hex(&entry.digest),
+        digest: entry.digest_text(),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }
 
 fn check_view(check: &LedgerCheck) -> LedgerCheckView {

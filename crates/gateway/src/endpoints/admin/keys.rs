@@ -8,7 +8,6 @@ use axum::response::Response;
 use gateway_store::{KeyChange, KeyRecord, NewKey, Scope};
 use http::Request;
 use ledger::{Limits, Micros, Time};
-use ring::rand::{SecureRandom, SystemRandom};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::admin::{
@@ -16,19 +15,18 @@ use wire::admin::{
     MAX_NAME_CHARS, MAX_OVERLAP_SECONDS, NewKeyBody, Page, Rotation, ScopeWord,
 };
 use wire::error::Code;
-use wire::key::{ApiKey, RANDOM_BYTES};
+use wire::key::ApiKey;
 
-use super::members::{self, shown_id};
+use super::members;
 use super::{Admin, Asked, check_range, check_text, created, missing, parse, secret, strict, told};
 use crate::clock;
 use crate::endpoints::body;
 use crate::endpoints::operations::json;
 use crate::endpoints::path::Id;
 use crate::failure::ApiError;
+use crate::key_secret;
 use crate::service::Service;
 
-/// How often random bytes are drawn for one key; once suffices nearly always.
-const MAX_DRAWS: usize = 16;
 /// What a key is called that was given no name.
 const DEFAULT_NAME: &str = "key";
 const MICROS_A_SECOND: i64 = 1_000_000;
@@ -171,18 +169,10 @@ async fn issued(service: &Service, key: &ApiKey) -> Result<Response, ApiError> {
 
 /// A key that nobody has.
 fn draw() -> Result<ApiKey, ApiError> {
-    let random = SystemRandom::new();
-    for _ in 0..MAX_DRAWS {
-        let mut bytes = [0; RANDOM_BYTES];
-        if random.fill(&mut bytes).is_err() {
-            break;
-        }
-        if let Some(key) = ApiKey::from_random(&bytes) {
-            return Ok(key);
-        }
-    }
-    tracing::error!("the machine gives no random bytes");
-    Err(ApiError::internal())
+    key_secret::draw().ok_or_else(|| {
+        tracing::error!("the machine gives no random bytes");
+        ApiError::internal()
+    })
 }
 
 fn change_of(patch: KeyPatch, limits: Limits) -> Result<KeyChange, ApiError> {
@@ -266,7 +256,7 @@ async fn view(service: &Service, record: &KeyRecord) -> Result<KeyRecordView, Ap
     Ok(KeyRecordView {
         object: "key".to_owned(),
         id: key.id.clone(),
-        member: shown_id(key.member),
+        member: key.member.to_string(),
         name: key.name.clone(),
         scopes: key.scopes.iter().map(|scope| scope.word().to_owned()).collect(),
         models: key.models.clone(),

@@ -27,7 +27,7 @@ use crate::charge::{Charge, Opened};
 use crate::failure::{ApiError, chain};
 use crate::proxy::ask_responses::AskResponses;
 use crate::proxy::begin::begin;
-use crate::proxy::relay::{Keeper, Relay};
+use crate::proxy::relay::{Keeper, Relay, comment};
 use crate::proxy::stage::MAX_EVENT_BYTES;
 use crate::rate;
 use crate::service::Service;
@@ -228,7 +228,7 @@ impl Tail {
                 Some(_) => {}
             }
             if begun.elapsed() > keepalive {
-                return Some(Bytes::from_static(b": keep-alive\n\n"));
+                return Some(comment());
             }
             tokio::time::sleep(POLL_EVERY).await;
         }

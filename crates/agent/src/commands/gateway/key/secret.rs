@@ -3,31 +3,17 @@
 use gateway::config::Config;
 use gateway::{KeyHasher, key_secret};
 use gateway_store::{KeyRecord, Store};
-use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
-use wire::key::{ApiKey, RANDOM_BYTES};
+use wire::key::ApiKey;
 
 use super::key_json;
 use crate::commands::gateway::file::problem;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// How often random bytes may not suffice for a key: each time is one in millions.
-const MAX_TRIES: usize = 16;
-
 /// A new key.
 pub(crate) fn new_key() -> Result<ApiKey, Diagnostic> {
-    let random = SystemRandom::new();
-    for _ in 0..MAX_TRIES {
-        let mut bytes = [0; RANDOM_BYTES];
-        if random.fill(&mut bytes).is_err() {
-            break;
-        }
-        if let Some(key) = ApiKey::from_random(&bytes) {
-            return Ok(key);
-        }
-    }
-    Err(Diagnostic::failed("the machine gives no random bytes"))
+    key_secret::draw().ok_or_else(|| Diagnostic::failed("the machine gives no random bytes"))
 }
 
 /// What hashes the keys of this database; one that made none of its keys is refused.

@@ -4,7 +4,7 @@ use ledger::Micros;
 
 use super::{key_json, scopes, state};
 use crate::commands::gateway::amount::both;
-use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
 use crate::diagnostic::Diagnostic;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "no limit".to_owned());
     let models = key.models.as_ref().map_or_else(|| "all".to_owned(), |models| models.join(", "));
     let lines = [
-        ("member", format!("{} ({})", record.member_name, member_id(key.member))),
+        ("member", format!("{} ({})", record.member_name, key.member)),
         ("since", shown(key.created_at)),
         ("expires", key.expires_at.map_or_else(|| "never".to_owned(), shown)),
         ("scopes", scopes(&record)),

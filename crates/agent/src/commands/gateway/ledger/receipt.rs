@@ -1,12 +1,13 @@
 //! `agent gateway ledger receipt`.
 
+use gateway::rfc3339;
 use ledger::HoldId;
 use serde_json::json;
 
 use crate::commands::gateway::amount::both;
-use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
-use crate::commands::gateway::moment::{rfc3339, shown};
+use crate::commands::gateway::moment::shown;
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
 use crate::session::Session;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     if session.output.is_json() {
         return session.output.json(&json!({
             "id": receipt.id.to_string(),
-            "member": member_id(receipt.member),
+            "member": receipt.member.to_string(),
             "operation": receipt.operation,
             "model": receipt.model,
             "outcome": receipt.rule.outcome().word(),
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     let count =
         |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |count| count.to_string());
     let lines = [
-        ("member", member_id(receipt.member)),
+        ("member", receipt.member.to_string()),
         ("for", receipt.operation),
         ("model", receipt.model.unwrap_or_else(|| "-".to_owned())),
         ("outcome", format!("{} ({})", receipt.rule.outcome().word(), receipt.rule.word())),

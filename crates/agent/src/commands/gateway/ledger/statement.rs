@@ -1,12 +1,13 @@
 //! `agent gateway ledger statement`.
 
+use gateway::rfc3339;
 use gateway_store::{Member, StatementLine};
 use ledger::HoldId;
 use serde_json::{Value, json};
 
-use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
-use crate::commands::gateway::moment::{rfc3339, shown};
+use crate::commands::gateway::moment::shown;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
 use crate::output::printable;
@@ -75,7 +76,7 @@ fn statement_json(member: &Member, lines: &[StatementLine]) -> Value {
         })
     });
     json!({
-        "member": member_id(member.id),
+        "member": member.id.to_string(),
         "name": member.name,
         "lines": lines.collect::<Vec<Value>>(),
     })

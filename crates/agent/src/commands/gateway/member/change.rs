@@ -3,7 +3,7 @@
 use gateway_store::{Error, MemberChange};
 
 use super::{account, member_json, name};
-use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
@@ -88,5 +88,5 @@ fn change(
         return session.output.json(&member_json(&member, &account));
     }
     let name = printable(&member.name);
-    session.output.text(format!("{GOOD}{done}{GOOD:#}: {name} ({}).\n", member_id(member.id)))
+    session.output.text(format!("{GOOD}{done}{GOOD:#}: {name} ({}).\n", member.id))
 }

@@ -4,7 +4,7 @@ use ledger::{Micros, PostingKind};
 
 use super::{account, member_json, name, transfer};
 use crate::commands::gateway::amount::{Unit, both};
-use crate::commands::gateway::books::{Books, member_id};
+use crate::commands::gateway::books::Books;
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     if session.output.is_json() {
         return session.output.json(&member_json(&member, &account));
     }
-    let id = member_id(member.id);
+    let id = member.id.to_string();
     let name = printable(&member.name);
     session.output.text(format!("{GOOD}Made{GOOD:#} member {name} ({id}).\n"))?;
     session.output.text(format!("  balance  {}\n", both(account.balance)))?;

@@ -5,7 +5,7 @@ use ledger::{Account, MemberId};
 use serde_json::{Value, json};
 
 use super::{account, member_json};
-use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     ]);
     for (member, account) in &members {
         table.row([
-            member_id(member.id),
+            member.id.to_string(),
             member.name.clone(),
             account.balance.to_string(),
             account.held.to_string(),
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     if u32::try_from(members.len()).is_ok_and(|count| count == args.limit)
         && let Some((last, _)) = members.last()
     {
-        let last = member_id(last.id);
+        let last = last.id.to_string();
         session.output.note(format!("There may be more: `--after {last}` shows them."));
     }
     Ok(())

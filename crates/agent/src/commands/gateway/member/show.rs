@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{account, member_json};
 use crate::commands::gateway::amount::both;
-use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::key::{key_json, key_table};
 use crate::commands::gateway::moment::{now, shown};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         "{} ({}): {state}\n  since      {}\n  balance    {}\n  held       {}\n  available  {}\n  \
          today      {}\n  month      {}\n",
         printable(&member.name),
-        member_id(member.id),
+        member.id,
         shown(member.created_at),
         both(account.balance),
         both(account.held),
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         period(&usage.month),
     ))?;
     if keys.is_empty() {
-        let id = member_id(member.id);
+        let id = member.id.to_string();
         session
             .output
             .note(format!("No keys; `agent gateway key create {id} --name NAME` makes one."));

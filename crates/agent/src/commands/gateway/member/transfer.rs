@@ -1,13 +1,13 @@
 //! `agent gateway member top-up` and `adjust`: money that moves by an operator's hand.
 
+use gateway::rfc3339;
 use gateway_store::Member;
 use ledger::{Micros, Posting, PostingKind, Refusal, Transfer};
 use serde_json::json;
 
 use crate::commands::gateway::amount::{Unit, both};
-use crate::commands::gateway::books::{Books, member_id, trouble};
+use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
-use crate::commands::gateway::moment::rfc3339;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
@@ -97,7 +97,7 @@ fn run(
     })?;
     if session.output.is_json() {
         return session.output.json(&json!({
-            "member": member_id(member.id),
+            "member": member.id.to_string(),
             "name": member.name,
             "at": rfc3339(posting.at),
             "kind": posting.kind.word(),
@@ -108,7 +108,7 @@ fn run(
     }
     let name = printable(&member.name);
     let word = if posting.kind == PostingKind::TopUp { "Paid in" } else { "Adjusted" };
-    session.output.text(format!("{GOOD}{word}{GOOD:#}: {name} ({}).\n", member_id(member.id)))?;
+    session.output.text(format!("{GOOD}{word}{GOOD:#}: {name} ({}).\n", member.id))?;
     session.output.text(format!(
         "  amount   {}\n  balance  {}\n",
         both(posting.amount),
