@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method};
+use tokio::time::Instant;
 
 use super::credentials::{Credentials, SignIn};
 use super::identification::Driver;
@@ -109,13 +110,15 @@ impl Account {
         let anew = store.has_refused_document();
         store.forgive_document()?;
         let LoginOptions { driver, scope } = options;
+        let since = Instant::now();
         let done = async {
             let challenge = self.challenge().await?;
             let challenge = challenge.as_deref();
             if self.credentials.is_alone() {
                 return self.credentials.begin_anew(challenge).await;
             }
-            self.credentials.sign_in(browser, challenge, SignIn { driver, scope, anew }).await
+            let wanted = SignIn { since, driver, scope, anew };
+            self.credentials.sign_in(browser, challenge, wanted).await
         };
         done.await.map_err(|error| error.cleaned(&self.host.redactor))
     }

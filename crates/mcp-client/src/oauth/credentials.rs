@@ -61,8 +61,10 @@ struct State {
 }
 
 /// How a sign-in is to go.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct SignIn<'a> {
+    /// When what needs it began: a no that came since then is an answer to it too.
+    pub(crate) since: Instant,
     pub(crate) driver: Driver,
     /// Instead of what the entry or the server says.
     pub(crate) scope: Option<&'a str>,
@@ -170,7 +172,6 @@ impl Credentials {
         challenge: Option<&str>,
         wanted: SignIn<'_>,
     ) -> Result<(), crate::Error> {
-        let asked_at = Instant::now();
         let seen = self.current();
         let _turn = self.turn.lock().await;
         let held = self.current();
@@ -182,7 +183,7 @@ impl Credentials {
             return Ok(());
         }
         // One no is an answer to all who waited for it.
-        if self.state().declined_at.is_some_and(|then| then >= asked_at) {
+        if self.state().declined_at.is_some_and(|then| then >= wanted.since) {
             return Err(Error::Cancelled.into());
         }
         let challenges = challenge.map(challenge::parse).unwrap_or_default();

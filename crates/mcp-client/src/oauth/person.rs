@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::credentials::{Credentials, SignIn};
+use super::identification::Driver;
 use crate::Error;
 use crate::host::{Browser, Host};
 use crate::redact::Redactor;
@@ -16,13 +19,15 @@ pub(crate) struct Person<'a> {
     credentials: Option<&'a Arc<Credentials>>,
     browser: Option<&'a Arc<dyn Browser>>,
     redactor: &'a Redactor,
+    /// When the request began, or was last helped.
+    since: Instant,
     visits: u32,
 }
 
 impl<'a> Person<'a> {
     pub(crate) fn new(credentials: Option<&'a Arc<Credentials>>, host: &'a Host) -> Self {
         let (browser, redactor) = (host.browser.as_ref(), &*host.redactor);
-        Self { credentials, browser, redactor, visits: 0 }
+        Self { credentials, browser, redactor, since: Instant::now(), visits: 0 }
     }
 
     /// Where the server wants a sign-in, or more than was granted, and somebody is there, signs in:
@@ -39,7 +44,10 @@ impl<'a> Person<'a> {
         }
         self.visits += 1;
         let challenge = challenge.as_deref();
-        let signed_in = credentials.sign_in(&**browser, challenge, SignIn::default()).await;
+        let wanted =
+            SignIn { since: self.since, driver: Driver::default(), scope: None, anew: false };
+        let signed_in = credentials.sign_in(&**browser, challenge, wanted).await;
+        self.since = Instant::now();
         signed_in.map_err(|error| error.cleaned(self.redactor))
     }
 }
