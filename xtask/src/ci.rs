@@ -81,7 +81,7 @@ impl Step {
                 )
             }
             Self::Test => test::run_suites(workspace, &[]),
-            Self::Fuzz => fuzz::run_targets(workspace, FUZZ_SECONDS),
+            Self::Fuzz => fuzz::look(workspace, FUZZ_SECONDS),
         }
     }
 }

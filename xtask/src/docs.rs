@@ -83,8 +83,9 @@ struct Program {
 
 impl Program {
     fn build(workspace: &Workspace) -> Result<Self, Failure> {
-        // Built with all targets, as the tests are: the same dependencies serve both.
-        process::run(workspace.cargo().args(["build", "--workspace", "--all-targets"]))?;
+        // Built with the tests: the same dependencies serve both.
+        let targets = ["--lib", "--bins", "--examples", "--tests"];
+        process::run(workspace.cargo().args(["build", "--workspace"]).args(targets))?;
         let name = format!("agent{}", env::consts::EXE_SUFFIX);
         Ok(Self { path: workspace.target_directory().join("debug").join(name) })
     }

@@ -1,14 +1,16 @@
 //! `cargo xtask fuzz`: builds the fuzz targets with the stable compiler and runs each for a while.
 //!
 //! What cargo-fuzz does is done here with flags of the stable compiler: the coverage pass that
-//! libFuzzer reads. Inputs that were found interesting stay in `fuzz/corpus/<target>`, inputs that
+//! libFuzzer reads. A search follows its inputs into the dependencies too, which are built anew for
+//! that; the short look of `cargo xtask ci` takes those that the tests were built with. Inputs that were found interesting stay in `fuzz/corpus/<target>`, inputs that
 //! broke something in `fuzz/artifacts/<target>`.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::SystemTime;
+use std::{env, fs};
 
 use cargo_metadata::{Metadata, TargetKind};
 
@@ -20,12 +22,17 @@ use crate::workspace::Workspace;
 const PACKAGE: &str = "agent-fuzz";
 const DEFAULT_SECONDS: u32 = 20;
 
-const RUSTFLAGS: &str = "--cfg fuzzing \
-    -Cpasses=sancov-module \
-    -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
-    -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares";
+const FLAGS: &[&str] = &[
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+];
+
+/// Set where cargo is to call this program instead of the compiler: see [`compile`].
+const COMPILES: &str = "XTASK_COMPILES_FOR_FUZZING";
 
 /// What one input may cost, and how large it may grow.
 const LIMITS: &[&str] = &["-rss_limit_mb=2048", "-timeout=10", "-max_len=65536"];
@@ -33,15 +40,38 @@ const LIMITS: &[&str] = &["-rss_limit_mb=2048", "-timeout=10", "-max_len=65536"]
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let seconds = parse_seconds(arguments)?;
     setup::run(workspace, Occasion::Fuzz)?;
-    run_targets(workspace, seconds)
-}
-
-/// Builds all targets and runs each for so many seconds, on a machine that is already set up.
-pub(crate) fn run_targets(workspace: &Workspace, seconds: u32) -> Result<(), Failure> {
     let targets = targets(&workspace.metadata)?;
     let programs = build(workspace)?;
+    run_targets(workspace, &programs, &targets, seconds)
+}
+
+/// Runs each target for so many seconds after the tests were built on this machine.
+pub(crate) fn look(workspace: &Workspace, seconds: u32) -> Result<(), Failure> {
+    let targets = targets(&workspace.metadata)?;
+    let programs = build_beside_tests(workspace, &targets)?;
+    run_targets(workspace, &programs, &targets, seconds)
+}
+
+/// Where cargo asked for a compiler, the exit code of the real one with our flags added.
+pub(crate) fn compile(arguments: &[OsString]) -> Option<ExitCode> {
+    env::var_os(COMPILES)?;
+    let (compiler, rest) = arguments.split_first()?;
+    let status = Command::new(compiler).args(rest).args(FLAGS).status();
+    Some(if status.is_ok_and(|status| status.success()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn run_targets(
+    workspace: &Workspace,
+    programs: &Path,
+    targets: &[String],
+    seconds: u32,
+) -> Result<(), Failure> {
     for target in targets {
-        run_target(workspace.root(), &programs.join(&target), &target, seconds)?;
+        run_target(workspace.root(), &programs.join(target), target, seconds)?;
     }
     Ok(())
 }
@@ -85,9 +115,23 @@ fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
             .args(["build", "--profile", "fuzz", "-p", PACKAGE, "--target", &host, "--target-dir"])
             .arg(&target_directory)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
-            .env("RUSTFLAGS", RUSTFLAGS),
+            .env("RUSTFLAGS", FLAGS.join(" ")),
     )?;
     Ok(target_directory.join(host).join("fuzz"))
+}
+
+/// Builds the targets with the dependencies of the tests: the flags are for our own crates alone,
+/// and `--workspace` makes cargo choose the same features.
+fn build_beside_tests(workspace: &Workspace, targets: &[String]) -> Result<PathBuf, Failure> {
+    let this = env::current_exe()
+        .map_err(|error| Failure::work(format!("cannot find the task runner itself: {error}")))?;
+    let mut command = workspace.cargo();
+    command.args(["build", "--workspace"]);
+    for target in targets {
+        command.args(["--bin", target]);
+    }
+    process::run(command.env("RUSTC_WORKSPACE_WRAPPER", this).env(COMPILES, "1"))?;
+    Ok(workspace.target_directory().join("debug"))
 }
 
 fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), Failure> {

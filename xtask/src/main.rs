@@ -22,6 +22,7 @@ mod tidy;
 mod workspace;
 
 use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use failure::Failure;
@@ -37,7 +38,7 @@ Commands:
                           stops at the first failure unless told to keep going
   test [NEXTEST ARGS]     Install what the tests need, then run all tests and documentation tests
   fuzz [SECONDS]          Run every fuzz target for SECONDS (20 unless told)
-  bench [AREA] [ARGS]     Measure one area, or all of them (areas: metrics)
+  bench [AREA] [ARGS]     Measure one area, or all of them (areas: metrics, mcp, gateway)
   conformance [WHAT]      Judge the MCP client with the official suite: all scenarios without
                           authorization, or `--requirements VERSION`, or `--scenario NAME ...`
   docs [--check]          Write the reference pages made from the code, or compare them
@@ -55,8 +56,12 @@ Exit codes: 0 done, 1 the work failed, 2 the command line was not understood.
 ";
 
 fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    if let Some(code) = fuzz::compile(&arguments) {
+        return code;
+    }
     let arguments: Vec<String> =
-        env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     match dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
