@@ -119,7 +119,8 @@ impl Sqlite {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(_)) => Err(Error::Closed),
             Err(TrySendError::Full(message)) => {
-                match tokio::time::timeout(self.options.wait, self.writer.send(message)).await {
+                let sending = Box::pin(self.writer.send(message));
+                match tokio::time::timeout(self.options.wait, sending).await {
                     Ok(sent) => sent.map_err(|_| Error::Closed),
                     Err(_) => Err(Error::Busy),
                 }

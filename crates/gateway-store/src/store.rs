@@ -39,11 +39,13 @@ pub struct StatementLine {
     pub model: Option<String>,
 }
 
+/// Does something on either. What waits for the server of PostgreSQL takes kilobytes, and is put in
+/// a box: else every request would carry room for it.
 macro_rules! on_both {
     ($self:ident, $store:ident => $work:expr) => {
         match $self {
-            Store::Sqlite($store) => $work,
-            Store::Postgres($store) => $work,
+            Store::Sqlite($store) => $work.await,
+            Store::Postgres($store) => Box::pin($work).await,
         }
     };
 }
@@ -102,13 +104,18 @@ impl Store {
     }
 
     /// Sets a price aside, before any work is done.
-    pub async fn hold(&self, opening: Opening) -> Result<std::result::Result<Hold, Refusal>> {
-        self.wait(|reply| Job::Open(Box::new(opening), reply)).await
+    pub fn hold(
+        &self,
+        opening: Opening,
+    ) -> impl Future<Output = Result<std::result::Result<Hold, Refusal>>> + Send {
+        let opening = Box::new(opening);
+        self.wait(|reply| Job::Open(opening, reply))
     }
 
     /// Ends a hold; it ends once, whoever tries.
-    pub async fn end(&self, closing: Closing) -> Result<Ended> {
-        self.wait(|reply| Job::Close(Box::new(closing), reply)).await
+    pub fn end(&self, closing: Closing) -> impl Future<Output = Result<Ended>> + Send {
+        let closing = Box::new(closing);
+        self.wait(|reply| Job::Close(closing, reply))
     }
 
     /// Counts a request that costs nothing against the key's rate.
@@ -132,48 +139,51 @@ impl Store {
 
     async fn wait<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
         let (reply, result) = oneshot::channel();
-        on_both!(self, store => store.submit(job(reply)).await?);
+        match self {
+            Self::Sqlite(store) => store.submit(job(reply)).await?,
+            Self::Postgres(store) => store.submit(job(reply)).await?,
+        }
         result.await.unwrap_or(Err(Error::Closed))
     }
 
     /// Renews the lease of every live hold of a process; gives how many.
     pub async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64> {
-        on_both!(self, store => store.renew(owner, lease_micros).await)
+        on_both!(self, store => store.renew(owner, lease_micros))
     }
 
     /// Ends the holds whose lease is over, at most a thousand at a time; gives how many. Background responses of those holds become `failed`.
     pub async fn expire(&self) -> Result<u64> {
-        on_both!(self, store => store.expire().await)
+        on_both!(self, store => store.expire())
     }
 
     /// Ends every live hold of other processes at once: for a database that only one process serves from, after a crash. Gives how many.
     pub async fn abandon(&self, but: i64) -> Result<u64> {
-        on_both!(self, store => store.abandon(but).await)
+        on_both!(self, store => store.abandon(but))
     }
 
     /// Removes idempotency keys and stored responses that are over; gives how many.
     pub async fn sweep(&self) -> Result<u64> {
-        on_both!(self, store => store.sweep().await)
+        on_both!(self, store => store.sweep())
     }
 
     /// A member's account.
     pub async fn account(&self, member: MemberId) -> Result<Option<Account>> {
-        on_both!(self, store => store.account(member).await)
+        on_both!(self, store => store.account(member))
     }
 
     /// The state of a key and its successors.
     pub async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
-        on_both!(self, store => store.lineage(lineage).await)
+        on_both!(self, store => store.lineage(lineage))
     }
 
     /// What became of a request; of one member, or of anybody.
     pub async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>> {
-        on_both!(self, store => store.receipt(member, id).await)
+        on_both!(self, store => store.receipt(member, id))
     }
 
     /// The answer that is kept for whoever asks again.
     pub async fn answer(&self, id: HoldId) -> Result<Option<Answer>> {
-        on_both!(self, store => store.answer(id).await)
+        on_both!(self, store => store.answer(id))
     }
 
     /// The postings of a member, newest first, those with an id below `before`.
@@ -183,17 +193,17 @@ impl Store {
         before: i64,
         limit: u32,
     ) -> Result<Vec<StatementLine>> {
-        on_both!(self, store => store.statement(member, before, limit).await)
+        on_both!(self, store => store.statement(member, before, limit))
     }
 
     /// Adds everything up again from postings and holds, and compares.
     pub async fn check_ledger(&self) -> Result<LedgerCheck> {
-        on_both!(self, store => store.check_ledger().await)
+        on_both!(self, store => store.check_ledger())
     }
 
     /// Makes a member without money; names are unique.
     pub async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
-        on_both!(self, store => store.create_member(name, by).await)
+        on_both!(self, store => store.create_member(name, by))
     }
 
     /// Changes a member.
@@ -203,27 +213,27 @@ impl Store {
         change: &MemberChange,
         by: &Actor,
     ) -> Result<Member> {
-        on_both!(self, store => store.change_member(id, change, by).await)
+        on_both!(self, store => store.change_member(id, change, by))
     }
 
     /// A member by number.
     pub async fn member(&self, id: MemberId) -> Result<Option<Member>> {
-        on_both!(self, store => store.member(id).await)
+        on_both!(self, store => store.member(id))
     }
 
     /// A member by name.
     pub async fn member_named(&self, name: &str) -> Result<Option<Member>> {
-        on_both!(self, store => store.member_named(name).await)
+        on_both!(self, store => store.member_named(name))
     }
 
     /// Members in the order of their numbers, those after `after`.
     pub async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {
-        on_both!(self, store => store.members(after, limit).await)
+        on_both!(self, store => store.members(after, limit))
     }
 
     /// Makes a key and its lineage.
     pub async fn create_key(&self, key: &NewKey, by: &Actor) -> Result<Key> {
-        on_both!(self, store => store.create_key(key, by).await)
+        on_both!(self, store => store.create_key(key, by))
     }
 
     /// Makes a key in the lineage of an old one, with its name, scopes, models and end; the old one expires after the overlap.
@@ -234,76 +244,76 @@ impl Store {
         overlap_micros: i64,
         by: &Actor,
     ) -> Result<Key> {
-        on_both!(self, store => store.rotate_key(old, new, overlap_micros, by).await)
+        on_both!(self, store => store.rotate_key(old, new, overlap_micros, by))
     }
 
     /// Changes a key.
     pub async fn change_key(&self, id: &str, change: &KeyChange, by: &Actor) -> Result<KeyRecord> {
-        on_both!(self, store => store.change_key(id, change, by).await)
+        on_both!(self, store => store.change_key(id, change, by))
     }
 
     /// Makes a key worth nothing from now on.
     pub async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord> {
-        on_both!(self, store => store.revoke_key(id, by).await)
+        on_both!(self, store => store.revoke_key(id, by))
     }
 
     /// A key by its public part.
     pub async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
-        on_both!(self, store => store.key(id).await)
+        on_both!(self, store => store.key(id))
     }
 
     /// All keys of a member.
     pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
-        on_both!(self, store => store.keys(member).await)
+        on_both!(self, store => store.keys(member))
     }
 
     /// A stored response of a member.
     pub async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>> {
-        on_both!(self, store => store.response(member, id).await)
+        on_both!(self, store => store.response(member, id))
     }
 
     /// Overwrites status and body of a stored response that has not ended; gives whether there was one.
     pub async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
-        on_both!(self, store => store.update_response(response).await)
+        on_both!(self, store => store.update_response(response))
     }
 
     /// Removes a stored response and its events; gives whether there was one.
     pub async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
-        on_both!(self, store => store.delete_response(member, id).await)
+        on_both!(self, store => store.delete_response(member, id))
     }
 
     /// Adds events of a background response.
     pub async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
-        on_both!(self, store => store.append_events(id, events).await)
+        on_both!(self, store => store.append_events(id, events))
     }
 
     /// Events of a background response after a sequence number, in order.
     pub async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>> {
-        on_both!(self, store => store.events(id, after, limit).await)
+        on_both!(self, store => store.events(id, after, limit))
     }
 
     /// The audit log, newest first, those with an id below `before`.
     pub async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {
-        on_both!(self, store => store.audit(before, limit).await)
+        on_both!(self, store => store.audit(before, limit))
     }
 
     /// A setting of the database itself.
     pub async fn setting(&self, name: &str) -> Result<Option<String>> {
-        on_both!(self, store => store.setting(name).await)
+        on_both!(self, store => store.setting(name))
     }
 
     /// Writes a setting unless it stands; gives what stands after.
     pub async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {
-        on_both!(self, store => store.set_setting_once(name, value).await)
+        on_both!(self, store => store.set_setting_once(name, value))
     }
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<()> {
-        on_both!(self, store => store.ping().await)
+        on_both!(self, store => store.ping())
     }
 
     /// Waits for what was submitted, and lets go of the database.
     pub async fn close(&self) {
-        on_both!(self, store => store.close().await);
+        on_both!(self, store => store.close());
     }
 }

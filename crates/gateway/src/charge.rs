@@ -170,7 +170,7 @@ impl Charge {
             return Err(ApiError::internal());
         };
         let begun = Instant::now();
-        self.pending = Some(Box::new(closing.clone()));
+        let closing = self.pending.insert(Box::new(closing));
         let receipt = match end(&self.service, closing, PATIENCE).await {
             Ok(receipt) => receipt,
             Err(error) => {
@@ -204,7 +204,7 @@ impl Charge {
     /// Gives back what was set aside, and stores what became of the request.
     pub(crate) async fn release_with(&mut self, rule: Rule, results: Results) {
         let Some(closing) = self.closing(rule, results) else { return };
-        self.pending = Some(Box::new(closing.clone()));
+        let closing = self.pending.insert(Box::new(closing));
         match end(&self.service, closing, PATIENCE).await {
             Ok(receipt) => {
                 self.is_over();
@@ -295,7 +295,7 @@ fn persist(service: &Arc<Service>, closing: Closing) {
     let service = service.clone();
     service.tasks.clone().spawn(async move {
         let id = closing.end.id;
-        while let Err(error) = end(&service, closing.clone(), PATIENCE)
+        while let Err(error) = end(&service, &closing, PATIENCE)
             .await
             .map(|receipt| receipt.iter().for_each(|receipt| service.meter.ended(receipt)))
         {
@@ -308,7 +308,7 @@ fn persist(service: &Arc<Service>, closing: Closing) {
 /// Ends a hold, trying again while the store is away. Gives the receipt, by whomever it was made.
 async fn end(
     service: &Service,
-    closing: Closing,
+    closing: &Closing,
     patience: Duration,
 ) -> Result<Option<Receipt>, ApiError> {
     let begun = Instant::now();
@@ -317,7 +317,7 @@ async fn end(
     loop {
         let result = match service.store.end(closing.clone()).await {
             Ok(Ended::Now(receipt)) => return Ok(Some(receipt)),
-            Ok(Ended::Before) => service.store.receipt(Some(member), id).await,
+            Ok(Ended::Before) => Box::pin(service.store.receipt(Some(member), id)).await,
             Err(error) => Err(error),
         };
         match result {

@@ -10,6 +10,7 @@ pub(crate) mod ask_responses;
 pub(crate) mod begin;
 pub(crate) mod chat;
 pub(crate) mod native;
+pub(crate) mod patience;
 pub(crate) mod relay;
 pub(crate) mod stage;
 pub(crate) mod whole;

@@ -1,17 +1,28 @@
 //! How much of its rate a key has left, and what a request cost, in headers.
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use ledger::{HoldId, Micros, Room};
+
+// Parsed once: every answer carries them.
+static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit-requests");
+static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining-requests");
+static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset-requests");
+static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+static STATE: HeaderName = HeaderName::from_static("ratelimit");
+static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+static RECEIPT_ID: HeaderName = HeaderName::from_static("x-receipt-id");
+/// The id of the request, which every answer carries.
+pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Writes both families: the one OpenAI's clients know, and the one of the IETF.
 pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
     let reset_seconds = u64::try_from(room.reset_micros).unwrap_or_default().div_ceil(1_000_000);
-    headers.insert("x-ratelimit-limit-requests", HeaderValue::from(room.limit));
-    headers.insert("x-ratelimit-remaining-requests", HeaderValue::from(room.remaining));
+    headers.insert(&LIMIT, HeaderValue::from(room.limit));
+    headers.insert(&REMAINING, HeaderValue::from(room.remaining));
     let texts = [
-        ("x-ratelimit-reset-requests", format!("{reset_seconds}s")),
-        ("ratelimit-policy", format!("\"per-minute\";q={};w=60", room.limit)),
-        ("ratelimit", format!("\"per-minute\";r={};t={reset_seconds}", room.remaining)),
+        (&RESET, format!("{reset_seconds}s")),
+        (&POLICY, format!("\"per-minute\";q={};w=60", room.limit)),
+        (&STATE, format!("\"per-minute\";r={};t={reset_seconds}", room.remaining)),
     ];
     for (name, text) in texts {
         if let Ok(value) = HeaderValue::try_from(text) {
@@ -22,9 +33,9 @@ pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
 
 /// What was charged, or for a stream: what it costs once its end is reached.
 pub(crate) fn write_receipt(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
-    headers.insert("x-charge-micros", HeaderValue::from(charged.get()));
+    headers.insert(&CHARGE, HeaderValue::from(charged.get()));
     if let Some(value) = id_value(id) {
-        headers.insert("x-receipt-id", value);
+        headers.insert(&RECEIPT_ID, value);
     }
 }
 

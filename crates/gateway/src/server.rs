@@ -132,7 +132,8 @@ async fn serve_connection(
     let limits = &service.config.limits;
     let answering = service_fn(|request| {
         let (service, router) = (service.clone(), router.clone());
-        async move { Ok::<_, Infallible>(answer(&service, router, request, peer).await) }
+        // Boxed: a connection outlives the head of its answer, as long as a stream lasts.
+        Box::pin(async move { Ok::<_, Infallible>(answer(&service, router, request, peer).await) })
     });
     let is_late = service.stopping.is_cancelled();
     let connection = http1::Builder::new()
@@ -188,7 +189,7 @@ async fn answer(
         response.headers_mut().extend(allow.map(|methods| (ALLOW, methods)));
     }
     if let Some(value) = rate::id_value(id) {
-        response.headers_mut().insert("x-request-id", value);
+        response.headers_mut().insert(&rate::REQUEST_ID, value);
     }
     let status = response.status().as_u16();
     let took = begun.elapsed();

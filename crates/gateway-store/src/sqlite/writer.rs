@@ -56,6 +56,24 @@ pub(super) enum Touches {
     Else,
 }
 
+/// Whether a transaction must outlive the power.
+///
+/// A hold alone need not: without it nothing is charged, and that is what becomes of a hold whose
+/// process died. Its end is written to the disk, and with it everything before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outlives {
+    Power,
+    Process,
+}
+
+impl Outlives {
+    fn of(jobs: &[Job]) -> Self {
+        let is_hold_alone =
+            |job: &Job| matches!(job, Job::Open(opening, _) if opening.response.is_none());
+        if jobs.iter().all(is_hold_alone) { Self::Process } else { Self::Power }
+    }
+}
+
 /// What the thread has.
 pub(super) struct Writer {
     path: PathBuf,
@@ -63,6 +81,8 @@ pub(super) struct Writer {
     connection: Connection,
     /// Whether the connection must be opened again.
     broken: bool,
+    /// What the connection is set to.
+    outlives: Outlives,
     book: Book,
     /// The version of the file that the book was read from.
     version: i64,
@@ -99,6 +119,7 @@ impl Writer {
             options,
             connection,
             broken: false,
+            outlives: Outlives::Power,
             book: Book::default(),
             version: 0,
             arrivals: HashMap::new(),
@@ -178,7 +199,7 @@ impl Writer {
 
     /// Operations on money: one transaction.
     fn decide(&mut self, jobs: Vec<Job>) {
-        if let Err(error) = self.begin() {
+        if let Err(error) = self.begin(Outlives::of(&jobs)) {
             return self.refuse(jobs, &error);
         }
         let now = self.options.clock.now();
@@ -218,7 +239,7 @@ impl Writer {
         if touches == Touches::Money {
             self.forget();
         }
-        self.begin()?;
+        self.begin(Outlives::Power)?;
         let now = self.options.clock.now();
         let result = self.write_arrivals().and_then(|()| {
             let result = work(&self.connection, now)?;
@@ -238,11 +259,21 @@ impl Writer {
         let _ = checkpoint::passive(&self.connection);
     }
 
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, outlives: Outlives) -> Result<()> {
         if self.broken {
             self.connection = connection::open(&self.path, Role::Writes, &self.options)?;
             self.broken = false;
+            self.outlives = Outlives::Power;
             self.forget();
+        }
+        if self.options.power_loss_safe && outlives != self.outlives {
+            let level = match outlives {
+                Outlives::Power => "FULL",
+                Outlives::Process => "NORMAL",
+            };
+            // Not a cached statement: this is done when it is prepared, not when it is run.
+            self.connection.pragma_update(None, "synchronous", level)?;
+            self.outlives = outlives;
         }
         self.run_cached("BEGIN IMMEDIATE")
     }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::{Answer, KeyRecord, Scope, StoredResponse};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
 use ledger::{HoldId, IdempotencyKey, Micros, Rule};
 use wire::error::Code;
 
@@ -26,6 +26,9 @@ use crate::proxy::whole::Piece;
 use crate::rate;
 use crate::service::Service;
 use crate::trace::Place;
+
+/// Tells proxies in between not to hold a stream back.
+static UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A request that will be paid for.
 pub(super) struct Paid {
@@ -212,7 +215,7 @@ pub(super) fn again(id: HoldId, price: Micros, answer: Answer) -> Response {
 pub(super) fn write_stream_headers(headers: &mut HeaderMap) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.insert(&UNBUFFERED, HeaderValue::from_static("no"));
 }
 
 /// A field that must be a string and must not be empty.

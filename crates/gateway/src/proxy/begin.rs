@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use tokio::time::timeout;
 use wire::error::Code;
@@ -193,6 +194,8 @@ async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure
             if !is_stream {
                 return Err(Failure::Malformed("its answer is not a stream"));
             }
+            // Nobody asks for them any more, and a stream may stay for long.
+            upstream.headers = HeaderMap::new();
             let left = provider.timeouts.first_byte.saturating_sub(begun.elapsed());
             first_event(upstream, stage, left).await.map(Answering::Stream)
         }

@@ -6,16 +6,17 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gateway_store::{Answer, StoredResponse};
 use ledger::{HoldId, Room, Rule};
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::begin::{Answering, Begun, Streaming};
 use super::chat::Fault;
+use super::patience::{Bounds, Patience, Waited};
 use super::stage::{Out, Step};
 use crate::charge::{Charge, Results};
 use crate::failure::ApiError;
@@ -24,8 +25,6 @@ use crate::service::Service;
 
 /// The largest answer that is kept for whoever asks again.
 pub(crate) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
-
-const TOO_LONG: &str = "its stream is longer than allowed";
 
 /// Up to so much of a stream goes out in one piece.
 const MAX_JOINED_BYTES: usize = 16 * 1024;
@@ -56,12 +55,11 @@ struct Inner {
     /// Everything that was sent, where it is kept for whoever asks again.
     kept: Option<BytesMut>,
     begun: Instant,
-    last_piece: Instant,
 }
 
 enum Source {
     Waiting(Beginning),
-    Live(Box<Streaming>),
+    Live(Box<Streaming>, Patience),
     Ended,
 }
 
@@ -77,15 +75,13 @@ impl Relay {
     pub(crate) fn waiting(service: &Arc<Service>, charge: Charge, beginning: Beginning) -> Self {
         service.meter.streams.inc();
         let kept = charge.is_kept().then(BytesMut::new);
-        let now = Instant::now();
         Self(Some(Box::new(Inner {
             service: service.clone(),
             charge,
             source: Source::Waiting(beginning),
             keeper: None,
             kept,
-            begun: now,
-            last_piece: now,
+            begun: Instant::now(),
         })))
     }
 
@@ -133,8 +129,12 @@ impl Inner {
         let Begun { target, answer } = result?;
         let Answering::Stream(streaming) = answer else { return Err(ApiError::internal()) };
         self.charge.model = Some(target.id);
-        self.last_piece = Instant::now();
-        self.source = Source::Live(streaming);
+        let bounds = Bounds {
+            keepalive: self.service.keepalive(),
+            idle: streaming.upstream.idle(),
+            whole: self.service.config.limits.max_stream,
+        };
+        self.source = Source::Live(streaming, Patience::new(bounds, self.begun));
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Inner {
     fn is_under_way(&self) -> bool {
         match self.source {
             Source::Waiting(_) => self.charge.progress().has_begun(),
-            Source::Live(_) => true,
+            Source::Live(..) => true,
             Source::Ended => false,
         }
     }
@@ -169,15 +169,16 @@ impl Inner {
                         return Some(comment());
                     };
                     if let Err(error) = self.begun(result) {
-                        return self.refuse(&error).await;
+                        return Box::pin(self.refuse(&error)).await;
                     }
                 }
-                Source::Live(streaming) => {
+                Source::Live(streaming, _) => {
                     if let Some(piece) = streaming.out.take() {
                         return Some(piece);
                     }
+                    // Boxed: a stream waits for long, and ends but once.
                     if streaming.step == Step::Done {
-                        return self.finish().await;
+                        return Box::pin(self.finish()).await;
                     }
                     if let Some(comment) = self.read().await {
                         return Some(comment);
@@ -189,42 +190,33 @@ impl Inner {
 
     /// Reads the next piece of the upstream; gives what is to be sent meanwhile.
     async fn read(&mut self) -> Option<Bytes> {
-        let Source::Live(streaming) = &mut self.source else { return None };
-        let idle_left = streaming.upstream.idle().saturating_sub(self.last_piece.elapsed());
-        let time_left = self.service.config.limits.max_stream.saturating_sub(self.begun.elapsed());
-        if time_left.is_zero() {
-            // An upstream that never pauses would never be late.
-            return self.broken(Fault::Malformed(TOO_LONG)).await;
-        }
-        let pause = self.service.keepalive().min(idle_left).min(time_left);
-        let result = timeout(pause, streaming.upstream.any_piece()).await;
-        let failure = match result {
-            Ok(Ok(Some(piece))) => {
-                self.last_piece = Instant::now();
-                match streaming.take_all(piece).await {
+        let Source::Live(streaming, patience) = &mut self.source else { return None };
+        let fault = match patience.wait(&mut streaming.upstream).await {
+            Waited::Came(Ok(Some(piece))) => {
+                match streaming.take_all(piece, patience.came_at_once()).await {
                     Ok(()) => return None,
                     Err(fault) => fault,
                 }
             }
-            Ok(Ok(None)) => match streaming.take_rest() {
+            Waited::Came(Ok(None)) => match streaming.take_rest() {
                 Ok(Step::Done) => return None,
                 Ok(Step::More) => Fault::Malformed("it ended without its end marker"),
                 Err(fault) => fault,
             },
-            Ok(Err(Failure::Malformed(what) | Failure::Gone(what))) => Fault::Malformed(what),
-            Ok(Err(_)) => Fault::Malformed("it broke off"),
-            Err(_) if time_left <= pause => Fault::Malformed(TOO_LONG),
-            Err(_) if idle_left <= pause => {
-                Fault::Malformed("it stopped in the middle of its answer")
+            Waited::Came(Err(Failure::Malformed(what) | Failure::Gone(what))) => {
+                Fault::Malformed(what)
             }
-            Err(_) => return Some(comment()),
+            Waited::Came(Err(_)) => Fault::Malformed("it broke off"),
+            Waited::Quiet => return Some(comment()),
+            Waited::Stopped => Fault::Malformed("it stopped in the middle of its answer"),
+            Waited::TooLong => Fault::Malformed("its stream is longer than allowed"),
         };
-        self.broken(failure).await
+        Box::pin(self.broken(fault)).await
     }
 
     /// The end marker has come: the request is charged, then the marker goes out.
     async fn finish(&mut self) -> Option<Bytes> {
-        let Source::Live(streaming) = std::mem::replace(&mut self.source, Source::Ended) else {
+        let Source::Live(streaming, _) = std::mem::replace(&mut self.source, Source::Ended) else {
             return None;
         };
         let Streaming { upstream, stage, mut last, .. } = *streaming;
@@ -274,7 +266,8 @@ impl Inner {
 
     /// The upstream failed in the middle of its answer.
     async fn broken(&mut self, fault: Fault) -> Option<Bytes> {
-        let Source::Live(mut streaming) = std::mem::replace(&mut self.source, Source::Ended) else {
+        let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::Ended)
+        else {
             return None;
         };
         let what = match &fault {
@@ -353,10 +346,10 @@ impl Relay {
 }
 
 impl Streaming {
-    /// Takes a piece, and what came meanwhile.
-    async fn take_all(&mut self, piece: Bytes) -> Result<(), Fault> {
+    /// Takes a piece, and where there are more behind it, those too.
+    async fn take_all(&mut self, piece: Bytes, has_more: bool) -> Result<(), Fault> {
         self.take_more(piece)?;
-        self.join().await
+        if has_more { self.join().await } else { Ok(()) }
     }
 
     /// Takes what is left when the upstream has ended: an event may lack its blank line.
