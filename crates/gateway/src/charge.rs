@@ -31,7 +31,7 @@ pub(crate) struct Order<'a> {
     pub(crate) id: HoldId,
     pub(crate) caller: &'a KeyRecord,
     pub(crate) operation: &'static str,
-    pub(crate) model: &'a str,
+    pub(crate) model: Option<&'a str>,
     pub(crate) price: Micros,
     pub(crate) idempotency: Option<IdempotencyKey>,
     /// A response that begins to run in the background with this hold.
@@ -98,7 +98,7 @@ impl Charge {
             lineage: order.caller.key.lineage,
             amount: order.price,
             operation: order.operation.to_owned(),
-            model: Some(order.model.to_owned()),
+            model: order.model.map(str::to_owned),
             owner: service.owner,
             lease_micros: service.lease_micros(),
             idempotency: order.idempotency,

@@ -8,6 +8,7 @@ mod me;
 mod models;
 pub(crate) mod oauth;
 mod operations;
+mod own;
 mod paid;
 mod path;
 mod responses;

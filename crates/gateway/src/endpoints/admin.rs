@@ -209,7 +209,7 @@ impl Asked {
 
 /// An answer in JSON to something that was made.
 fn created<T: Serialize>(value: &T) -> Response {
-    let mut response = json(value, None);
+    let mut response = json(value);
     *response.status_mut() = StatusCode::CREATED;
     response
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use gateway_store::KeyRecord;
@@ -11,33 +12,43 @@ use wire::account::{KeyView, Me, PeriodView, ReceiptView, UsageView};
 use wire::error::Code;
 
 use super::operations::json;
+use super::own;
 use super::path::Id;
 use crate::clock;
+use crate::config::Operation;
 use crate::failure::ApiError;
+use crate::server::Arrival;
 use crate::service::Service;
 
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let caller = service.caller(&headers).await?;
-    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
-    let account = service.store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
-    let lineage = service.store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
-    Ok(json(&me(&caller, &account, &lineage), room.as_ref()))
+    let work = async {
+        let store = &service.store;
+        let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
+        let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
+        Ok(json(&me(&caller, &account, &lineage)))
+    };
+    own::answer(&service, &arrival, &caller, Operation::Me, work).await
 }
 
 pub(super) async fn receipt(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let caller = service.caller(&headers).await?;
-    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
-    let missing = || ApiError::new(Code::NotFound, "no request of this id of yours has ended");
-    let id = HoldId::parse(&id).ok_or_else(missing)?;
-    let receipt = service.store.receipt(Some(caller.key.member), id).await?.ok_or_else(missing)?;
-    Ok(json(&receipt_view(&receipt), room.as_ref()))
+    let work = async {
+        let missing = || ApiError::new(Code::NotFound, "no request of this id of yours has ended");
+        let id = HoldId::parse(&id).ok_or_else(missing)?;
+        let found = service.store.receipt(Some(caller.key.member), id).await?;
+        Ok(json(&receipt_view(&found.ok_or_else(missing)?)))
+    };
+    own::answer(&service, &arrival, &caller, Operation::Me, work).await
 }
 
 fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {

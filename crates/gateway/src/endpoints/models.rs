@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
@@ -10,39 +11,45 @@ use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
 use super::operations::json;
+use super::own;
 use super::path::Id;
 use crate::catalogue::Model;
+use crate::config::Operation;
 use crate::failure::ApiError;
-use crate::identity::{check_scope, may_use};
+use crate::identity::may_use;
+use crate::server::Arrival;
 use crate::service::Service;
 
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller(&headers).await?;
-    check_scope(&caller, Scope::Models)?;
-    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
-    let catalogue = service.catalogue.load();
-    let models = catalogue.models().filter(|model| may_use(&caller, &model.id));
-    let list =
-        ModelList { object: "list".to_owned(), data: models.map(|model| view(model)).collect() };
-    Ok(json(&list, room.as_ref()))
+    let caller = service.caller_for(&headers, Scope::Models).await?;
+    let work = async {
+        let catalogue = service.catalogue.load();
+        let models = catalogue.models().filter(|model| may_use(&caller, &model.id));
+        let data = models.map(|model| view(model)).collect();
+        Ok(json(&ModelList { object: "list".to_owned(), data }))
+    };
+    own::answer(&service, &arrival, &caller, Operation::Models, work).await
 }
 
 pub(super) async fn find(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller(&headers).await?;
-    check_scope(&caller, Scope::Models)?;
-    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
-    let catalogue = service.catalogue.load();
-    match catalogue.model(&id).filter(|model| may_use(&caller, &model.id)) {
-        Some(model) => Ok(json(&view(model), room.as_ref())),
-        None => Err(ApiError::new(Code::NotFound, "there is no such model for this key")),
-    }
+    let caller = service.caller_for(&headers, Scope::Models).await?;
+    let work = async {
+        let catalogue = service.catalogue.load();
+        match catalogue.model(&id).filter(|model| may_use(&caller, &model.id)) {
+            Some(model) => Ok(json(&view(model))),
+            None => Err(ApiError::new(Code::NotFound, "there is no such model for this key")),
+        }
+    };
+    own::answer(&service, &arrival, &caller, Operation::Models, work).await
 }
 
 fn view(model: &Model) -> ModelView {

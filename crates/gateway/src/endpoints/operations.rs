@@ -7,12 +7,10 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
-use ledger::Room;
 use serde::Serialize;
 use wire::error::Code;
 
 use crate::failure::ApiError;
-use crate::rate;
 use crate::service::Service;
 
 /// The process lives.
@@ -38,15 +36,12 @@ pub(super) async fn metrics(State(service): State<Arc<Service>>) -> impl IntoRes
 }
 
 /// An answer in JSON.
-pub(super) fn json<T: Serialize>(value: &T, room: Option<&Room>) -> Response {
+pub(super) fn json<T: Serialize>(value: &T) -> Response {
     let Ok(text) = serde_json::to_vec(value) else {
         return ApiError::internal().into_response();
     };
     let mut response = Response::new(Body::from(text));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(room) = room {
-        rate::write_headers(room, headers);
-    }
     response
 }

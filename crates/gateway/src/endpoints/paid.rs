@@ -119,7 +119,7 @@ impl Paid {
             id: self.id,
             caller: &self.caller,
             operation: self.operation.word(),
-            model: &self.model.id,
+            model: Some(&self.model.id),
             price: self.price,
             idempotency: self.idempotency.clone(),
             background,

@@ -24,7 +24,7 @@ pub(in crate::endpoints) async fn receipt(
     let id = HoldId::parse(&id).ok_or_else(|| missing("receipt"))?;
     let found = service.store.receipt(None, id).await?.ok_or_else(|| missing("receipt"))?;
     let member = found.member.to_string();
-    Ok(json(&MemberReceipt { receipt: receipt_view(&found), member }, None))
+    Ok(json(&MemberReceipt { receipt: receipt_view(&found), member }))
 }
 
 pub(in crate::endpoints) async fn audit(
@@ -35,7 +35,7 @@ pub(in crate::endpoints) async fn audit(
     let asked = Asked::read(query.as_deref(), "before")?;
     let before = asked.number("before")?.unwrap_or(i64::MAX);
     let entries = service.store.audit(before, asked.one_more()).await?;
-    Ok(json(&asked.page(entries.iter().map(entry_view).collect()), None))
+    Ok(json(&asked.page(entries.iter().map(entry_view).collect())))
 }
 
 pub(in crate::endpoints) async fn check(
@@ -43,7 +43,7 @@ pub(in crate::endpoints) async fn check(
     _: Admin,
 ) -> Result<Response, ApiError> {
     let check = service.store.check_ledger().await?;
-    Ok(json(&check_view(&check), None))
+    Ok(json(&check_view(&check)))
 }
 
 fn entry_view(entry: &AuditEntry) -> AuditView {

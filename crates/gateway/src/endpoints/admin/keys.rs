@@ -52,7 +52,7 @@ pub(in crate::endpoints) async fn list(
     for record in &page.data {
         data.push(view(&service, record).await?);
     }
-    Ok(json(&Page { object: page.object, data, has_more: page.has_more }, None))
+    Ok(json(&Page { object: page.object, data, has_more: page.has_more }))
 }
 
 pub(in crate::endpoints) async fn create(
@@ -99,7 +99,7 @@ pub(in crate::endpoints) async fn show(
     Id(id): Id,
 ) -> Result<Response, ApiError> {
     let record = find(&service, &id).await?;
-    Ok(json(&view(&service, &record).await?, None))
+    Ok(json(&view(&service, &record).await?))
 }
 
 pub(in crate::endpoints) async fn change(
@@ -112,12 +112,12 @@ pub(in crate::endpoints) async fn change(
     let record = find(&service, &id).await?;
     let change = change_of(patch, record.limits)?;
     if change == KeyChange::default() {
-        return Ok(json(&view(&service, &record).await?, None));
+        return Ok(json(&view(&service, &record).await?));
     }
     let record = service.store.change_key(&id, &change, &admin.by).await.map_err(told)?;
     // The limits are those of other keys too.
     service.identities.forget_all();
-    Ok(json(&view(&service, &record).await?, None))
+    Ok(json(&view(&service, &record).await?))
 }
 
 pub(in crate::endpoints) async fn rotate(
@@ -151,7 +151,7 @@ pub(in crate::endpoints) async fn revoke(
     find(&service, &id).await?;
     let record = service.store.revoke_key(&id, &admin.by).await.map_err(told)?;
     service.identities.forget(&id);
-    Ok(json(&view(&service, &record).await?, None))
+    Ok(json(&view(&service, &record).await?))
 }
 
 async fn find(service: &Service, id: &str) -> Result<KeyRecord, ApiError> {

@@ -40,7 +40,7 @@ pub(in crate::endpoints) async fn list(
     for member in &page.data {
         data.push(view(&service, member).await?);
     }
-    Ok(json(&wire::admin::Page { object: page.object, data, has_more: page.has_more }, None))
+    Ok(json(&wire::admin::Page { object: page.object, data, has_more: page.has_more }))
 }
 
 pub(in crate::endpoints) async fn create(
@@ -60,7 +60,7 @@ pub(in crate::endpoints) async fn show(
     Id(id): Id,
 ) -> Result<Response, ApiError> {
     let member = find(&service, &id).await?;
-    Ok(json(&view(&service, &member).await?, None))
+    Ok(json(&view(&service, &member).await?))
 }
 
 pub(in crate::endpoints) async fn change(
@@ -80,7 +80,7 @@ pub(in crate::endpoints) async fn change(
         let change = if blocked { MemberChange::Block } else { MemberChange::Unblock };
         member = apply(&service, member.id, change, &admin.by).await?;
     }
-    Ok(json(&view(&service, &member).await?, None))
+    Ok(json(&view(&service, &member).await?))
 }
 
 async fn apply(
@@ -155,7 +155,7 @@ pub(in crate::endpoints) async fn statement(
     let before = asked.number("before")?.unwrap_or(i64::MAX);
     let member = find(&service, &id).await?;
     let lines = service.store.statement(member.id, before, asked.one_more()).await?;
-    Ok(json(&asked.page(lines.iter().map(line_view).collect()), None))
+    Ok(json(&asked.page(lines.iter().map(line_view).collect())))
 }
 
 /// A member by the id in a path.

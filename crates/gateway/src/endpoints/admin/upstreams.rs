@@ -19,7 +19,7 @@ pub(in crate::endpoints) async fn providers(
 ) -> Response {
     let catalogue = service.catalogue.load();
     let data = service.providers.iter().map(|provider| provider_view(provider, &catalogue));
-    json(&whole(data.collect()), None)
+    json(&whole(data.collect()))
 }
 
 pub(in crate::endpoints) async fn models(
@@ -27,7 +27,7 @@ pub(in crate::endpoints) async fn models(
     _: Admin,
 ) -> Response {
     let catalogue = service.catalogue.load();
-    json(&whole(catalogue.models().map(|model| model_view(model)).collect()), None)
+    json(&whole(catalogue.models().map(|model| model_view(model)).collect()))
 }
 
 /// The configuration bounds these lists.

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use gateway_store::{Closing, Scope, StoredResponse};
 use http::HeaderMap;
-use ledger::{End, Ended, Room, Rule, Tokens};
+use ledger::{End, Ended, Rule, Tokens};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
 
-use super::super::operations::json as answer;
+use super::super::operations::json;
+use super::super::own;
 use super::super::path::Id;
 use super::background::{is_over, tail};
+use crate::config::Operation;
 use crate::failure::ApiError;
-use crate::identity::{Caller, check_scope};
+use crate::identity::Caller;
+use crate::server::Arrival;
 use crate::service::Service;
 
 const DEFAULT_ITEMS: usize = 20;
@@ -38,66 +42,82 @@ type Bad = axum::extract::rejection::QueryRejection;
 
 pub(in crate::endpoints) async fn find(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     Id(id): Id,
     query: Result<Query<FindQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (caller, room) = admit(&service, &headers).await?;
-    let query = query.map_err(|error| bad_query(&error))?.0;
-    let stored = look_up(&service, &caller, &id).await?;
-    if query.stream != Some(true) {
-        return Ok(answer(&body(&stored), room.as_ref()));
-    }
-    if !stored.background {
-        let message = "only a response that was made with `background` can be streamed again";
-        return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
-    }
-    let after = query.starting_after.unwrap_or(-1);
-    Ok(tail(service, stored.member, stored.id, after))
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let query = query.map_err(|error| bad_query(&error))?.0;
+        let stored = look_up(&service, caller, &id).await?;
+        if query.stream != Some(true) {
+            return Ok(json(&body(&stored)));
+        }
+        if !stored.background {
+            let message = "only a response that was made with `background` can be streamed again";
+            return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
+        }
+        let after = query.starting_after.unwrap_or(-1);
+        Ok(tail(service.clone(), stored.member, stored.id, after))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn delete(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (caller, room) = admit(&service, &headers).await?;
-    let stored = look_up(&service, &caller, &id).await?;
-    if stored.background && !is_over(&stored.status) {
-        stop(&service, &stored).await?;
-    }
-    service.store.delete_response(stored.member, &stored.id).await?;
-    let gone = json!({"id": stored.id, "object": "response", "deleted": true});
-    Ok(answer(&gone, room.as_ref()))
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let stored = look_up(&service, caller, &id).await?;
+        if stored.background && !is_over(&stored.status) {
+            stop(&service, &stored).await?;
+        }
+        service.store.delete_response(stored.member, &stored.id).await?;
+        Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn cancel(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (caller, room) = admit(&service, &headers).await?;
-    let stored = look_up(&service, &caller, &id).await?;
-    if !stored.background {
-        let message = "only a response that was made with `background` can be cancelled";
-        return Err(ApiError::new(Code::InvalidRequest, message));
-    }
-    if !is_over(&stored.status) {
-        stop(&service, &stored).await?;
-    }
-    let stored = service.store.response(caller.key.member, &id).await?.ok_or_else(missing)?;
-    Ok(answer(&body(&stored), room.as_ref()))
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let stored = look_up(&service, caller, &id).await?;
+        if !stored.background {
+            let message = "only a response that was made with `background` can be cancelled";
+            return Err(ApiError::new(Code::InvalidRequest, message));
+        }
+        if !is_over(&stored.status) {
+            stop(&service, &stored).await?;
+        }
+        let now = service.store.response(stored.member, &stored.id).await?;
+        Ok(json(&body(&now.ok_or_else(missing)?)))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn input_items(
     State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
     Id(id): Id,
     query: Result<Query<ItemsQuery>, Bad>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (caller, room) = admit(&service, &headers).await?;
-    let query = query.map_err(|error| bad_query(&error))?.0;
-    let stored = look_up(&service, &caller, &id).await?;
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let query = query.map_err(|error| bad_query(&error))?.0;
+        let stored = look_up(&service, caller, &id).await?;
+        items(&stored, &query).map(|list| json(&list))
+    })
+    .await
+}
+
+/// A page of what a response was asked with.
+fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError> {
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
         let message = format!("`limit` must be 1 to {MAX_ITEMS}");
@@ -123,22 +143,25 @@ pub(in crate::endpoints) async fn input_items(
     let has_more = items.len() > limit;
     items.truncate(limit);
     let id_of = |item: Option<&Value>| item.and_then(|item| item.get("id")).cloned();
-    let list = json!({
+    Ok(json!({
         "object": "list",
         "first_id": id_of(items.first()),
         "last_id": id_of(items.last()),
         "has_more": has_more,
         "data": items,
-    });
-    Ok(answer(&list, room.as_ref()))
+    }))
 }
 
-/// Who asks, if they may.
-async fn admit(service: &Service, headers: &HeaderMap) -> Result<(Caller, Option<Room>), ApiError> {
-    let caller = service.caller(headers).await?;
-    check_scope(&caller, Scope::Responses)?;
-    let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
-    Ok((caller, room))
+/// Does something for whoever asks, if they may look at stored responses.
+async fn look(
+    service: &Arc<Service>,
+    arrival: &Arrival,
+    headers: &HeaderMap,
+    work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
+) -> Result<Response, ApiError> {
+    let caller = service.caller_for(headers, Scope::Responses).await?;
+    let work = work(&caller);
+    own::answer(service, arrival, &caller, Operation::ResponsesRead, work).await
 }
 
 /// A stored response of the caller.
