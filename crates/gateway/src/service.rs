@@ -158,12 +158,6 @@ impl Service {
         }
     }
 
-    /// The provider of a full id.
-    pub(crate) fn provider_of(&self, id: &str) -> Option<&Arc<Provider>> {
-        let (name, _) = id.split_once('/')?;
-        self.providers.iter().find(|provider| *provider.name == *name)
-    }
-
     /// Looks at what upstreams were found to have.
     pub(crate) fn rebuild_catalogue(&self) {
         let catalogue = Catalogue::build(&self.config, &self.providers, self.started);

@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Provider;
+use crate::failure::chain;
 use crate::trace::Place;
 
 /// The most of an error body that is read.
@@ -40,7 +41,11 @@ pub(crate) enum Failure {
     NotThere,
     /// It has too much to do.
     Busy { retry_after: Option<Duration> },
-    /// It cannot be reached, broke off, or took too long.
+    /// No connection could be made. Why, is for operators alone.
+    Unreachable { cause: String },
+    /// It did not begin a stream in time.
+    Late,
+    /// It broke off, or took too long over an answer.
     Gone(&'static str),
     /// It failed, or refused our key.
     Broken { status: u16 },
@@ -50,8 +55,33 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Whether this speaks against the upstream's health.
+    ///
+    /// Only what no member can bring about by what they ask does, or one member could take an
+    /// upstream from all the others. So it is of no account how an answer goes on that has begun,
+    /// nor whether it can be understood: what is asked decides how long an answer takes, how large
+    /// it is and whether it is filtered in the middle. Each kind in turn:
+    ///
+    /// - it cannot be reached, be it for TCP, for TLS or for its name: counts;
+    /// - no stream begins in time: counts, since it begins before the work is done, and whoever
+    ///   cannot begin one has no room for the next member either. A whole answer begins when all
+    ///   of it is there: how late that is, the member decided;
+    /// - it breaks the connection: does not count, since a body that is too large for it ends so
+    ///   too. If it died, it cannot be reached now, and that counts;
+    /// - it fails with a status: see [`is_its_own`];
+    /// - it is busy, refuses, or knows no such model or path: does not count;
+    /// - it answers nonsense, too much, or with an error in its stream: does not count.
+    ///
+    /// Whatever this overlooks, the probe finds: members have no part in it.
     pub(crate) fn is_its_fault(&self) -> bool {
-        !matches!(self, Self::Refused { .. } | Self::NotThere | Self::Busy { .. })
+        match self {
+            Self::Unreachable { .. } | Self::Late => true,
+            Self::Broken { status } => is_its_own(*status),
+            Self::Refused { .. }
+            | Self::NotThere
+            | Self::Busy { .. }
+            | Self::Gone(_)
+            | Self::Malformed(_) => false,
+        }
     }
 
     /// The status it answered with, for logs.
@@ -62,16 +92,40 @@ impl Failure {
         }
     }
 
+    /// What there is to say beside the word, for logs.
+    pub(crate) fn cause(&self) -> Option<&str> {
+        match self {
+            Self::Unreachable { cause } => Some(cause),
+            Self::Gone(what) | Self::Malformed(what) => Some(what),
+            _ => None,
+        }
+    }
+
     /// In one word, for logs and figures.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Refused { .. } => "refused",
             Self::NotThere => "not_there",
             Self::Busy { .. } => "busy",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Late => "late",
             Self::Gone(_) => "gone",
             Self::Broken { .. } => "broken",
             Self::Malformed(_) => "malformed",
         }
+    }
+}
+
+/// Whether a status tells of a fault that no request can bring about: our key or our account is
+/// refused (401, 402, 407), we are sent elsewhere (3xx), or it failed and says that the fault is
+/// its own (5xx). Of those, what was asked may be why it took too long (504, 524) or is not
+/// implemented (501); a filter in front of it forbids by content (403), and 408 is again a matter
+/// of time. A stream that begins with an error came with status 200.
+fn is_its_own(status: u16) -> bool {
+    match status {
+        501 | 504 | 524 => false,
+        300..=399 | 401 | 402 | 407 | 500..=599 => true,
+        _ => false,
     }
 }
 
@@ -90,17 +144,22 @@ impl Provider {
             .map_err(|_| Failure::Busy { retry_after: None })?;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.address(path).ok_or(Failure::Gone("its address is wrong"))?;
+        *request.uri_mut() = self
+            .address(path)
+            .ok_or_else(|| Failure::Unreachable { cause: "its address is wrong".to_owned() })?;
         *request.headers_mut() = self.headers.clone();
         if let Some(header) = traced.and_then(Place::header) {
             request.headers_mut().insert("traceparent", header);
         }
         let answer = timeout(self.timeouts.first_byte, self.client.request(request))
             .await
-            .map_err(|_| Failure::Gone("it did not answer in time"))?
+            .map_err(|_| Failure::Late)?
             .map_err(|error| {
-                let what = if error.is_connect() { "it cannot be reached" } else { "it broke off" };
-                Failure::Gone(what)
+                if error.is_connect() {
+                    Failure::Unreachable { cause: chain(&error) }
+                } else {
+                    Failure::Gone("it broke off before its answer")
+                }
             })?;
         let (head, body) = answer.into_parts();
         let upstream = Upstream {
@@ -206,4 +265,19 @@ fn too_long() -> Failure {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse::<u64>().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_statuses_that_no_request_can_bring_about_speak_against_an_upstream() {
+        for status in [301, 307, 401, 402, 407, 500, 502, 505, 520] {
+            assert!(Failure::Broken { status }.is_its_fault(), "{status}");
+        }
+        for status in [200, 403, 408, 501, 504, 524] {
+            assert!(!Failure::Broken { status }.is_its_fault(), "{status}");
+        }
+    }
 }

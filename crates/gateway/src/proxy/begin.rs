@@ -176,7 +176,13 @@ fn span(target: &Target, place: Place, started: i64, outcome: &'static str) -> t
 async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure> {
     let provider = way.provider;
     let begun = Instant::now();
-    let mut upstream = provider.send(question.path, question.body, way.traced).await?;
+    let is_whole = matches!(question.reading, Reading::Whole(_));
+    let sent = provider.send(question.path, question.body, way.traced).await;
+    let mut upstream = sent.map_err(|failure| match failure {
+        // How much there is to answer, the member decided.
+        Failure::Late if is_whole => Failure::Gone("its answer did not come in time"),
+        failure => failure,
+    })?;
     way.progress.set(true);
     match question.reading {
         Reading::Whole(whole) => {
@@ -270,8 +276,9 @@ fn failure(fault: &Fault) -> Failure {
 /// Remembers a failure, for the operator and for the upstream's health.
 fn note(service: &Service, target: &Target, failure: &Failure) {
     let provider = &target.provider;
-    let (what, status) = (failure.word(), failure.status());
-    tracing::warn!(provider = %provider.name, model = target.id, what, status, "an upstream failed");
+    let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
+    let model = &target.id;
+    tracing::warn!(provider = %provider.name, model, what, status, cause, "an upstream failed");
     if failure.is_its_fault() && provider.health.failed() {
         tracing::error!(provider = %provider.name, "an upstream was taken out");
         service.meter.usable(&provider.name, false);
@@ -289,9 +296,12 @@ pub(crate) fn told(failure: &Failure) -> ApiError {
             )
         }
         Failure::Busy { retry_after } => unavailable(*retry_after),
-        Failure::NotThere | Failure::Gone(_) | Failure::Broken { .. } | Failure::Malformed(_) => {
-            unavailable(None)
-        }
+        Failure::NotThere
+        | Failure::Unreachable { .. }
+        | Failure::Late
+        | Failure::Gone(_)
+        | Failure::Broken { .. }
+        | Failure::Malformed(_) => unavailable(None),
     }
 }
 

@@ -11,6 +11,7 @@ mod edge;
 mod fallback;
 mod faults;
 mod fixture;
+mod health;
 mod idempotency;
 mod keys;
 mod leaving;
