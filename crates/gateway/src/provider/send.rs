@@ -8,6 +8,8 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
@@ -184,7 +186,8 @@ impl Provider {
         let body = timeout(ERROR_TIMEOUT, upstream.read(MAX_ERROR_BYTES)).await;
         let message = body.ok().and_then(Result::ok).and_then(|body| self.cleaner.message(&body));
         match status.as_u16() {
-            429 => Failure::Busy { retry_after },
+            // Overloaded, in the words of several; not for a member to blame it for.
+            429 | 503 | 529 => Failure::Busy { retry_after },
             // Our key or our address is wrong, not what the member asked; a redirect likewise.
             401 | 402 | 403 | 407 | 408 => Failure::Broken { status: status.as_u16() },
             404 | 405 | 410 => Failure::NotThere,
@@ -262,14 +265,39 @@ fn too_long() -> Failure {
     Failure::Malformed("its answer is longer than allowed")
 }
 
+/// How long it wants to be left alone: seconds, or until a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse::<u64>().ok()?;
-    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = if let Ok(seconds) = text.parse() {
+        Duration::from_secs(seconds)
+    } else {
+        let date = OffsetDateTime::parse(text, &Rfc2822).ok()?;
+        (date - OffsetDateTime::now_utc()).try_into().unwrap_or_default()
+    };
+    Some(wait.min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wait_an_upstream_asks_for_is_understood_and_bounded() {
+        let wait = |text: &str| {
+            let value = http::HeaderValue::from_str(text).unwrap();
+            retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))
+        };
+        assert_eq!(wait("7"), Some(Duration::from_secs(7)));
+        assert_eq!(wait("86400"), Some(MAX_RETRY_AFTER));
+        assert_eq!(wait("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT"), Some(MAX_RETRY_AFTER));
+        let soon = OffsetDateTime::now_utc() + Duration::from_mins(1);
+        let soon = wait(&soon.format(&Rfc2822).unwrap().replace("+0000", "GMT")).unwrap();
+        assert!((50..=60).contains(&soon.as_secs()), "{soon:?}");
+        for nonsense in ["", "-1", "soon", "1.5"] {
+            assert_eq!(wait(nonsense), None, "{nonsense}");
+        }
+    }
 
     #[test]
     fn only_statuses_that_no_request_can_bring_about_speak_against_an_upstream() {

@@ -54,6 +54,7 @@ fn what_a_member_can_bring_about_takes_no_upstream_out() {
         Step::Status(422),
         Step::Status(429),
         Step::Status(501),
+        Step::Status(503),
         Step::Status(504),
         Step::CutBeforeFirst,
         Step::Reset,
