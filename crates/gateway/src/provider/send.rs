@@ -1,5 +1,6 @@
 //! One request to one upstream.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -8,6 +9,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 use tokio::sync::OwnedSemaphorePermit;
@@ -22,6 +24,9 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest wait that an upstream may ask for on a client's behalf.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
+
+/// The code by which an error says that a model is not there.
+const NO_MODEL: &str = "model_not_found";
 
 /// An upstream that has begun to answer with success.
 pub(crate) struct Upstream {
@@ -39,7 +44,9 @@ pub(crate) struct Upstream {
 pub(crate) enum Failure {
     /// The request itself is wrong, says the upstream; another would say the same.
     Refused { message: Option<String> },
-    /// It does not know the path or the model.
+    /// It does not know the model, and says so.
+    NoModel,
+    /// It does not know the path, or does not say what it does not know.
     NotThere,
     /// It has too much to do.
     Busy { retry_after: Option<Duration> },
@@ -79,6 +86,7 @@ impl Failure {
             Self::Unreachable { .. } | Self::Late => true,
             Self::Broken { status } => is_its_own(*status),
             Self::Refused { .. }
+            | Self::NoModel
             | Self::NotThere
             | Self::Busy { .. }
             | Self::Gone(_)
@@ -107,6 +115,7 @@ impl Failure {
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Refused { .. } => "refused",
+            Self::NoModel => "no_model",
             Self::NotThere => "not_there",
             Self::Busy { .. } => "busy",
             Self::Unreachable { .. } => "unreachable",
@@ -184,14 +193,15 @@ impl Provider {
     async fn failure(&self, status: StatusCode, mut upstream: Upstream) -> Failure {
         let retry_after = retry_after(&upstream.headers);
         let body = timeout(ERROR_TIMEOUT, upstream.read(MAX_ERROR_BYTES)).await;
-        let message = body.ok().and_then(Result::ok).and_then(|body| self.cleaner.message(&body));
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
         match status.as_u16() {
             // Overloaded, in the words of several; not for a member to blame it for.
             429 | 503 | 529 => Failure::Busy { retry_after },
             // Our key or our address is wrong, not what the member asked; a redirect likewise.
             401 | 402 | 403 | 407 | 408 => Failure::Broken { status: status.as_u16() },
+            404 | 410 if is_of_model(&body) => Failure::NoModel,
             404 | 405 | 410 => Failure::NotThere,
-            400..=499 => Failure::Refused { message },
+            400..=499 => Failure::Refused { message: self.cleaner.message(&body) },
             status => Failure::Broken { status },
         }
     }
@@ -261,6 +271,21 @@ impl Upstream {
     }
 }
 
+/// Whether an error says that it is the model that is not there.
+fn is_of_model(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        error: Named<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        code: Cow<'a, str>,
+    }
+    serde_json::from_slice::<Body<'_>>(body).is_ok_and(|body| body.error.code == NO_MODEL)
+}
+
 fn too_long() -> Failure {
     Failure::Malformed("its answer is longer than allowed")
 }
@@ -296,6 +321,23 @@ mod tests {
         assert!((50..=60).contains(&soon.as_secs()), "{soon:?}");
         for nonsense in ["", "-1", "soon", "1.5"] {
             assert_eq!(wait(nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_model_is_told_from_an_unknown_path() {
+        assert!(is_of_model(br#"{"error":{"message":"x","code":"model_not_found"}}"#));
+        for other in [
+            "",
+            "<html>",
+            "[]",
+            r#"{"detail":"Not Found"}"#,
+            r#"{"error":"model_not_found"}"#,
+            r#"{"error":{"message":"Invalid URL","code":null}}"#,
+            r#"{"error":{"message":"Invalid URL"}}"#,
+            r#"{"error":{"message":"x","code":404}}"#,
+        ] {
+            assert!(!is_of_model(other.as_bytes()), "{other}");
         }
     }
 
