@@ -18,12 +18,13 @@ use ledger::MemberId;
 use serde::Deserialize;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+use wire::error::Code;
 use wire::sse::Splitter;
 
-use super::super::paid::{Paid, again, write_stream_headers};
+use super::super::paid::{Paid, again, write_replayed, write_stream_headers};
 use super::Wish;
 use super::keeper::ResponseKeeper;
-use crate::charge::{Charge, Opened};
+use crate::charge::{Again, Charge, Opened};
 use crate::failure::{ApiError, chain};
 use crate::proxy::ask_responses::AskResponses;
 use crate::proxy::begin::begin;
@@ -55,7 +56,8 @@ pub(super) async fn start(
     let queued = keeper.object(Status::Queued);
     let charge = match paid.open(service, keeper.stored(&queued)).await? {
         Opened::Charge(charge) => charge,
-        Opened::Again(id, answer) => return Ok(again(id, paid.price, answer)),
+        Opened::Again(known) if wish.is_streamed => return replay(service, &paid, &known).await,
+        Opened::Again(known) => return Ok(again(known)),
     };
     let (room, id) = (charge.room(), charge.id());
     let question = move |target: &_| ask.question(target);
@@ -76,6 +78,24 @@ pub(super) async fn start(
     if let Some(room) = room {
         rate::write_headers(&room, response.headers_mut());
     }
+    Ok(response)
+}
+
+/// Tells of a response that was asked for before, from its first event.
+async fn replay(service: &Arc<Service>, paid: &Paid, known: &Again) -> Result<Response, ApiError> {
+    #[derive(Deserialize)]
+    struct Named {
+        id: String,
+    }
+    let member = paid.caller.key.member;
+    let named: Named =
+        serde_json::from_slice(&known.answer.body).map_err(|_| ApiError::internal())?;
+    if service.store.response(member, &named.id).await?.is_none() {
+        let message = "the response to this Idempotency-Key was deleted";
+        return Err(ApiError::new(Code::Conflict, message));
+    }
+    let mut response = tail(service.clone(), member, named.id, -1);
+    write_replayed(response.headers_mut(), known.id, known.charged);
     Ok(response)
 }
 
