@@ -12,6 +12,7 @@ mod edge;
 mod fallback;
 mod faults;
 mod fixture;
+mod following;
 mod health;
 mod idempotency;
 mod keys;

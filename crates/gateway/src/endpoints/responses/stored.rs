@@ -13,9 +13,11 @@ use wire::error::Code;
 
 use super::super::operations::json as answer;
 use super::super::path::Id;
-use super::background::{is_over, tail};
+use super::tail::{Followed, is_over, tail};
+use crate::background::Follower;
 use crate::failure::ApiError;
 use crate::identity::{Caller, check_scope};
+use crate::rate;
 use crate::service::Service;
 
 const DEFAULT_ITEMS: usize = 20;
@@ -52,8 +54,14 @@ pub(in crate::endpoints) async fn find(
         let message = "only a response that was made with `background` can be streamed again";
         return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
     }
+    let follower = Follower::admit(&service, caller.key.lineage)?;
     let after = query.starting_after.unwrap_or(-1);
-    Ok(tail(service, stored.member, stored.id, after))
+    let mut response =
+        tail(&service, follower, Followed { member: stored.member, id: stored.id, after });
+    if let Some(room) = room {
+        rate::write_headers(&room, response.headers_mut());
+    }
+    Ok(response)
 }
 
 pub(in crate::endpoints) async fn delete(
@@ -173,9 +181,7 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
     if let Ended::Now(receipt) = ended {
         service.meter.ended(&receipt);
     }
-    if let Some(token) = service.background.pin().get(&stored.id) {
-        token.cancel();
-    }
+    service.background.cancel(&stored.id);
     Ok(())
 }
 
