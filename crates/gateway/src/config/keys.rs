@@ -320,6 +320,12 @@ const LIMITS: &[Known] = &[
     key("header_timeout", "seconds", "10", "How long the head of a request may take."),
     key("body_timeout", "seconds", "60", "How long the body of a request may take."),
     key(
+        "write_timeout",
+        "seconds",
+        "60",
+        "How long a client may take none of an answer that is ready; then it is left.",
+    ),
+    key(
         "keepalive_comment",
         "seconds",
         "15",

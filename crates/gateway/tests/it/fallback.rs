@@ -248,3 +248,31 @@ fn one_that_lacks_the_words_does_not_hide_that_another_was_busy() {
     assert_eq!(ask().status, 200);
     assert_eq!((busy.completions().len(), wordless.completions().len()), (2, 0));
 }
+
+#[test]
+fn so_many_upstreams_are_asked_for_one_request_and_no_more() {
+    const MAX_ATTEMPTS: usize = 4;
+    let upstreams: [Upstream; MAX_ATTEMPTS + 2] = std::array::from_fn(|_| Upstream::start());
+    let named = upstreams.iter().enumerate();
+    let providers: Vec<String> =
+        named.map(|(place, upstream)| provider(&format!("p{place}"), upstream, PLAIN)).collect();
+    let targets: Vec<String> = (0..upstreams.len()).map(|place| format!("p{place}/echo")).collect();
+    let models = format!("models: {{all: [{}]}}\n", targets.join(", "));
+    let service = Running::start(&with_providers(&providers, &models));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let ask = || service.post("/v1/chat/completions", ada.key.as_str(), &World::body("all", "x"));
+    let asked =
+        || upstreams.iter().map(|upstream| upstream.completions().len()).collect::<Vec<_>>();
+    for upstream in &upstreams[..MAX_ATTEMPTS] {
+        upstream.script("echo", vec![Step::Status(500)]);
+    }
+    assert_eq!(ask().failure(), (503, "upstream_unavailable".to_owned()));
+    assert_eq!(asked(), [1, 1, 1, 1, 0, 0]);
+    // The last that may be asked may answer.
+    for upstream in &upstreams[..MAX_ATTEMPTS - 1] {
+        upstream.script("echo", vec![Step::Status(500)]);
+    }
+    assert_eq!(ask().status, 200);
+    assert_eq!(asked(), [2, 2, 2, 2, 0, 0]);
+    assert_eq!(paid(&service, &ada), PRICE);
+}

@@ -5,6 +5,7 @@ mod admin;
 mod anthropic;
 mod background;
 mod basics;
+mod books_away;
 mod bridging;
 mod client_document;
 mod drain;
