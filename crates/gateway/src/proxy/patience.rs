@@ -96,8 +96,9 @@ impl Patience {
             return Some(Waited::Stopped);
         }
         let is_due = quiet >= keepalive;
-        let until_quiet = if is_due { keepalive } else { keepalive - quiet };
-        self.alarm.as_mut().reset(now + until_quiet.min(idle - silent).min(whole - running));
+        let until_quiet = if is_due { keepalive } else { keepalive.saturating_sub(quiet) };
+        let until_late = idle.saturating_sub(silent).min(whole.saturating_sub(running));
+        self.alarm.as_mut().reset(now + until_quiet.min(until_late));
         is_due.then(|| {
             self.waited = silent;
             Waited::Quiet
