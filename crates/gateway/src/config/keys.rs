@@ -267,7 +267,14 @@ const HEALTH: &[Known] = &[
     key("path", "string", "/models", "What is asked for, appended to `base_url`."),
     key("interval", "seconds", "30", "How often."),
     key("timeout", "seconds", "5", "How long an answer may take."),
-    key("failures", "integer", "3", "After so many failures in a row it is left out."),
+    key(
+        "failures",
+        "integer",
+        "3",
+        "After so many failures in a row it is left out. Only those count that no member can bring \
+         about: it cannot be reached, begins no stream in time, refuses our key, or fails by its \
+         own word.",
+    ),
     key("eject", "seconds", "15", "For so long at least; then one request may try again."),
 ];
 
