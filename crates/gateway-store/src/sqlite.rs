@@ -307,6 +307,11 @@ impl Backend for Sqlite {
         self.read(move |tables| responses::response(tables, member, &id, clock.now())).await
     }
 
+    async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>> {
+        let (id, clock) = (id.to_owned(), self.clock());
+        self.read(move |tables| responses::status(tables, member, &id, clock.now())).await
+    }
+
     async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
         let response = response.clone();
         self.write(Touches::Else, move |tables, _| responses::update(tables, &response)).await

@@ -272,6 +272,11 @@ impl Store {
         on_both!(self, store => store.response(member, id))
     }
 
+    /// The status of a stored response of a member, without all the rest of it.
+    pub async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>> {
+        on_both!(self, store => store.response_status(member, id))
+    }
+
     /// Overwrites status and body of a stored response that has not ended; gives whether there was one.
     pub async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
         on_both!(self, store => store.update_response(response))

@@ -45,6 +45,19 @@ pub(super) fn response(
     Ok(query.query_row(params![id, member.0, now.micros()], read).optional()?)
 }
 
+pub(super) fn status(
+    connection: &Connection,
+    member: MemberId,
+    id: &str,
+    now: Time,
+) -> Result<Option<String>> {
+    let mut query = connection.prepare_cached(
+        "SELECT status FROM responses WHERE id = ?1 AND member = ?2 AND expires_at > ?3",
+    )?;
+    let read = |row: &Row<'_>| row.get(0);
+    Ok(query.query_row(params![id, member.0, now.micros()], read).optional()?)
+}
+
 pub(super) fn update(connection: &Connection, response: &StoredResponse) -> Result<bool> {
     let mut update = connection.prepare_cached(
         "UPDATE responses SET status = ?3, body = ?4 WHERE id = ?1 AND member = ?2 \

@@ -94,9 +94,14 @@ pub(crate) async fn a_response_that_ended_is_not_overwritten(world: World) {
     assert!(store.update_response(&running).await.unwrap());
     let found = store.response(member, "resp_1").await.unwrap().unwrap();
     assert_eq!((&found.status, &found.body), (&running.status, &running.body));
+    let status = async |member| store.response_status(member, "resp_1").await.unwrap();
+    assert_eq!(status(member).await.as_deref(), Some("in_progress"));
+    let (other, _) = world.member("bob", 1000, Limits::default()).await;
+    assert_eq!(status(other).await, None);
     let cancelled = response(&world, &hold, "resp_1", "cancelled");
     assert!(store.update_response(&cancelled).await.unwrap());
     assert!(!store.update_response(&running).await.unwrap());
+    assert_eq!(status(member).await.as_deref(), Some("cancelled"));
     assert_eq!(store.response(member, "resp_1").await.unwrap().unwrap().status, "cancelled");
     assert!(!store.update_response(&response(&world, &hold, "resp_2", "queued")).await.unwrap());
 }
