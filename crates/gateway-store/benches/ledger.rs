@@ -67,7 +67,8 @@ async fn fill(store: &Store) -> Vec<Key> {
         let name = format!("member {number}");
         let member = store.create_member(&name, &by).await.expect("a member").id;
         let (kind, amount) = (PostingKind::TopUp, Micros::new(1_000_000_000_000));
-        let transfer = Transfer { member, kind, amount, reason: "bench".to_owned() };
+        let reason = "bench".to_owned();
+        let transfer = Transfer { member, kind, amount, reason, reference: None };
         store.post(transfer, &by).await.expect("a posting").expect("a posting");
         let key = NewKey {
             id: name,

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use ledger::{
-    Book, Changes, End, Ended, Hold, HoldId, LineageId, MemberId, Posting, Refusal, Room, Time,
-    Transfer, Wanted,
+    Book, Changes, End, Ended, Hold, HoldId, LineageId, MemberId, Posted, Posting, Refusal, Room,
+    Time, Transfer, Wanted,
 };
 use tokio::sync::oneshot;
 
@@ -39,7 +39,7 @@ pub(crate) enum Job {
     Open(Box<Opening>, Reply<Result<Hold, Refusal>>),
     Close(Box<Closing>, Reply<Ended>),
     Admit(MemberId, LineageId, Reply<Result<Option<Room>, Refusal>>),
-    Post(Box<Transfer>, Actor, Reply<Result<Posting, Refusal>>),
+    Post(Box<Transfer>, Actor, Reply<Result<Posted, Refusal>>),
 }
 
 /// Where a result goes.
@@ -54,6 +54,8 @@ pub(crate) struct Needs {
     /// store that knows both.
     pub(crate) holds: BTreeSet<HoldId>,
     pub(crate) repeats: BTreeSet<(LineageId, String)>,
+    /// References of transfers: postings that may have them already.
+    pub(crate) references: BTreeSet<(MemberId, String)>,
 }
 
 impl Needs {
@@ -79,6 +81,9 @@ impl Needs {
                 }
                 Job::Post(transfer, ..) => {
                     needs.members.insert(transfer.member);
+                    if let Some(reference) = &transfer.reference {
+                        needs.references.insert((transfer.member, reference.clone()));
+                    }
                 }
             }
         }
@@ -137,7 +142,7 @@ pub(crate) fn apply(book: &mut Book, jobs: impl IntoIterator<Item = Job>, now: T
             }
             Job::Post(transfer, actor, reply) => {
                 let result = book.post(*transfer, now);
-                if let Ok(posting) = &result {
+                if let Ok(Posted::Now(posting)) = &result {
                     applied.audited.push((posting.clone(), actor));
                 }
                 applied.wait(reply, result);

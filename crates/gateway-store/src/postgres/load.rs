@@ -1,6 +1,6 @@
 //! The first half of a batch: locks the members, and reads the rows that the laws decide on.
 
-use ledger::{Book, HoldId, LineageId, Time};
+use ledger::{Book, HoldId, LineageId, MemberId, Time};
 use tokio_postgres::{Client, Error as Failure, Row};
 
 use super::audit::Last;
@@ -17,6 +17,7 @@ pub(super) struct Wants {
     lineages: Vec<i64>,
     holds: Vec<Uid>,
     repeats: (Vec<i64>, Vec<String>),
+    references: (Vec<i64>, Vec<String>),
     /// New holds: their ids must not have been used.
     begins: Vec<Uid>,
     is_audited: bool,
@@ -45,6 +46,7 @@ impl From<Needs> for Wants {
             lineages: needs.lineages.into_iter().map(|id| id.0).collect(),
             holds: needs.holds.into_iter().map(Uid).collect(),
             repeats: needs.repeats.into_iter().map(|(LineageId(id), word)| (id, word)).unzip(),
+            references: needs.references.into_iter().map(|(MemberId(id), word)| (id, word)).unzip(),
             ..Self::default()
         }
     }
@@ -67,6 +69,7 @@ struct Answers {
     lineages: Vec<Row>,
     holds: Vec<Row>,
     repeats: Vec<Row>,
+    referred: Vec<Row>,
     now: Row,
     audit: Vec<Row>,
 }
@@ -108,6 +111,13 @@ async fn ask(
         }
         client.query(&statements.repeats, &[&wants.repeats.0, &wants.repeats.1]).await
     };
+    let referred = async {
+        let (members, words) = &wants.references;
+        if members.is_empty() {
+            return Ok(Vec::new());
+        }
+        client.query(&statements.referred, &[members, words]).await
+    };
     let lock_audit = async {
         if wants.is_audited { client.execute(&statements.lock_audit, &[]).await } else { Ok(0) }
     };
@@ -118,11 +128,11 @@ async fn ask(
         Ok(Vec::new())
     };
     let now = async { client.query_one(&statements.now, &[&wants.begins]).await };
-    let (_, members, lineages, holds, repeats, _, audit, now) = tokio::try_join!(
+    let (_, members, lineages, holds, repeats, referred, _, audit, now) = tokio::try_join!(
         biased;
-        begin, members, lineages, holds, repeats, lock_audit, audit, now
+        begin, members, lineages, holds, repeats, referred, lock_audit, audit, now
     )?;
-    Ok(Answers { members, lineages, holds, repeats, now, audit })
+    Ok(Answers { members, lineages, holds, repeats, referred, now, audit })
 }
 
 fn read(answers: &Answers) -> Result<Loaded> {
@@ -142,6 +152,9 @@ fn read(answers: &Answers) -> Result<Loaded> {
     }
     for row in &answers.repeats {
         book.add_repeat(rows::repeat(row)?);
+    }
+    for row in &answers.referred {
+        book.add_referred(rows::posting(&mut Columns::of(row))?);
     }
     let mut columns = Columns::of(&answers.now);
     let now = Time::from_micros(columns.take()?);

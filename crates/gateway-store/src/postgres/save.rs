@@ -138,6 +138,7 @@ impl Pen<'_> {
             row.balance.get(),
             row.hold.map(Uid),
             row.reason.as_deref(),
+            row.reference.as_deref(),
         );
         let all = [members, lineages, ended, begun, receipts, postings].concat();
         self.write(&self.statements.move_money, &all).await

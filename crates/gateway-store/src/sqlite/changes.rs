@@ -138,8 +138,8 @@ fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<()> {
         return Ok(());
     }
     let mut insert = connection.prepare_cached(
-        "INSERT INTO postings (at, kind, member, amount, balance, hold, reason) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO postings (at, kind, member, amount, balance, hold, reason, reference) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for posting in postings {
         insert.execute(params![
@@ -150,6 +150,7 @@ fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<()> {
             posting.balance.get(),
             posting.hold.map(ledger::HoldId::to_bytes),
             posting.reason,
+            posting.reference,
         ])?;
     }
     Ok(())

@@ -335,6 +335,9 @@ impl Writer {
         for (lineage, word) in needs.repeats {
             rows::load_repeat(connection, book, (lineage, &word), now)?;
         }
+        for (member, reference) in needs.references {
+            rows::load_referred(connection, book, (member, &reference))?;
+        }
         for id in needs.holds {
             rows::load_hold(connection, book, id, now)?;
         }

@@ -4,6 +4,7 @@ mod admin;
 mod books;
 mod limits;
 mod money;
+mod references;
 mod repeats;
 pub(crate) mod responses;
 
@@ -43,6 +44,10 @@ suite! {
         leases_are_renewed_and_end,
         many_leases_end_a_thousand_at_a_time,
         two_handles_share_one_truth;
+    references:
+        a_transfer_with_a_reference_is_posted_once,
+        a_refused_transfer_leaves_its_reference_free,
+        a_hundred_with_one_reference_pay_in_once;
     limits:
         a_spend_limit_follows_rotation,
         a_rate_limit_counts_free_and_paid_requests,
