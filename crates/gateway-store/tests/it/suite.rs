@@ -54,7 +54,8 @@ suite! {
         a_rate_is_not_forgotten_by_a_new_handle,
         no_more_run_at_once_than_may,
         blocked_members_and_unknown_keys_get_no_hold,
-        changed_limits_count_at_once;
+        changed_limits_count_at_once,
+        changes_of_different_limits_at_once_are_all_made;
     repeats:
         a_word_that_runs_is_told_so,
         a_word_with_another_body_is_refused,

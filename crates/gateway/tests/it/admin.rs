@@ -4,6 +4,7 @@ use agent_test_support::upstream::Upstream;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::raw::{Raw, request};
 use crate::support::{ADMIN_TOKEN, Answer, PRICE, Running, plain};
 
 /// A service and its operator.
@@ -271,6 +272,40 @@ fn a_transfer_with_a_reference_is_made_once_however_often_it_is_sent() {
     let most = json!({ "amount_micros": 1, "reason": "a", "reference": "x".repeat(200) });
     assert_eq!(office.post(&top_ups, &most).status, 201);
     assert_eq!(office.get("/ledger/check").good()["ok"], true);
+}
+
+#[test]
+fn patches_of_one_key_at_the_same_time_are_all_kept() {
+    let office = Office::open();
+    let (_, id, _) = office.member_with_key("ada");
+    let path = format!("/keys/{id}");
+    let bearer = format!("Bearer {ADMIN_TOKEN}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    for round in 1..=10 {
+        let patches = [
+            ("spend_limit_micros", json!(round)),
+            ("requests_per_minute", json!(round + 1)),
+            ("concurrency", json!(round + 2)),
+            ("name", json!(format!("round {round}"))),
+        ];
+        // All are sent before any answer is read.
+        let sent: Vec<Raw> = patches
+            .iter()
+            .map(|(field, value)| {
+                let body = json!({ *field: value }).to_string();
+                let mut raw = Raw::open(office.service.address);
+                raw.send(&request("PATCH", &format!("/admin/v1{path}"), &headers, &body));
+                raw
+            })
+            .collect();
+        for mut raw in sent {
+            assert_eq!(raw.head().status, 200);
+        }
+        let shown = office.get(&path).good();
+        for (field, value) in &patches {
+            assert_eq!(&shown[*field], value, "{field}");
+        }
+    }
 }
 
 #[test]
