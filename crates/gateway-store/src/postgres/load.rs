@@ -1,10 +1,13 @@
 //! The first half of a batch: locks the members, and reads the rows that the laws decide on.
 
+use std::time::Duration;
+
 use ledger::{Book, HoldId, LineageId, MemberId, Time};
+use tokio::time::timeout;
 use tokio_postgres::{Client, Error as Failure, Row};
 
 use super::audit::Last;
-use super::fault::fault;
+use super::fault::{fault, too_late};
 use super::rows::{self, Columns, Uid};
 use super::statements::Statements;
 use crate::backend::Result;
@@ -164,7 +167,8 @@ fn read(answers: &Answers) -> Result<Loaded> {
     Ok(Loaded { book, now, used, last_audit })
 }
 
-/// Undoes what [`load`] began.
-pub(super) async fn undo(client: &Client) -> Result<()> {
-    client.batch_execute("ROLLBACK").await.map_err(fault)
+/// Undoes what [`load`] began, in the time there is for it.
+pub(super) async fn undo(client: &Client, wait: Duration) -> Result<()> {
+    let undone = timeout(wait, client.batch_execute("ROLLBACK")).await;
+    undone.map_err(|_| too_late())?.map_err(fault)
 }

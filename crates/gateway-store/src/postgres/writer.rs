@@ -174,14 +174,14 @@ impl Task {
 async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
     let wait = address.wait();
     let mut jobs: Vec<Job> = jobs.into_iter().map(|waiting| waiting.job).collect();
-    let began = timeout(wait, begin(link, &Wants::of(&jobs))).await;
+    let began = timeout(wait, begin(link, &Wants::of(&jobs), wait)).await;
     let mut loaded = match began.unwrap_or_else(|_| Err(too_late())) {
         Ok(loaded) => loaded,
         Err(error) => {
             for job in jobs {
                 job.refuse(again(&error));
             }
-            return is_good_after(&error, link).await;
+            return is_good_after(&error, link, wait).await;
         }
     };
     refuse_used(&mut jobs, &loaded);
@@ -189,7 +189,7 @@ async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
     let writes = writes_of(&mut applied, loaded, address.repeats_kept_micros());
     if writes.is_empty() {
         applied.committed();
-        return matches!(timeout(wait, undo(link.client())).await, Ok(Ok(())));
+        return undo(link.client(), wait).await.is_ok();
     }
     match timeout(wait, finish(link, writes)).await.unwrap_or_else(|_| Err(too_late())) {
         Ok(()) => {
@@ -201,7 +201,7 @@ async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
         // lease and charges nothing; a hold that has ended all the same ends only once, and who
         // tries again is told so; its receipt is in the store.
         Err(error) => {
-            let is_good = is_good_after(&error, link).await;
+            let is_good = is_good_after(&error, link, wait).await;
             applied.failed(move || again(&error));
             is_good
         }
@@ -210,13 +210,13 @@ async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
 
 /// Begins, and tries again where the server chose this transaction to give way to others. Later
 /// there is nothing to give way to: all locks are taken here.
-async fn begin(link: &Link, wants: &Wants) -> Result<Loaded> {
+async fn begin(link: &Link, wants: &Wants, wait: Duration) -> Result<Loaded> {
     let statements = link.statements().await?;
     let mut pause = FIRST_PAUSE;
     for _ in 1..MAX_TRIES {
         match load(link.client(), statements, wants).await {
             Err(failure) if is_conflict(&failure) => {
-                undo(link.client()).await?;
+                undo(link.client(), wait).await?;
                 sleep(jittered(pause)).await;
                 pause *= 2;
             }
@@ -260,8 +260,8 @@ fn refuse_used(jobs: &mut Vec<Job>, loaded: &Loaded) {
 }
 
 /// Whether a connection can be used again after this. One that did not answer is not asked.
-async fn is_good_after(error: &Error, link: &Link) -> bool {
-    !matches!(error, Error::Unavailable(_)) && undo(link.client()).await.is_ok()
+async fn is_good_after(error: &Error, link: &Link, wait: Duration) -> bool {
+    !matches!(error, Error::Unavailable(_)) && undo(link.client(), wait).await.is_ok()
 }
 
 /// Between half and all of a pause, so that processes which failed together do not meet again.

@@ -10,6 +10,7 @@ use ledger::{Ended, Hold, Limits, MemberId, Refusal, Rule};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::suite::responses::queued;
 use crate::world::{LEASE, OWNER, World, closing, opening};
 
 /// More than anything here takes, however slow the machine is.
@@ -197,6 +198,81 @@ async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
         .await
         .unwrap();
     world.check().await;
+}
+
+/// A failure in the middle of a transaction of the pool's only connection, in three ways.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
+    // Long enough that the server does not end the transaction meanwhile.
+    let wait = Duration::from_secs(4);
+    let options = Options { connections: 1, wait, ..Options::default() };
+    let world = World::on_database(Cluster::shared().database(), options).await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    // Once all goes well: the connection knows its statements after that.
+    world.hold(&key, 5).await.unwrap();
+    world.pass(LEASE * 2);
+    assert_eq!(world.store.expire().await.unwrap(), 1);
+    queued(&world, &key, "resp_1").await;
+    world.pass(LEASE * 2);
+    let broken = [
+        // A statement between the first and the last one is refused.
+        (
+            "ALTER TABLE responses RENAME COLUMN previous TO earlier",
+            "ALTER TABLE responses RENAME COLUMN earlier TO previous",
+        ),
+        // The last one is.
+        (
+            "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \
+                $$BEGIN RAISE EXCEPTION 'no'; END$$; \
+             CREATE TRIGGER no BEFORE INSERT ON receipts FOR EACH ROW EXECUTE FUNCTION no()",
+            "DROP TRIGGER no ON receipts",
+        ),
+    ];
+    for (breaks, mends) in broken {
+        world.damage(breaks);
+        let failed = world.store.expire().await.unwrap_err();
+        assert_eq!(failed.kind(), Kind::Operator, "{failed:?}");
+        world.damage(mends);
+        assert_eq!(world.money(member).await, (1000, 5), "{breaks}");
+        assert_eq!(open_transactions(&world).await, "0", "{breaks}");
+    }
+    // Somebody keeps a lock that is needed in the middle.
+    let locker = client(&world).await;
+    locker.batch_execute("BEGIN; SELECT id FROM responses FOR UPDATE").await.unwrap();
+    assert!(matches!(world.store.expire().await, Err(Error::Unavailable(_))));
+    assert_eq!(world.money(member).await, (1000, 5));
+    locker.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(open_transactions(&world).await, "0");
+
+    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.money(member).await, (1000, 0));
+    assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
+    world.check().await;
+}
+
+/// A connection of the test's own.
+async fn client(world: &World) -> tokio_postgres::Client {
+    let Place::Postgres(place) = &world.place else { panic!("this is not PostgreSQL") };
+    let (client, connection) = tokio_postgres::connect(place, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// How many connections stand in a transaction and do nothing, once the server has seen which of
+/// them were closed.
+async fn open_transactions(world: &World) -> String {
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND state LIKE 'idle in transaction%'";
+    let closed = async {
+        loop {
+            let open = world.ask(count);
+            if open == "0" {
+                return open;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, closed).await.unwrap_or_else(|_| world.ask(count))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

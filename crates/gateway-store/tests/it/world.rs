@@ -93,6 +93,14 @@ impl World {
         }
     }
 
+    /// What PostgreSQL answers to SQL behind the store's back.
+    pub(crate) fn ask(&self, sql: &str) -> String {
+        match &self.base {
+            Base::Postgres(database) => database.query(sql),
+            Base::Sqlite { .. } => panic!("only PostgreSQL is asked"),
+        }
+    }
+
     /// Lets time pass: the clock moves, or all that has an end comes nearer to it.
     pub(crate) fn pass(&self, micros: i64) {
         match &self.base {
