@@ -85,7 +85,8 @@ pub(super) async fn expire(link: &mut Link) -> Result<u64> {
         link.client().batch_execute("ROLLBACK").await.map_err(fault)?;
         return Ok(0);
     }
-    let responses = stopped(link.client(), &ended).await?;
+    let stopped = stopped(link.client(), &ended).await?;
+    let responses = stopped.iter().collect();
     let writes =
         Writes { changes: book.take_changes(), responses, until: now, ..Writes::default() };
     Box::pin(save(link.client(), statements, writes)).await.map_err(fault)?;

@@ -11,10 +11,10 @@ use crate::{Answer, StoredResponse};
 /// Writes all of it, inside a transaction. Idempotency keys and answers are kept until then.
 pub(super) fn write(connection: &Connection, applied: &Applied, until: Time) -> Result<()> {
     write_money(connection, &applied.changes, until)?;
-    for (hold, answer) in &applied.answers {
+    for (hold, answer) in applied.answers() {
         write_answer(connection, &hold.to_bytes(), answer, until)?;
     }
-    for response in &applied.responses {
+    for response in applied.responses() {
         write_response(connection, response)?;
     }
     for (posting, actor) in &applied.audited {

@@ -210,8 +210,7 @@ impl Writer {
         match self.finish(&applied, now) {
             Ok(()) => applied.committed(),
             Err(error) => {
-                self.undo();
-                applied.failed(move || failure::again(&error));
+                self.refuse(applied.into_jobs(), &error);
             }
         }
     }
@@ -226,7 +225,7 @@ impl Writer {
         changes::write(&self.connection, applied, until)?;
         self.commit()?;
         let rows = changes.accounts.len() + changes.receipts.len() + changes.begun.len();
-        self.note_written(rows + applied.answers.len() + applied.responses.len());
+        self.note_written(rows + applied.answers().count() + applied.responses().count());
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::suite::responses::queued;
-use crate::world::{LEASE, OWNER, World, closing, opening};
+use crate::world::{LEASE, OWNER, World, closing, opening, repeated};
 
 /// More than anything here takes, however slow the machine is.
 const LONG: Duration = Duration::from_mins(1);
@@ -331,6 +331,50 @@ async fn an_id_is_used_once() {
         assert!(held.unwrap().is_ok());
     }
     assert_eq!(world.money(member).await, (995, 15));
+    world.check().await;
+}
+
+/// PostgreSQL takes no text with a zero byte: whoever sends one fails alone, whether the rows are
+/// read or written, however many wait with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_the_database_refuses_fails_alone() {
+    let world = World::postgres().await;
+    let (member, key) = world.member("ann", 10_000, Limits::default()).await;
+    let mut racers = JoinSet::new();
+    for number in 0..600 {
+        let mut opening = opening(&key, 1);
+        match number % 50 {
+            17 => opening.wanted.model = Some("a\0b".to_owned()),
+            39 => opening.wanted = repeated(&key, 1, "a\0b", 1).wanted,
+            _ => {}
+        }
+        let store = Arc::clone(&world.store);
+        racers.spawn(async move { (number % 50, store.hold(opening).await) });
+    }
+    let (mut held, mut refused) = (Vec::new(), 0);
+    for (number, result) in racers.join_all().await {
+        match result {
+            Ok(hold) => held.push(hold.unwrap()),
+            Err(error) => {
+                assert!(matches!(error, Error::Refused(_)), "{error:?}");
+                assert!([17, 39].contains(&number), "{number} is not to blame");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((held.len(), refused), (576, 24));
+    assert_eq!(world.money(member).await, (10_000, 576));
+
+    // Ends as well: what an upstream called its model is written with them.
+    let mut enders = JoinSet::new();
+    for (number, hold) in held.into_iter().enumerate() {
+        let mut closing = closing(&hold, Rule::Answered);
+        closing.end.model = (number % 100 == 5).then(|| "a\0b".to_owned());
+        let store = Arc::clone(&world.store);
+        enders.spawn(async move { store.end(closing).await.is_ok() });
+    }
+    let ended = enders.join_all().await.into_iter().filter(|is_good| *is_good).count();
+    assert_eq!((ended, world.money(member).await), (570, (9430, 6)));
     world.check().await;
 }
 
