@@ -161,7 +161,9 @@ impl Store {
         on_both!(self, store => store.abandon(but))
     }
 
-    /// Removes idempotency keys and stored responses that are over; gives how many.
+    /// Removes idempotency keys and stored responses that are over, at most a thousand of each;
+    /// gives how many. Background responses that say that they run, and whose hold has ended,
+    /// become `failed`.
     pub async fn sweep(&self) -> Result<u64> {
         on_both!(self, store => store.sweep())
     }

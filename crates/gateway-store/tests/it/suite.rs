@@ -79,7 +79,9 @@ suite! {
         events_are_read_in_order_and_in_pages,
         a_deleted_response_takes_its_events_along,
         background_responses_fail_with_their_lease,
-        old_responses_are_swept;
+        old_responses_are_swept,
+        responses_that_run_without_a_hold_are_failed_by_a_sweep,
+        a_sweep_takes_a_thousand_of_each_kind;
     books:
         an_untouched_ledger_adds_up,
         each_damaged_figure_is_found,
