@@ -194,6 +194,17 @@ impl Applied {
 }
 
 impl Job {
+    /// How many bytes of answers and responses it brings.
+    pub(crate) fn bytes(&self) -> usize {
+        let (answer, response) = match self {
+            Self::Open(opening, _) => (None, opening.response.as_ref()),
+            Self::Close(closing, _) => (closing.answer.as_ref(), closing.response.as_ref()),
+            Self::Admit(..) | Self::Post(..) => (None, None),
+        };
+        let response = response.map_or(0, |kept| kept.body.len() + kept.input.len());
+        answer.map_or(0, |kept| kept.body.len()) + response
+    }
+
     /// Tells the job that it was not done.
     pub(crate) fn refuse(self, error: Error) {
         match self {
