@@ -187,7 +187,7 @@ async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
         refuse(jobs, &error);
         if !is_good {
             let lost = if is_theirs { too_late() } else { error };
-            parts.into_iter().for_each(|jobs| refuse(jobs, &lost));
+            refuse(parts.into_iter().flatten().collect(), &lost);
             return false;
         }
     }

@@ -359,3 +359,6 @@ impl Writer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! What only PostgreSQL has: several processes on one database, and a server that can be lost.
 
+mod limits;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -354,7 +356,7 @@ async fn a_job_that_the_database_refuses_fails_alone() {
     let (mut held, mut refused) = (Vec::new(), 0);
     for (number, result) in racers.join_all().await {
         match result {
-            Ok(hold) => held.push(hold.unwrap()),
+            Ok(begun) => held.push(begun.unwrap()),
             Err(error) => {
                 assert!(matches!(error, Error::Refused(_)), "{error:?}");
                 assert!([17, 39].contains(&number), "{number} is not to blame");
