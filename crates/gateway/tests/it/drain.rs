@@ -90,8 +90,8 @@ fn a_drain_that_lasts_longer_than_a_lease_keeps_it() {
     assert_eq!(stream.head().status, 200);
     service.begin_stop();
     eventually("it drains", || service.get("/readyz", "").status == 503);
-    // sleep: a lease runs out by time alone, and this is three times as long as it lasts.
-    std::thread::sleep(3 * LEASE);
+    // Three times as long as a lease lasts.
+    std::thread::sleep(3 * LEASE); // sleep: a lease runs out by time alone
     // Whoever looks for leases that ran out finds none.
     let store = service.store.clone();
     assert_eq!(service.wait(async move { store.expire().await.unwrap() }), 0);
