@@ -32,7 +32,7 @@ const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// How long an operation waits for others, where the batch before had several: one commit then
 /// serves more of them. Whoever is alone never waits.
-const GATHER: Duration = Duration::from_micros(150);
+const GATHER: Duration = Duration::from_micros(50);
 
 /// The most rows that are kept between transactions, a few hundred bytes each.
 const MAX_KEPT_ROWS: usize = 20_000;
