@@ -17,11 +17,11 @@ use rusqlite::Connection;
 
 use crate::backend::Result;
 
-/// Pages by which the log grows until it is moved: 8 MiB.
-const PAGES_BETWEEN: i64 = 2048;
+/// Pages by which the log grows until it is moved: 24 MiB. A page that is written often is moved once.
+const PAGES_BETWEEN: i64 = 6144;
 
-/// Pages of the log from which on the writer has to help: 32 MiB.
-const LONG_LOG_PAGES: i64 = 8192;
+/// Pages of the log from which on the writer has to help: 48 MiB.
+const LONG_LOG_PAGES: i64 = 12_288;
 
 /// Pages of the log from which on nothing is written before it was moved: 64 MiB.
 const MAX_LOG_PAGES: i64 = 16_384;
