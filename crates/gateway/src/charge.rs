@@ -175,7 +175,7 @@ impl Charge {
         };
         let begun = Instant::now();
         let closing = self.pending.insert(Box::new(closing));
-        let receipt = match end(&self.service, closing, PATIENCE).await {
+        let receipt = match end(&self.service, closing).await {
             Ok(receipt) => receipt,
             Err(error) => {
                 // The answer is not given away, and so it is not charged either.
@@ -209,7 +209,7 @@ impl Charge {
     pub(crate) async fn release_with(&mut self, rule: Rule, results: Results) {
         let Some(closing) = self.closing(rule, results) else { return };
         let closing = self.pending.insert(Box::new(closing));
-        match end(&self.service, closing, PATIENCE).await {
+        match end(&self.service, closing).await {
             Ok(receipt) => {
                 self.is_over();
                 if let Some(receipt) = receipt {
@@ -313,7 +313,7 @@ fn persist(service: &Arc<Service>, closing: Closing) {
     let service = service.clone();
     service.tasks.clone().spawn(async move {
         let id = closing.end.id;
-        while let Err(error) = end(&service, &closing, PATIENCE)
+        while let Err(error) = end(&service, &closing)
             .await
             .map(|receipt| receipt.iter().for_each(|receipt| service.meter.ended(receipt)))
         {
@@ -324,11 +324,7 @@ fn persist(service: &Arc<Service>, closing: Closing) {
 }
 
 /// Ends a hold, trying again while the store is away. Gives the receipt, by whomever it was made.
-async fn end(
-    service: &Service,
-    closing: &Closing,
-    patience: Duration,
-) -> Result<Option<Receipt>, ApiError> {
+async fn end(service: &Service, closing: &Closing) -> Result<Option<Receipt>, ApiError> {
     let begun = Instant::now();
     let mut pause = FIRST_PAUSE;
     let (id, member) = (closing.end.id, closing.end.member);
@@ -342,7 +338,7 @@ async fn end(
             Ok(receipt) => return Ok(receipt),
             Err(error) => {
                 let is_temporary = error.kind() == gateway_store::Kind::Temporary;
-                if !is_temporary || begun.elapsed() + pause > patience {
+                if !is_temporary || begun.elapsed() + pause > PATIENCE {
                     return Err(error.into());
                 }
             }

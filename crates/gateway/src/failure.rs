@@ -138,9 +138,7 @@ impl ApiError {
             }
             _ => {}
         }
-        if let Some(room) = &self.0.room {
-            rate::write_headers(room, headers);
-        }
+        rate::write_headers(self.0.room, headers);
         if let Some(id) = self.0.refunded {
             rate::write_receipt(headers, id, Micros::ZERO);
         }

@@ -14,8 +14,10 @@ static RECEIPT_ID: HeaderName = HeaderName::from_static("x-receipt-id");
 /// The id of the request, which every answer carries.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Writes both families: the one OpenAI's clients know, and the one of the IETF.
-pub(crate) fn write_headers(room: &Room, headers: &mut HeaderMap) {
+/// Writes both families: the one OpenAI's clients know, and the one of the IETF. A key without a
+/// rate has neither.
+pub(crate) fn write_headers(room: Option<Room>, headers: &mut HeaderMap) {
+    let Some(room) = room else { return };
     let reset_seconds = u64::try_from(room.reset_micros).unwrap_or_default().div_ceil(1_000_000);
     headers.insert(&LIMIT, HeaderValue::from(room.limit));
     headers.insert(&REMAINING, HeaderValue::from(room.remaining));
@@ -51,7 +53,8 @@ mod tests {
     #[test]
     fn both_families_are_written() {
         let mut headers = HeaderMap::new();
-        write_headers(&Room { limit: 60, remaining: 12, reset_micros: 47_000_001 }, &mut headers);
+        let room = Room { limit: 60, remaining: 12, reset_micros: 47_000_001 };
+        write_headers(Some(room), &mut headers);
         assert_eq!(headers["x-ratelimit-limit-requests"], "60");
         assert_eq!(headers["x-ratelimit-remaining-requests"], "12");
         assert_eq!(headers["x-ratelimit-reset-requests"], "48s");

@@ -10,10 +10,9 @@ use gateway::KeyHasher;
 use gateway::config::KeySecret;
 use gateway_store::{Actor, NewKey, Options, Place, Scope, Store};
 use ledger::{Limits, MemberId, Micros, PostingKind, Transfer};
-use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 use tempfile::TempDir;
-use wire::key::{ApiKey, RANDOM_BYTES};
+use wire::key::ApiKey;
 
 use crate::load::Target;
 use crate::process::Processes;
@@ -114,13 +113,7 @@ impl Home {
 
 /// A key that nobody has.
 pub(crate) fn new_key() -> ApiKey {
-    loop {
-        let mut bytes = [0; RANDOM_BYTES];
-        SystemRandom::new().fill(&mut bytes).expect("random bytes");
-        if let Some(key) = ApiKey::from_random(&bytes) {
-            return key;
-        }
-    }
+    gateway::key_secret::draw().expect("random bytes")
 }
 
 fn stored(hasher: &KeyHasher, key: &ApiKey, member: MemberId) -> NewKey {

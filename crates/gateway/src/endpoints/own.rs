@@ -29,9 +29,7 @@ pub(super) async fn answer(
     }
     let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
     let mut response = work.await?;
-    if let Some(room) = room {
-        rate::write_headers(&room, response.headers_mut());
-    }
+    rate::write_headers(room, response.headers_mut());
     Ok(response)
 }
 
@@ -66,8 +64,6 @@ async fn charged(
     };
     let charged = charge.settle(Rule::Answered, Results::default()).await?;
     rate::write_receipt(response.headers_mut(), id, charged);
-    if let Some(room) = room {
-        rate::write_headers(&room, response.headers_mut());
-    }
+    rate::write_headers(room, response.headers_mut());
     Ok(response)
 }

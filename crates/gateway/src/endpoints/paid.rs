@@ -139,9 +139,7 @@ fn stream(relay: Relay, price: Micros) -> Response {
     if let Some(id) = id {
         rate::write_receipt(headers, id, price);
     }
-    if let Some(room) = room {
-        rate::write_headers(&room, headers);
-    }
+    rate::write_headers(room, headers);
     response
 }
 
@@ -168,9 +166,7 @@ async fn whole(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     rate::write_receipt(headers, id, charged);
-    if let Some(room) = room {
-        rate::write_headers(&room, headers);
-    }
+    rate::write_headers(room, headers);
     Ok(response)
 }
 

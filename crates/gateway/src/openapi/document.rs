@@ -176,9 +176,15 @@ fn failures(operation: &Operation) -> Vec<Code> {
     let of_access: &[Code] = match operation.access {
         Access::Open => &[],
         Access::Admin => &[Code::InvalidKey, Code::Unavailable],
-        Access::Key => {
-            &[Code::InvalidKey, Code::MemberBlocked, Code::RateLimited, Code::Unavailable]
-        }
+        // Whatever is asked with a key may have a price.
+        Access::Key => &[
+            Code::InvalidKey,
+            Code::InsufficientBalance,
+            Code::KeyLimitReached,
+            Code::MemberBlocked,
+            Code::RateLimited,
+            Code::Unavailable,
+        ],
     };
     let anywhere = [Code::MethodNotAllowed, Code::Internal, Code::Draining];
     let is_possible = |code: &Code| {

@@ -55,8 +55,6 @@ pub(crate) const PAID_FAILURES: &[Code] = &[
     Code::InvalidRequest,
     Code::ModelNotFound,
     Code::ModelNotForCapability,
-    Code::InsufficientBalance,
-    Code::KeyLimitReached,
     Code::ScopeMissing,
     Code::ModelNotAllowed,
     Code::BodyTimeout,
@@ -84,7 +82,7 @@ pub(crate) static LIST_MODELS: Operation = Operation {
         contents: &[(JSON, of::<ModelList>)],
         headers: OWN,
     }],
-    failures: &[Code::ScopeMissing, Code::InsufficientBalance, Code::KeyLimitReached],
+    failures: &[Code::ScopeMissing],
 };
 
 static MODEL_ID: Parameter = Parameter {
@@ -115,12 +113,7 @@ pub(crate) static FIND_MODEL: Operation = Operation {
         contents: &[(JSON, of::<Model>)],
         headers: OWN,
     }],
-    failures: &[
-        Code::ScopeMissing,
-        Code::NotFound,
-        Code::InsufficientBalance,
-        Code::KeyLimitReached,
-    ],
+    failures: &[Code::ScopeMissing, Code::NotFound],
 };
 
 /// `POST /v1/chat/completions`.
@@ -207,7 +200,7 @@ pub(crate) static ME: Operation = Operation {
         contents: &[(JSON, of::<Me>)],
         headers: OWN,
     }],
-    failures: &[Code::InsufficientBalance, Code::KeyLimitReached],
+    failures: &[],
 };
 
 /// The id of a request.
@@ -239,5 +232,5 @@ pub(crate) static FIND_RECEIPT: Operation = Operation {
         contents: &[(JSON, of::<ReceiptView>)],
         headers: OWN,
     }],
-    failures: &[Code::NotFound, Code::InsufficientBalance, Code::KeyLimitReached],
+    failures: &[Code::NotFound],
 };

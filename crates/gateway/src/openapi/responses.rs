@@ -35,8 +35,6 @@ pub(crate) static CREATE: Operation = Operation {
         Code::InvalidRequest,
         Code::ModelNotFound,
         Code::ModelNotForCapability,
-        Code::InsufficientBalance,
-        Code::KeyLimitReached,
         Code::ScopeMissing,
         Code::ModelNotAllowed,
         Code::NotFound,
@@ -115,13 +113,7 @@ pub(crate) static SHOW: Operation = Operation {
         contents: &[(JSON, response), (EVENTS, text)],
         headers: OWN,
     }],
-    failures: &[
-        Code::InvalidRequest,
-        Code::ScopeMissing,
-        Code::NotFound,
-        Code::InsufficientBalance,
-        Code::KeyLimitReached,
-    ],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
 };
 
 /// `DELETE /v1/responses/{id}`.
@@ -140,13 +132,7 @@ pub(crate) static DELETE: Operation = Operation {
         contents: &[(JSON, deleted)],
         headers: OWN,
     }],
-    failures: &[
-        Code::ScopeMissing,
-        Code::NotFound,
-        Code::Conflict,
-        Code::InsufficientBalance,
-        Code::KeyLimitReached,
-    ],
+    failures: &[Code::ScopeMissing, Code::NotFound, Code::Conflict],
 };
 
 /// `POST /v1/responses/{id}/cancel`.
@@ -165,14 +151,7 @@ pub(crate) static CANCEL: Operation = Operation {
         contents: &[(JSON, response)],
         headers: OWN,
     }],
-    failures: &[
-        Code::InvalidRequest,
-        Code::ScopeMissing,
-        Code::NotFound,
-        Code::Conflict,
-        Code::InsufficientBalance,
-        Code::KeyLimitReached,
-    ],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound, Code::Conflict],
 };
 
 /// `GET /v1/responses/{id}/input_items`.
@@ -191,13 +170,7 @@ pub(crate) static INPUT_ITEMS: Operation = Operation {
         contents: &[(JSON, items)],
         headers: OWN,
     }],
-    failures: &[
-        Code::InvalidRequest,
-        Code::ScopeMissing,
-        Code::NotFound,
-        Code::InsufficientBalance,
-        Code::KeyLimitReached,
-    ],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
 };
 
 fn request(_: &mut SchemaGenerator) -> Schema {

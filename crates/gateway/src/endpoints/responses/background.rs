@@ -8,17 +8,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::response::Response;
 use gateway_store::ResponseEvent;
-use http::HeaderValue;
-use http::header::CONTENT_TYPE;
 use ledger::MemberId;
 use serde::Deserialize;
 use tokio::time::{MissedTickBehavior, interval};
 use wire::error::Code;
 use wire::sse::Splitter;
 
+use super::super::operations::json;
 use super::super::paid::{Paid, again, write_replayed};
 use super::Wish;
 use super::keeper::ResponseKeeper;
@@ -69,16 +67,9 @@ pub(super) async fn start(
     let following = follower.map(|follower| tail(service, follower, target));
     service.tasks.spawn(run(service.clone(), charge, beginning, keeper, running));
 
-    let mut response = following.unwrap_or_else(|| {
-        let mut response = Response::new(Body::from(queued.to_string()));
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, json);
-        response
-    });
+    let mut response = following.unwrap_or_else(|| json(&queued));
     rate::write_receipt(response.headers_mut(), id, paid.price);
-    if let Some(room) = room {
-        rate::write_headers(&room, response.headers_mut());
-    }
+    rate::write_headers(room, response.headers_mut());
     Ok(response)
 }
 

@@ -4,6 +4,7 @@ use gateway::rfc3339;
 use gateway_store::Member;
 use ledger::{Micros, Posted, PostingKind, Refusal, Transfer};
 use serde_json::json;
+use wire::admin::{MAX_REASON_CHARS, MAX_REFERENCE_CHARS};
 
 use crate::commands::gateway::amount::{Unit, both};
 use crate::commands::gateway::books::{Books, trouble};
@@ -11,12 +12,6 @@ use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
-
-/// The longest reason, in characters.
-const MAX_REASON: usize = 500;
-
-/// The longest reference, in characters.
-const MAX_REFERENCE: usize = 200;
 
 /// Pay in credit
 #[derive(Debug, clap::Args)]
@@ -113,8 +108,8 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn run(&self, location: &Location, session: &Session) -> Result<(), Diagnostic> {
         let reason = self.reason.trim();
-        if reason.is_empty() || reason.chars().count() > MAX_REASON {
-            let message = format!("a reason must have 1 to {MAX_REASON} characters");
+        if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS {
+            let message = format!("a reason must have 1 to {MAX_REASON_CHARS} characters");
             return Err(Diagnostic::usage(message));
         }
         let reference = self.reference.map(check_reference).transpose()?;
@@ -136,10 +131,10 @@ impl Asked<'_> {
 
 fn check_reference(reference: &str) -> Result<&str, Diagnostic> {
     let length = reference.chars().count();
-    if (1..=MAX_REFERENCE).contains(&length) && !reference.chars().any(char::is_control) {
+    if (1..=MAX_REFERENCE_CHARS).contains(&length) && !reference.chars().any(char::is_control) {
         return Ok(reference);
     }
-    let message = format!("a reference must have 1 to {MAX_REFERENCE} visible characters");
+    let message = format!("a reference must have 1 to {MAX_REFERENCE_CHARS} visible characters");
     Err(Diagnostic::usage(message))
 }
 
