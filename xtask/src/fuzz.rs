@@ -2,15 +2,16 @@
 //!
 //! What cargo-fuzz does is done here with flags of the stable compiler: the coverage pass that
 //! libFuzzer reads. A search follows its inputs into the dependencies too, which are built anew for
-//! that; the short look of `cargo xtask ci` takes those that the tests were built with. Inputs that were found interesting stay in `fuzz/corpus/<target>`, inputs that
-//! broke something in `fuzz/artifacts/<target>`.
+//! that; the short look of `cargo xtask ci` takes those that the tests were built with. Inputs that
+//! were found interesting stay in `fuzz/corpus/<target>`, inputs that broke something in
+//! `fuzz/artifacts/<target>`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::SystemTime;
-use std::{env, fs};
+use std::{env, fs, io};
 
 use cargo_metadata::{Metadata, TargetKind};
 
@@ -123,15 +124,30 @@ fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
 /// Builds the targets with the dependencies of the tests: the flags are for our own crates alone,
 /// and `--workspace` makes cargo choose the same features.
 fn build_beside_tests(workspace: &Workspace, targets: &[String]) -> Result<PathBuf, Failure> {
-    let this = env::current_exe()
-        .map_err(|error| Failure::work(format!("cannot find the task runner itself: {error}")))?;
+    let wrapper = copy_of_this_program(&workspace.target_directory().join("fuzz"))?;
     let mut command = workspace.cargo();
     command.args(["build", "--workspace"]);
     for target in targets {
         command.args(["--bin", target]);
     }
-    process::run(command.env("RUSTC_WORKSPACE_WRAPPER", this).env(COMPILES, "1"))?;
+    process::run(command.env("RUSTC_WORKSPACE_WRAPPER", wrapper).env(COMPILES, "1"))?;
     Ok(workspace.target_directory().join("debug"))
+}
+
+/// Earlier steps of `cargo xtask ci` build the task runner anew where it stands, so cargo is given
+/// a copy of the one that runs. Linux alone can still read a program whose file is gone.
+fn copy_of_this_program(folder: &Path) -> Result<PathBuf, Failure> {
+    let on_linux = Path::new("/proc/self/exe");
+    let copy = folder.join("rustc-with-coverage");
+    let copied = (|| {
+        let this = if on_linux.exists() { on_linux.to_path_buf() } else { env::current_exe()? };
+        fs::create_dir_all(folder)?;
+        fs::copy(this, &copy)
+    })();
+    copied.map_err(|error: io::Error| {
+        Failure::work(format!("cannot copy the task runner to {}: {error}", copy.display()))
+    })?;
+    Ok(copy)
 }
 
 fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), Failure> {
