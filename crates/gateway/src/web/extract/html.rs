@@ -1,0 +1,176 @@
+//! What an HTML page says: its article where it is one, else everything that is not decoration.
+
+mod block;
+mod boilerplate;
+mod crude;
+mod hidden;
+mod inline;
+mod metadata;
+mod table;
+mod tidy;
+
+use std::time::{Duration, Instant};
+
+use dom_query::{Document as Dom, NodeRef};
+use dom_smoothie::Readability;
+use html5ever::tendril::{StrTendril, TendrilSink};
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
+use url::Url;
+use wire::web::PageFormat;
+
+use super::Document;
+use block::{Renderer, Style};
+
+/// How much is parsed before the time is looked at, and how long it may take.
+const PIECE_BYTES: usize = 4096;
+const MAX_PARSE: Duration = Duration::from_secs(5);
+/// The deepest nesting that is followed, and the most nodes; other pages are read without their
+/// structure.
+const MAX_DEPTH: usize = 400;
+const MAX_NODES: usize = 1_000_000;
+/// The most nodes of a page that is searched for an article.
+const MAX_ARTICLE_NODES: usize = 60_000;
+/// The share of the text that an article must have, in hundredths.
+const MIN_ARTICLE_SHARE: usize = 60;
+/// The share of the text that the part called main must have.
+const MIN_MAIN_SHARE: usize = 40;
+/// With less text than this, decoration is taken for content.
+const MIN_TEXT: usize = 80;
+
+/// What a page says.
+pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
+    let Some(dom) = parse(text).filter(|dom| depth(dom) <= MAX_DEPTH) else {
+        return crude::document(text, format);
+    };
+    let base = base(&dom, url);
+    let mut document = metadata::of(&dom, &base);
+    hidden::remove(&dom);
+    let (root, byline) = content(dom);
+    document.byline = document.byline.or(byline);
+    let node = body_of(&root);
+    let style = if format == PageFormat::Text { Style::Text } else { Style::Markdown };
+    let mut renderer = Renderer::new(&base, style);
+    document.content = renderer.render(&node);
+    document.links = renderer.into_links();
+    if format == PageFormat::Html {
+        tidy::tidy(&node, &base);
+        document.content = node.inner_html().trim().to_owned();
+    }
+    document
+}
+
+/// Parses a page piece by piece, for as long as it may take.
+fn parse(text: &str) -> Option<Dom> {
+    let options = ParseOpts {
+        tree_builder: TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() },
+        ..ParseOpts::default()
+    };
+    let mut parser = parse_document(Dom::default(), options);
+    let begun = Instant::now();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES.min(rest.len())));
+        rest = after;
+        parser.process(StrTendril::from(piece));
+        if begun.elapsed() > MAX_PARSE {
+            return None;
+        }
+    }
+    let dom = parser.finish();
+    (dom.tree.len() <= MAX_NODES).then_some(dom)
+}
+
+/// How deep a page is nested.
+fn depth(dom: &Dom) -> usize {
+    let (mut deepest, mut level) = (0, 0_usize);
+    let mut next = dom.root().first_child();
+    while let Some(node) = next {
+        deepest = deepest.max(level);
+        if let Some(child) = node.first_child() {
+            level += 1;
+            next = Some(child);
+            continue;
+        }
+        let mut up = Some(node);
+        next = None;
+        while let Some(node) = up {
+            if let Some(sibling) = node.next_sibling() {
+                next = Some(sibling);
+                break;
+            }
+            level = level.saturating_sub(1);
+            up = node.parent();
+        }
+    }
+    deepest
+}
+
+/// What relative addresses of a page are relative to.
+fn base(dom: &Dom, url: &Url) -> Url {
+    let written = dom.select_single("base[href]").attr("href");
+    let base = written.and_then(|href| url.join(&href).ok());
+    base.filter(|base| matches!(base.scheme(), "http" | "https")).unwrap_or_else(|| url.clone())
+}
+
+/// The part of a page that is worth reading, and who wrote it.
+fn content(dom: Dom) -> (Dom, Option<String>) {
+    let article = (dom.tree.len() <= MAX_ARTICLE_NODES).then(|| article(&dom)).flatten();
+    let plain = dom.clone();
+    boilerplate::remove(&body_of(&plain));
+    let length = body_of(&plain).normalized_char_count();
+    if length < MIN_TEXT {
+        // Little is left: what was taken away is the page, unless that is just as little.
+        let all = body_of(&dom).normalized_char_count();
+        return (if all > length { dom } else { plain }, None);
+    }
+    let (main, length) = main_part(plain, length);
+    match article {
+        Some((article, byline)) => {
+            let found = body_of(&article).normalized_char_count();
+            let is_enough = found * 100 >= length * MIN_ARTICLE_SHARE;
+            (if is_enough && keeps_structure(&article, &main) { article } else { main }, byline)
+        }
+        None => (main, None),
+    }
+}
+
+/// Whether an article has the code and the tables that the page has.
+fn keeps_structure(article: &Dom, main: &Dom) -> bool {
+    ["pre", "table", "dl"].iter().all(|name| {
+        let (found, there) = (article.select(name).length(), main.select(name).length());
+        found >= there
+    })
+}
+
+fn article(dom: &Dom) -> Option<(Dom, Option<String>)> {
+    let config = dom_smoothie::Config { keep_classes: true, ..dom_smoothie::Config::default() };
+    let mut readability = Readability::with_document(dom.clone(), None, Some(config)).ok()?;
+    let article = readability.parse().ok()?;
+    Some((Dom::from(article.content), article.byline))
+}
+
+/// The part that the page itself calls its main one, if it has enough of the text.
+fn main_part(dom: Dom, length: usize) -> (Dom, usize) {
+    for selector in ["main, [role=main]", "article"] {
+        let found = dom.select(selector);
+        let outer: Vec<NodeRef<'_>> = found
+            .nodes()
+            .iter()
+            .filter(|node| !node.ancestors_it(None).any(|up| up.is(selector)))
+            .copied()
+            .collect();
+        let [only] = outer.as_slice() else { continue };
+        let count = only.normalized_char_count();
+        if count * 100 >= length * MIN_MAIN_SHARE {
+            let part = Dom::from(only.html());
+            return (part, count);
+        }
+    }
+    (dom, length)
+}
+
+/// The body of a page, or all of it.
+fn body_of(dom: &Dom) -> NodeRef<'_> {
+    dom.body().unwrap_or_else(|| dom.root())
+}

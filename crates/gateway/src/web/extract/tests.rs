@@ -1,0 +1,1 @@
+//! Kinds of pages, and pages that mean harm.
