@@ -156,17 +156,15 @@ fn allow_private(map: &mut Mapping<'_, '_, '_>) -> Vec<Private> {
     let Some(field) = map.take("allow_private") else { return Vec::new() };
     let mut allowed = Vec::new();
     for text in listed(map, &field).unwrap_or_default() {
-        match Private::parse(text.trim()) {
-            Some(private) => allowed.push(private),
-            None => {
-                let shown: String = text.chars().take(100).collect();
-                let message = format!("`{shown}` is neither a host nor a network");
-                let problem = Problem::error(field.place, message);
-                let hint =
-                    "write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`";
-                map.reader.report(&field.key, problem.hint(hint));
-            }
-        }
+        let Some(private) = Private::parse(text.trim()) else {
+            let shown: String = text.chars().take(100).collect();
+            let message = format!("`{shown}` is neither a host nor a network");
+            let problem = Problem::error(field.place, message);
+            let hint = "write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`";
+            map.reader.report(&field.key, problem.hint(hint));
+            continue;
+        };
+        allowed.push(private);
     }
     allowed
 }

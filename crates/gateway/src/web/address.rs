@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// IPv4 networks that are not: addresses and how many of their bits count.
 const PRIVATE_V4: &[(Ipv4Addr, u8)] = &[
-    (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network
+    (Ipv4Addr::UNSPECIFIED, 8),            // this network
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
     (Ipv4Addr::new(100, 64, 0, 0), 10),    // behind carriers, and metadata of some clouds
     (Ipv4Addr::new(127, 0, 0, 0), 8),      // this machine

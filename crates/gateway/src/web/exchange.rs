@@ -46,7 +46,7 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) status: u16,
-    pub(crate) content_type: Option<String>,
+    pub(crate) media: Option<String>,
     pub(crate) may_be_kept: bool,
     pub(crate) bytes: Vec<u8>,
 }
@@ -133,7 +133,7 @@ async fn read(response: http::Response<Incoming>, asked: &Asked<'_>) -> Result<A
     }
     Ok(Answer::Content(Content {
         status: head.status.as_u16(),
-        content_type,
+        media: content_type,
         may_be_kept: may_be_kept(&head.headers),
         bytes: decoder.finish()?,
     }))

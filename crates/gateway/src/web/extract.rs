@@ -5,6 +5,7 @@
 
 mod charset;
 mod html;
+mod json;
 mod pdf;
 
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl Extractor {
             let place = self.places.clone().acquire_owned().await.map_err(|_| Fault::Busy)?;
             let (done, result) = oneshot::channel();
             let work = move || {
-                let document = document(raw);
+                let document = document(&raw);
                 drop(place);
                 let _ = done.send(document);
             };
@@ -84,7 +85,7 @@ impl Extractor {
 }
 
 /// What a page says; blocking.
-pub(crate) fn document(raw: Raw) -> Result<Document, Fault> {
+pub(crate) fn document(raw: &Raw) -> Result<Document, Fault> {
     let content_type = raw.content_type.as_deref();
     let kind = media::kind(content_type, &raw.bytes);
     let named = media::essence(content_type.unwrap_or_default());
@@ -97,7 +98,7 @@ pub(crate) fn document(raw: Raw) -> Result<Document, Fault> {
         }
         Kind::Json => {
             let text = charset::decode(&raw.bytes, content_type, charset::Marks::None);
-            Document { content: pretty(&text).unwrap_or(text), ..Document::default() }
+            Document { content: json::pretty(&text).unwrap_or(text), ..Document::default() }
         }
         Kind::Text => {
             let text = charset::decode(&raw.bytes, content_type, charset::Marks::InTheText);
@@ -118,11 +119,6 @@ pub(crate) fn document(raw: Raw) -> Result<Document, Fault> {
         document.content = format!("<pre>{}</pre>", escaped(&document.content));
     }
     Ok(document)
-}
-
-fn pretty(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    serde_json::to_string_pretty(&value).ok()
 }
 
 fn escaped(text: &str) -> String {

@@ -19,10 +19,20 @@ pub(crate) fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// What a media type says; nothing if it does not say anything.
-fn named(essence: &str) -> Option<Option<Kind>> {
+/// What a media type says.
+enum Named {
+    Kind(Kind),
+    /// Something that cannot be read.
+    Other,
+    /// Nothing.
+    Nothing,
+}
+
+fn named(essence: &str) -> Named {
     let kind = match essence {
-        "" | "application/octet-stream" | "binary/octet-stream" | "unknown/unknown" => return None,
+        "" | "application/octet-stream" | "binary/octet-stream" | "unknown/unknown" => {
+            return Named::Nothing;
+        }
         "text/html" | "application/xhtml+xml" => Kind::Html,
         "application/pdf" | "application/x-pdf" => Kind::Pdf,
         "application/json" | "text/json" => Kind::Json,
@@ -44,16 +54,16 @@ fn named(essence: &str) -> Option<Option<Kind>> {
         | "message/rfc822" => Kind::Text,
         other if other.ends_with("+json") => Kind::Json,
         // A drawing is XML, but nothing to read.
-        "image/svg+xml" => return Some(None),
+        "image/svg+xml" => return Named::Other,
         other if other.ends_with("+xml") || other.starts_with("text/") => Kind::Text,
-        _ => return Some(None),
+        _ => return Named::Other,
     };
-    Some(Some(kind))
+    Named::Kind(kind)
 }
 
 /// Whether something of this type can be read, as far as the type tells.
 pub(crate) fn may_be_read(content_type: Option<&str>) -> bool {
-    named(&essence(content_type.unwrap_or_default())).is_none_or(|kind| kind.is_some())
+    !matches!(named(&essence(content_type.unwrap_or_default())), Named::Other)
 }
 
 /// What a thing is: by its type, or by how it begins.
@@ -63,7 +73,11 @@ pub(crate) fn kind(content_type: Option<&str>, bytes: &[u8]) -> Option<Kind> {
     if bytes.starts_with(b"%PDF-") {
         return Some(Kind::Pdf);
     }
-    named.unwrap_or_else(|| sniff(bytes))
+    match named {
+        Named::Kind(kind) => Some(kind),
+        Named::Other => None,
+        Named::Nothing => sniff(bytes),
+    }
 }
 
 fn sniff(bytes: &[u8]) -> Option<Kind> {

@@ -53,7 +53,7 @@ mod tests {
         let places = Places::new(1, 1);
         let busy = places.at("busy").await.unwrap();
         for number in 0..MAX_IDLE_HOSTS * 2 {
-            places.at(&format!("host{number}")).await.unwrap();
+            drop(places.at(&format!("host{number}")).await.unwrap());
         }
         assert!(places.hosts.lock().unwrap().len() <= MAX_IDLE_HOSTS);
         assert!(places.hosts.lock().unwrap().contains_key("busy"));

@@ -104,7 +104,7 @@ impl Reader {
         let (status, may_be_kept) = (content.status, content.may_be_kept);
         let raw = Raw {
             url: target.url.clone(),
-            content_type: content.content_type,
+            content_type: content.media,
             bytes: content.bytes,
             format: wanted.format,
         };
@@ -178,13 +178,12 @@ impl Reader {
 
     async fn check_robots(&self, target: &Target) -> Result<(), Fault> {
         let origin = target.origin();
-        let rules = match self.robots.of(&origin) {
-            Some(rules) => rules,
-            None => {
-                let rules = Arc::new(Box::pin(self.load_robots(target)).await?);
-                self.robots.keep(origin, &rules);
-                rules
-            }
+        let rules = if let Some(rules) = self.robots.of(&origin) {
+            rules
+        } else {
+            let rules = Arc::new(Box::pin(self.load_robots(target)).await?);
+            self.robots.keep(origin, &rules);
+            rules
         };
         match rules.forbidding(target.path()) {
             Some(rule) => Err(Fault::Robots { host: target.host.clone(), rule }),

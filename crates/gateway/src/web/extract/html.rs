@@ -24,11 +24,11 @@ use block::{Renderer, Style};
 
 /// How much is parsed before the time is looked at, and how long it may take.
 const PIECE_BYTES: usize = 4096;
-const MAX_PARSE: Duration = Duration::from_secs(5);
+const MAX_PARSE: Duration = Duration::from_secs(2);
 /// The deepest nesting that is followed, and the most nodes; other pages are read without their
 /// structure.
 const MAX_DEPTH: usize = 400;
-const MAX_NODES: usize = 1_000_000;
+const MAX_NODES: usize = 300_000;
 /// The most nodes of a page that is searched for an article.
 const MAX_ARTICLE_NODES: usize = 60_000;
 /// The share of the text that an article must have, in hundredths.
@@ -55,7 +55,7 @@ pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
     document.links = renderer.into_links();
     if format == PageFormat::Html {
         tidy::tidy(&node, &base);
-        document.content = node.inner_html().trim().to_owned();
+        node.inner_html().trim().clone_into(&mut document.content);
     }
     document
 }
@@ -115,9 +115,9 @@ fn base(dom: &Dom, url: &Url) -> Url {
 
 /// The part of a page that is worth reading, and who wrote it.
 fn content(dom: Dom) -> (Dom, Option<String>) {
-    let article = (dom.tree.len() <= MAX_ARTICLE_NODES).then(|| article(&dom)).flatten();
     let plain = dom.clone();
     boilerplate::remove(&body_of(&plain));
+    let article = (dom.tree.len() <= MAX_ARTICLE_NODES).then(|| article(&plain)).flatten();
     let length = body_of(&plain).normalized_char_count();
     if length < MIN_TEXT {
         // Little is left: what was taken away is the page, unless that is just as little.

@@ -119,14 +119,22 @@ impl<'a> Renderer<'a> {
     fn block(&mut self, node: &NodeRef<'_>, name: &str, blocks: &mut Vec<String>) {
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                let text = self.inline.children(node).replace("  \n", " ").replace('\n', " ");
-                let level = name.bytes().nth(1).map_or(1, |digit| usize::from(digit - b'0'));
+                // A heading that was never closed holds what was meant to come after it.
+                let (first, rest) = if node.children_it(false).any(|child| has_blocks(&child)) {
+                    let mut inner = self.blocks(node).into_iter();
+                    (inner.next().unwrap_or_default(), inner.collect())
+                } else {
+                    (self.inline.children(node), Vec::new())
+                };
+                let text = first.replace("  \n", " ").replace('\n', " ");
+                let level = name.as_bytes().get(1).map_or(1, |digit| usize::from(digit - b'0'));
                 let marks =
                     if self.is_markdown() { "#".repeat(level) + " " } else { String::new() };
                 push(blocks, text.trim(), |text| format!("{marks}{text}"));
+                blocks.extend(rest);
             }
             "ul" | "ol" | "menu" | "dir" => {
-                push(blocks, &self.list(node, name == "ol"), str::to_owned)
+                push(blocks, &self.list(node, name == "ol"), str::to_owned);
             }
             "pre" => push(blocks, &self.code(node), str::to_owned),
             "blockquote" => {

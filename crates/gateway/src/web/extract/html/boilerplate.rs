@@ -1,6 +1,6 @@
 //! Takes the decoration out of a page that is no article: menus, banners, notices.
 
-use dom_query::NodeRef;
+use dom_query::{Matcher, NodeRef};
 
 /// What is decoration wherever it stands.
 const DECORATION: &str = "nav, aside, [role=navigation], [role=banner], [role=contentinfo], \
@@ -50,9 +50,10 @@ const MAX_SHARE: usize = 30;
 /// Takes the decoration out.
 pub(super) fn remove(body: &NodeRef<'_>) {
     let whole = body.normalized_char_count().max(1);
+    let Ok(decoration) = Matcher::new(DECORATION) else { return };
     let mut found = Vec::new();
     for node in body.descendants_it().filter(NodeRef::is_element) {
-        let is_decoration = node.is(DECORATION) || is_frame(&node) || is_called_so(&node);
+        let is_decoration = node.is_match(&decoration) || is_frame(&node) || is_called_so(&node);
         if is_decoration && node.normalized_char_count() * 100 <= whole * MAX_SHARE {
             found.push(node);
         }

@@ -200,7 +200,7 @@ fn target(url: &Url) -> String {
 
 /// One space, unless there is one.
 fn space(out: &mut String) {
-    if !out.is_empty() && !out.ends_with([' ', '\n']) {
+    if !out.ends_with([' ', '\n']) {
         out.push(' ');
     }
 }
