@@ -37,7 +37,7 @@ pub(super) async fn fetch(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let received = paid::receive(&service, request, Scope::Fetch, "fetch").await?;
-    let Received { caller, bytes, .. } = received;
+    let Received { caller, bytes, idempotency } = received;
     let asked = read(&bytes)?;
     // What is wrong before anybody is asked costs nothing and holds nothing.
     let target = Target::parse(&asked.url)?;
@@ -51,7 +51,7 @@ pub(super) async fn fetch(
         let id = format!("page_{}", &arrival.id.to_string()[4..]);
         Ok(json(&page(id, &asked, &found)?))
     };
-    own::answer(&service, &arrival, &caller, Operation::Fetch, work).await
+    own::answer_once(&service, &arrival, &caller, (Operation::Fetch, idempotency), work).await
 }
 
 /// Reads what is asked for; what nobody knows is an error that names what was probably meant.

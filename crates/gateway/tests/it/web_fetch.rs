@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use gateway_store::Scope;
-use http::Method;
+use http::{Method, Request};
 use serde_json::json;
 
 use crate::fixture::receipt;
@@ -62,8 +62,9 @@ fn we_say_who_we_are_and_send_nothing_of_the_members() {
 
 #[test]
 fn a_long_page_comes_in_parts_of_which_the_later_ones_were_kept() {
-    let words: String = (0..1000).map(|number| format!("wörd{number} ")).collect();
-    let site = Site::of(&[("/long", "text/plain", words.trim_end())]);
+    let words: Vec<String> = (0..1000).map(|number| format!("wörd{number}")).collect();
+    let words = words.join(" ");
+    let site = Site::of(&[("/long", "text/plain", &words)]);
     let world = World::new(&site, "");
     let (mut whole, mut start, mut parts) = (String::new(), 0, 0);
     loop {
@@ -76,7 +77,7 @@ fn a_long_page_comes_in_parts_of_which_the_later_ones_were_kept() {
         let Some(next) = page["next_index"].as_u64() else { break };
         start = next;
     }
-    assert_eq!(whole, words.trim_end());
+    assert_eq!(whole, words);
     assert_eq!(site.paths().len(), 1);
     assert_eq!(world.paid(), parts * PRICE, "a kept page costs what any page costs");
     let body = json!({"url": site.url("/long"), "start_index": 1_000_000});
@@ -216,6 +217,30 @@ fn a_key_without_the_scope_and_a_wrong_body_are_refused() {
     let answer = world.service.post("/v1/web/fetch", poor.key.as_str(), &body);
     assert_eq!(answer.failure(), (402, "insufficient_balance".to_owned()));
     assert_eq!(site.asked().len(), 0, "nobody was asked for any of these");
+}
+
+#[test]
+fn a_word_of_the_clients_reads_and_pays_once() {
+    let site = Site::of(&[("/a", "text/plain", "words")]);
+    let world = World::new(&site, "  cache_bytes: 0\n");
+    let ask = |word: &str, path: &str| {
+        let request = Request::post("/v1/web/fetch")
+            .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+            .header("idempotency-key", word)
+            .body(json!({"url": site.url(path)}).to_string().into_bytes());
+        world.service.send_raw(request.unwrap())
+    };
+    let first = ask("one", "/a");
+    let second = ask("one", "/a");
+    assert_eq!(first.good(), second.good());
+    assert_eq!(second.header("idempotent-replayed"), "true");
+    assert_eq!(first.header("x-receipt-id"), second.header("x-receipt-id"));
+    assert_eq!((site.paths().len(), world.paid()), (1, PRICE));
+    assert_eq!(ask("one", "/b").failure(), (422, "idempotency_mismatch".to_owned()));
+    // What failed was not answered, and may be tried again.
+    assert_eq!(ask("two", "/gone").failure(), (400, "page_unreadable".to_owned()));
+    assert_eq!(ask("two", "/gone").failure(), (400, "page_unreadable".to_owned()));
+    assert_eq!((site.paths().len(), world.paid()), (3, PRICE));
 }
 
 #[test]
