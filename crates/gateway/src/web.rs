@@ -1,8 +1,8 @@
 //! Reading single pages of the public internet for members, and nothing that is not public.
 //!
-//! `target` says what an address may be made of, `guard` which hosts may be connected to; `connect`,
-//! `exchange` and `decode` ask once, within limits; `reader` follows redirects and robots.txt and
-//! keeps what was read; `extract` makes text of it, on a thread of its own.
+//! `target` says what an address may be made of, `guard` which hosts may be connected to;
+//! `connect`, `exchange` and `decode` ask once, within limits; `reader` follows redirects and
+//! robots.txt and keeps what was read; `extract` makes text of it, on a thread of its own.
 
 mod address;
 mod cache;

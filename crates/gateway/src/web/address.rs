@@ -35,8 +35,8 @@ const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3
 /// Where networks without IPv4 put the addresses of IPv4.
 const NAT64: (Ipv6Addr, u8) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// Whether an address is one of the public internet. What carries an IPv4 address in it is judged by
-/// that too.
+/// Whether an address is one of the public internet. What carries an IPv4 address in it is judged
+/// by that too.
 pub(crate) fn is_global(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_global_v4(address),

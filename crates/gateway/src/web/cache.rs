@@ -14,8 +14,8 @@ const OVERHEAD: usize = 512;
 /// Pages by their address and form.
 type Key = (String, PageFormat);
 
-/// Pages that were read lately. They were asked for without any credential, so that they are the same
-/// for every member.
+/// Pages that were read lately. They were asked for without any credential, so that they are the
+/// same for every member.
 #[derive(Debug)]
 pub(crate) struct Cache {
     max_bytes: usize,

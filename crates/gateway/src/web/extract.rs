@@ -1,7 +1,7 @@
 //! From bytes to a text with a title: what a page says.
 //!
-//! Pages are hostile until shown otherwise. Each is worked on by a thread of its own, of which there
-//! are few, with a stack that deep nesting does not exhaust; a panic ends that thread only.
+//! Pages are hostile until shown otherwise. Each is worked on by a thread of its own, of which
+//! there are few, with a stack that deep nesting does not exhaust; a panic ends that thread only.
 
 mod charset;
 mod html;
@@ -63,8 +63,8 @@ impl Extractor {
         Self { places: Arc::new(Semaphore::new(count.max(2))) }
     }
 
-    /// Works on a page. The place is free again when the work has ended, though nobody may wait for it
-    /// any more.
+    /// Works on a page. The place is free again when the work has ended, though nobody may wait
+    /// for it any more.
     pub(crate) async fn extract(&self, raw: Raw) -> Result<Document, Fault> {
         let work = async {
             let place = self.places.clone().acquire_owned().await.map_err(|_| Fault::Busy)?;

@@ -68,8 +68,8 @@ impl Rules {
         Self(if has_ours { ours } else { everyones })
     }
 
-    /// The rule that forbids a path, if one does: the longest that matches decides, and of two of the
-    /// same length the one that allows.
+    /// The rule that forbids a path, if one does: the longest that matches decides, and of two of
+    /// the same length the one that allows.
     pub(crate) fn forbidding(&self, path: &str) -> Option<String> {
         let path = canonical(path);
         if path == "/robots.txt" {

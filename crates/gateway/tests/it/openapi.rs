@@ -189,7 +189,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 
 
 [[operations]]
 include-operation-id = ["fetchPage"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 403, 503]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 403, 409, 422, 503]
 
 [[operations]]
 include-operation-id = ["showResponse", "cancelResponse", "listInputItems"]

@@ -114,8 +114,8 @@ pub(crate) fn ok(kind: &str, body: &[u8]) -> Vec<u8> {
 /// An answer of this status.
 pub(crate) fn plain(status: u16, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("HTTP/1.1 {status} Said\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    let head = format!("HTTP/1.1 {status} Said\r\ncontent-type: text/plain");
+    format!("{head}\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// A redirect.

@@ -12,7 +12,8 @@ use crate::support::PRICE;
 
 const ARTICLE: &str = "<html lang=en><head><title>A page</title><meta name=author content=Ada>\
      <meta property=article:published_time content=2024-05-06T07:08:09Z></head><body>\
-     <main><h1>A page</h1><p>Some words, and <a href=/more>more of them</a>.</p></main></body></html>";
+     <main><h1>A page</h1><p>Some words, and <a href=/more>more of them</a>.</p></main></body>\
+     </html>";
 
 #[test]
 fn a_page_is_answered_with_all_there_is_to_know_and_charged_once() {

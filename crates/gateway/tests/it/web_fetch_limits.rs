@@ -101,8 +101,7 @@ fn a_page_that_drips_is_left_after_the_time_for_all_of_it() {
         stream.write_all(format!("{HEAD}\r\n").as_bytes())?;
         loop {
             stream.write_all(b"x")?;
-            // sleep: the site is slow on purpose.
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50)); // sleep: the site is slow on purpose.
         }
     });
     let begun = Instant::now();
@@ -114,8 +113,7 @@ fn a_page_that_drips_is_left_after_the_time_for_all_of_it() {
 #[test]
 fn a_site_that_says_nothing_is_left() {
     let (site, world) = world("  timeout: 1\n", |_| {
-        // sleep: the site is silent on purpose.
-        std::thread::sleep(Duration::from_secs(30));
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())
     });
     let told = "the page was not read in time: it took too long in all";
@@ -126,8 +124,7 @@ fn a_site_that_says_nothing_is_left() {
 fn a_site_that_stops_in_the_middle_is_left_before_the_time_for_all_of_it() {
     let (site, world) = world("  timeout: 60\n", |stream| {
         stream.write_all(format!("{HEAD}content-length: 10\r\n\r\nhalf").as_bytes())?;
-        // sleep: the site stops on purpose.
-        std::thread::sleep(Duration::from_secs(30));
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site stops on purpose.
         Ok(())
     });
     let told = "the page was not read in time: the host stopped in the middle of it";

@@ -13,6 +13,8 @@ struct Expected {
     name: String,
     kind: String,
     format: String,
+    /// Whether it is sent in two bytes a character.
+    is_wide: bool,
     lines: Vec<(String, String)>,
 }
 
@@ -32,13 +34,19 @@ fn collection() -> Vec<Expected> {
 
 fn expected(name: String) -> Expected {
     let text = std::fs::read_to_string(folder().join(format!("{name}.expect"))).unwrap();
-    let mut expected =
-        Expected { name, kind: "text/html".into(), format: "markdown".into(), lines: Vec::new() };
+    let mut expected = Expected {
+        name,
+        kind: "text/html".into(),
+        format: "markdown".into(),
+        is_wide: false,
+        lines: Vec::new(),
+    };
     for line in text.lines() {
         let (key, value) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
         match key {
             "type" => value.clone_into(&mut expected.kind),
             "format" => value.clone_into(&mut expected.format),
+            "encoding" => expected.is_wide = value == "utf-16",
             _ => expected.lines.push((key.to_owned(), unescaped(value))),
         }
     }
@@ -49,6 +57,12 @@ fn expected(name: String) -> Expected {
 /// `\n` and `\t` as what they stand for, `\\` as one.
 fn unescaped(text: &str) -> String {
     text.replace("\\\\", "\u{0}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{0}', "\\")
+}
+
+/// A text in two bytes a character, with its mark.
+fn wide(bytes: &[u8]) -> Vec<u8> {
+    let text = format!("\u{feff}{}", str::from_utf8(bytes).unwrap());
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
 /// What is wrong with a page as it was read.
@@ -94,7 +108,9 @@ fn every_page_of_the_collection_says_what_is_expected() {
             return stream.write_all(&crate::site::plain(404, "no"));
         };
         let bytes = std::fs::read(folder().join(format!("{name}.html"))).unwrap();
-        stream.write_all(&ok(&expected(name.to_owned()).kind, &bytes))
+        let expected = expected(name.to_owned());
+        let bytes = if expected.is_wide { wide(&bytes) } else { bytes };
+        stream.write_all(&ok(&expected.kind, &bytes))
     });
     let world = World::new(&site, "");
     let (mut table, mut checks, mut wrong) = (String::new(), 0, 0);

@@ -60,9 +60,22 @@ mod tests {
     fn order_numbers_and_strings_stay_as_they_were_written() {
         let text =
             r#" {"b":1.50,"a":[ ],"s":"x\\\"{,: [","n":12345678901234567890123,"o":{ "k":[1,{}]}}"#;
-        let expected = "{\n  \"b\": 1.50,\n  \"a\": [],\n  \"s\": \"x\\\\\\\"{,: [\",\n  \
-             \"n\": 12345678901234567890123,\n  \"o\": {\n    \"k\": [\n      1,\n      {}\n    ]\n  }\n}";
-        assert_eq!(pretty(text).as_deref(), Some(expected));
+        let lines = [
+            "{",
+            "  \"b\": 1.50,",
+            "  \"a\": [],",
+            r#"  "s": "x\\\"{,: [","#,
+            "  \"n\": 12345678901234567890123,",
+            "  \"o\": {",
+            "    \"k\": [",
+            "      1,",
+            "      {}",
+            "    ]",
+            "  }",
+            "}",
+        ];
+        let expected = lines.join("\n");
+        assert_eq!(pretty(text).as_deref(), Some(expected.as_str()));
         assert_eq!(pretty("\"only\\\\\"").as_deref(), Some("\"only\\\\\""));
         assert_eq!(pretty("{not json"), None);
     }

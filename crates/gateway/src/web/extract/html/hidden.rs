@@ -4,8 +4,8 @@
 use dom_query::{Document as Dom, NodeRef};
 
 /// Elements that hold nothing to read.
-const SILENT: &str = "script, style, template, noscript, iframe, object, embed, canvas, svg, audio, \
-     video, map, frameset, input, select, textarea, button, datalist, progress, meter, \
+const SILENT: &str = "script, style, template, noscript, iframe, object, embed, canvas, svg, \
+     audio, video, map, frameset, input, select, textarea, button, datalist, progress, meter, \
      link, meta, title, dialog:not([open])";
 /// Classes whose text is on no screen.
 const UNSEEN_CLASSES: &[&str] = &[
