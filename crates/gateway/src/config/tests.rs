@@ -1,5 +1,6 @@
 //! Every key: a good and a bad value, and what is said about it, word for word.
 
+mod fetch;
 mod laws;
 mod providers;
 mod routes;

@@ -66,8 +66,9 @@ impl Extractor {
     /// Works on a page. The place is free again when the work has ended, though nobody may wait
     /// for it any more.
     pub(crate) async fn extract(&self, raw: Raw) -> Result<Document, Fault> {
-        let work = async {
-            let place = self.places.clone().acquire_owned().await.map_err(|_| Fault::Busy)?;
+        let place = timeout(MAX_WORK, self.places.clone().acquire_owned()).await;
+        let place = place.map_err(|_| Fault::Busy)?.map_err(|_| Fault::Busy)?;
+        let work = async move {
             let (done, result) = oneshot::channel();
             let work = move || {
                 let document = document(&raw);

@@ -6,29 +6,18 @@ mod crude;
 mod hidden;
 mod inline;
 mod metadata;
+mod parse;
 mod table;
 mod tidy;
 
-use std::time::{Duration, Instant};
-
 use dom_query::{Document as Dom, NodeRef};
 use dom_smoothie::Readability;
-use html5ever::tendril::{StrTendril, TendrilSink};
-use html5ever::tree_builder::TreeBuilderOpts;
-use html5ever::{ParseOpts, parse_document};
 use url::Url;
 use wire::web::PageFormat;
 
 use super::Document;
 use block::{Renderer, Style};
 
-/// How much is parsed before the time is looked at, and how long it may take.
-const PIECE_BYTES: usize = 4096;
-const MAX_PARSE: Duration = Duration::from_secs(2);
-/// The deepest nesting that is followed, and the most nodes; other pages are read without their
-/// structure.
-const MAX_DEPTH: usize = 400;
-const MAX_NODES: usize = 300_000;
 /// The most nodes of a page that is searched for an article.
 const MAX_ARTICLE_NODES: usize = 60_000;
 /// The share of the text that an article must have, in hundredths.
@@ -40,9 +29,7 @@ const MIN_TEXT: usize = 80;
 
 /// What a page says.
 pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
-    let Some(dom) = parse(text).filter(|dom| depth(dom) <= MAX_DEPTH) else {
-        return crude::document(text, format);
-    };
+    let Ok(dom) = parse::parse(text) else { return crude::document(text, format) };
     let base = base(&dom, url);
     let mut document = metadata::of(&dom, &base);
     hidden::remove(&dom);
@@ -58,52 +45,6 @@ pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
         node.inner_html().trim().clone_into(&mut document.content);
     }
     document
-}
-
-/// Parses a page piece by piece, for as long as it may take.
-fn parse(text: &str) -> Option<Dom> {
-    let options = ParseOpts {
-        tree_builder: TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() },
-        ..ParseOpts::default()
-    };
-    let mut parser = parse_document(Dom::default(), options);
-    let begun = Instant::now();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES.min(rest.len())));
-        rest = after;
-        parser.process(StrTendril::from(piece));
-        if begun.elapsed() > MAX_PARSE {
-            return None;
-        }
-    }
-    let dom = parser.finish();
-    (dom.tree.len() <= MAX_NODES).then_some(dom)
-}
-
-/// How deep a page is nested.
-fn depth(dom: &Dom) -> usize {
-    let (mut deepest, mut level) = (0, 0_usize);
-    let mut next = dom.root().first_child();
-    while let Some(node) = next {
-        deepest = deepest.max(level);
-        if let Some(child) = node.first_child() {
-            level += 1;
-            next = Some(child);
-            continue;
-        }
-        let mut up = Some(node);
-        next = None;
-        while let Some(node) = up {
-            if let Some(sibling) = node.next_sibling() {
-                next = Some(sibling);
-                break;
-            }
-            level = level.saturating_sub(1);
-            up = node.parent();
-        }
-    }
-    deepest
 }
 
 /// What relative addresses of a page are relative to.
