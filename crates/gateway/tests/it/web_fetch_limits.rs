@@ -121,6 +121,31 @@ fn a_site_that_says_nothing_is_left() {
 }
 
 #[test]
+fn a_site_that_does_not_begin_is_left_before_the_time_for_all_of_it() {
+    let (site, world) = world("  timeout: 60\n", |_| {
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
+        Ok(())
+    });
+    let told = "the page was not read in time: the host did not begin to answer";
+    check(&world, &site, (503, "upstream_unavailable", told));
+}
+
+#[test]
+fn a_few_addresses_of_a_host_are_tried_and_no_more() {
+    let site = Site::of(&[("/", "text/plain", "words")]);
+    let dead = ["127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"];
+    let fourth: Vec<&str> = dead[..3].iter().copied().chain(["127.0.0.2"]).collect();
+    let fifth: Vec<&str> = dead.iter().copied().chain(["127.0.0.2"]).collect();
+    let names =
+        crate::site::Names::new(&[("fourth.org", &[fourth.as_slice()]), ("fifth.org", &[&fifth])]);
+    let port = site.address.port();
+    let world = World::with(&format!("[\"127.0.0.0/29:{port}\"]"), "", names);
+    world.fetch(&format!("http://fourth.org:{port}/")).good();
+    let (status, _, message) = world.failed(&format!("http://fifth.org:{port}/"));
+    assert_eq!((status, message.as_str()), (503, "the host could not be connected to"));
+}
+
+#[test]
 fn a_site_that_stops_in_the_middle_is_left_before_the_time_for_all_of_it() {
     let (site, world) = world("  timeout: 60\n", |stream| {
         stream.write_all(format!("{HEAD}content-length: 10\r\n\r\nhalf").as_bytes())?;

@@ -29,7 +29,17 @@ const MIN_TEXT: usize = 80;
 
 /// What a page says.
 pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
-    let Ok(dom) = parse::parse(text) else { return crude::document(text, format) };
+    let dom = match parse::parse(text) {
+        Ok(dom) => dom,
+        Err(monster) => {
+            tracing::debug!(
+                nodes = monster.nodes,
+                host = url.host_str(),
+                "a page is read without its structure"
+            );
+            return crude::document(text, format);
+        }
+    };
     let base = base(&dom, url);
     let mut document = metadata::of(&dom, &base);
     hidden::remove(&dom);

@@ -20,8 +20,7 @@ const MAX_GROWTH: usize = 2000;
 /// A page that is better read without its structure, and how many nodes it had made by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Monster {
-    #[cfg_attr(not(test), expect(dead_code, reason = "what it cost is held against the limits"))]
-    nodes: usize,
+    pub(super) nodes: usize,
 }
 
 /// Parses a page.
@@ -130,8 +129,9 @@ mod tests {
             ),
             ("behind comments", hidden + &paragraphs),
         ] {
-            let Err(monster) = parse(&html) else { panic!("{name} was parsed") };
-            assert!(monster.nodes < 2 * MAX_NODES, "{name}: {monster:?}");
+            // Whatever becomes of it, it never had more nodes than a large page has.
+            let nodes = parse(&html).map_or_else(|monster| monster.nodes, |dom| dom.tree.len());
+            assert!(nodes < 2 * MAX_NODES, "{name}: {nodes}");
         }
     }
 }
