@@ -1,13 +1,16 @@
-//! What a hold and its end cost on SQLite, in CPU time of the whole process.
+//! What a hold and its end cost on SQLite and on PostgreSQL, in CPU time of the whole process.
 //!
 //! A figure counts everything: the tasks that ask, the thread that writes, the one that moves the
-//! log. The disk's own time shows in the rate and in the slowest, not in the CPU time.
+//! log. The disk's own time shows in the rate and in the slowest, not in the CPU time; nor does the
+//! CPU time of PostgreSQL's server, which is a process of its own.
 #![expect(clippy::print_stdout, reason = "its table is its purpose")]
 #![expect(clippy::expect_used, reason = "a measurement that cannot begin ends")]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agent_test_support::postgres::Cluster;
 use gateway_store::{Actor, Closing, Key, NewKey, Opening, Options, Place, Scope, Store};
 use ledger::{End, HoldId, Limits, Micros, PostingKind, Rule, Tokens, Transfer, Wanted};
 
@@ -20,20 +23,28 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
-    println!("| commits | tasks | pairs/s | CPU per pair | p50 of a pair | p99 of a pair |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| database | commits | tasks | pairs/s | CPU per pair | p50 of a pair | p99 of a pair |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    // Beside the build, not in a folder that may be in memory.
+    let beside = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for power_loss_safe in [true, false] {
-        runtime.block_on(measure(power_loss_safe));
+        let folder = tempfile::tempdir_in(beside).expect("a folder");
+        let place = Place::Sqlite(folder.path().join("gateway.db"));
+        runtime.block_on(measure("SQLite", &place, power_loss_safe));
+    }
+    let cluster = Arc::new(Cluster::start_in(beside));
+    for power_loss_safe in [true, false] {
+        let place = Place::Postgres(cluster.database().url());
+        runtime.block_on(measure("PostgreSQL", &place, power_loss_safe));
     }
 }
 
-async fn measure(power_loss_safe: bool) {
-    // Beside the build, not in a folder that may be in memory.
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let place = Place::Sqlite(folder.path().join("gateway.db"));
+async fn measure(database: &str, place: &Place, power_loss_safe: bool) {
     let options = Options { power_loss_safe, ..Options::default() };
-    Store::migrate(&place, &options).await.expect("a schema");
-    let store = Arc::new(Store::open(&place, &options).await.expect("a store"));
+    Store::migrate(place, &options).await.expect("a schema");
+    let store = Arc::new(Store::open(place, &options).await.expect("a store"));
     let keys = Arc::new(fill(&store).await);
     for tasks in [1, 32, 256] {
         let (cpu, started) = (cpu_time(), Instant::now());
@@ -48,7 +59,7 @@ async fn measure(power_loss_safe: bool) {
         let count = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
         let commits = if power_loss_safe { "outlive power loss" } else { "outlive the process" };
         println!(
-            "| {commits} | {tasks} | {:.0} | {:.1} µs | {:.2} ms | {:.2} ms |",
+            "| {database} | {commits} | {tasks} | {:.0} | {:.1} µs | {:.2} ms | {:.2} ms |",
             f64::from(count) / elapsed.as_secs_f64(),
             (cpu / count).as_secs_f64() * 1e6,
             part(50).as_secs_f64() * 1e3,
@@ -57,6 +68,7 @@ async fn measure(power_loss_safe: bool) {
     }
     let check = store.check_ledger().await.expect("a check");
     assert_eq!(check.wrong, 0, "the ledger adds up");
+    store.close().await;
 }
 
 /// Members with money, and a key each.
@@ -67,7 +79,8 @@ async fn fill(store: &Store) -> Vec<Key> {
         let name = format!("member {number}");
         let member = store.create_member(&name, &by).await.expect("a member").id;
         let (kind, amount) = (PostingKind::TopUp, Micros::new(1_000_000_000_000));
-        let transfer = Transfer { member, kind, amount, reason: "bench".to_owned() };
+        let reason = "bench".to_owned();
+        let transfer = Transfer { member, kind, amount, reason, reference: None };
         store.post(transfer, &by).await.expect("a posting").expect("a posting");
         let key = NewKey {
             id: name,

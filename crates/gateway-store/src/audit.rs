@@ -1,7 +1,8 @@
 //! The log of every change an operator makes.
 
-use ledger::Time;
+use ledger::{Posting, Time};
 use ring::digest::{Context, SHA256};
+use serde_json::{Value, json};
 
 /// Who makes a change: written into the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,19 @@ impl AuditEntry {
         digest.copy_from_slice(context.finish().as_ref());
         digest
     }
+}
+
+/// What an entry says about money that a person moved.
+pub(crate) fn posted(posting: &Posting) -> Value {
+    let mut detail = json!({
+        "amount_micros": posting.amount.get(),
+        "balance_micros": posting.balance.get(),
+        "reason": posting.reason,
+    });
+    if let Some(reference) = &posting.reference {
+        detail["reference"] = json!(reference);
+    }
+    detail
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ pub(crate) trait Backend {
     async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>>;
 
     async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>>;
+    async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>>;
     async fn update_response(&self, response: &StoredResponse) -> Result<bool>;
     async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool>;
     async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()>;

@@ -2,13 +2,13 @@
 //!
 //! A back end collects [`Job`]s, loads the rows that [`Needs`] names (locked, in the order given),
 //! lets [`apply`] decide, writes what came of it, commits, and only then sends the replies. When
-//! the transaction fails, every job is told so and nothing has happened.
+//! the transaction fails, nothing has happened: every job is told so, or tried again.
 
 use std::collections::BTreeSet;
 
 use ledger::{
-    Book, Changes, End, Ended, Hold, HoldId, LineageId, MemberId, Posting, Refusal, Room, Time,
-    Transfer, Wanted,
+    Book, Changes, End, Ended, Hold, HoldId, LineageId, MemberId, Posted, Posting, Refusal, Room,
+    Time, Transfer, Wanted,
 };
 use tokio::sync::oneshot;
 
@@ -39,7 +39,7 @@ pub(crate) enum Job {
     Open(Box<Opening>, Reply<Result<Hold, Refusal>>),
     Close(Box<Closing>, Reply<Ended>),
     Admit(MemberId, LineageId, Reply<Result<Option<Room>, Refusal>>),
-    Post(Box<Transfer>, Actor, Reply<Result<Posting, Refusal>>),
+    Post(Box<Transfer>, Actor, Reply<Result<Posted, Refusal>>),
 }
 
 /// Where a result goes.
@@ -54,6 +54,8 @@ pub(crate) struct Needs {
     /// store that knows both.
     pub(crate) holds: BTreeSet<HoldId>,
     pub(crate) repeats: BTreeSet<(LineageId, String)>,
+    /// References of transfers: postings that may have them already.
+    pub(crate) references: BTreeSet<(MemberId, String)>,
 }
 
 impl Needs {
@@ -79,6 +81,9 @@ impl Needs {
                 }
                 Job::Post(transfer, ..) => {
                     needs.members.insert(transfer.member);
+                    if let Some(reference) = &transfer.reference {
+                        needs.references.insert((transfer.member, reference.clone()));
+                    }
                 }
             }
         }
@@ -86,21 +91,26 @@ impl Needs {
     }
 }
 
-/// What a batch has to write, and the replies that wait for the commit.
+/// What a batch has to write, and its jobs, which wait for the commit.
 #[derive(Default)]
 pub(crate) struct Applied {
     pub(crate) changes: Changes,
-    /// Answers to keep, with the hold they belong to.
-    pub(crate) answers: Vec<(HoldId, Answer)>,
-    /// Responses to add or overwrite.
-    pub(crate) responses: Vec<StoredResponse>,
     /// Postings made by a person, for the audit log.
     pub(crate) audited: Vec<(Posting, Actor)>,
-    replies: Vec<Box<dyn FnOnce(Option<Failure>) + Send>>,
+    decided: Vec<Decided>,
 }
 
-/// Makes the error that each waiting job is told.
-type Failure = std::sync::Arc<dyn Fn() -> Error + Send + Sync>;
+/// A job, and what was decided about it.
+enum Decided {
+    Open(Box<Opening>, Reply<Result<Hold, Refusal>>, Result<Hold, Refusal>),
+    Close(Box<Closing>, Reply<Ended>, Ended),
+    Admit(
+        (MemberId, LineageId),
+        Reply<Result<Option<Room>, Refusal>>,
+        Result<Option<Room>, Refusal>,
+    ),
+    Post((Box<Transfer>, Actor), Reply<Result<Posted, Refusal>>, Result<Posted, Refusal>),
+}
 
 impl std::fmt::Debug for Applied {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -112,71 +122,90 @@ impl std::fmt::Debug for Applied {
 pub(crate) fn apply(book: &mut Book, jobs: impl IntoIterator<Item = Job>, now: Time) -> Applied {
     let mut applied = Applied::default();
     for job in jobs {
-        match job {
+        applied.decided.push(match job {
             Job::Open(opening, reply) => {
-                let Opening { wanted, response } = *opening;
-                let result = book.hold(wanted, now);
-                if result.is_ok() {
-                    applied.responses.extend(response);
-                }
-                applied.wait(reply, result);
+                let result = book.hold(opening.wanted.clone(), now);
+                Decided::Open(opening, reply, result)
             }
             Job::Close(closing, reply) => {
-                let Closing { end, answer, response } = *closing;
-                let id = end.id;
-                let ended = book.end(end, now);
-                if matches!(ended, Ended::Now(_)) {
-                    applied.answers.extend(answer.map(|answer| (id, answer)));
-                    applied.responses.extend(response);
-                }
-                applied.wait(reply, ended);
+                let ended = book.end(closing.end.clone(), now);
+                Decided::Close(closing, reply, ended)
             }
-            Job::Admit(_, lineage, reply) => {
+            Job::Admit(member, lineage, reply) => {
                 let result = book.admit(lineage, now);
-                applied.wait(reply, result);
+                Decided::Admit((member, lineage), reply, result)
             }
             Job::Post(transfer, actor, reply) => {
-                let result = book.post(*transfer, now);
-                if let Ok(posting) = &result {
-                    applied.audited.push((posting.clone(), actor));
+                let result = book.post((*transfer).clone(), now);
+                if let Ok(Posted::Now(posting)) = &result {
+                    applied.audited.push((posting.clone(), actor.clone()));
                 }
-                applied.wait(reply, result);
+                Decided::Post((transfer, actor), reply, result)
             }
-        }
+        });
     }
     applied.changes = book.take_changes();
     applied
 }
 
 impl Applied {
-    fn wait<T: Send + 'static>(&mut self, reply: Reply<T>, result: T) {
-        self.replies.push(Box::new(move |failure| {
-            // Whoever asked may have left; the transaction stands all the same.
-            let _ = reply.send(match failure {
-                None => Ok(result),
-                Some(failure) => Err(failure()),
-            });
-        }));
+    /// Answers to keep, with the hold they belong to.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (HoldId, &Answer)> {
+        self.decided.iter().filter_map(|decided| match decided {
+            Decided::Close(closing, _, Ended::Now(_)) => {
+                Some((closing.end.id, closing.answer.as_ref()?))
+            }
+            _ => None,
+        })
+    }
+
+    /// Responses to add or overwrite, in order.
+    pub(crate) fn responses(&self) -> impl Iterator<Item = &StoredResponse> {
+        self.decided.iter().filter_map(|decided| match decided {
+            Decided::Open(opening, _, Ok(_)) => opening.response.as_ref(),
+            Decided::Close(closing, _, Ended::Now(_)) => closing.response.as_ref(),
+            _ => None,
+        })
     }
 
     /// Sends every reply, after the commit.
     pub(crate) fn committed(self) {
-        for reply in self.replies {
-            reply(None);
+        for decided in self.decided {
+            // Whoever asked may have left; the transaction stands all the same.
+            match decided {
+                Decided::Open(_, reply, result) => drop(reply.send(Ok(result))),
+                Decided::Close(_, reply, ended) => drop(reply.send(Ok(ended))),
+                Decided::Admit(_, reply, result) => drop(reply.send(Ok(result))),
+                Decided::Post(_, reply, result) => drop(reply.send(Ok(result))),
+            }
         }
     }
 
-    /// Tells every job that nothing has happened.
-    pub(crate) fn failed(self, failure: impl Fn() -> Error + Send + Sync + 'static) {
-        let failure: Failure = std::sync::Arc::new(failure);
-        for reply in self.replies {
-            reply(Some(failure.clone()));
-        }
+    /// The jobs as they came, after a transaction that failed: nothing has happened.
+    pub(crate) fn into_jobs(self) -> Vec<Job> {
+        let job = |decided| match decided {
+            Decided::Open(opening, reply, _) => Job::Open(opening, reply),
+            Decided::Close(closing, reply, _) => Job::Close(closing, reply),
+            Decided::Admit((member, lineage), reply, _) => Job::Admit(member, lineage, reply),
+            Decided::Post((transfer, actor), reply, _) => Job::Post(transfer, actor, reply),
+        };
+        self.decided.into_iter().map(job).collect()
     }
 }
 
 impl Job {
-    /// Tells the job that it was not tried.
+    /// How many bytes of answers and responses it brings.
+    pub(crate) fn bytes(&self) -> usize {
+        let (answer, response) = match self {
+            Self::Open(opening, _) => (None, opening.response.as_ref()),
+            Self::Close(closing, _) => (closing.answer.as_ref(), closing.response.as_ref()),
+            Self::Admit(..) | Self::Post(..) => (None, None),
+        };
+        let response = response.map_or(0, |kept| kept.body.len() + kept.input.len());
+        answer.map_or(0, |kept| kept.body.len()) + response
+    }
+
+    /// Tells the job that it was not done.
     pub(crate) fn refuse(self, error: Error) {
         match self {
             Self::Open(_, reply) => drop(reply.send(Err(error))),

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use ledger::{Limits, LineageId, MemberId, Time};
+use ledger::{Limits, LineageId, MemberId, Micros, Time};
+use serde_json::{Map, Value, json};
 
 /// What a key may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,7 +130,59 @@ pub struct KeyChange {
     /// Another end.
     pub expires_at: Option<Option<Time>>,
     /// Other limits, for the whole lineage.
-    pub limits: Option<Limits>,
+    pub limits: LimitsChange,
+}
+
+/// What can be changed of a key's limits; `None` leaves a limit as it is, also where somebody else
+/// changes it at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LimitsChange {
+    /// Another spend limit, or none.
+    pub spend: Option<Option<Micros>>,
+    /// Another rate, or none.
+    pub requests_per_minute: Option<Option<u32>>,
+    /// Another number of requests at once, or none.
+    pub concurrency: Option<Option<u32>>,
+}
+
+impl LimitsChange {
+    /// All limits, to these.
+    pub fn to(limits: Limits) -> Self {
+        Self {
+            spend: Some(limits.spend),
+            requests_per_minute: Some(limits.requests_per_minute),
+            concurrency: Some(limits.concurrency),
+        }
+    }
+
+    /// These limits, changed.
+    pub fn applied(self, before: Limits) -> Limits {
+        Limits {
+            spend: self.spend.unwrap_or(before.spend),
+            requests_per_minute: self.requests_per_minute.unwrap_or(before.requests_per_minute),
+            concurrency: self.concurrency.unwrap_or(before.concurrency),
+        }
+    }
+
+    /// Whether there is nothing to change.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    /// What is changed, for the audit log.
+    pub(crate) fn described(self) -> Value {
+        let mut words = Map::new();
+        if let Some(spend) = self.spend {
+            words.insert("spend_limit_micros".to_owned(), json!(spend.map(Micros::get)));
+        }
+        if let Some(rate) = self.requests_per_minute {
+            words.insert("requests_per_minute".to_owned(), json!(rate));
+        }
+        if let Some(concurrency) = self.concurrency {
+            words.insert("concurrency".to_owned(), json!(concurrency));
+        }
+        words.into()
+    }
 }
 
 /// Hashes are not shown.

@@ -26,7 +26,7 @@ pub use batch::{Closing, Opening};
 pub use check::{Finding, LedgerCheck, MAX_FINDINGS};
 pub use clock::Clock;
 pub use error::{Error, Kind};
-pub use key::{Key, KeyChange, KeyRecord, NewKey, Scope};
+pub use key::{Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
 pub use member::{Member, MemberChange};
 pub use place::{Options, Place, SchemaState};
 pub use response::{ResponseEvent, StoredResponse};

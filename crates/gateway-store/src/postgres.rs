@@ -197,6 +197,10 @@ impl Backend for Postgres {
         linked!(self, link => responses::response(link, member, id))
     }
 
+    async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>> {
+        linked!(self, link => responses::status(link, member, id))
+    }
+
     async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
         linked!(self, link => responses::update(link, response))
     }

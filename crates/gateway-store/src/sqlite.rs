@@ -86,11 +86,10 @@ impl Sqlite {
         connection::use_log(&connection)?;
         let moving = connection::open(&path, Role::Writes, &options)?;
         let (writer, waiting) = mpsc::channel(MAX_WAITING);
-        let (log_grew, grew) = std::sync::mpsc::sync_channel(1);
-        let thread = Writer::new(path.clone(), options.clone(), connection, log_grew);
-        let asks = writer.downgrade();
-        let log = start("store-log", move || checkpoint::run(&moving, &grew, &asks))?;
-        start("store-writer", move || thread.run(waiting, log))?;
+        let (log, mover) = checkpoint::pair();
+        let thread = Writer::new(path.clone(), options.clone(), connection, log)?;
+        let mover = start("store-log", move || mover.run(&moving))?;
+        start("store-writer", move || thread.run(waiting, mover))?;
         let readers = Arc::new(Readers::new(path.clone(), options.clone()));
         Ok(Self { path, options, writer, readers, claim: Mutex::default() })
     }
@@ -305,6 +304,11 @@ impl Backend for Sqlite {
     async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>> {
         let (id, clock) = (id.to_owned(), self.clock());
         self.read(move |tables| responses::response(tables, member, &id, clock.now())).await
+    }
+
+    async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>> {
+        let (id, clock) = (id.to_owned(), self.clock());
+        self.read(move |tables| responses::status(tables, member, &id, clock.now())).await
     }
 
     async fn update_response(&self, response: &StoredResponse) -> Result<bool> {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ledger::{
-    Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posting, Receipt, Refusal, Room,
-    Transfer,
+    Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posted, Posting, Receipt, Refusal,
+    Room, Transfer,
 };
 use tokio::sync::oneshot;
 
@@ -127,12 +127,12 @@ impl Store {
         self.wait(|reply| Job::Admit(member, lineage, reply)).await
     }
 
-    /// Pays in, or corrects a balance; both are audited.
+    /// Pays in, or corrects a balance; both are audited. What has a reference is done once.
     pub async fn post(
         &self,
         transfer: Transfer,
         by: &Actor,
-    ) -> Result<std::result::Result<Posting, Refusal>> {
+    ) -> Result<std::result::Result<Posted, Refusal>> {
         let by = by.clone();
         self.wait(|reply| Job::Post(Box::new(transfer), by, reply)).await
     }
@@ -161,7 +161,9 @@ impl Store {
         on_both!(self, store => store.abandon(but))
     }
 
-    /// Removes idempotency keys and stored responses that are over; gives how many.
+    /// Removes idempotency keys and stored responses that are over, at most a thousand of each;
+    /// gives how many. Background responses that say that they run, and whose hold has ended,
+    /// become `failed`.
     pub async fn sweep(&self) -> Result<u64> {
         on_both!(self, store => store.sweep())
     }
@@ -270,6 +272,11 @@ impl Store {
     /// A stored response of a member.
     pub async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>> {
         on_both!(self, store => store.response(member, id))
+    }
+
+    /// The status of a stored response of a member, without all the rest of it.
+    pub async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>> {
+        on_both!(self, store => store.response_status(member, id))
     }
 
     /// Overwrites status and body of a stored response that has not ended; gives whether there was one.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use gateway_store::{Answer, Closing, KeyRecord, Opening, StoredResponse};
 use ledger::{
-    End, Ended, Hold, HoldId, IdempotencyKey, Micros, Outcome, Receipt, Refusal, Repeated, Room,
-    Rule, Tokens, Wanted,
+    End, Ended, Hold, HoldId, IdempotencyKey, MemberId, Micros, Outcome, Receipt, Refusal,
+    Repeated, Room, Rule, Tokens, Wanted,
 };
 
 use wire::error::Code;
@@ -86,7 +86,16 @@ pub(crate) struct Results {
 /// Whether there is something to do for a request, or an answer to give again.
 pub(crate) enum Opened {
     Charge(Charge),
-    Again(HoldId, Answer),
+    Again(Again),
+}
+
+/// An answer that was given before.
+pub(crate) struct Again {
+    /// Its receipt.
+    pub(crate) id: HoldId,
+    /// What it cost then.
+    pub(crate) charged: Micros,
+    pub(crate) answer: Answer,
 }
 
 impl Charge {
@@ -103,6 +112,7 @@ impl Charge {
             lease_micros: service.lease_micros(),
             idempotency: order.idempotency,
         };
+        let member = wanted.member;
         let failed = order.background.as_ref().map(StoredResponse::failed);
         let mut unknown = Unknown::new(service, &wanted, failed.clone());
         let opening = Opening { wanted, response: order.background };
@@ -123,13 +133,7 @@ impl Charge {
                 tokens: Tokens::default(),
             })),
             Err(Refusal::Repeated(Repeated::Answered(id))) => {
-                match service.store.answer(id).await? {
-                    Some(answer) => Ok(Opened::Again(id, answer)),
-                    None => Err(ApiError::new(
-                        Code::Conflict,
-                        "the answer to this Idempotency-Key was charged, but too long to be kept",
-                    )),
-                }
+                Again::find(service, member, id).await.map(Opened::Again)
             }
             Err(refusal) => Err(refusal.into()),
         }
@@ -239,6 +243,20 @@ impl Charge {
             answer: results.answer,
             response: results.response.or_else(failed),
         })
+    }
+}
+
+impl Again {
+    async fn find(service: &Service, member: MemberId, id: HoldId) -> Result<Self, ApiError> {
+        let answer = service.store.answer(id).await?;
+        let receipt = Box::pin(service.store.receipt(Some(member), id)).await?;
+        match (answer, receipt) {
+            (Some(answer), Some(receipt)) => Ok(Self { id, charged: receipt.charged, answer }),
+            _ => Err(ApiError::new(
+                Code::Conflict,
+                "the answer to this Idempotency-Key was charged, but too long to be kept",
+            )),
+        }
     }
 }
 

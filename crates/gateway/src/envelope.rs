@@ -55,7 +55,8 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    /// The object again, with some fields replaced, added or (by `None`) left out.
+    /// The object again, with some fields replaced, added or (by `None`) left out, and with them
+    /// whatever [`is_like`] them.
     pub(crate) fn rewrite(&self, changes: &[(&str, Option<&str>)]) -> Vec<u8> {
         let length: usize =
             self.fields.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum();
@@ -63,7 +64,7 @@ impl<'a> Envelope<'a> {
             changes.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
         let mut out = Vec::with_capacity(length + added + 2);
         out.push(b'{');
-        let is_changed = |key: &str| changes.iter().any(|(name, _)| *name == key);
+        let is_changed = |key: &str| changes.iter().any(|(name, _)| is_like(key, name));
         for (key, value) in self.fields.iter().filter(|(key, _)| !is_changed(key)) {
             write_field(&mut out, key, value.get());
         }
@@ -75,6 +76,15 @@ impl<'a> Envelope<'a> {
         out.push(b'}');
         out
     }
+}
+
+/// Whether some servers take a key for this name: they overlook the case of letters.
+pub(crate) fn is_like(key: &str, name: &str) -> bool {
+    if key.is_ascii() {
+        return key.eq_ignore_ascii_case(name);
+    }
+    // There are letters beyond ASCII that are `s` or `k` in another case.
+    key.to_lowercase().to_uppercase() == name.to_uppercase()
 }
 
 fn write_field(out: &mut Vec<u8>, key: &str, value: &str) {
@@ -158,6 +168,15 @@ mod tests {
         let envelope = Envelope::parse(body.as_bytes()).unwrap();
         assert_eq!(envelope.read::<String>("model", "a string").unwrap(), Some("c".to_owned()));
         assert_eq!(rewritten(body, &[("model", Some("\"b\""))]), r#"{"x":1,"model":"b"}"#);
+    }
+
+    #[test]
+    fn what_some_servers_take_for_a_changed_field_goes_with_it() {
+        let body = r#"{"Model":"a","STREAM":true,"\u017ftream":true,"streams":1,"upſtream":2}"#;
+        assert_eq!(
+            rewritten(body, &[("model", Some("\"b\"")), ("stream", Some("false"))]),
+            r#"{"streams":1,"upſtream":2,"model":"b","stream":false}"#
+        );
     }
 
     #[test]

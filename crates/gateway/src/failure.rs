@@ -202,6 +202,10 @@ impl From<Refusal> for ApiError {
                 Code::IdempotencyInProgress,
                 "a request with this Idempotency-Key is still running; ask again for its answer",
             ),
+            Refusal::ReferenceUsed { .. } => {
+                let message = format!("{refusal}; nothing was moved");
+                Self::of_param(Code::Conflict, "reference", message)
+            }
             Refusal::AmountOutOfRange | Refusal::IdUsed => Self::internal(),
         }
     }

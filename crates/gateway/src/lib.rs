@@ -4,6 +4,7 @@
 //! (`charge`), goes to an upstream (`proxy`, `provider`) and is charged before its answer is
 //! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
 
+mod background;
 mod catalogue;
 mod charge;
 mod clock;

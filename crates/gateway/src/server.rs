@@ -34,8 +34,6 @@ use crate::service::Service;
 use crate::trace;
 use crate::upkeep;
 
-/// How long a client may take none of an answer that is ready.
-const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
 /// How long to wait before accepting again when the machine is out of something.
@@ -128,8 +126,8 @@ async fn serve_connection(
 ) {
     // Small pieces of a stream must not wait for each other.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Watched { stream, late: None });
     let limits = &service.config.limits;
+    let io = TokioIo::new(Watched { stream, limit: limits.write_timeout, late: None });
     let answering = service_fn(|request| {
         let (service, router) = (service.clone(), router.clone());
         // Boxed: a connection outlives the head of its answer, as long as a stream lasts.
@@ -171,7 +169,7 @@ async fn answer(
     let traced = service.tracer.as_ref().and_then(|tracer| tracer.begin(request.headers()));
     let started = traced.map(|_| trace::now());
     request.extensions_mut().insert(Arrival { id, traced, peer });
-    service.meter.running.inc();
+    let running = Counted::new(service);
     let mut response = if service.stopping.is_cancelled() && !endpoints::is_probe(operation) {
         let error = ApiError::new(Code::Draining, "the service is about to stop");
         axum::response::IntoResponse::into_response(error)
@@ -181,7 +179,7 @@ async fn answer(
             Err(never) => match never {},
         }
     };
-    service.meter.running.dec();
+    drop(running);
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
         let allow = response.headers_mut().remove(ALLOW);
@@ -217,9 +215,26 @@ async fn answer(
     response
 }
 
+/// A request that counts as running until its answer is there, or its client has left.
+struct Counted<'a>(&'a Service);
+
+impl<'a> Counted<'a> {
+    fn new(service: &'a Service) -> Self {
+        service.meter.running.inc();
+        Self(service)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.meter.running.dec();
+    }
+}
+
 /// A connection whose client must take what is ready for it within a time.
 struct Watched {
     stream: TcpStream,
+    limit: Duration,
     late: Option<Pin<Box<Sleep>>>,
 }
 
@@ -234,7 +249,7 @@ impl Watched {
             self.late = None;
             return written;
         }
-        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(WRITE_TIMEOUT)));
+        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.limit)));
         match late.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,

@@ -10,6 +10,7 @@ use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::background::Background;
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{ClientGone, Config};
@@ -40,8 +41,8 @@ pub struct Service {
     pub(crate) owner: i64,
     /// Work that outlives its request; waited for before the process ends.
     pub(crate) tasks: TaskTracker,
-    /// Responses that run in the background, by id; cancelled when their member says so.
-    pub(crate) background: papaya::HashMap<String, CancellationToken>,
+    /// Responses that run in the background, and who follows them.
+    pub(crate) background: Background,
     /// Cancelled when the service is about to stop.
     pub(crate) stopping: CancellationToken,
     /// Cancelled when everything has come to its end, or may not go on.
@@ -98,7 +99,7 @@ impl Service {
             tracer,
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),
-            background: papaya::HashMap::new(),
+            background: Background::default(),
             stopping: CancellationToken::new(),
             finished: CancellationToken::new(),
             client_document: OnceLock::new(),
@@ -173,12 +174,6 @@ impl Service {
             ClientGone::Cancel => Leaving::Cancel,
             ClientGone::Finish => Leaving::Finish,
         }
-    }
-
-    /// The provider of a full id.
-    pub(crate) fn provider_of(&self, id: &str) -> Option<&Arc<Provider>> {
-        let (name, _) = id.split_once('/')?;
-        self.providers.iter().find(|provider| *provider.name == *name)
     }
 
     /// Looks at what upstreams were found to have.

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use crate::{
-    Account, End, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Micros, Outcome, Posting,
-    PostingKind, Receipt, Refusal, Repeat, Repeated, Room, Rule, Time, Tokens, Wanted,
+    Account, End, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Micros, Outcome, Posted,
+    Posting, PostingKind, Receipt, Refusal, Repeat, Repeated, Room, Rule, Time, Tokens, Transfer,
+    Wanted,
 };
 
 /// The rows one transaction works on.
@@ -17,22 +18,11 @@ pub struct Book {
     lineages: HashMap<LineageId, Lineage>,
     holds: HashMap<HoldId, Hold>,
     repeats: HashMap<(LineageId, String), Repeat>,
+    /// Postings that have a reference, by member and reference.
+    referred: HashMap<(MemberId, String), Posting>,
     touched_accounts: Vec<MemberId>,
     touched_lineages: Vec<LineageId>,
     changes: Changes,
-}
-
-/// A member's money that moves without a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transfer {
-    /// Whose.
-    pub member: MemberId,
-    /// Why: paid in, or corrected.
-    pub kind: PostingKind,
-    /// What the member's account gains; below zero where it loses.
-    pub amount: Micros,
-    /// What a person gave as the reason.
-    pub reason: String,
 }
 
 /// What a transaction has to write. Rows are named once each, in the order of their first change.
@@ -75,6 +65,13 @@ impl Book {
     /// Puts in an idempotency key that is remembered.
     pub fn add_repeat(&mut self, repeat: Repeat) {
         self.repeats.insert((repeat.lineage, repeat.word.clone()), repeat);
+    }
+
+    /// Puts in a posting that has a reference.
+    pub fn add_referred(&mut self, posting: Posting) {
+        if let Some(reference) = &posting.reference {
+            self.referred.insert((posting.member, reference.clone()), posting);
+        }
     }
 
     /// An account of the book, as it stands now.
@@ -204,10 +201,16 @@ impl Book {
 
     /// Moves money between a member and the house: credit that was paid in, or a correction.
     ///
-    /// A correction may take no more than is available: what is held is promised.
-    pub fn post(&mut self, transfer: Transfer, now: Time) -> Result<Posting, Refusal> {
-        let Transfer { member, kind, amount, reason } = transfer;
-        let account = self.accounts.get_mut(&member).ok_or(Refusal::UnknownMember)?;
+    /// A correction may take no more than is available: what is held is promised. A transfer whose
+    /// reference is known is not posted again.
+    pub fn post(&mut self, transfer: Transfer, now: Time) -> Result<Posted, Refusal> {
+        let account = self.accounts.get_mut(&transfer.member).ok_or(Refusal::UnknownMember)?;
+        if let Some(reference) = &transfer.reference
+            && let Some(known) = self.referred.get(&(transfer.member, reference.clone()))
+        {
+            return transfer.against(known);
+        }
+        let Transfer { member, kind, amount, reason, reference } = transfer;
         let is_possible = match kind {
             PostingKind::TopUp => amount > Micros::ZERO,
             PostingKind::Adjustment => amount != Micros::ZERO,
@@ -224,14 +227,18 @@ impl Book {
         account.balance = balance;
         touch(&mut self.touched_accounts, member);
         let (house, reason) = (kind.house(), Some(reason));
-        let posting = Posting { at: now, kind, member, house, amount, balance, hold: None, reason };
+        let hold = None;
+        let posting =
+            Posting { at: now, kind, member, house, amount, balance, hold, reason, reference };
         self.changes.postings.push(posting.clone());
-        Ok(posting)
+        self.add_referred(posting.clone());
+        Ok(Posted::Now(posting))
     }
 
     /// How many rows the book holds.
     pub fn rows(&self) -> usize {
-        self.accounts.len() + self.lineages.len() + self.holds.len() + self.repeats.len()
+        let words = self.repeats.len() + self.referred.len();
+        self.accounts.len() + self.lineages.len() + self.holds.len() + words
     }
 
     /// Whether a live hold is in the book.
@@ -244,9 +251,16 @@ impl Book {
         self.repeats.contains_key(&(lineage, word.to_owned()))
     }
 
-    /// Takes out all idempotency keys: they have an end, which the book does not know.
+    /// Whether a posting with this reference is in the book.
+    pub fn has_referred(&self, member: MemberId, reference: &str) -> bool {
+        self.referred.contains_key(&(member, reference.to_owned()))
+    }
+
+    /// Takes out all idempotency keys: they have an end, which the book does not know. References
+    /// go with them: hardly any is asked for again.
     pub fn drop_repeats(&mut self) {
         self.repeats.clear();
+        self.referred.clear();
     }
 
     /// The word a live hold was asked with.
@@ -287,6 +301,7 @@ impl Book {
                 balance: account.balance,
                 hold: Some(hold.id),
                 reason: None,
+                reference: None,
             });
         }
         touch(&mut self.touched_accounts, hold.member);

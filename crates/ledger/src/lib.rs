@@ -20,9 +20,10 @@ mod posting;
 mod refusal;
 mod repeat;
 mod time;
+mod transfer;
 
 pub use account::{Account, Period, Usage};
-pub use book::{Book, Changes, Transfer};
+pub use book::{Book, Changes};
 pub use hold::{End, Ended, Hold, Outcome, Receipt, Rule, Tokens, Wanted};
 pub use id::{HoldId, LineageId, MemberId};
 pub use lineage::{Limits, Lineage, Room};
@@ -31,3 +32,4 @@ pub use posting::{House, Posting, PostingKind};
 pub use refusal::Refusal;
 pub use repeat::{IdempotencyKey, Repeat, Repeated};
 pub use time::Time;
+pub use transfer::{Posted, Transfer};

@@ -22,6 +22,8 @@ pub struct Posting {
     pub hold: Option<HoldId>,
     /// What a person gave as the reason.
     pub reason: Option<String>,
+    /// The word by which whoever asked for it can ask again.
+    pub reference: Option<String>,
 }
 
 /// Why an amount moved.

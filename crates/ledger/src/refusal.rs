@@ -47,6 +47,12 @@ pub enum Refusal {
     /// The idempotency key was seen before.
     #[error("the idempotency key was used before")]
     Repeated(Repeated),
+    /// The reference of a transfer was used before, for another one.
+    #[error("the reference was used before, with another {}", differing.join(" and another "))]
+    ReferenceUsed {
+        /// What differs: `kind`, `amount`, `reason`.
+        differing: Vec<&'static str>,
+    },
     /// The amount is negative, or so large that sums would not be exact.
     #[error("the amount is out of range")]
     AmountOutOfRange,

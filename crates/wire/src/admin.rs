@@ -14,6 +14,8 @@ pub const MAX_AMOUNT_MICROS: i64 = 1_000_000_000_000_000;
 pub const MAX_NAME_CHARS: usize = 200;
 /// The longest reason of a transfer, in characters.
 pub const MAX_REASON_CHARS: usize = 500;
+/// The longest reference of a transfer, in characters.
+pub const MAX_REFERENCE_CHARS: usize = 200;
 /// The most models that a key is limited to.
 pub const MAX_KEY_MODELS: usize = 1000;
 /// The longest time that a key lives on after it was rotated.
@@ -66,6 +68,10 @@ pub struct TopUp {
     /// Why, for the statement.
     #[schemars(length(min = 1, max = MAX_REASON_CHARS), regex(pattern = PLAIN))]
     pub reason: String,
+    /// A word for it: sent again with the same one, nothing is moved a second time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REFERENCE_CHARS), regex(pattern = PLAIN))]
+    pub reference: Option<String>,
 }
 
 /// A correction of a balance.
@@ -80,6 +86,10 @@ pub struct Adjustment {
     /// Why, for the statement.
     #[schemars(length(min = 1, max = MAX_REASON_CHARS), regex(pattern = PLAIN))]
     pub reason: String,
+    /// A word for it: sent again with the same one, nothing is moved a second time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REFERENCE_CHARS), regex(pattern = PLAIN))]
+    pub reference: Option<String>,
 }
 
 /// No control characters.
@@ -335,6 +345,9 @@ pub struct PostingView {
     pub balance_micros: i64,
     /// Why.
     pub reason: Option<String>,
+    /// The word it was sent with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// RFC 3339.
     pub at: String,
 }
@@ -354,6 +367,9 @@ pub struct StatementView {
     pub balance_micros: i64,
     /// What a person gave as the reason.
     pub reason: Option<String>,
+    /// The word by which it can be asked for again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// The request that was charged.
     pub request: Option<String>,
     /// What it was for.

@@ -1,7 +1,7 @@
 //! The audit log: each entry sealed with the digest of the one before.
 
 use ledger::{Posting, Time};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
@@ -74,15 +74,7 @@ impl Change {
             ledger::PostingKind::Adjustment => "ledger.adjustment",
             ledger::PostingKind::Charge => "ledger.charge",
         };
-        Self {
-            action,
-            subject: posting.member.to_string(),
-            detail: json!({
-                "amount_micros": posting.amount.get(),
-                "balance_micros": posting.balance.get(),
-                "reason": posting.reason,
-            }),
-        }
+        Self { action, subject: posting.member.to_string(), detail: crate::audit::posted(posting) }
     }
 }
 

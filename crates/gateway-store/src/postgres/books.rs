@@ -1,13 +1,10 @@
 //! What can be asked about money: accounts, lineages, receipts, statements.
 
-use ledger::{
-    Account, HoldId, House, Lineage, LineageId, MemberId, Micros, Posting, PostingKind, Receipt,
-    Time,
-};
+use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 use tokio_postgres::Row;
 
 use super::link::Link;
-use super::rows::{self, Columns, Uid, damaged, page};
+use super::rows::{self, Columns, Uid, page};
 use super::statements::now;
 use crate::backend::Result;
 use crate::{Answer, StatementLine};
@@ -27,7 +24,7 @@ const ANSWER: &str = concat!(
 );
 
 const STATEMENT: &str = "SELECT p.id, p.at, p.kind, p.member, p.house, p.amount, p.balance, \
-        p.hold, p.reason, r.operation, r.model \
+        p.hold, p.reason, p.reference, r.operation, r.model \
     FROM (SELECT * FROM postings WHERE member = $1 AND id < $2 ORDER BY id DESC LIMIT $3) p \
     LEFT JOIN receipts r ON r.id = p.hold ORDER BY p.id DESC";
 
@@ -66,16 +63,7 @@ fn line(row: &Row) -> Result<StatementLine> {
     let mut columns = Columns::of(row);
     Ok(StatementLine {
         id: columns.take()?,
-        posting: Posting {
-            at: Time::from_micros(columns.take()?),
-            kind: PostingKind::parse(columns.take()?).ok_or_else(|| damaged("a kind"))?,
-            member: MemberId(columns.take()?),
-            house: House::parse(columns.take()?).ok_or_else(|| damaged("an account"))?,
-            amount: Micros::new(columns.take()?),
-            balance: Micros::new(columns.take()?),
-            hold: columns.take::<Option<Uid>>()?.map(|uid| uid.0),
-            reason: columns.take()?,
-        },
+        posting: rows::posting(&mut columns)?,
         operation: columns.take()?,
         model: columns.take()?,
     })

@@ -60,6 +60,16 @@ const SWEEP_RESPONSES: &str = concat!(
     LIMIT $1 FOR UPDATE SKIP LOCKED)"
 );
 
+/// Responses that say that they run, and whose hold has ended without them. A hold never comes
+/// back, so that nobody else writes them any more.
+const STRAY: &str = "SELECT id, body FROM responses r \
+    WHERE status IN ('queued', 'in_progress') AND background \
+        AND NOT EXISTS (SELECT FROM holds h WHERE h.id = r.hold) \
+    ORDER BY hold LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED";
+
+const FAIL: &str = "UPDATE responses r SET status = 'failed', body = n.body \
+    FROM unnest($1::text[], $2::bytea[]) AS n (id, body) WHERE r.id = n.id";
+
 pub(super) async fn renew(link: &mut Link, owner: i64, lease_micros: i64) -> Result<u64> {
     link.run(RENEW, &[&owner, &lease_micros]).await
 }
@@ -85,7 +95,8 @@ pub(super) async fn expire(link: &mut Link) -> Result<u64> {
         link.client().batch_execute("ROLLBACK").await.map_err(fault)?;
         return Ok(0);
     }
-    let responses = stopped(link.client(), &ended).await?;
+    let stopped = stopped(link.client(), &ended).await?;
+    let responses = stopped.iter().collect();
     let writes =
         Writes { changes: book.take_changes(), responses, until: now, ..Writes::default() };
     Box::pin(save(link.client(), statements, writes)).await.map_err(fault)?;
@@ -110,5 +121,21 @@ pub(super) async fn sweep(link: &mut Link) -> Result<u64> {
     link.run(SWEEP_ANSWERS, &[&MAX_AT_ONCE]).await?;
     let repeats = link.run(SWEEP_REPEATS, &[&MAX_AT_ONCE]).await?;
     let responses = link.run(SWEEP_RESPONSES, &[&MAX_AT_ONCE]).await?;
+    fail_stray(link).await?;
     Ok(repeats + responses)
+}
+
+async fn fail_stray(link: &mut Link) -> Result<()> {
+    let transaction = link.client_mut().transaction().await.map_err(fault)?;
+    let (mut ids, mut bodies) = (Vec::new(), Vec::new());
+    for row in transaction.query(STRAY, &[&MAX_AT_ONCE]).await.map_err(fault)? {
+        let mut columns = Columns::of(&row);
+        let id: String = columns.take()?;
+        bodies.push(failed_body(&id, columns.take()?));
+        ids.push(id);
+    }
+    if !ids.is_empty() {
+        transaction.execute(FAIL, &[&ids, &bodies]).await.map_err(fault)?;
+    }
+    transaction.commit().await.map_err(fault)
 }

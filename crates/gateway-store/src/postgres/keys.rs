@@ -11,7 +11,7 @@ use super::link::Link;
 use super::rows;
 use super::statements::now;
 use crate::backend::Result;
-use crate::{Actor, Error, Key, KeyChange, KeyRecord, NewKey, Scope};
+use crate::{Actor, Error, Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
 
 macro_rules! record {
     () => {
@@ -68,7 +68,7 @@ pub(super) async fn create(link: &mut Link, new: &NewKey, by: &Actor) -> Result<
     detail.insert("scopes".into(), words(&new.scopes).into());
     detail.insert("models".into(), json!(new.models));
     detail.insert("expires_at".into(), json!(new.expires_at.map(Time::millis)));
-    detail.insert("limits".into(), shown(new.limits));
+    detail.insert("limits".into(), LimitsChange::to(new.limits).described());
     finish(transaction, "key.create", &new.id, detail.into(), by).await.map(|record| record.key)
 }
 
@@ -128,13 +128,15 @@ pub(super) async fn change(
         key.expires_at = expires_at;
         detail.insert("expires_at".into(), json!(expires_at.map(Time::millis)));
     }
-    if let Some(limits) = change.limits {
+    if !change.limits.is_empty() {
+        // Read under the lock of the member: what others changed before stays.
+        let limits = change.limits.applied(before.limits);
         let [spend, rate, concurrency] = stored(limits);
         let changed = transaction
             .execute(CHANGE_LIMITS, &[&key.lineage.0, &spend, &rate, &concurrency])
             .await;
         changed.map_err(fault)?;
-        detail.insert("limits".into(), shown(limits));
+        detail.insert("limits".into(), change.limits.described());
     }
     let expires_at = key.expires_at.map(Time::micros);
     let changed = transaction
@@ -199,14 +201,6 @@ fn stored(limits: Limits) -> [Option<i64>; 3] {
         limits.requests_per_minute.map(i64::from),
         limits.concurrency.map(i64::from),
     ]
-}
-
-fn shown(limits: Limits) -> Value {
-    json!({
-        "spend_limit_micros": limits.spend.map(ledger::Micros::get),
-        "requests_per_minute": limits.requests_per_minute,
-        "concurrency": limits.concurrency,
-    })
 }
 
 fn words(scopes: &[Scope]) -> Vec<&'static str> {

@@ -1,10 +1,13 @@
 //! The first half of a batch: locks the members, and reads the rows that the laws decide on.
 
-use ledger::{Book, HoldId, LineageId, Time};
+use std::time::Duration;
+
+use ledger::{Book, HoldId, LineageId, MemberId, Time};
+use tokio::time::timeout;
 use tokio_postgres::{Client, Error as Failure, Row};
 
 use super::audit::Last;
-use super::fault::fault;
+use super::fault::{fault, too_late};
 use super::rows::{self, Columns, Uid};
 use super::statements::Statements;
 use crate::backend::Result;
@@ -17,6 +20,7 @@ pub(super) struct Wants {
     lineages: Vec<i64>,
     holds: Vec<Uid>,
     repeats: (Vec<i64>, Vec<String>),
+    references: (Vec<i64>, Vec<String>),
     /// New holds: their ids must not have been used.
     begins: Vec<Uid>,
     is_audited: bool,
@@ -45,6 +49,7 @@ impl From<Needs> for Wants {
             lineages: needs.lineages.into_iter().map(|id| id.0).collect(),
             holds: needs.holds.into_iter().map(Uid).collect(),
             repeats: needs.repeats.into_iter().map(|(LineageId(id), word)| (id, word)).unzip(),
+            references: needs.references.into_iter().map(|(MemberId(id), word)| (id, word)).unzip(),
             ..Self::default()
         }
     }
@@ -67,6 +72,7 @@ struct Answers {
     lineages: Vec<Row>,
     holds: Vec<Row>,
     repeats: Vec<Row>,
+    referred: Vec<Row>,
     now: Row,
     audit: Vec<Row>,
 }
@@ -108,6 +114,13 @@ async fn ask(
         }
         client.query(&statements.repeats, &[&wants.repeats.0, &wants.repeats.1]).await
     };
+    let referred = async {
+        let (members, words) = &wants.references;
+        if members.is_empty() {
+            return Ok(Vec::new());
+        }
+        client.query(&statements.referred, &[members, words]).await
+    };
     let lock_audit = async {
         if wants.is_audited { client.execute(&statements.lock_audit, &[]).await } else { Ok(0) }
     };
@@ -118,11 +131,11 @@ async fn ask(
         Ok(Vec::new())
     };
     let now = async { client.query_one(&statements.now, &[&wants.begins]).await };
-    let (_, members, lineages, holds, repeats, _, audit, now) = tokio::try_join!(
+    let (_, members, lineages, holds, repeats, referred, _, audit, now) = tokio::try_join!(
         biased;
-        begin, members, lineages, holds, repeats, lock_audit, audit, now
+        begin, members, lineages, holds, repeats, referred, lock_audit, audit, now
     )?;
-    Ok(Answers { members, lineages, holds, repeats, now, audit })
+    Ok(Answers { members, lineages, holds, repeats, referred, now, audit })
 }
 
 fn read(answers: &Answers) -> Result<Loaded> {
@@ -143,6 +156,9 @@ fn read(answers: &Answers) -> Result<Loaded> {
     for row in &answers.repeats {
         book.add_repeat(rows::repeat(row)?);
     }
+    for row in &answers.referred {
+        book.add_referred(rows::posting(&mut Columns::of(row))?);
+    }
     let mut columns = Columns::of(&answers.now);
     let now = Time::from_micros(columns.take()?);
     let used: Vec<Uid> = columns.take()?;
@@ -151,7 +167,8 @@ fn read(answers: &Answers) -> Result<Loaded> {
     Ok(Loaded { book, now, used, last_audit })
 }
 
-/// Undoes what [`load`] began.
-pub(super) async fn undo(client: &Client) -> Result<()> {
-    client.batch_execute("ROLLBACK").await.map_err(fault)
+/// Undoes what [`load`] began, in the time there is for it.
+pub(super) async fn undo(client: &Client, wait: Duration) -> Result<()> {
+    let undone = timeout(wait, client.batch_execute("ROLLBACK")).await;
+    undone.map_err(|_| too_late())?.map_err(fault)
 }

@@ -8,8 +8,8 @@ use tokio::time::timeout;
 use super::address::Address;
 use super::fault::too_late;
 use super::link::Link;
-use crate::Error;
 use crate::backend::Result;
+use crate::{Error, Kind};
 
 /// Connections, at most so many.
 #[derive(Debug)]
@@ -59,10 +59,14 @@ impl Pool {
 }
 
 impl Taken {
-    /// Gives the connection back, unless the result says that it may be broken or busy.
+    /// Gives the connection back if it is certainly outside a transaction: after a success, or
+    /// after a refusal of our own, whose transaction was undone when it was dropped. Any other
+    /// failure may have come in the middle of one; the server undoes it when the connection is
+    /// closed.
     pub(super) fn done<T>(self, result: Result<T>) -> Result<T> {
-        let is_usable = !matches!(result, Err(Error::Unavailable(_))) && !self.link.is_closed();
-        if is_usable && !self.place.semaphore().is_closed() {
+        let is_outside =
+            result.as_ref().map_or_else(|error| error.kind() == Kind::Caller, |_| true);
+        if is_outside && !self.link.is_closed() && !self.place.semaphore().is_closed() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.link);
         }
         result

@@ -15,6 +15,9 @@ const RESPONSE: &str = concat!(
     now!()
 );
 
+const STATUS: &str =
+    concat!("SELECT status FROM responses WHERE id = $1 AND member = $2 AND expires_at > ", now!());
+
 /// One that has ended stays as it is.
 const UPDATE: &str = "UPDATE responses SET status = $3, body = $4 \
     WHERE id = $1 AND member = $2 AND status IN ('queued', 'in_progress')";
@@ -43,6 +46,11 @@ pub(super) async fn response(
     id: &str,
 ) -> Result<Option<StoredResponse>> {
     link.row(RESPONSE, &[&id, &member.0]).await?.as_ref().map(rows::response).transpose()
+}
+
+pub(super) async fn status(link: &mut Link, member: MemberId, id: &str) -> Result<Option<String>> {
+    let row = link.row(STATUS, &[&id, &member.0]).await?;
+    row.map(|row| Columns::of(&row).take()).transpose()
 }
 
 pub(super) async fn update(link: &mut Link, response: &StoredResponse) -> Result<bool> {

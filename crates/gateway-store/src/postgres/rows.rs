@@ -2,8 +2,8 @@
 
 use bytes::BytesMut;
 use ledger::{
-    Account, Hold, HoldId, Limits, Lineage, LineageId, MemberId, Micros, Period, Receipt, Repeat,
-    Rule, Time, Tokens, Usage,
+    Account, Hold, HoldId, House, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting,
+    PostingKind, Receipt, Repeat, Rule, Time, Tokens, Usage,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
@@ -105,6 +105,21 @@ pub(super) fn account(row: &Row) -> Result<Account> {
         held: columns.micros()?,
         blocked: columns.take()?,
         usage: Usage { day: columns.period()?, month: columns.period()? },
+    })
+}
+
+/// `at, kind, member, house, amount, balance, hold, reason, reference`.
+pub(super) fn posting(columns: &mut Columns<'_>) -> Result<Posting> {
+    Ok(Posting {
+        at: columns.time()?,
+        kind: PostingKind::parse(columns.take()?).ok_or_else(|| damaged("a kind"))?,
+        member: MemberId(columns.take()?),
+        house: House::parse(columns.take()?).ok_or_else(|| damaged("an account"))?,
+        amount: columns.micros()?,
+        balance: columns.micros()?,
+        hold: columns.take::<Option<Uid>>()?.map(|uid| uid.0),
+        reason: columns.take()?,
+        reference: columns.take()?,
     })
 }
 

@@ -13,16 +13,16 @@ type Value<'a> = &'a (dyn ToSql + Sync);
 
 /// What a transaction writes.
 #[derive(Debug, Default)]
-pub(super) struct Writes {
+pub(super) struct Writes<'a> {
     pub(super) changes: Changes,
-    pub(super) answers: Vec<(HoldId, Answer)>,
-    pub(super) responses: Vec<StoredResponse>,
+    pub(super) answers: Vec<(HoldId, &'a Answer)>,
+    pub(super) responses: Vec<&'a StoredResponse>,
     pub(super) audit: Vec<AuditEntry>,
     /// Until when idempotency keys and answers are kept.
     pub(super) until: Time,
 }
 
-impl Writes {
+impl Writes<'_> {
     pub(super) fn is_empty(&self) -> bool {
         self.changes.is_empty()
             && self.answers.is_empty()
@@ -38,7 +38,7 @@ impl Writes {
 pub(super) async fn save(
     client: &Client,
     statements: &Statements,
-    writes: Writes,
+    writes: Writes<'_>,
 ) -> Result<(), Failure> {
     let expires_at = writes.until.micros();
     let pen = Pen { client, statements, expires_at };
@@ -59,7 +59,7 @@ pub(super) async fn save(
 
 /// Of a response that is written twice only the last; in the order of their ids, which is the
 /// order of their locks.
-fn newest(responses: &mut Vec<StoredResponse>) {
+fn newest(responses: &mut Vec<&StoredResponse>) {
     responses.reverse();
     responses.sort_by(|one, other| one.id.cmp(&other.id));
     responses.dedup_by(|later, first| later.id == first.id);
@@ -138,6 +138,7 @@ impl Pen<'_> {
             row.balance.get(),
             row.hold.map(Uid),
             row.reason.as_deref(),
+            row.reference.as_deref(),
         );
         let all = [members, lineages, ended, begun, receipts, postings].concat();
         self.write(&self.statements.move_money, &all).await
@@ -169,7 +170,7 @@ impl Pen<'_> {
         self.write(&self.statements.delete_repeats, columns).await
     }
 
-    async fn answers(&self, rows: &[(HoldId, Answer)]) -> Done {
+    async fn answers(&self, rows: &[(HoldId, &Answer)]) -> Done {
         if rows.is_empty() {
             return Ok(0);
         }
@@ -183,7 +184,7 @@ impl Pen<'_> {
         self.write(&self.statements.insert_answers, &columns).await
     }
 
-    async fn responses(&self, rows: &[StoredResponse]) -> Done {
+    async fn responses(&self, rows: &[&StoredResponse]) -> Done {
         if rows.is_empty() {
             return Ok(0);
         }

@@ -37,6 +37,12 @@ const REPEATS: &str = concat!(
     now!()
 );
 
+/// Postings that have these references.
+const REFERRED: &str = "SELECT p.at, p.kind, p.member, p.house, p.amount, p.balance, p.hold, \
+        p.reason, p.reference \
+    FROM unnest($1::bigint[], $2::text[]) AS n (member, reference) \
+    JOIN postings p ON p.member = n.member AND p.reference = n.reference";
+
 /// The time, and which of these ids were used before.
 const NOW: &str = concat!("SELECT ", now!(), ", ARRAY(SELECT id FROM receipts WHERE id = ANY($1))");
 
@@ -70,11 +76,11 @@ const MOVE: &str = "WITH \
         SELECT * FROM unnest($26::uuid[], $27::bigint[], $28::bigint[], $29::bigint[], \
             $30::text[], $31::text[], $32::text[], $33::bigint[], $34::bigint[], \
             $35::bigint[], $36::bigint[])) \
-    INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason) \
-    SELECT at, kind, member, house, amount, balance, hold, reason \
+    INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason, reference) \
+    SELECT at, kind, member, house, amount, balance, hold, reason, reference \
     FROM unnest($37::bigint[], $38::text[], $39::bigint[], $40::text[], $41::bigint[], \
-        $42::bigint[], $43::uuid[], $44::text[]) WITH ORDINALITY \
-        AS n (at, kind, member, house, amount, balance, hold, reason, place) \
+        $42::bigint[], $43::uuid[], $44::text[], $45::text[]) WITH ORDINALITY \
+        AS n (at, kind, member, house, amount, balance, hold, reason, reference, place) \
     ORDER BY place";
 
 const UPSERT_REPEATS: &str = "INSERT INTO repeats (lineage, word, body_sha256, hold, answered, \
@@ -122,6 +128,7 @@ statements! {
     lineages: LINEAGES,
     holds: HOLDS,
     repeats: REPEATS,
+    referred: REFERRED,
     now: NOW,
     lock_audit: super::audit::LOCK,
     last_audit: super::audit::LAST,

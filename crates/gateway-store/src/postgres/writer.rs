@@ -18,9 +18,9 @@ use super::fault::{again, fault, is_conflict, too_late};
 use super::link::{Driver, Link};
 use super::load::{Loaded, Wants, load, undo};
 use super::save::{Writes, save};
-use crate::Error;
 use crate::backend::Result;
 use crate::batch::{Applied, Job, apply};
+use crate::{AuditEntry, Error};
 
 /// How many operations may wait.
 const MAX_WAITING: usize = 16_384;
@@ -169,54 +169,94 @@ impl Task {
     }
 }
 
-/// Does the jobs in one transaction, and tells each what came of it. Gives whether the connection
-/// can be used again.
+/// Does the jobs, and tells each what came of it. Gives whether the connection can be used again.
+///
+/// They are one transaction, unless the database refuses it: then one of them is to blame, and the
+/// halves are tried on their own, until the guilty one stands alone.
 async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
+    let mut parts = vec![jobs.into_iter().map(|waiting| waiting.job).collect::<Vec<Job>>()];
+    while let Some(jobs) = parts.pop() {
+        let Err(Failed { mut jobs, error }) = attempt(link, address, jobs).await else { continue };
+        let is_good = is_good_after(&error, link, address.wait()).await;
+        let is_theirs = matches!(error, Error::Refused(_) | Error::Damaged(_));
+        if is_good && is_theirs && jobs.len() > 1 {
+            let second = jobs.split_off(jobs.len() / 2);
+            parts.extend([second, jobs]);
+            continue;
+        }
+        refuse(jobs, &error);
+        if !is_good {
+            let lost = if is_theirs { too_late() } else { error };
+            refuse(parts.into_iter().flatten().collect(), &lost);
+            return false;
+        }
+    }
+    true
+}
+
+/// Jobs of a transaction that failed, none of which was done.
+struct Failed {
+    jobs: Vec<Job>,
+    error: Error,
+}
+
+fn refuse(jobs: Vec<Job>, error: &Error) {
+    for job in jobs {
+        job.refuse(again(error));
+    }
+}
+
+/// Does the jobs in one transaction.
+async fn attempt(
+    link: &Link,
+    address: &Address,
+    mut jobs: Vec<Job>,
+) -> std::result::Result<(), Failed> {
     let wait = address.wait();
-    let mut jobs: Vec<Job> = jobs.into_iter().map(|waiting| waiting.job).collect();
-    let began = timeout(wait, begin(link, &Wants::of(&jobs))).await;
+    let began = timeout(wait, begin(link, &Wants::of(&jobs), wait)).await;
     let mut loaded = match began.unwrap_or_else(|_| Err(too_late())) {
         Ok(loaded) => loaded,
-        Err(error) => {
-            for job in jobs {
-                job.refuse(again(&error));
-            }
-            return is_good_after(&error, link).await;
-        }
+        Err(error) => return Err(Failed { jobs, error }),
     };
     refuse_used(&mut jobs, &loaded);
     let mut applied = apply(&mut loaded.book, jobs, loaded.now);
-    let writes = writes_of(&mut applied, loaded, address.repeats_kept_micros());
+    let (changes, audit) =
+        (std::mem::take(&mut applied.changes), sealed(&mut applied, &mut loaded));
+    let writes = Writes {
+        changes,
+        answers: applied.answers().collect(),
+        responses: applied.responses().collect(),
+        audit,
+        until: loaded.now.plus_micros(address.repeats_kept_micros()),
+    };
     if writes.is_empty() {
         applied.committed();
-        return matches!(timeout(wait, undo(link.client())).await, Ok(Ok(())));
+        let undone = undo(link.client(), wait).await;
+        return undone.map_err(|error| Failed { jobs: Vec::new(), error });
     }
     match timeout(wait, finish(link, writes)).await.unwrap_or_else(|_| Err(too_late())) {
         Ok(()) => {
             applied.committed();
-            true
+            Ok(())
         }
         // When the connection breaks after the commit was sent, nobody here knows whether it was
         // done. To say that it failed is safe: a hold that stands all the same ends with its
         // lease and charges nothing; a hold that has ended all the same ends only once, and who
-        // tries again is told so; its receipt is in the store.
-        Err(error) => {
-            let is_good = is_good_after(&error, link).await;
-            applied.failed(move || again(&error));
-            is_good
-        }
+        // tries again is told so; its receipt is in the store. A transfer is safe to try again
+        // where it has a reference.
+        Err(error) => Err(Failed { jobs: applied.into_jobs(), error }),
     }
 }
 
 /// Begins, and tries again where the server chose this transaction to give way to others. Later
 /// there is nothing to give way to: all locks are taken here.
-async fn begin(link: &Link, wants: &Wants) -> Result<Loaded> {
+async fn begin(link: &Link, wants: &Wants, wait: Duration) -> Result<Loaded> {
     let statements = link.statements().await?;
     let mut pause = FIRST_PAUSE;
     for _ in 1..MAX_TRIES {
         match load(link.client(), statements, wants).await {
             Err(failure) if is_conflict(&failure) => {
-                undo(link.client()).await?;
+                undo(link.client(), wait).await?;
                 sleep(jittered(pause)).await;
                 pause *= 2;
             }
@@ -226,21 +266,16 @@ async fn begin(link: &Link, wants: &Wants) -> Result<Loaded> {
     load(link.client(), statements, wants).await.map_err(fault)?
 }
 
-async fn finish(link: &Link, writes: Writes) -> Result<()> {
+async fn finish(link: &Link, writes: Writes<'_>) -> Result<()> {
     let statements = link.statements().await?;
     Box::pin(save(link.client(), statements, writes)).await.map_err(fault)
 }
 
-fn writes_of(applied: &mut Applied, mut loaded: Loaded, kept_micros: i64) -> Writes {
-    let audited = std::mem::take(&mut applied.audited);
-    let seal = |(posting, by)| loaded.last_audit.seal(Change::posted(&posting), loaded.now, &by);
-    Writes {
-        changes: std::mem::take(&mut applied.changes),
-        answers: std::mem::take(&mut applied.answers),
-        responses: std::mem::take(&mut applied.responses),
-        audit: audited.into_iter().map(seal).collect(),
-        until: loaded.now.plus_micros(kept_micros),
-    }
+/// The entries of the audit log for what persons moved.
+fn sealed(applied: &mut Applied, loaded: &mut Loaded) -> Vec<AuditEntry> {
+    let now = loaded.now;
+    let seal = |(posting, by)| loaded.last_audit.seal(Change::posted(&posting), now, &by);
+    std::mem::take(&mut applied.audited).into_iter().map(seal).collect()
 }
 
 /// A hold whose id a receipt has would fail for everybody when it ends.
@@ -260,8 +295,8 @@ fn refuse_used(jobs: &mut Vec<Job>, loaded: &Loaded) {
 }
 
 /// Whether a connection can be used again after this. One that did not answer is not asked.
-async fn is_good_after(error: &Error, link: &Link) -> bool {
-    !matches!(error, Error::Unavailable(_)) && undo(link.client()).await.is_ok()
+async fn is_good_after(error: &Error, link: &Link, wait: Duration) -> bool {
+    !matches!(error, Error::Unavailable(_)) && undo(link.client(), wait).await.is_ok()
 }
 
 /// Between half and all of a pause, so that processes which failed together do not meet again.

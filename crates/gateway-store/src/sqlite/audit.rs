@@ -2,7 +2,7 @@
 
 use ledger::{Posting, PostingKind, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::rows::{MAX_PAGE, time};
 use crate::backend::Result;
@@ -53,11 +53,7 @@ pub(super) fn posted(connection: &Connection, posting: &Posting, actor: &Actor) 
         PostingKind::Adjustment => "ledger.adjustment",
         PostingKind::Charge => "ledger.charge",
     };
-    let detail = json!({
-        "amount_micros": posting.amount.get(),
-        "balance_micros": posting.balance.get(),
-        "reason": posting.reason,
-    });
+    let detail = crate::audit::posted(posting);
     append(connection, posting.at, actor, (action, posting.member.to_string(), &detail))
 }
 

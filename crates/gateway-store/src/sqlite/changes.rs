@@ -11,10 +11,10 @@ use crate::{Answer, StoredResponse};
 /// Writes all of it, inside a transaction. Idempotency keys and answers are kept until then.
 pub(super) fn write(connection: &Connection, applied: &Applied, until: Time) -> Result<()> {
     write_money(connection, &applied.changes, until)?;
-    for (hold, answer) in &applied.answers {
+    for (hold, answer) in applied.answers() {
         write_answer(connection, &hold.to_bytes(), answer, until)?;
     }
-    for response in &applied.responses {
+    for response in applied.responses() {
         write_response(connection, response)?;
     }
     for (posting, actor) in &applied.audited {
@@ -138,8 +138,8 @@ fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<()> {
         return Ok(());
     }
     let mut insert = connection.prepare_cached(
-        "INSERT INTO postings (at, kind, member, amount, balance, hold, reason) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO postings (at, kind, member, amount, balance, hold, reason, reference) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for posting in postings {
         insert.execute(params![
@@ -150,6 +150,7 @@ fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<()> {
             posting.balance.get(),
             posting.hold.map(ledger::HoldId::to_bytes),
             posting.reason,
+            posting.reference,
         ])?;
     }
     Ok(())

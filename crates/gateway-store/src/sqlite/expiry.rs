@@ -9,7 +9,7 @@ use crate::backend::Result;
 /// The most holds that end in one transaction.
 pub(super) const MAX_EXPIRED: u32 = 1000;
 
-/// The most rows of each kind that one sweep removes.
+/// The most rows of each kind that one sweep removes or changes.
 const MAX_SWEPT: u32 = 1000;
 
 /// Which holds end.
@@ -62,7 +62,8 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
     Ok(ids.len() as u64)
 }
 
-/// Removes what is kept for a time that is over; gives how many words and responses. What still runs stays.
+/// Removes what is kept for a time that is over; gives how many words and responses. What still
+/// runs stays; what only says so has failed.
 pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     let mut query = connection.prepare_cached(
         "SELECT id FROM responses WHERE expires_at <= ?1 \
@@ -84,5 +85,6 @@ pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
         "DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE expires_at <= ?1 LIMIT ?2)",
     )?;
     remove.execute(params![now.micros(), MAX_SWEPT])?;
+    responses::fail_stray(connection, MAX_SWEPT)?;
     Ok((over.len() + repeats) as u64)
 }

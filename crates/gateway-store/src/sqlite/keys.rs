@@ -1,13 +1,13 @@
 //! Keys, and the lineages they begin.
 
-use ledger::{Limits, LineageId, MemberId, Micros, Time};
+use ledger::{LineageId, MemberId, Micros, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::rows::{limits, time, unknown};
 use super::{audit, failure, members};
 use crate::backend::Result;
-use crate::{Actor, Error, Key, KeyChange, KeyRecord, NewKey, Scope};
+use crate::{Actor, Error, Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
 
 /// The most keys of a member that are listed.
 const MAX_LISTED: u32 = 10_000;
@@ -47,7 +47,7 @@ pub(super) fn create(connection: &Connection, new: &NewKey, by: &Actor, now: Tim
         "scopes": listed(&key.scopes),
         "models": key.models,
         "expires_at": key.expires_at.map(Time::millis),
-        "limits": described_limits(&new.limits),
+        "limits": LimitsChange::to(new.limits).described(),
     });
     audit::append(connection, now, by, ("key.create", key.id.clone(), &detail))?;
     Ok(key)
@@ -101,9 +101,9 @@ pub(super) fn change(
         key.expires_at = expires_at;
         detail.insert("expires_at".to_owned(), json!(expires_at.map(Time::millis)));
     }
-    if let Some(limits) = change.limits {
-        record.limits = limits;
-        detail.insert("limits".to_owned(), described_limits(&limits));
+    if !change.limits.is_empty() {
+        record.limits = change.limits.applied(record.limits);
+        detail.insert("limits".to_owned(), change.limits.described());
     }
     update(connection, &record)?;
     audit::append(connection, now, by, ("key.change", id.to_owned(), &detail.into()))?;
@@ -221,12 +221,4 @@ fn words(scopes: &[Scope]) -> String {
 
 fn listed(scopes: &[Scope]) -> Vec<&'static str> {
     scopes.iter().map(|scope| scope.word()).collect()
-}
-
-fn described_limits(limits: &Limits) -> Value {
-    json!({
-        "spend_limit_micros": limits.spend.map(Micros::get),
-        "requests_per_minute": limits.requests_per_minute,
-        "concurrency": limits.concurrency,
-    })
 }

@@ -45,6 +45,19 @@ pub(super) fn response(
     Ok(query.query_row(params![id, member.0, now.micros()], read).optional()?)
 }
 
+pub(super) fn status(
+    connection: &Connection,
+    member: MemberId,
+    id: &str,
+    now: Time,
+) -> Result<Option<String>> {
+    let mut query = connection.prepare_cached(
+        "SELECT status FROM responses WHERE id = ?1 AND member = ?2 AND expires_at > ?3",
+    )?;
+    let read = |row: &Row<'_>| row.get(0);
+    Ok(query.query_row(params![id, member.0, now.micros()], read).optional()?)
+}
+
 pub(super) fn update(connection: &Connection, response: &StoredResponse) -> Result<bool> {
     let mut update = connection.prepare_cached(
         "UPDATE responses SET status = ?3, body = ?4 WHERE id = ?1 AND member = ?2 \
@@ -107,10 +120,26 @@ pub(super) fn fail_running(connection: &Connection, hold: HoldId) -> Result<()> 
     let mut query = connection.prepare_cached(
         "SELECT id, body FROM responses WHERE hold = ?1 AND status IN ('queued', 'in_progress')",
     )?;
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let running = query.query_map([hold.to_bytes()], read)?;
-    let running: Vec<(String, Vec<u8>)> = running.collect::<rusqlite::Result<_>>()?;
-    for (id, body) in running {
+    let running = query.query_map([hold.to_bytes()], id_and_body)?;
+    fail(connection, running.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Responses that say that they run, and whose hold has ended without them, have failed as well.
+pub(super) fn fail_stray(connection: &Connection, limit: u32) -> Result<()> {
+    let mut query = connection.prepare_cached(
+        "SELECT id, body FROM responses WHERE status IN ('queued', 'in_progress') AND background \
+         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.id = responses.hold) LIMIT ?1",
+    )?;
+    let stray = query.query_map([limit], id_and_body)?;
+    fail(connection, stray.collect::<rusqlite::Result<_>>()?)
+}
+
+fn id_and_body(row: &Row<'_>) -> rusqlite::Result<(String, Vec<u8>)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+fn fail(connection: &Connection, responses: Vec<(String, Vec<u8>)>) -> Result<()> {
+    for (id, body) in responses {
         connection
             .prepare_cached("UPDATE responses SET status = 'failed', body = ?2 WHERE id = ?1")?
             .execute(params![id, crate::response::failed_body(&id, &body)])?;

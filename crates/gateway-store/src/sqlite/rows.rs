@@ -139,28 +139,54 @@ pub(super) fn statement(
     limit: u32,
 ) -> Result<Vec<StatementLine>> {
     let mut query = connection.prepare_cached(
-        "SELECT postings.id, postings.at, kind, amount, balance, hold, reason, operation, model \
-         FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
+        "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
+         operation, model FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
          WHERE postings.member = ?1 AND postings.id < ?2 ORDER BY postings.id DESC LIMIT ?3",
     )?;
     let read = |row: &Row<'_>| {
-        let kind: String = row.get(2)?;
-        let kind = PostingKind::parse(&kind).ok_or_else(|| unknown(2, &kind))?;
-        let hold: Option<[u8; 16]> = row.get(5)?;
-        let posting = Posting {
-            at: time(row, 1)?,
-            kind,
-            member,
-            house: kind.house(),
-            amount: micros(row, 3)?,
-            balance: micros(row, 4)?,
-            hold: hold.map(HoldId::from_bytes),
-            reason: row.get(6)?,
-        };
-        Ok(StatementLine { id: row.get(0)?, posting, operation: row.get(7)?, model: row.get(8)? })
+        let posting = posting(row, member)?;
+        Ok(StatementLine { id: row.get(7)?, posting, operation: row.get(8)?, model: row.get(9)? })
     };
     let rows = query.query_map(params![member.0, before, limit.min(MAX_PAGE)], read)?;
     Ok(rows.collect::<Read<_>>()?)
+}
+
+/// Reads `at, kind, amount, balance, hold, reason, reference`.
+fn posting(row: &Row<'_>, member: MemberId) -> Read<Posting> {
+    let kind: String = row.get(1)?;
+    let kind = PostingKind::parse(&kind).ok_or_else(|| unknown(1, &kind))?;
+    let hold: Option<[u8; 16]> = row.get(4)?;
+    Ok(Posting {
+        at: time(row, 0)?,
+        kind,
+        member,
+        house: kind.house(),
+        amount: micros(row, 2)?,
+        balance: micros(row, 3)?,
+        hold: hold.map(HoldId::from_bytes),
+        reason: row.get(5)?,
+        reference: row.get(6)?,
+    })
+}
+
+/// Puts in the book the posting that has a reference, if there is one.
+pub(super) fn load_referred(
+    connection: &Connection,
+    book: &mut Book,
+    (member, reference): (MemberId, &str),
+) -> Result<()> {
+    if book.has_referred(member, reference) {
+        return Ok(());
+    }
+    let mut query = connection.prepare_cached(
+        "SELECT at, kind, amount, balance, hold, reason, reference FROM postings \
+         WHERE member = ?1 AND reference = ?2",
+    )?;
+    let found = query.query_row(params![member.0, reference], |row| posting(row, member));
+    if let Some(posting) = found.optional()? {
+        book.add_referred(posting);
+    }
+    Ok(())
 }
 
 /// Puts in the book what a live hold needs to end.

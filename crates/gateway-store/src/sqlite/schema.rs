@@ -10,7 +10,7 @@ use crate::backend::Result;
 use crate::{Error, Options, SchemaState};
 
 /// Each one brings the schema from its index to the next number.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/001.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/001.sql"), include_str!("schema/002.sql")];
 
 /// Says that a file is ours: "agtw".
 const APPLICATION_ID: i32 = 0x6167_7477;

@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,8 +13,9 @@ use ledger::{Book, LineageId, Time};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
+use super::checkpoint::Log;
 use super::connection::{self, Role};
-use super::{changes, checkpoint, failure, rows};
+use super::{changes, failure, rows};
 use crate::backend::Result;
 use crate::batch::{Applied, Job, Needs, apply};
 use crate::{Error, Options};
@@ -25,6 +25,10 @@ pub(super) const MAX_WAITING: usize = 4096;
 
 /// The most operations of one transaction.
 const MAX_BATCH: usize = 512;
+
+/// Bytes of answers and responses from which on a transaction takes no more operations: all of it
+/// stands in the log before any of it can be moved.
+const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// How long an operation waits for others, where the batch before had several: one commit then
 /// serves more of them. Whoever is alone never waits.
@@ -88,18 +92,20 @@ pub(super) struct Writer {
     version: i64,
     /// Where the rates of keys stand by requests that cost nothing: written with what comes next.
     arrivals: HashMap<LineageId, Time>,
-    /// Rows written since the log was last looked at.
-    written: usize,
-    log_grew: SyncSender<()>,
+    log: Log,
     /// Whether the last batch had several operations.
     had_company: bool,
 }
 
 /// Takes what waits, until something comes that is not an operation on money.
 fn take_jobs(jobs: &mut Vec<Job>, waiting: &mut mpsc::Receiver<Message>) -> Option<Message> {
-    while jobs.len() < MAX_BATCH {
+    let mut bytes: usize = jobs.iter().map(Job::bytes).sum();
+    while jobs.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
         match waiting.try_recv() {
-            Ok(Message::Job(job)) => jobs.push(job),
+            Ok(Message::Job(job)) => {
+                bytes += job.bytes();
+                jobs.push(job);
+            }
             Ok(message) => return Some(message),
             Err(_) => break,
         }
@@ -111,10 +117,11 @@ impl Writer {
     pub(super) fn new(
         path: PathBuf,
         options: Options,
-        connection: Connection,
-        log_grew: SyncSender<()>,
-    ) -> Self {
-        Self {
+        mut connection: Connection,
+        log: Log,
+    ) -> Result<Self> {
+        log.watch(&mut connection)?;
+        Ok(Self {
             path,
             options,
             connection,
@@ -123,15 +130,14 @@ impl Writer {
             book: Book::default(),
             version: 0,
             arrivals: HashMap::new(),
-            written: 0,
-            log_grew,
+            log,
             had_company: false,
-        }
+        })
     }
 
     /// Works until it is told to stop, or nobody is left to ask; ends after the thread that moves
     /// the log, so that nothing has the file open when it says that it has stopped.
-    pub(super) fn run(mut self, mut waiting: mpsc::Receiver<Message>, log: JoinHandle<()>) {
+    pub(super) fn run(mut self, mut waiting: mpsc::Receiver<Message>, mover: JoinHandle<()>) {
         let mut stopped = Vec::new();
         while let Some(first) = waiting.blocking_recv() {
             let mut next = Some(first);
@@ -145,6 +151,7 @@ impl Writer {
                         stopped.push(reply);
                     }
                 }
+                self.log.tend(&self.connection);
             }
         }
         if !self.arrivals.is_empty() {
@@ -152,7 +159,7 @@ impl Writer {
             let _ = self.transact(Touches::Else, |_, _| Ok(()));
         }
         drop(self);
-        let _ = log.join();
+        let _ = mover.join();
         for reply in stopped {
             let _ = reply.send(());
         }
@@ -210,8 +217,7 @@ impl Writer {
         match self.finish(&applied, now) {
             Ok(()) => applied.committed(),
             Err(error) => {
-                self.undo();
-                applied.failed(move || failure::again(&error));
+                self.refuse(applied.into_jobs(), &error);
             }
         }
     }
@@ -224,10 +230,7 @@ impl Writer {
         self.write_arrivals()?;
         let until = now.plus_micros(self.options.repeats_kept_micros());
         changes::write(&self.connection, applied, until)?;
-        self.commit()?;
-        let rows = changes.accounts.len() + changes.receipts.len() + changes.begun.len();
-        self.note_written(rows + applied.answers.len() + applied.responses.len());
-        Ok(())
+        self.commit()
     }
 
     /// Something else, in a transaction of its own.
@@ -246,22 +249,16 @@ impl Writer {
             self.commit()?;
             Ok(result)
         });
-        match &result {
-            Ok(_) => self.note_written(1),
-            Err(_) => self.undo(),
+        if result.is_err() {
+            self.undo();
         }
         result
-    }
-
-    /// Moves what is left of the log into the file, while nothing is written.
-    pub(super) fn checkpoint(&mut self) {
-        // Whoever reads an old state keeps some of it: then the next one gets further.
-        let _ = checkpoint::passive(&self.connection);
     }
 
     fn begin(&mut self, outlives: Outlives) -> Result<()> {
         if self.broken {
             self.connection = connection::open(&self.path, Role::Writes, &self.options)?;
+            self.log.watch(&mut self.connection)?;
             self.broken = false;
             self.outlives = Outlives::Power;
             self.forget();
@@ -335,6 +332,9 @@ impl Writer {
         for (lineage, word) in needs.repeats {
             rows::load_repeat(connection, book, (lineage, &word), now)?;
         }
+        for (member, reference) in needs.references {
+            rows::load_referred(connection, book, (member, &reference))?;
+        }
         for id in needs.holds {
             rows::load_hold(connection, book, id, now)?;
         }
@@ -354,18 +354,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Says so when the log has grown by much.
-    fn note_written(&mut self, rows: usize) {
-        self.written += rows;
-        if self.written >= checkpoint::ROWS_BETWEEN {
-            self.written = 0;
-            // It may be at work already.
-            let _ = self.log_grew.try_send(());
-        }
-    }
-
     fn run_cached(&self, sql: &str) -> Result<()> {
         self.connection.prepare_cached(sql)?.execute([])?;
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

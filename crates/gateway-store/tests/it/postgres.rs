@@ -1,5 +1,7 @@
 //! What only PostgreSQL has: several processes on one database, and a server that can be lost.
 
+mod limits;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +12,8 @@ use ledger::{Ended, Hold, Limits, MemberId, Refusal, Rule};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::world::{LEASE, OWNER, World, closing, opening};
+use crate::suite::responses::queued;
+use crate::world::{LEASE, OWNER, World, closing, opening, repeated};
 
 /// More than anything here takes, however slow the machine is.
 const LONG: Duration = Duration::from_mins(1);
@@ -199,6 +202,81 @@ async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
     world.check().await;
 }
 
+/// A failure in the middle of a transaction of the pool's only connection, in three ways.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
+    // Long enough that the server does not end the transaction meanwhile.
+    let wait = Duration::from_secs(4);
+    let options = Options { connections: 1, wait, ..Options::default() };
+    let world = World::on_database(Cluster::shared().database(), options).await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    // Once all goes well: the connection knows its statements after that.
+    world.hold(&key, 5).await.unwrap();
+    world.pass(LEASE * 2);
+    assert_eq!(world.store.expire().await.unwrap(), 1);
+    queued(&world, &key, "resp_1").await;
+    world.pass(LEASE * 2);
+    let broken = [
+        // A statement between the first and the last one is refused.
+        (
+            "ALTER TABLE responses RENAME COLUMN previous TO earlier",
+            "ALTER TABLE responses RENAME COLUMN earlier TO previous",
+        ),
+        // The last one is.
+        (
+            "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \
+                $$BEGIN RAISE EXCEPTION 'no'; END$$; \
+             CREATE TRIGGER no BEFORE INSERT ON receipts FOR EACH ROW EXECUTE FUNCTION no()",
+            "DROP TRIGGER no ON receipts",
+        ),
+    ];
+    for (breaks, mends) in broken {
+        world.damage(breaks);
+        let failed = world.store.expire().await.unwrap_err();
+        assert_eq!(failed.kind(), Kind::Operator, "{failed:?}");
+        world.damage(mends);
+        assert_eq!(world.money(member).await, (1000, 5), "{breaks}");
+        assert_eq!(open_transactions(&world).await, "0", "{breaks}");
+    }
+    // Somebody keeps a lock that is needed in the middle.
+    let locker = client(&world).await;
+    locker.batch_execute("BEGIN; SELECT id FROM responses FOR UPDATE").await.unwrap();
+    assert!(matches!(world.store.expire().await, Err(Error::Unavailable(_))));
+    assert_eq!(world.money(member).await, (1000, 5));
+    locker.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(open_transactions(&world).await, "0");
+
+    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.money(member).await, (1000, 0));
+    assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
+    world.check().await;
+}
+
+/// A connection of the test's own.
+async fn client(world: &World) -> tokio_postgres::Client {
+    let Place::Postgres(place) = &world.place else { panic!("this is not PostgreSQL") };
+    let (client, connection) = tokio_postgres::connect(place, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// How many connections stand in a transaction and do nothing, once the server has seen which of
+/// them were closed.
+async fn open_transactions(world: &World) -> String {
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND state LIKE 'idle in transaction%'";
+    let closed = async {
+        loop {
+            let open = world.ask(count);
+            if open == "0" {
+                return open;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, closed).await.unwrap_or_else(|_| world.ask(count))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_are_renewed_and_ended_by_many_at_once() {
     let world = World::postgres().await;
@@ -258,6 +336,50 @@ async fn an_id_is_used_once() {
     world.check().await;
 }
 
+/// PostgreSQL takes no text with a zero byte: whoever sends one fails alone, whether the rows are
+/// read or written, however many wait with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_the_database_refuses_fails_alone() {
+    let world = World::postgres().await;
+    let (member, key) = world.member("ann", 10_000, Limits::default()).await;
+    let mut racers = JoinSet::new();
+    for number in 0..600 {
+        let mut opening = opening(&key, 1);
+        match number % 50 {
+            17 => opening.wanted.model = Some("a\0b".to_owned()),
+            39 => opening.wanted = repeated(&key, 1, "a\0b", 1).wanted,
+            _ => {}
+        }
+        let store = Arc::clone(&world.store);
+        racers.spawn(async move { (number % 50, store.hold(opening).await) });
+    }
+    let (mut held, mut refused) = (Vec::new(), 0);
+    for (number, result) in racers.join_all().await {
+        match result {
+            Ok(begun) => held.push(begun.unwrap()),
+            Err(error) => {
+                assert!(matches!(error, Error::Refused(_)), "{error:?}");
+                assert!([17, 39].contains(&number), "{number} is not to blame");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((held.len(), refused), (576, 24));
+    assert_eq!(world.money(member).await, (10_000, 576));
+
+    // Ends as well: what an upstream called its model is written with them.
+    let mut enders = JoinSet::new();
+    for (number, hold) in held.into_iter().enumerate() {
+        let mut closing = closing(&hold, Rule::Answered);
+        closing.end.model = (number % 100 == 5).then(|| "a\0b".to_owned());
+        let store = Arc::clone(&world.store);
+        enders.spawn(async move { store.end(closing).await.is_ok() });
+    }
+    let ended = enders.join_all().await.into_iter().filter(|is_good| *is_good).count();
+    assert_eq!((ended, world.money(member).await), (570, (9430, 6)));
+    world.check().await;
+}
+
 #[tokio::test]
 async fn a_schema_that_is_not_ours_is_left_alone() {
     let database = Cluster::shared().database();
@@ -273,7 +395,7 @@ async fn a_schema_that_is_not_ours_is_left_alone() {
 
     let both = tokio::join!(Store::migrate(&place, &options), Store::migrate(&place, &options));
     let both = [both.0.unwrap(), both.1.unwrap()];
-    assert!(both.contains(&SchemaState::Empty) && both.contains(&SchemaState::Current(1)));
+    assert!(both.contains(&SchemaState::Empty) && both.contains(&SchemaState::Current(2)));
     database.query("INSERT INTO schema_version VALUES (9, 0)");
     assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Unknown(9));
     assert!(matches!(Store::open(&place, &options).await, Err(Error::Schema(_))));

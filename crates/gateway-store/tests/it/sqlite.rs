@@ -3,3 +3,5 @@
 mod crash;
 mod disk;
 mod files;
+mod limits;
+mod log;

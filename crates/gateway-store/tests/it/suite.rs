@@ -4,6 +4,7 @@ mod admin;
 mod books;
 mod limits;
 mod money;
+mod references;
 mod repeats;
 pub(crate) mod responses;
 
@@ -43,13 +44,18 @@ suite! {
         leases_are_renewed_and_end,
         many_leases_end_a_thousand_at_a_time,
         two_handles_share_one_truth;
+    references:
+        a_transfer_with_a_reference_is_posted_once,
+        a_refused_transfer_leaves_its_reference_free,
+        a_hundred_with_one_reference_pay_in_once;
     limits:
         a_spend_limit_follows_rotation,
         a_rate_limit_counts_free_and_paid_requests,
         a_rate_is_not_forgotten_by_a_new_handle,
         no_more_run_at_once_than_may,
         blocked_members_and_unknown_keys_get_no_hold,
-        changed_limits_count_at_once;
+        changed_limits_count_at_once,
+        changes_of_different_limits_at_once_are_all_made;
     repeats:
         a_word_that_runs_is_told_so,
         a_word_with_another_body_is_refused,
@@ -73,7 +79,9 @@ suite! {
         events_are_read_in_order_and_in_pages,
         a_deleted_response_takes_its_events_along,
         background_responses_fail_with_their_lease,
-        old_responses_are_swept;
+        old_responses_are_swept,
+        responses_that_run_without_a_hold_are_failed_by_a_sweep,
+        a_sweep_takes_a_thousand_of_each_kind;
     books:
         an_untouched_ledger_adds_up,
         each_damaged_figure_is_found,

@@ -9,8 +9,8 @@ use gateway_store::{
     Actor, Answer, Clock, Closing, Key, NewKey, Opening, Options, Place, Scope, Store,
 };
 use ledger::{
-    End, Ended, Hold, HoldId, IdempotencyKey, Limits, MemberId, Micros, Posting, PostingKind,
-    Refusal, Rule, Tokens, Transfer, Wanted,
+    End, Ended, Hold, HoldId, IdempotencyKey, Limits, MemberId, Micros, Posted, Posting,
+    PostingKind, Refusal, Rule, Tokens, Transfer, Wanted,
 };
 use tempfile::TempDir;
 
@@ -38,7 +38,11 @@ enum Base {
 
 impl World {
     pub(crate) async fn sqlite() -> World {
-        let folder = tempfile::tempdir().unwrap();
+        Self::sqlite_in(tempfile::tempdir().unwrap()).await
+    }
+
+    /// As [`World::sqlite`], in a folder that may have a database in it.
+    pub(crate) async fn sqlite_in(folder: TempDir) -> World {
         let place = Place::Sqlite(folder.path().join("gateway.db"));
         let ahead = Arc::new(AtomicI64::new(0));
         let (moved, system) = (Arc::clone(&ahead), Clock::system());
@@ -89,6 +93,14 @@ impl World {
         }
     }
 
+    /// What PostgreSQL answers to SQL behind the store's back.
+    pub(crate) fn ask(&self, sql: &str) -> String {
+        match &self.base {
+            Base::Postgres(database) => database.query(sql),
+            Base::Sqlite { .. } => panic!("only PostgreSQL is asked"),
+        }
+    }
+
     /// Lets time pass: the clock moves, or all that has an end comes nearer to it.
     pub(crate) fn pass(&self, micros: i64) {
         match &self.base {
@@ -118,6 +130,19 @@ impl World {
         (member, self.store.create_key(&new, &actor()).await.unwrap())
     }
 
+    /// Moves money by a reference.
+    pub(crate) async fn refer(
+        &self,
+        member: MemberId,
+        (kind, amount): (PostingKind, i64),
+        reference: &str,
+    ) -> Result<Posted, Refusal> {
+        let (amount, reason) = (Micros::new(amount), "because".to_owned());
+        let reference = Some(reference.to_owned());
+        let transfer = Transfer { member, kind, amount, reason, reference };
+        self.store.post(transfer, &actor()).await.unwrap()
+    }
+
     pub(crate) async fn top_up(&self, member: MemberId, credit: i64) -> Result<Posting, Refusal> {
         self.move_money(member, PostingKind::TopUp, credit).await
     }
@@ -129,7 +154,10 @@ impl World {
         amount: i64,
     ) -> Result<Posting, Refusal> {
         let (amount, reason) = (Micros::new(amount), "because".to_owned());
-        self.store.post(Transfer { member, kind, amount, reason }, &actor()).await.unwrap()
+        let transfer = Transfer { member, kind, amount, reason, reference: None };
+        let posted = self.store.post(transfer, &actor()).await.unwrap()?;
+        let Posted::Now(posting) = posted else { panic!("it was posted before") };
+        Ok(posting)
     }
 
     pub(crate) async fn hold(&self, key: &Key, amount: i64) -> Result<Hold, Refusal> {

@@ -92,6 +92,7 @@ impl Home {
                 kind: PostingKind::TopUp,
                 amount: Micros::new(CREDIT_MICROS),
                 reason: "bench".to_owned(),
+                reference: None,
             };
             store.post(transfer, &by).await.expect("a posting").expect("room for it");
             let key = new_key();

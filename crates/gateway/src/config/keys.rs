@@ -273,7 +273,14 @@ const HEALTH: &[Known] = &[
     key("path", "string", "/models", "What is asked for, appended to `base_url`."),
     key("interval", "seconds", "30", "How often."),
     key("timeout", "seconds", "5", "How long an answer may take."),
-    key("failures", "integer", "3", "After so many failures in a row it is left out."),
+    key(
+        "failures",
+        "integer",
+        "3",
+        "After so many failures in a row it is left out. Only those count that no member can bring \
+         about: it cannot be reached, begins no stream in time, refuses our key, or fails by its \
+         own word.",
+    ),
     key("eject", "seconds", "15", "For so long at least; then one request may try again."),
 ];
 
@@ -325,6 +332,12 @@ const LIMITS: &[Known] = &[
     key("max_connections", "integer", "10000", "The most connections of clients at once."),
     key("header_timeout", "seconds", "10", "How long the head of a request may take."),
     key("body_timeout", "seconds", "60", "How long the body of a request may take."),
+    key(
+        "write_timeout",
+        "seconds",
+        "60",
+        "How long a client may take none of an answer that is ready; then it is left.",
+    ),
     key(
         "keepalive_comment",
         "seconds",

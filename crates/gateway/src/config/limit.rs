@@ -22,6 +22,8 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// How long the body of a request may take.
     pub body_timeout: Duration,
+    /// How long a client may take none of an answer that is ready.
+    pub write_timeout: Duration,
     /// How often a quiet stream is told a comment; `None` for never.
     pub keepalive_comment: Option<Duration>,
     /// How long one stream may last.
@@ -53,6 +55,7 @@ impl Default for Limits {
             max_connections: 10_000,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_mins(1),
+            write_timeout: Duration::from_mins(1),
             keepalive_comment: Some(Duration::from_secs(15)),
             max_stream: Duration::from_hours(1),
             max_answer_bytes: 64 * MIB,
@@ -73,6 +76,7 @@ pub(super) fn limits(root: &mut Mapping<'_, '_, '_>) -> Limits {
         max_connections: map.whole("max_connections", 1..=1_000_000, default.max_connections),
         header_timeout: map.seconds("header_timeout", default.header_timeout),
         body_timeout: map.seconds("body_timeout", default.body_timeout),
+        write_timeout: map.seconds("write_timeout", default.write_timeout),
         keepalive_comment: keepalive(&mut map),
         max_stream: map.seconds("max_stream_seconds", default.max_stream),
         max_answer_bytes: map.whole("max_answer_bytes", 1024..=GIB, default.max_answer_bytes),

@@ -311,6 +311,7 @@ fn every_limit_is_read() {
   max_connections: 5
   header_timeout: 1.5
   body_timeout: 2
+  write_timeout: 2.5
   keepalive_comment: 0
   max_stream_seconds: 3
   max_answer_bytes: 2048
@@ -324,6 +325,7 @@ fn every_limit_is_read() {
         max_connections: 5,
         header_timeout: Duration::from_millis(1500),
         body_timeout: Duration::from_secs(2),
+        write_timeout: Duration::from_millis(2500),
         keepalive_comment: None,
         max_stream: Duration::from_secs(3),
         max_answer_bytes: 2048,

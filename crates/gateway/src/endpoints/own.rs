@@ -64,10 +64,9 @@ async fn charged(
     order: Order<'_>,
     work: impl Future<Output = Result<Response, ApiError>>,
 ) -> Result<Response, ApiError> {
-    let price = order.price;
     let mut charge = match Charge::open(service, order).await? {
         Opened::Charge(charge) => charge,
-        Opened::Again(id, answer) => return Ok(paid::again(id, price, answer)),
+        Opened::Again(known) => return Ok(paid::again(known)),
     };
     let (id, room) = (charge.id(), charge.room());
     let mut response = match work.await {

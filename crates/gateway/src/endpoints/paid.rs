@@ -14,7 +14,7 @@ use wire::error::Code;
 
 use super::body;
 use crate::catalogue::{Model, Target};
-use crate::charge::{Charge, Opened, Order, Progress, Results};
+use crate::charge::{Again, Charge, Opened, Order, Progress, Results};
 use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
@@ -80,7 +80,7 @@ impl Paid {
     ) -> Result<Response, ApiError> {
         let charge = match self.open(service, None).await? {
             Opened::Charge(charge) => charge,
-            Opened::Again(id, answer) => return Ok(again(id, self.price, answer)),
+            Opened::Again(known) => return Ok(again(known)),
         };
         let beginning = Box::pin(begin(self.context(service, &charge), question));
         if is_streamed {
@@ -197,7 +197,8 @@ async fn settle(
 }
 
 /// An answer that was given before.
-pub(super) fn again(id: HoldId, price: Micros, answer: Answer) -> Response {
+pub(super) fn again(known: Again) -> Response {
+    let Again { id, charged, answer } = known;
     let is_stream = answer.content_type == STREAM;
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
@@ -207,9 +208,14 @@ pub(super) fn again(id: HoldId, price: Micros, answer: Answer) -> Response {
     } else if let Ok(value) = HeaderValue::from_str(&answer.content_type) {
         headers.insert(CONTENT_TYPE, value);
     }
-    headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
-    rate::write_receipt(headers, id, price);
+    write_replayed(headers, id, charged);
     response
+}
+
+/// Says that an answer was given and paid for before.
+pub(super) fn write_replayed(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
+    headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
+    rate::write_receipt(headers, id, charged);
 }
 
 pub(super) fn write_stream_headers(headers: &mut HeaderMap) {

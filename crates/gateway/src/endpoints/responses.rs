@@ -3,6 +3,7 @@
 mod background;
 mod keeper;
 mod stored;
+mod tail;
 
 use std::sync::Arc;
 

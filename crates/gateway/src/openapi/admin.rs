@@ -9,7 +9,9 @@ use wire::admin::{
 use wire::error::Code;
 
 use super::member::REQUEST_ID;
-use super::{Access, Answer, Body, JSON, Make, Operation, Parameter, Place, Verb, of};
+use super::{
+    Access, Answer, Body, Header, JSON, Make, Operation, Parameter, Place, Verb, of, text,
+};
 use crate::endpoints::admin::{DEFAULT_LIMIT, MAX_LIMIT};
 
 /// What all of them have in common.
@@ -176,16 +178,44 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
     ..PLAIN
 };
 
+/// What came of a transfer.
+static MOVED: &[Answer] = &[
+    Answer {
+        status: 201,
+        description: "What was moved.",
+        contents: &[(JSON, of::<PostingView>)],
+        headers: &[],
+    },
+    Answer {
+        status: 200,
+        description: "What was moved before with the same `reference`; nothing was moved now.",
+        contents: &[(JSON, of::<PostingView>)],
+        headers: &[&REPLAYED],
+    },
+];
+
+/// Says that this was done before.
+static REPLAYED: Header = Header {
+    name: "idempotent-replayed",
+    description: "`true`: this is the answer that was given before.",
+    schema: text,
+};
+
 /// `POST /admin/v1/members/{id}/top-ups`.
 pub(crate) static TOP_UP: Operation = Operation {
     verb: Verb::Post,
     path: "/admin/v1/members/{id}/top-ups",
     id: "topUp",
     summary: "Pay in",
-    description: "Each request pays in once more; the statement tells whether one arrived.",
+    description: "With a `reference` it is paid in once, however often it is sent; the same \
+                  reference with another amount or reason is a conflict. Without one, each \
+                  request pays in once more.",
     parameters: &[&MEMBER_ID],
-    body: Some(body(of::<TopUp>, r#"{"amount_micros": 5000000, "reason": "invoice 17"}"#)),
-    answers: answers!(201, "What was moved.", PostingView),
+    body: Some(body(
+        of::<TopUp>,
+        r#"{"amount_micros": 5000000, "reason": "invoice 17", "reference": "invoice-17"}"#,
+    )),
+    answers: MOVED,
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
 };
@@ -196,10 +226,11 @@ pub(crate) static ADJUST: Operation = Operation {
     path: "/admin/v1/members/{id}/adjustments",
     id: "adjust",
     summary: "Correct a balance",
-    description: "Takes no more than is available: what is set aside for requests stays.",
+    description: "Takes no more than is available: what is set aside for requests stays. A \
+                  `reference` works as it does for top-ups, and is shared with them.",
     parameters: &[&MEMBER_ID],
     body: Some(body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#)),
-    answers: answers!(201, "What was moved.", PostingView),
+    answers: MOVED,
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
 };

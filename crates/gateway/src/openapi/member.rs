@@ -32,6 +32,9 @@ pub(crate) static REPLAYED: Header = Header {
 /// Of requests that cost.
 pub(crate) static PAID: &[&Header] = &[&CHARGE, &RECEIPT, &REPLAYED];
 
+/// Of what the service answers itself, where the operator has put a price on it.
+pub(crate) static OWN: &[&Header] = &[&CHARGE, &RECEIPT];
+
 /// The client's word for a request.
 pub(crate) static IDEMPOTENCY: Parameter = Parameter {
     place: Place::Header,
@@ -79,9 +82,9 @@ pub(crate) static LIST_MODELS: Operation = Operation {
         status: 200,
         description: "The models.",
         contents: &[(JSON, of::<ModelList>)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[Code::ScopeMissing],
+    failures: &[Code::ScopeMissing, Code::InsufficientBalance, Code::KeyLimitReached],
 };
 
 static MODEL_ID: Parameter = Parameter {
@@ -110,9 +113,14 @@ pub(crate) static FIND_MODEL: Operation = Operation {
         status: 200,
         description: "The model.",
         contents: &[(JSON, of::<Model>)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[Code::ScopeMissing, Code::NotFound],
+    failures: &[
+        Code::ScopeMissing,
+        Code::NotFound,
+        Code::InsufficientBalance,
+        Code::KeyLimitReached,
+    ],
 };
 
 /// `POST /v1/chat/completions`.
@@ -197,9 +205,9 @@ pub(crate) static ME: Operation = Operation {
         status: 200,
         description: "The caller.",
         contents: &[(JSON, of::<Me>)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[],
+    failures: &[Code::InsufficientBalance, Code::KeyLimitReached],
 };
 
 /// The id of a request.
@@ -229,7 +237,7 @@ pub(crate) static FIND_RECEIPT: Operation = Operation {
         status: 200,
         description: "The receipt.",
         contents: &[(JSON, of::<ReceiptView>)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[Code::NotFound],
+    failures: &[Code::NotFound, Code::InsufficientBalance, Code::KeyLimitReached],
 };

@@ -3,7 +3,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 
-use super::member::{IDEMPOTENCY, PAID};
+use super::member::{IDEMPOTENCY, OWN, PAID};
 use super::{Access, Answer, Body, EVENTS, JSON, Operation, Parameter, Place, Verb, text};
 
 /// `POST /v1/responses`.
@@ -113,9 +113,15 @@ pub(crate) static SHOW: Operation = Operation {
         status: 200,
         description: "The response, or its stream.",
         contents: &[(JSON, response), (EVENTS, text)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+    failures: &[
+        Code::InvalidRequest,
+        Code::ScopeMissing,
+        Code::NotFound,
+        Code::InsufficientBalance,
+        Code::KeyLimitReached,
+    ],
 };
 
 /// `DELETE /v1/responses/{id}`.
@@ -132,9 +138,15 @@ pub(crate) static DELETE: Operation = Operation {
         status: 200,
         description: "It is gone.",
         contents: &[(JSON, deleted)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[Code::ScopeMissing, Code::NotFound, Code::Conflict],
+    failures: &[
+        Code::ScopeMissing,
+        Code::NotFound,
+        Code::Conflict,
+        Code::InsufficientBalance,
+        Code::KeyLimitReached,
+    ],
 };
 
 /// `POST /v1/responses/{id}/cancel`.
@@ -151,9 +163,16 @@ pub(crate) static CANCEL: Operation = Operation {
         status: 200,
         description: "The response as it stands.",
         contents: &[(JSON, response)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound, Code::Conflict],
+    failures: &[
+        Code::InvalidRequest,
+        Code::ScopeMissing,
+        Code::NotFound,
+        Code::Conflict,
+        Code::InsufficientBalance,
+        Code::KeyLimitReached,
+    ],
 };
 
 /// `GET /v1/responses/{id}/input_items`.
@@ -170,9 +189,15 @@ pub(crate) static INPUT_ITEMS: Operation = Operation {
         status: 200,
         description: "The items.",
         contents: &[(JSON, items)],
-        headers: &[],
+        headers: OWN,
     }],
-    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+    failures: &[
+        Code::InvalidRequest,
+        Code::ScopeMissing,
+        Code::NotFound,
+        Code::InsufficientBalance,
+        Code::KeyLimitReached,
+    ],
 };
 
 fn request(_: &mut SchemaGenerator) -> Schema {

@@ -1,5 +1,6 @@
 //! One request to one upstream.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -8,10 +9,14 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use serde::Deserialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Provider;
+use crate::failure::chain;
 use crate::trace::Place;
 
 /// The most of an error body that is read.
@@ -19,6 +24,9 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest wait that an upstream may ask for on a client's behalf.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
+
+/// The code by which an error says that a model is not there.
+const NO_MODEL: &str = "model_not_found";
 
 /// An upstream that has begun to answer with success.
 pub(crate) struct Upstream {
@@ -36,11 +44,17 @@ pub(crate) struct Upstream {
 pub(crate) enum Failure {
     /// The request itself is wrong, says the upstream; another would say the same.
     Refused { message: Option<String> },
-    /// It does not know the path or the model.
+    /// It does not know the model, and says so.
+    NoModel,
+    /// It does not know the path, or does not say what it does not know.
     NotThere,
     /// It has too much to do.
     Busy { retry_after: Option<Duration> },
-    /// It cannot be reached, broke off, or took too long.
+    /// No connection could be made. Why, is for operators alone.
+    Unreachable { cause: String },
+    /// It did not begin a stream in time.
+    Late,
+    /// It broke off, or took too long over an answer.
     Gone(&'static str),
     /// It failed, or refused our key.
     Broken { status: u16 },
@@ -50,8 +64,34 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Whether this speaks against the upstream's health.
+    ///
+    /// Only what no member can bring about by what they ask does, or one member could take an
+    /// upstream from all the others. So it is of no account how an answer goes on that has begun,
+    /// nor whether it can be understood: what is asked decides how long an answer takes, how large
+    /// it is and whether it is filtered in the middle. Each kind in turn:
+    ///
+    /// - it cannot be reached, be it for TCP, for TLS or for its name: counts;
+    /// - no stream begins in time: counts, since it begins before the work is done, and whoever
+    ///   cannot begin one has no room for the next member either. A whole answer begins when all
+    ///   of it is there: how late that is, the member decided;
+    /// - it breaks the connection: does not count, since a body that is too large for it ends so
+    ///   too. If it died, it cannot be reached now, and that counts;
+    /// - it fails with a status: see [`is_its_own`];
+    /// - it is busy, refuses, or knows no such model or path: does not count;
+    /// - it answers nonsense, too much, or with an error in its stream: does not count.
+    ///
+    /// Whatever this overlooks, the probe finds: members have no part in it.
     pub(crate) fn is_its_fault(&self) -> bool {
-        !matches!(self, Self::Refused { .. } | Self::NotThere | Self::Busy { .. })
+        match self {
+            Self::Unreachable { .. } | Self::Late => true,
+            Self::Broken { status } => is_its_own(*status),
+            Self::Refused { .. }
+            | Self::NoModel
+            | Self::NotThere
+            | Self::Busy { .. }
+            | Self::Gone(_)
+            | Self::Malformed(_) => false,
+        }
     }
 
     /// The status it answered with, for logs.
@@ -62,16 +102,41 @@ impl Failure {
         }
     }
 
+    /// What there is to say beside the word, for logs.
+    pub(crate) fn cause(&self) -> Option<&str> {
+        match self {
+            Self::Unreachable { cause } => Some(cause),
+            Self::Gone(what) | Self::Malformed(what) => Some(what),
+            _ => None,
+        }
+    }
+
     /// In one word, for logs and figures.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Refused { .. } => "refused",
+            Self::NoModel => "no_model",
             Self::NotThere => "not_there",
             Self::Busy { .. } => "busy",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Late => "late",
             Self::Gone(_) => "gone",
             Self::Broken { .. } => "broken",
             Self::Malformed(_) => "malformed",
         }
+    }
+}
+
+/// Whether a status tells of a fault that no request can bring about: our key or our account is
+/// refused (401, 402, 407), we are sent elsewhere (3xx), or it failed and says that the fault is
+/// its own (5xx). Of those, what was asked may be why it took too long (504, 524) or is not
+/// implemented (501); a filter in front of it forbids by content (403), and 408 is again a matter
+/// of time. A stream that begins with an error came with status 200.
+fn is_its_own(status: u16) -> bool {
+    match status {
+        501 | 504 | 524 => false,
+        300..=399 | 401 | 402 | 407 | 500..=599 => true,
+        _ => false,
     }
 }
 
@@ -90,17 +155,22 @@ impl Provider {
             .map_err(|_| Failure::Busy { retry_after: None })?;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.address(path).ok_or(Failure::Gone("its address is wrong"))?;
+        *request.uri_mut() = self
+            .address(path)
+            .ok_or_else(|| Failure::Unreachable { cause: "its address is wrong".to_owned() })?;
         *request.headers_mut() = self.headers.clone();
         if let Some(header) = traced.and_then(Place::header) {
             request.headers_mut().insert("traceparent", header);
         }
         let answer = timeout(self.timeouts.first_byte, self.client.request(request))
             .await
-            .map_err(|_| Failure::Gone("it did not answer in time"))?
+            .map_err(|_| Failure::Late)?
             .map_err(|error| {
-                let what = if error.is_connect() { "it cannot be reached" } else { "it broke off" };
-                Failure::Gone(what)
+                if error.is_connect() {
+                    Failure::Unreachable { cause: chain(&error) }
+                } else {
+                    Failure::Gone("it broke off before its answer")
+                }
             })?;
         let (head, body) = answer.into_parts();
         let upstream = Upstream {
@@ -123,13 +193,15 @@ impl Provider {
     async fn failure(&self, status: StatusCode, mut upstream: Upstream) -> Failure {
         let retry_after = retry_after(&upstream.headers);
         let body = timeout(ERROR_TIMEOUT, upstream.read(MAX_ERROR_BYTES)).await;
-        let message = body.ok().and_then(Result::ok).and_then(|body| self.cleaner.message(&body));
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
         match status.as_u16() {
-            429 => Failure::Busy { retry_after },
+            // Overloaded, in the words of several; not for a member to blame it for.
+            429 | 503 | 529 => Failure::Busy { retry_after },
             // Our key or our address is wrong, not what the member asked; a redirect likewise.
             401 | 402 | 403 | 407 | 408 => Failure::Broken { status: status.as_u16() },
+            404 | 410 if is_of_model(&body) => Failure::NoModel,
             404 | 405 | 410 => Failure::NotThere,
-            400..=499 => Failure::Refused { message },
+            400..=499 => Failure::Refused { message: self.cleaner.message(&body) },
             status => Failure::Broken { status },
         }
     }
@@ -199,11 +271,83 @@ impl Upstream {
     }
 }
 
+/// Whether an error says that it is the model that is not there.
+fn is_of_model(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        error: Named<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        code: Cow<'a, str>,
+    }
+    serde_json::from_slice::<Body<'_>>(body).is_ok_and(|body| body.error.code == NO_MODEL)
+}
+
 fn too_long() -> Failure {
     Failure::Malformed("its answer is longer than allowed")
 }
 
+/// How long it wants to be left alone: seconds, or until a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse::<u64>().ok()?;
-    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = if let Ok(seconds) = text.parse() {
+        Duration::from_secs(seconds)
+    } else {
+        let date = OffsetDateTime::parse(text, &Rfc2822).ok()?;
+        (date - OffsetDateTime::now_utc()).try_into().unwrap_or_default()
+    };
+    Some(wait.min(MAX_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_an_upstream_asks_for_is_understood_and_bounded() {
+        let wait = |text: &str| {
+            let value = http::HeaderValue::from_str(text).unwrap();
+            retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))
+        };
+        assert_eq!(wait("7"), Some(Duration::from_secs(7)));
+        assert_eq!(wait("86400"), Some(MAX_RETRY_AFTER));
+        assert_eq!(wait("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT"), Some(MAX_RETRY_AFTER));
+        let soon = OffsetDateTime::now_utc() + Duration::from_mins(1);
+        let soon = wait(&soon.format(&Rfc2822).unwrap().replace("+0000", "GMT")).unwrap();
+        assert!((50..=60).contains(&soon.as_secs()), "{soon:?}");
+        for nonsense in ["", "-1", "soon", "1.5"] {
+            assert_eq!(wait(nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_model_is_told_from_an_unknown_path() {
+        assert!(is_of_model(br#"{"error":{"message":"x","code":"model_not_found"}}"#));
+        for other in [
+            "",
+            "<html>",
+            "[]",
+            r#"{"detail":"Not Found"}"#,
+            r#"{"error":"model_not_found"}"#,
+            r#"{"error":{"message":"Invalid URL","code":null}}"#,
+            r#"{"error":{"message":"Invalid URL"}}"#,
+            r#"{"error":{"message":"x","code":404}}"#,
+        ] {
+            assert!(!is_of_model(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn only_statuses_that_no_request_can_bring_about_speak_against_an_upstream() {
+        for status in [301, 307, 401, 402, 407, 500, 502, 505, 520] {
+            assert!(Failure::Broken { status }.is_its_fault(), "{status}");
+        }
+        for status in [200, 403, 408, 501, 504, 524] {
+            assert!(!Failure::Broken { status }.is_its_fault(), "{status}");
+        }
+    }
 }

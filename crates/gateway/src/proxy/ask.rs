@@ -60,14 +60,16 @@ impl Ask {
         }
     }
 
-    /// The member's own words, but for the name of the model.
+    /// The member's own words, but for the name of the model and for what says whether the answer is
+    /// to be a stream: that stands there in any case, so that nothing else can be taken for it.
     fn plain_chat(&self, target: &Target) -> Result<Question, ApiError> {
         let envelope = Envelope::parse(&self.body)?;
         let model = Value::from(target.name.as_str()).to_string();
         let options = (self.is_streamed && target.provider.stream_usage)
             .then(|| stream_options(&envelope))
             .transpose()?;
-        let mut changes = vec![("model", Some(model.as_str()))];
+        let stream = if self.is_streamed { "true" } else { "false" };
+        let mut changes = vec![("model", Some(model.as_str())), ("stream", Some(stream))];
         if let Some(options) = &options {
             changes.push(("stream_options", Some(options.as_str())));
         }

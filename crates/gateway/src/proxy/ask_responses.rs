@@ -11,8 +11,12 @@ use super::stage::Stage;
 use super::whole::{Whole, new_id};
 use crate::catalogue::Target;
 use crate::config::{Kind, Responses};
+use crate::envelope::is_like;
 use crate::failure::ApiError;
 use crate::translate::{anthropic, responses};
+
+/// What is between the member and us: an upstream is told of it by us, or not at all.
+const OURS: [&str; 5] = ["model", "store", "stream", "background", "previous_response_id"];
 
 /// What a member asked of the responses interface.
 pub(crate) struct AskResponses {
@@ -36,11 +40,11 @@ impl AskResponses {
 
     fn native(&self, target: &Target) -> Question {
         let mut fields = self.fields.clone();
+        fields.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
         fields.insert("model".to_owned(), target.name.as_str().into());
         fields.insert("store".to_owned(), false.into());
         fields.insert("stream".to_owned(), self.ask.is_streamed.into());
-        fields.remove("background");
-        if fields.remove("previous_response_id").is_some() {
+        if self.fields.contains_key("previous_response_id") {
             let earlier = self.earlier.iter().filter_map(sendable);
             let input: Vec<Value> = earlier.chain(own_input(&self.fields)).collect();
             fields.insert("input".to_owned(), input.into());
@@ -56,6 +60,7 @@ impl AskResponses {
 
     fn bridged(&self, target: &Target) -> Result<Question, ApiError> {
         let mut chat = responses::request(&self.fields, &self.earlier)?;
+        chat.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
         chat.insert("model".to_owned(), target.name.as_str().into());
         chat.insert("stream".to_owned(), self.ask.is_streamed.into());
         if target.provider.kind == Kind::Anthropic {

@@ -25,6 +25,9 @@ use crate::trace::{self, Place};
 /// The most upstreams that are asked for one request.
 const MAX_ATTEMPTS: usize = 4;
 
+/// How long a client is told to wait unless the upstreams know better.
+const USUAL_WAIT: Duration = Duration::from_secs(2);
+
 /// An upstream that has begun to answer.
 pub(crate) struct Begun {
     pub(crate) target: Target,
@@ -65,13 +68,13 @@ pub(crate) async fn begin(
     question: impl Fn(&Target) -> Result<Question, ApiError>,
 ) -> Result<Begun, ApiError> {
     let Context { service, model, progress, traced } = context;
-    let mut last = None;
+    let (mut untranslatable, mut wait) = (None, None);
     for target in model.candidates().into_iter().take(MAX_ATTEMPTS) {
         let made = match question(target) {
             Ok(question) => question,
             Err(error) => {
                 // Another upstream may know the words that this one lacks.
-                last = Some(error);
+                untranslatable = Some(error);
                 continue;
             }
         };
@@ -107,15 +110,18 @@ pub(crate) async fn begin(
             Err(failure) => {
                 progress.set(false);
                 note(&service, target, &failure);
-                let is_final = matches!(failure, Failure::Refused { .. });
-                last = Some(told(&failure));
-                if is_final {
-                    break;
+                if let Failure::Refused { message } = failure {
+                    return Err(refused(message.as_deref()));
                 }
+                wait = Some(wait_after(&failure).min(wait.unwrap_or(Duration::MAX)));
             }
         }
     }
-    Err(last.unwrap_or_else(|| unavailable(None)))
+    // Whoever was asked and failed may answer another time; who lacks the words will not.
+    match (wait, untranslatable) {
+        (None, Some(error)) => Err(error),
+        (wait, _) => Err(unavailable(wait.unwrap_or(USUAL_WAIT))),
+    }
 }
 
 /// The question in other words, for an upstream that turned out not to speak the responses
@@ -176,7 +182,13 @@ fn span(target: &Target, place: Place, started: i64, outcome: &'static str) -> t
 async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure> {
     let provider = way.provider;
     let begun = Instant::now();
-    let mut upstream = provider.send(question.path, question.body, way.traced).await?;
+    let is_whole = matches!(question.reading, Reading::Whole(_));
+    let sent = provider.send(question.path, question.body, way.traced).await;
+    let mut upstream = sent.map_err(|failure| match failure {
+        // How much there is to answer, the member decided.
+        Failure::Late if is_whole => Failure::Gone("its answer did not come in time"),
+        failure => failure,
+    })?;
     way.progress.set(true);
     match question.reading {
         Reading::Whole(whole) => {
@@ -270,33 +282,31 @@ fn failure(fault: &Fault) -> Failure {
 /// Remembers a failure, for the operator and for the upstream's health.
 fn note(service: &Service, target: &Target, failure: &Failure) {
     let provider = &target.provider;
-    let (what, status) = (failure.word(), failure.status());
-    tracing::warn!(provider = %provider.name, model = target.id, what, status, "an upstream failed");
+    let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
+    let model = &target.id;
+    tracing::warn!(provider = %provider.name, model, what, status, cause, "an upstream failed");
     if failure.is_its_fault() && provider.health.failed() {
         tracing::error!(provider = %provider.name, "an upstream was taken out");
         service.meter.usable(&provider.name, false);
     }
 }
 
-/// What the client is told about a failure.
-pub(crate) fn told(failure: &Failure) -> ApiError {
+/// How long to leave an upstream alone that failed so: as long as it asks for, if it does.
+fn wait_after(failure: &Failure) -> Duration {
     match failure {
-        Failure::Refused { message } => {
-            let message = message.as_deref().unwrap_or("it gave no reason that can be told");
-            ApiError::new(
-                Code::InvalidRequest,
-                format!("the model's provider refused the request: {message}"),
-            )
-        }
-        Failure::Busy { retry_after } => unavailable(*retry_after),
-        Failure::NotThere | Failure::Gone(_) | Failure::Broken { .. } | Failure::Malformed(_) => {
-            unavailable(None)
-        }
+        Failure::Busy { retry_after } => retry_after.unwrap_or(USUAL_WAIT),
+        _ => USUAL_WAIT,
     }
 }
 
-fn unavailable(retry_after: Option<Duration>) -> ApiError {
+fn refused(message: Option<&str>) -> ApiError {
+    let message = message.unwrap_or("it gave no reason that can be told");
+    let message = format!("the model's provider refused the request: {message}");
+    ApiError::new(Code::InvalidRequest, message)
+}
+
+/// The client may come again as soon as the first of the upstreams wants it to.
+fn unavailable(wait: Duration) -> ApiError {
     let message = "no provider of this model gave an answer; nothing was charged";
-    ApiError::new(Code::UpstreamUnavailable, message)
-        .retry_after(retry_after.unwrap_or(Duration::from_secs(2)))
+    ApiError::new(Code::UpstreamUnavailable, message).retry_after(wait)
 }

@@ -276,9 +276,6 @@ impl Inner {
         };
         let model = self.charge.model.as_deref().unwrap_or_default();
         tracing::warn!(request = %self.charge.id(), model, what, "a stream broke");
-        if let Some(provider) = self.service.provider_of(model) {
-            provider.health.failed();
-        }
         self.charge.tokens = streaming.stage.tokens();
         let message = format!("the model's provider broke off: {what}; nothing was charged");
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);

@@ -4,6 +4,7 @@ use agent_test_support::upstream::Upstream;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::raw::{Raw, request};
 use crate::support::{ADMIN_TOKEN, Answer, PRICE, Running, plain};
 
 /// A service and its operator.
@@ -229,6 +230,82 @@ fn money_moves_with_a_reason_and_never_below_zero() {
     let check = office.get("/ledger/check").good();
     assert_eq!((&check["ok"], &check["sum_micros"]), (&json!(true), &json!(0)));
     assert_eq!(check["members_total_micros"], 9 * PRICE);
+}
+
+#[test]
+fn a_transfer_with_a_reference_is_made_once_however_often_it_is_sent() {
+    let office = Office::open();
+    let (member, _, _) = office.member_with_key("ada");
+    let top_ups = format!("/members/{member}/top-ups");
+    let adjustments = format!("/members/{member}/adjustments");
+    let body = |amount: i64, reason: &str| {
+        let reference = "invoice 17";
+        json!({ "amount_micros": amount, "reason": reason, "reference": reference })
+    };
+    let first = office.post(&top_ups, &body(PRICE, "paid"));
+    assert_eq!((first.status, first.header("idempotent-replayed")), (201, ""));
+    assert_eq!(first.json()["reference"], "invoice 17");
+    for _ in 0..2 {
+        let again = office.post(&top_ups, &body(PRICE, "paid"));
+        assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
+        assert_eq!(again.text(), first.text());
+    }
+    for (path, amount, reason, differing) in [
+        (&top_ups, PRICE + 1, "paid", "with another amount;"),
+        (&top_ups, PRICE, "paid late", "with another reason;"),
+        (&adjustments, -PRICE, "paid", "with another kind and another amount;"),
+    ] {
+        let refused = office.post(path, &body(amount, reason));
+        assert_eq!(refused.failure(), (409, "conflict".to_owned()));
+        assert_eq!(refused.json()["error"]["param"], "reference");
+        assert!(refused.text().contains(differing), "{}", refused.text());
+    }
+    let shown = office.get(&format!("/members/{member}")).good();
+    assert_eq!(shown["balance_micros"], 11 * PRICE);
+    let statement = office.get(&format!("/members/{member}/statement")).good();
+    assert_eq!(statement["data"].as_array().unwrap().len(), 2);
+    assert_eq!(statement["data"][0]["reference"], "invoice 17");
+    for reference in [json!(""), json!("x".repeat(201)), json!("a\u{7}"), json!(5)] {
+        let body = json!({ "amount_micros": 1, "reason": "a", "reference": reference });
+        assert_eq!(said(&office.post(&top_ups, &body)), wrong("reference"), "{body}");
+    }
+    let most = json!({ "amount_micros": 1, "reason": "a", "reference": "x".repeat(200) });
+    assert_eq!(office.post(&top_ups, &most).status, 201);
+    assert_eq!(office.get("/ledger/check").good()["ok"], true);
+}
+
+#[test]
+fn patches_of_one_key_at_the_same_time_are_all_kept() {
+    let office = Office::open();
+    let (_, id, _) = office.member_with_key("ada");
+    let path = format!("/keys/{id}");
+    let bearer = format!("Bearer {ADMIN_TOKEN}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    for round in 1..=10 {
+        let patches = [
+            ("spend_limit_micros", json!(round)),
+            ("requests_per_minute", json!(round + 1)),
+            ("concurrency", json!(round + 2)),
+            ("name", json!(format!("round {round}"))),
+        ];
+        // All are sent before any answer is read.
+        let sent: Vec<Raw> = patches
+            .iter()
+            .map(|(field, value)| {
+                let body = json!({ *field: value }).to_string();
+                let mut raw = Raw::open(office.service.address);
+                raw.send(&request("PATCH", &format!("/admin/v1{path}"), &headers, &body));
+                raw
+            })
+            .collect();
+        for mut raw in sent {
+            assert_eq!(raw.head().status, 200);
+        }
+        let shown = office.get(&path).good();
+        for (field, value) in &patches {
+            assert_eq!(&shown[*field], value, "{field}");
+        }
+    }
 }
 
 #[test]

@@ -137,6 +137,37 @@ fn one_with_a_word_is_started_once_and_given_again() {
 }
 
 #[test]
+fn one_that_was_followed_with_a_word_is_told_again_from_its_beginning() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "word")];
+    let ask = || {
+        let mut raw = Raw::post_with(service.address, RESPONSES, &headers, &followed("a b"));
+        let head = raw.head();
+        (head, raw.body())
+    };
+    let (first, stream) = ask();
+    assert_eq!((first.status, first.header("idempotent-replayed")), (200, ""));
+    let (again, same) = ask();
+    assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
+    assert_eq!(again.header("content-type"), "text/event-stream");
+    assert_eq!(again.header("x-receipt-id"), first.header("x-receipt-id"));
+    assert_eq!(again.header("x-charge-micros"), PRICE.to_string());
+    assert_eq!(events(&same), events(&stream));
+    assert_eq!(types(&same).last().unwrap(), "response.completed");
+    assert_eq!(upstream.completions().len(), 1);
+    // One that was deleted is not told of.
+    let id = events(&same)[0]["response"]["id"].as_str().unwrap().to_owned();
+    let path = format!("{RESPONSES}/{id}");
+    service.send(Method::DELETE, &path, Some(ada.key.as_str()), None).good();
+    let (gone, text) = ask();
+    let error: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((gone.status, &error["error"]["code"]), (409, &"conflict".into()));
+    assert_eq!(paid(&service, &ada), PRICE);
+}
+
+#[test]
 fn only_one_that_runs_in_the_background_can_be_followed_or_cancelled() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);

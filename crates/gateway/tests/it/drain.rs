@@ -1,5 +1,7 @@
 //! The end of a service: what runs comes to its end, what comes is told so.
 
+use std::time::Duration;
+
 use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
 use serde_json::{Value, json};
@@ -76,4 +78,29 @@ fn what_does_not_end_in_time_is_cut() {
     assert_eq!(stream.head().status, 200);
     service.stop();
     eventually("the upstream is let go", || upstream.cancelled().len() == 1);
+}
+
+#[test]
+fn a_drain_that_lasts_longer_than_a_lease_keeps_it() {
+    const LEASE: Duration = Duration::from_secs(1);
+    let upstream = Upstream::start();
+    let (mut service, ada) = service_with(&upstream, "hold_lease_seconds: 1\n");
+    let body = chat_stream("[[gate-mid]] a b");
+    let mut stream = Raw::post(service.address, CHAT, ada.key.as_str(), &body);
+    assert_eq!(stream.head().status, 200);
+    service.begin_stop();
+    eventually("it drains", || service.get("/readyz", "").status == 503);
+    // Three times as long as a lease lasts.
+    std::thread::sleep(3 * LEASE); // sleep: a lease runs out by time alone
+    // Whoever looks for leases that ran out finds none.
+    let store = service.store.clone();
+    assert_eq!(service.wait(async move { store.expire().await.unwrap() }), 0);
+    assert_eq!(service.account(ada.member).held.get(), PRICE);
+    upstream.open_gate();
+    assert!(stream.body().ends_with("data: [DONE]\n\n"));
+    let folder = service.folder.clone();
+    service.stop();
+    let text = crate::fixture::with_one(&upstream, crate::fixture::PLAIN, "");
+    let service = crate::support::Running::start_in(folder, &text);
+    assert_eq!(crate::fixture::paid(&service, &ada), PRICE);
 }

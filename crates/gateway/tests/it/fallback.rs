@@ -209,3 +209,70 @@ fn models_that_an_upstream_lists_can_be_asked_for() {
     eventually("they are found", || listed().iter().any(|id| id == "second/chunks-64"));
     assert_eq!(world.ask("second/echo-mini", "x").status, 200);
 }
+
+#[test]
+fn a_client_is_told_to_come_when_the_first_of_the_busy_ones_wants_it() {
+    let world = world(PLAIN, "models: {both: [first/echo, second/echo]}\n");
+    let told = |first: Step, second: Step| {
+        world.first.script("echo", vec![first]);
+        world.second.script("echo", vec![second]);
+        let answer = world.ask("both", "x");
+        assert_eq!(answer.failure(), (503, "upstream_unavailable".to_owned()));
+        answer.header("retry-after").to_owned()
+    };
+    assert_eq!(told(Step::RetryAfter(503, 40), Step::RetryAfter(429, 9)), "9");
+    assert_eq!(told(Step::RetryAfter(429, 9), Step::RetryAfter(503, 40)), "9");
+    assert_eq!(told(Step::RetryAfter(529, 30), Step::RetryAfter(503, 86_400)), "30");
+    assert_eq!(told(Step::RetryAfter(503, 7000), Step::RetryAfter(503, 86_400)), "120");
+    // One that only failed may be back at any time.
+    assert_eq!(told(Step::Status(500), Step::RetryAfter(503, 40)), "2");
+    assert_eq!(told(Step::RetryAfter(503, 1), Step::Status(500)), "1");
+    assert_eq!(paid(&world.service, &world.ada), 0);
+}
+
+#[test]
+fn one_that_lacks_the_words_does_not_hide_that_another_was_busy() {
+    let [busy, wordless] = std::array::from_fn(|_| Upstream::start());
+    let claude = "kind: anthropic, models: [echo], health: false";
+    let providers = [provider("busy", &busy, PLAIN), provider("wordless", &wordless, claude)];
+    let models = "models: {both: [busy/echo, wordless/echo]}\n";
+    let service = Running::start(&with_providers(&providers, models));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let mut body = World::body("both", "x");
+    body["logprobs"] = true.into();
+    let ask = || service.post("/v1/chat/completions", ada.key.as_str(), &body);
+    busy.script("echo", vec![Step::RetryAfter(503, 9)]);
+    let answer = ask();
+    assert_eq!(answer.failure(), (503, "upstream_unavailable".to_owned()));
+    assert_eq!(answer.header("retry-after"), "9");
+    assert_eq!(ask().status, 200);
+    assert_eq!((busy.completions().len(), wordless.completions().len()), (2, 0));
+}
+
+#[test]
+fn so_many_upstreams_are_asked_for_one_request_and_no_more() {
+    const MAX_ATTEMPTS: usize = 4;
+    let upstreams: [Upstream; MAX_ATTEMPTS + 2] = std::array::from_fn(|_| Upstream::start());
+    let named = upstreams.iter().enumerate();
+    let providers: Vec<String> =
+        named.map(|(place, upstream)| provider(&format!("p{place}"), upstream, PLAIN)).collect();
+    let targets: Vec<String> = (0..upstreams.len()).map(|place| format!("p{place}/echo")).collect();
+    let models = format!("models: {{all: [{}]}}\n", targets.join(", "));
+    let service = Running::start(&with_providers(&providers, &models));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let ask = || service.post("/v1/chat/completions", ada.key.as_str(), &World::body("all", "x"));
+    let asked =
+        || upstreams.iter().map(|upstream| upstream.completions().len()).collect::<Vec<_>>();
+    for upstream in &upstreams[..MAX_ATTEMPTS] {
+        upstream.script("echo", vec![Step::Status(500)]);
+    }
+    assert_eq!(ask().failure(), (503, "upstream_unavailable".to_owned()));
+    assert_eq!(asked(), [1, 1, 1, 1, 0, 0]);
+    // The last that may be asked may answer.
+    for upstream in &upstreams[..MAX_ATTEMPTS - 1] {
+        upstream.script("echo", vec![Step::Status(500)]);
+    }
+    assert_eq!(ask().status, 200);
+    assert_eq!(asked(), [2, 2, 2, 2, 0, 0]);
+    assert_eq!(paid(&service, &ada), PRICE);
+}

@@ -1,5 +1,6 @@
 //! Configurations with the upstreams that a test needs, and what became of its requests.
 
+use agent_test_support::postgres::Database;
 use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
 use serde_json::{Value, json};
@@ -32,6 +33,17 @@ pub(crate) fn with_providers(providers: &[String], rest: &str) -> String {
 /// A `gateway.yaml` with one provider `up`.
 pub(crate) fn with_one(upstream: &Upstream, more: &str, rest: &str) -> String {
     with_providers(&[provider("up", upstream, more)], rest)
+}
+
+/// A `gateway.yaml` with one plain provider `up` whose books are in PostgreSQL.
+pub(crate) fn in_postgres(upstream: &Upstream, database: &Database, rest: &str) -> String {
+    let text = with_one(upstream, PLAIN, rest);
+    let place = format!("database: \"{}\"", database.url());
+    let lines = text.lines().map(|line| match line {
+        line if line.starts_with("database:") => place.as_str(),
+        line => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A service with one plain provider `up`, and a member who can pay for many requests.

@@ -6,12 +6,13 @@ use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
 use serde_json::{Value, json};
 
-use crate::fixture::{chat, chat_stream, paid, service};
+use crate::fixture::{PLAIN, chat, chat_stream, paid, service, with_one};
 use crate::raw::{Head, Raw};
-use crate::support::PRICE;
+use crate::support::{Holder, PRICE, Running};
 
 const CLIENTS: usize = 100;
 const CHAT: &str = "/v1/chat/completions";
+const RESPONSES: &str = "/v1/responses";
 
 fn ask(address: SocketAddr, key: &str, word: &str, body: &Value) -> (Head, String) {
     let bearer = format!("Bearer {key}");
@@ -130,4 +131,45 @@ fn an_answer_too_long_to_be_kept_is_charged_once_and_not_given_again() {
     assert_eq!(head.header("x-should-retry"), "false");
     assert_eq!(upstream.completions().len(), 1);
     assert_eq!(paid(&service, &ada), PRICE);
+}
+
+#[test]
+fn an_answer_that_is_given_again_says_what_was_charged_for_it_then() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let mut background = crate::fixture::response("hello");
+    background["background"] = true.into();
+    let asked = [(CHAT, chat("hello")), (CHAT, chat_stream("hello")), (RESPONSES, background)];
+    let ask = |address, place: usize| {
+        let (path, body) = &asked[place];
+        let bearer = format!("Bearer {}", ada.key.as_str());
+        let word = format!("word-{place}");
+        let headers = [("authorization", bearer.as_str()), ("idempotency-key", word.as_str())];
+        let mut raw = Raw::post_with(address, path, &headers, body);
+        let head = raw.head();
+        raw.body();
+        head
+    };
+    let firsts: Vec<Head> = (0..asked.len()).map(|place| ask(service.address, place)).collect();
+    assert_eq!(paid(&service, &ada), 3 * PRICE);
+    let folder = service.folder.clone();
+    service.stop();
+    let (old, new) = (format!(": {PRICE}"), format!(": {}", 7 * PRICE));
+    let text = with_one(&upstream, PLAIN, "").replace(&old, &new);
+    let service = Running::start_in(folder, &text);
+    for (place, first) in firsts.iter().enumerate() {
+        let again = ask(service.address, place);
+        assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
+        assert_eq!(again.header("x-receipt-id"), first.header("x-receipt-id"));
+        assert_eq!(again.header("x-charge-micros"), PRICE.to_string());
+    }
+    assert_eq!(paid(&service, &ada), 3 * PRICE);
+    // Whoever asks anew pays the new price.
+    let (head, _) = ask_anew(&service, &ada);
+    assert_eq!(head.header("x-charge-micros"), (7 * PRICE).to_string());
+    assert_eq!(paid(&service, &ada), 10 * PRICE);
+}
+
+fn ask_anew(service: &Running, ada: &Holder) -> (Head, String) {
+    ask(service.address, ada.key.as_str(), "another word", &chat("hello"))
 }

@@ -182,3 +182,51 @@ fn a_client_that_waits_hears_comments_before_the_first_word_and_between_words() 
     assert!(raw.body().contains(": keep-alive"));
     assert_eq!(paid(&service, &ada), 3 * PRICE);
 }
+
+/// How many requests are being answered, this one left out.
+fn running(service: &Running) -> u64 {
+    let figures = service.get("/metrics", "").text().to_owned();
+    let line = figures.lines().find(|line| line.starts_with("agent_gateway_requests_running "));
+    line.unwrap().rsplit(' ').next().unwrap().parse::<u64>().unwrap() - 1
+}
+
+#[test]
+fn who_leaves_while_the_price_is_being_set_aside_pays_nothing() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let mut background = response("a b");
+    background["background"] = true.into();
+    let asked = [
+        (CHAT, chat("a b")),
+        (CHAT, chat_stream("a b")),
+        ("/v1/responses", responses_stream("a b")),
+        ("/v1/responses", background),
+    ];
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let headers = |place: usize| {
+        [("authorization", bearer.clone()), ("idempotency-key", format!("word-{place}"))]
+    };
+    let ask = |place: usize| {
+        let headers = headers(place);
+        let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+        Raw::post_with(service.address, asked[place].0, &headers, &asked[place].1)
+    };
+    // Somebody else writes to the books, and takes their time.
+    let books = rusqlite::Connection::open(service.folder.path().join("gateway.sqlite3")).unwrap();
+    books.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let clients: Vec<Raw> = (0..asked.len()).map(ask).collect();
+    eventually("they wait for the books", || running(&service) == 4);
+    pass(&service);
+    drop(clients);
+    eventually("the service knows that they left", || running(&service) == 0);
+    books.execute_batch("COMMIT").unwrap();
+    // At least one was being written; what only waited to be is not written at all.
+    eventually("what was set aside is given back", || ended(&service, "client_left_early") > 0);
+    assert_eq!(paid(&service, &ada), 0);
+    assert_eq!(upstream.completions().len(), 0);
+    // With the same words they may come again.
+    for place in 0..asked.len() {
+        assert_eq!(ask(place).head().status, 200);
+    }
+    eventually("all are charged", || paid(&service, &ada) == 4 * PRICE);
+}

@@ -21,21 +21,21 @@ fn asked(upstream: &Upstream) -> String {
 const FIELDS: &str = r#""messages":[ {"role":"user", "content":"\u0068i \ud83d\ude00", "x-new":null} ],"temperature":1.10,"big":12345678901234567890123,"tiny":1e-400,"nested":{ "a":[1 ,2], "a":3 },"é":"\u00e9""#;
 
 #[test]
-fn a_request_reaches_its_upstream_as_it_was_written_but_for_the_model() {
+fn a_request_reaches_its_upstream_as_it_was_written_but_for_the_model_and_the_stream() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let answer = send(&service, &ada, &format!(r#"{{ "model" : "up/echo", {FIELDS} }}"#));
     assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(asked(&upstream), format!(r#"{{{FIELDS},"model":"echo"}}"#));
+    assert_eq!(asked(&upstream), format!(r#"{{{FIELDS},"model":"echo","stream":false}}"#));
     // In a stream the usage is asked for as well, beside what the client wants of it.
     let stream = r#""stream":true"#;
     send(&service, &ada, &format!(r#"{{"model":"up/echo",{stream},{FIELDS}}}"#));
     let options = r#""stream_options":{"include_usage":true}"#;
-    assert_eq!(asked(&upstream), format!(r#"{{{stream},{FIELDS},"model":"echo",{options}}}"#));
+    assert_eq!(asked(&upstream), format!(r#"{{{FIELDS},"model":"echo",{stream},{options}}}"#));
     let own = r#""stream_options":{"include_usage":false,"include_obfuscation":false}"#;
     send(&service, &ada, &format!(r#"{{"model":"up/echo",{stream},{own},{FIELDS}}}"#));
     let options = r#""stream_options":{"include_obfuscation":false,"include_usage":true}"#;
-    assert_eq!(asked(&upstream), format!(r#"{{{stream},{FIELDS},"model":"echo",{options}}}"#));
+    assert_eq!(asked(&upstream), format!(r#"{{{FIELDS},"model":"echo",{stream},{options}}}"#));
     let seen = upstream.completions().pop().unwrap();
     assert_eq!(seen.header("x-of-the-client"), None);
     assert_eq!(seen.header("authorization").unwrap(), format!("Bearer {}", upstream.key()));

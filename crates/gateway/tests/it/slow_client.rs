@@ -1,9 +1,11 @@
 //! Clients that do not read: the upstream is held back, and nothing piles up.
 
-use agent_test_support::upstream::Upstream;
-use agent_test_support::wait::eventually;
+use std::time::{Duration, Instant};
 
-use crate::fixture::{chat_stream, paid, service};
+use agent_test_support::upstream::Upstream;
+use agent_test_support::wait::{DEADLINE, eventually};
+
+use crate::fixture::{chat_stream, paid, receipt, service, service_with};
 use crate::raw::Raw;
 use crate::support::PRICE;
 
@@ -51,4 +53,38 @@ fn an_upstream_that_floods_is_held_back_by_a_client_that_does_not_read() {
     drop(raw);
     eventually("the upstream is let go", || upstream.cancelled().len() == 1);
     eventually("it is charged", || paid(&service, &ada) == PRICE);
+}
+
+#[test]
+fn a_client_that_takes_nothing_for_too_long_is_left_and_one_that_reads_is_not() {
+    const LIMIT: Duration = Duration::from_millis(400);
+    let upstream = Upstream::start();
+    let limits = format!("limits: {{write_timeout: {}}}\n", LIMIT.as_secs_f64());
+    let (service, ada) = service_with(&upstream, &limits);
+    let body = chat_stream(&format!("[[endless]]{} a", "x".repeat(8000)));
+    let ask = || {
+        let mut raw = Raw::post(service.address, "/v1/chat/completions", ada.key.as_str(), &body);
+        let head = raw.head();
+        assert_eq!(head.status, 200);
+        (raw, head.header("x-receipt-id").to_owned())
+    };
+    let (mut reader, _) = ask();
+    let (idle, id) = ask();
+    // One of them reads, until the other was left and long after.
+    let begun = Instant::now();
+    while upstream.cancelled().is_empty() {
+        assert!(begun.elapsed() < DEADLINE, "nobody is left");
+        for _ in 0..1000 {
+            reader.piece().unwrap();
+        }
+    }
+    assert!(begun.elapsed() >= LIMIT);
+    assert_eq!(receipt(&service, &ada, &id), ("client_left_late".to_owned(), PRICE));
+    let left = Instant::now();
+    while left.elapsed() < 3 * LIMIT {
+        reader.piece().unwrap();
+    }
+    assert_eq!(upstream.cancelled().len(), 1);
+    drop((reader, idle));
+    eventually("both are charged", || paid(&service, &ada) == 2 * PRICE);
 }

@@ -166,6 +166,7 @@ impl Running {
             kind: PostingKind::TopUp,
             amount: Micros::new(micros),
             reason: "for a test".to_owned(),
+            reference: None,
         };
         self.wait(async move { store.post(transfer, &actor()).await.unwrap().unwrap() });
     }

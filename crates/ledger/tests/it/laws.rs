@@ -2,7 +2,7 @@
 
 use ledger::{
     Account, Book, End, Ended, HoldId, IdempotencyKey, Limits, Lineage, LineageId, MemberId,
-    Micros, Outcome, PostingKind, Refusal, Repeated, Rule, Time, Tokens, Transfer, Wanted,
+    Micros, Outcome, Posted, PostingKind, Refusal, Repeated, Rule, Time, Tokens, Transfer, Wanted,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -16,7 +16,7 @@ const LEASE: i64 = 30_000_000;
 /// One thing that is done.
 #[derive(Debug, Clone)]
 enum Step {
-    Post(i64, PostingKind, i64),
+    Post(i64, PostingKind, i64, Option<u8>),
     Hold {
         member: i64,
         lineage: i64,
@@ -48,13 +48,17 @@ fn step() -> impl Strategy<Value = Step> {
         1 => select(vec![i64::MIN, i64::MAX, Micros::MAX.get(), Micros::MAX.get() + 1]),
     ];
     let moved = prop_oneof![
-        6 => -50..150_i64,
+        4 => -50..150_i64,
+        // Often the same, so that references meet the transfer they were used for.
+        4 => Just(40_i64),
         1 => select(vec![i64::MIN + 1, i64::MAX, Micros::MAX.get(), -Micros::MAX.get()]),
     ];
     let word = proptest::option::weighted(0.4, (0..3_u8, 0..2_u8));
+    let reference = proptest::option::weighted(0.5, 0..2_u8);
     prop_oneof![
-        2 => (0..4_i64, select(PostingKind::ALL.to_vec()), moved)
-            .prop_map(|(member, kind, amount)| Step::Post(member, kind, amount)),
+        2 => (0..4_i64, select(PostingKind::ALL.to_vec()), moved, reference).prop_map(
+            |(member, kind, amount, reference)| Step::Post(member, kind, amount, reference)
+        ),
         6 => (0..4_i64, 0..6_i64, amount, word).prop_map(|(member, lineage, amount, word)| {
             // Mostly the member's own key.
             let member = if amount % 7 == 0 { member } else { owner(lineage).0 };
@@ -115,7 +119,9 @@ impl Trial {
 
     fn run(&mut self, step: &Step) {
         match *step {
-            Step::Post(member, kind, amount) => self.post(MemberId(member), kind, amount),
+            Step::Post(member, kind, amount, reference) => {
+                self.post(MemberId(member), kind, amount, reference);
+            }
             Step::Hold { member, lineage, amount, word } => {
                 self.hold(member, lineage, amount, word);
             }
@@ -146,17 +152,25 @@ impl Trial {
         self.begun.iter().rev().nth(ago).copied()
     }
 
-    fn post(&mut self, member: MemberId, kind: PostingKind, amount: i64) {
-        let expected = self.model.post(member, kind, amount);
-        let reason = "why".to_owned();
-        let transfer = Transfer { member, kind, amount: Micros::new(amount), reason };
+    fn post(&mut self, member: MemberId, kind: PostingKind, amount: i64, reference: Option<u8>) {
+        let expected = self.model.post(member, (kind, amount), reference);
+        let (reason, word) = ("why".to_owned(), reference.map(|word| word.to_string()));
+        let amount_micros = Micros::new(amount);
+        let transfer =
+            Transfer { member, kind, amount: amount_micros, reason, reference: word.clone() };
         let before = self.rows();
         let posted = self.book.post(transfer, self.now);
-        assert_eq!(posted.as_ref().map(drop).map_err(told), expected);
+        let is_before = |posted: &Posted| matches!(posted, Posted::Before(_));
+        assert_eq!(posted.as_ref().map(is_before).map_err(told), expected);
         match posted {
-            Ok(posting) => {
-                self.model.events.push(Event::Posted { member, amount });
+            Ok(Posted::Now(posting)) => {
+                self.model.events.push(Event::Posted { member, kind, amount, reference });
                 assert_eq!(posting.balance.get(), self.model.balance(member));
+                assert_eq!((posting.amount, posting.reference), (amount_micros, word));
+            }
+            Ok(Posted::Before(posting)) => {
+                assert_eq!(self.rows(), before, "a repeat changed something");
+                assert_eq!((posting.amount, posting.reference), (amount_micros, word));
             }
             Err(_) => assert_eq!(self.rows(), before, "a refusal changed something"),
         }
@@ -340,6 +354,7 @@ fn told(refusal: &Refusal) -> No {
         Refusal::Repeated(Repeated::Running) => No::Running,
         Refusal::Repeated(Repeated::OtherBody) => No::OtherBody,
         Refusal::Repeated(Repeated::Answered(id)) => No::Answered(*id),
+        Refusal::ReferenceUsed { .. } => No::Reference,
         Refusal::AmountOutOfRange => No::Amount,
         Refusal::IdUsed => panic!("every id is new"),
     }
@@ -363,7 +378,7 @@ proptest! {
 #[test]
 fn the_end_of_an_earlier_request_leaves_the_word_to_a_later_one() {
     let mut trial = Trial::new();
-    trial.post(MemberId(1), PostingKind::TopUp, 100);
+    trial.post(MemberId(1), PostingKind::TopUp, 100, None);
     trial.hold(1, 1, 5, Some((0, 0)));
     let first = trial.begun[0];
     // The store no longer knows the word.
@@ -384,4 +399,36 @@ fn the_end_of_an_earlier_request_leaves_the_word_to_a_later_one() {
     later.id = HoldId::new(2, 1);
     let running = Err(Refusal::Repeated(Repeated::Running));
     assert_eq!(trial.book.hold(later, trial.now), running);
+}
+
+#[test]
+fn a_reference_that_is_used_for_something_else_is_told_what_differs() {
+    let mut trial = Trial::new();
+    let transfer = |kind, amount, reason: &str| Transfer {
+        member: MemberId(1),
+        kind,
+        amount: Micros::new(amount),
+        reason: reason.to_owned(),
+        reference: Some("invoice 17".to_owned()),
+    };
+    let top_up = PostingKind::TopUp;
+    let first = trial.book.post(transfer(top_up, 5, "a"), trial.now).unwrap();
+    let Posted::Now(posting) = first else { panic!("nothing was posted") };
+    let again = trial.book.post(transfer(top_up, 5, "a"), trial.now.plus_micros(9)).unwrap();
+    assert_eq!(again, Posted::Before(posting));
+    for (other, differing) in [
+        (transfer(PostingKind::Adjustment, 5, "a"), vec!["kind"]),
+        (transfer(top_up, 6, "a"), vec!["amount"]),
+        (transfer(top_up, 5, "b"), vec!["reason"]),
+        (transfer(PostingKind::Charge, 0, "b"), vec!["kind", "amount", "reason"]),
+    ] {
+        let refused = trial.book.post(other, trial.now);
+        assert_eq!(refused, Err(Refusal::ReferenceUsed { differing }));
+    }
+    let refusal = Refusal::ReferenceUsed { differing: vec!["kind", "amount"] };
+    let said = "the reference was used before, with another kind and another amount";
+    assert_eq!(refusal.to_string(), said);
+    // It is a member's own.
+    let other = Transfer { member: MemberId(2), ..transfer(top_up, 6, "b") };
+    assert!(matches!(trial.book.post(other, trial.now), Ok(Posted::Now(_))));
 }

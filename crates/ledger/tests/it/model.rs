@@ -10,7 +10,7 @@ const MINUTE: i64 = 60_000_000;
 /// What happened.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    Posted { member: MemberId, amount: i64 },
+    Posted { member: MemberId, kind: PostingKind, amount: i64, reference: Option<u8> },
     Arrived { lineage: LineageId, at: Time },
     Held(Held),
     Ended { id: HoldId, charged: i64, answered: bool },
@@ -40,6 +40,7 @@ pub(crate) enum No {
     Balance,
     Rate,
     Amount,
+    Reference,
 }
 
 pub(crate) struct Model {
@@ -52,7 +53,7 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn balance(&self, member: MemberId) -> i64 {
         let of = |event: &Event| match event {
-            Event::Posted { member: whose, amount } if *whose == member => *amount,
+            Event::Posted { member: whose, amount, .. } if *whose == member => *amount,
             Event::Ended { id, charged, .. } if self.held(*id).member == member => -charged,
             _ => 0,
         };
@@ -172,9 +173,23 @@ impl Model {
         (live.member == member).then_some(charged)
     }
 
-    pub(crate) fn post(&self, member: MemberId, kind: PostingKind, amount: i64) -> Result<(), No> {
+    /// What a transfer comes to: whether one with its reference was posted before.
+    pub(crate) fn post(
+        &self,
+        member: MemberId,
+        (kind, amount): (PostingKind, i64),
+        reference: Option<u8>,
+    ) -> Result<bool, No> {
         if !self.members.contains(&member) {
             return Err(No::UnknownMember);
+        }
+        for event in &self.events {
+            if let Event::Posted { member: whose, kind: of, amount: moved, reference: word } = event
+                && word.is_some()
+                && (*whose, *word) == (member, reference)
+            {
+                return if (*of, *moved) == (kind, amount) { Ok(true) } else { Err(No::Reference) };
+            }
         }
         let is_possible = match kind {
             PostingKind::Charge => false,
@@ -186,7 +201,7 @@ impl Model {
             return Err(No::Amount);
         }
         let is_covered = amount > 0 || after >= i128::from(self.held_of(member));
-        if is_covered { Ok(()) } else { Err(No::Balance) }
+        if is_covered { Ok(false) } else { Err(No::Balance) }
     }
 
     pub(crate) fn limits(&self, lineage: LineageId) -> Limits {

@@ -51,6 +51,7 @@ impl Tables {
         self.lineages.values().cloned().for_each(|lineage| book.add_lineage(lineage));
         self.holds.values().cloned().for_each(|hold| book.add_hold(hold));
         self.repeats.values().cloned().for_each(|repeat| book.add_repeat(repeat));
+        self.postings.iter().cloned().for_each(|posting| book.add_referred(posting));
         book
     }
 }

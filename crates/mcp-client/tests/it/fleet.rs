@@ -64,6 +64,16 @@ async fn a_reload_touches_only_what_changed() {
     let (host, notebook) = host();
     let client = Client::start([entry("a"), entry("b"), entry("c"), entry("d")], host);
     client.settled(Duration::from_secs(30)).await;
+    // Who waits may be told before the notebook is.
+    let noted = notebook.clone();
+    tokio::task::spawn_blocking(move || {
+        eventually("all four are noted", || {
+            noted.events().iter().filter(|event| format!("{event:?}").contains("ready")).count()
+                == 4
+        });
+    })
+    .await
+    .unwrap();
     let before = notebook.events().len();
 
     let mut policy = entry("b");

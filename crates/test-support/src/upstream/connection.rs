@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ResponsesApi;
 use super::ask::Ask;
@@ -89,7 +89,8 @@ fn respond(
             return send(exchange, stream, &Reply::json(200, models));
         }
         ("POST", "/v1/responses") if site.control().responses == ResponsesApi::Absent => {
-            return refused(404, "Not Found");
+            let body = json!({"detail": "Not Found"}).to_string();
+            return send(exchange, stream, &Reply::json(404, body));
         }
         ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages") => {}
         _ => return refused(404, "Invalid URL"),

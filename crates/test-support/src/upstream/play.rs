@@ -58,7 +58,11 @@ impl Player<'_> {
             Step::CutBeforeFirst => return Ok(Next::Close),
             Step::Reset => return self.reset(),
             Step::Hang => return self.hang(),
-            Step::Status(status) => return self.fail(*status),
+            Step::Status(status) => {
+                let wait = matches!(status, 429 | 503).then_some(1);
+                return self.fail(*status, wait);
+            }
+            Step::RetryAfter(status, seconds) => return self.fail(*status, Some(*seconds)),
             Step::HtmlError => return send(self.exchange, self.stream, &Reply::page(502)),
             Step::Raw { status, media_type, body } => {
                 let reply = Reply::empty(*status).header("Content-Type", media_type);
@@ -198,11 +202,11 @@ impl Player<'_> {
         self.finish()
     }
 
-    fn fail(&self, status: u16) -> io::Result<Next> {
+    fn fail(&self, status: u16, retry_after: Option<u64>) -> io::Result<Next> {
         let body = self.ask.dialect.error(status, &self.failure(status)).to_string();
         let mut reply = Reply::json(status, body).header("x-request-id", "req_upstream_failed");
-        if matches!(status, 429 | 503) {
-            reply = reply.header("Retry-After", "1");
+        if let Some(seconds) = retry_after {
+            reply = reply.header("Retry-After", &seconds.to_string());
         }
         send(self.exchange, self.stream, &reply)
     }

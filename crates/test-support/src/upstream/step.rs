@@ -45,6 +45,8 @@ pub enum Step {
     /// The documented error of this status; 429 and 503 say `Retry-After: 1`. Its message has the
     /// server's address and key in it, which nobody must pass on.
     Status(u16),
+    /// The same with this many seconds in `Retry-After`.
+    RetryAfter(u16, u64),
     /// A web page with status 502.
     HtmlError,
     /// Says nothing for ever.
@@ -88,7 +90,7 @@ impl Step {
     /// | `cut-before-first`, `cut-after-head`, `cut-after-N`, `cut-mid-event` | the connection ends |
     /// | `reset`, `reset-mid` | the connection breaks |
     /// | `malformed-json`, `malformed-sse` | cannot be read |
-    /// | `status-NNN`, `html-error`, `error-event` | errors |
+    /// | `status-NNN`, `retry-NNN-SECONDS`, `html-error`, `error-event` | errors |
     /// | `hang`, `hang-mid`, `endless` | never end |
     /// | `empty`, `no-done`, `no-usage`, `lies-usage`, `huge`, `huge-MIB` | end, but not well |
     pub fn named(name: &str) -> Option<Self> {
@@ -138,6 +140,10 @@ impl Step {
         if let Some(size) = rest("huge-") {
             return size.parse().ok().map(Self::Huge);
         }
+        if let Some(both) = rest("retry-") {
+            let (status, seconds) = both.split_once('-')?;
+            return Some(Self::RetryAfter(status.parse().ok()?, seconds.parse().ok()?));
+        }
         let status = rest("status-")?.parse().ok()?;
         (400..600).contains(&status).then_some(Self::Status(status))
     }
@@ -161,6 +167,7 @@ mod tests {
         assert_eq!(Step::named("cut-after-2"), Some(Step::CutAfter(2)));
         assert_eq!(Step::named("cut-after-head"), Some(Step::CutAfterHead));
         assert_eq!(Step::named("status-503"), Some(Step::Status(503)));
+        assert_eq!(Step::named("retry-503-9"), Some(Step::RetryAfter(503, 9)));
         for wrong in ["status-200", "drip-3", "slow-", "chunks-x", "gpt-5", ""] {
             assert_eq!(Step::named(wrong), None, "{wrong}");
         }

@@ -126,8 +126,11 @@ impl Start {
     }
 
     fn tell_what_to_try(&self, model: &str, session: &Session) {
-        let count = counted(self.models.count(), "model");
-        session.output.note(format!("\nTry one of the {count}:\n\n{}", self.curl(model)));
+        let what = match self.models.count() {
+            1 => "it".to_owned(),
+            count => format!("one of the {}", counted(count, "model")),
+        };
+        session.output.note(format!("\nTry {what}:\n\n{}", self.curl(model)));
         let profile =
             session.profile().map(|name| format!("--profile {name} ")).unwrap_or_default();
         session

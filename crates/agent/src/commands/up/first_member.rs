@@ -80,7 +80,8 @@ async fn member(store: &Store, by: &Actor) -> Result<Member, Diagnostic> {
     }
     let member = store.create_member(NAME, by).await.map_err(|error| trouble(&error))?;
     let reason = "first credit of this machine".to_owned();
-    let transfer = Transfer { member: member.id, kind: PostingKind::TopUp, amount: CREDIT, reason };
+    let (kind, amount) = (PostingKind::TopUp, CREDIT);
+    let transfer = Transfer { member: member.id, kind, amount, reason, reference: None };
     let posted = store.post(transfer, by).await.map_err(|error| trouble(&error))?;
     posted.map_err(|refusal| Diagnostic::failed("no credit could be paid in").because(&refusal))?;
     Ok(member)

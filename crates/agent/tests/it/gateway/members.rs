@@ -42,6 +42,37 @@ fn money_is_moved_with_a_reason_and_shown_in_both_units() {
 }
 
 #[test]
+fn a_transfer_with_a_reference_is_done_once_however_often_it_is_run() {
+    let ground = Ground::new();
+    ground.alice();
+    let top_up = |amount: &str, reason: &str| {
+        let [of, word] = ["--reference", "invoice 17"];
+        ground.json(["member", "top-up", "alice", amount, "--reason", reason, of, word])
+    };
+    let first = top_up("5", "paid");
+    assert_eq!((&first["replayed"], &first["balance_micros"]), (&false.into(), &15_000_000.into()));
+    assert_eq!(first["reference"], "invoice 17");
+    let mut again = top_up("5", "paid");
+    assert_eq!(again["replayed"], true);
+    again["replayed"] = false.into();
+    assert_eq!(again, first);
+    let long = "x".repeat(201);
+    for (amount, reference, code, said) in [
+        ("6", "invoice 17", 1, "used before, with another kind and another amount"),
+        ("5", "", 2, "1 to 200 visible characters"),
+        ("5", "a\tb", 2, "1 to 200 visible characters"),
+        ("5", long.as_str(), 2, "1 to 200 visible characters"),
+    ] {
+        let of = "--reference";
+        let words = ["member", "adjust", "alice", amount, "--reason", "paid", of, reference];
+        let run = ground.run(words);
+        assert_eq!(run.code, code, "{}", run.stderr);
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+    }
+    assert_eq!(ground.json(["member", "show", "alice"])["balance_micros"], 15_000_000);
+}
+
+#[test]
 fn what_cannot_be_is_refused_and_changes_nothing() {
     let ground = Ground::new();
     ground.alice();

@@ -14,7 +14,8 @@ async fn store(disk: &SmallDisk) -> (Store, gateway_store::Key) {
     let store = Store::open(&place, &options).await.unwrap();
     let member = store.create_member("ann", &actor()).await.unwrap().id;
     let amount = ledger::Micros::new(1_000_000);
-    let transfer = Transfer { member, kind: PostingKind::TopUp, amount, reason: String::new() };
+    let (kind, reason) = (PostingKind::TopUp, String::new());
+    let transfer = Transfer { member, kind, amount, reason, reference: None };
     store.post(transfer, &actor()).await.unwrap().unwrap();
     let key = store.create_key(&new_key(member, "k", Limits::default()), &actor()).await.unwrap();
     (store, key)

@@ -1,6 +1,6 @@
 //! Members, keys, the audit log, settings.
 
-use gateway_store::{Error, Key, KeyChange, MemberChange, Scope};
+use gateway_store::{Error, Key, KeyChange, LimitsChange, MemberChange, Scope};
 use ledger::{Limits, LineageId, MemberId, Micros, Time};
 
 use crate::world::{SECOND, World, actor, new_key, opening};
@@ -56,7 +56,7 @@ pub(crate) async fn keys_are_made_found_changed_and_revoked(world: World) {
         scopes: Some(vec![Scope::Mcp]),
         models: Some(None),
         expires_at: Some(Some(Time::from_micros(77))),
-        limits: None,
+        limits: LimitsChange::default(),
     };
     let changed = store.change_key("zz", &change, &actor()).await.unwrap();
     let expected = Key {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gateway_store::{KeyChange, MemberChange};
+use gateway_store::{KeyChange, LimitsChange, MemberChange};
 use ledger::{Ended, Limits, LineageId, Micros, Refusal, Rule};
 
 use crate::world::{SECOND, World, actor, opening};
@@ -109,10 +109,55 @@ pub(crate) async fn blocked_members_and_unknown_keys_get_no_hold(world: World) {
 pub(crate) async fn changed_limits_count_at_once(world: World) {
     let (_, key) = world.member("ann", 1000, Limits::default()).await;
     world.hold(&key, 1).await.unwrap();
-    let change = KeyChange { limits: Some(spend(1)), ..KeyChange::default() };
+    let change = KeyChange { limits: LimitsChange::to(spend(1)), ..KeyChange::default() };
     world.store.change_key(&key.id, &change, &actor()).await.unwrap();
     assert!(matches!(world.hold(&key, 1).await, Err(Refusal::KeyLimitReached { .. })));
-    let change = KeyChange { limits: Some(Limits::default()), ..KeyChange::default() };
+    let change = KeyChange { limits: LimitsChange::to(Limits::default()), ..KeyChange::default() };
     world.store.change_key(&key.id, &change, &actor()).await.unwrap();
     assert!(world.hold(&key, 1).await.is_ok());
+}
+
+/// Through two handles and two keys of one lineage, as two operators do it.
+pub(crate) async fn changes_of_different_limits_at_once_are_all_made(world: World) {
+    let (_, key) = world.member("ann", 1000, Limits::default()).await;
+    let by = actor();
+    let next = world.store.rotate_key(&key.id, ("next", [9; 32]), 1000, &by).await.unwrap();
+    let stores = [Arc::clone(&world.store), Arc::new(world.another().await)];
+    for round in 1..=20_u32 {
+        let limits = Limits {
+            spend: Some(Micros::new(i64::from(round))),
+            requests_per_minute: (round % 3 > 0).then_some(round),
+            concurrency: Some(round + 1),
+        };
+        let all = LimitsChange::to(limits);
+        let none = LimitsChange::default();
+        let mut changes = tokio::task::JoinSet::new();
+        for (number, limits) in [
+            LimitsChange { spend: all.spend, ..none },
+            LimitsChange { requests_per_minute: all.requests_per_minute, ..none },
+            LimitsChange { concurrency: all.concurrency, ..none },
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let store = Arc::clone(&stores[number % 2]);
+            let id = if number == 1 { next.id.clone() } else { key.id.clone() };
+            let change = KeyChange { limits, ..KeyChange::default() };
+            changes.spawn(async move { store.change_key(&id, &change, &actor()).await.unwrap() });
+        }
+        changes.join_all().await;
+        assert_eq!(world.store.key(&key.id).await.unwrap().unwrap().limits, limits);
+        assert_eq!(world.store.key(&next.id).await.unwrap().unwrap().limits, limits);
+    }
+    let entries = world.store.audit(i64::MAX, 3).await.unwrap();
+    let mut told: Vec<_> = entries.iter().map(|entry| entry.detail.as_str()).collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            r#"{"limits":{"concurrency":21}}"#,
+            r#"{"limits":{"requests_per_minute":20}}"#,
+            r#"{"limits":{"spend_limit_micros":20}}"#,
+        ]
+    );
 }

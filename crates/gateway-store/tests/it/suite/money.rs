@@ -238,7 +238,7 @@ pub(crate) async fn two_handles_share_one_truth(world: World) {
     let hold = world.hold(&key, 10).await.unwrap();
     assert!(world.hold(&key, 1).await.is_err());
     let (kind, amount, reason) = (PostingKind::TopUp, Micros::new(90), "cash".to_owned());
-    let transfer = Transfer { member, kind, amount, reason };
+    let transfer = Transfer { member, kind, amount, reason, reference: None };
     let by = Actor { name: "cli:b".to_owned(), request: None };
     other.post(transfer, &by).await.unwrap().unwrap();
     let second = world.hold(&key, 90).await.unwrap();

@@ -3,7 +3,7 @@
 use gateway_store::{Error, ResponseEvent, StoredResponse};
 use ledger::{Ended, Hold, HoldId, Limits, Rule};
 
-use crate::world::{DAY, LEASE, World, closing, opening};
+use crate::world::{DAY, LEASE, World, answering, closing, opening, repeated};
 
 /// A response of a hold, kept for ten days.
 fn response(world: &World, hold: &Hold, id: &str, status: &str) -> StoredResponse {
@@ -30,11 +30,18 @@ pub(crate) async fn queued(
     id: &str,
 ) -> (Hold, StoredResponse) {
     let mut opening = opening(key, 5);
-    let hold = Hold {
-        id: opening.wanted.id,
+    let response = response(world, &hold_of(key, opening.wanted.id), id, "queued");
+    opening.response = Some(response.clone());
+    (world.store.hold(opening).await.unwrap().unwrap(), response)
+}
+
+/// A hold as far as a response knows it.
+fn hold_of(key: &gateway_store::Key, id: HoldId) -> Hold {
+    Hold {
+        id,
         member: key.member,
         lineage: key.lineage,
-        amount: opening.wanted.amount,
+        amount: ledger::Micros::ZERO,
         operation: String::new(),
         model: None,
         owner: 0,
@@ -42,10 +49,7 @@ pub(crate) async fn queued(
         lease_until: ledger::Time::default(),
         idempotency: None,
         room: None,
-    };
-    let response = response(world, &hold, id, "queued");
-    opening.response = Some(response.clone());
-    (world.store.hold(opening).await.unwrap().unwrap(), response)
+    }
 }
 
 fn events(numbers: std::ops::Range<i64>) -> Vec<ResponseEvent> {
@@ -94,9 +98,14 @@ pub(crate) async fn a_response_that_ended_is_not_overwritten(world: World) {
     assert!(store.update_response(&running).await.unwrap());
     let found = store.response(member, "resp_1").await.unwrap().unwrap();
     assert_eq!((&found.status, &found.body), (&running.status, &running.body));
+    let status = async |member| store.response_status(member, "resp_1").await.unwrap();
+    assert_eq!(status(member).await.as_deref(), Some("in_progress"));
+    let (other, _) = world.member("bob", 1000, Limits::default()).await;
+    assert_eq!(status(other).await, None);
     let cancelled = response(&world, &hold, "resp_1", "cancelled");
     assert!(store.update_response(&cancelled).await.unwrap());
     assert!(!store.update_response(&running).await.unwrap());
+    assert_eq!(status(member).await.as_deref(), Some("cancelled"));
     assert_eq!(store.response(member, "resp_1").await.unwrap().unwrap().status, "cancelled");
     assert!(!store.update_response(&response(&world, &hold, "resp_2", "queued")).await.unwrap());
 }
@@ -160,4 +169,82 @@ pub(crate) async fn old_responses_are_swept(world: World) {
     world.end(&hold, Rule::Cancelled).await;
     assert_eq!(world.store.sweep().await.unwrap(), 1);
     assert!(world.store.events("resp_1", -1, 2).await.unwrap().is_empty());
+}
+
+/// As when a process ended the hold and died before it said what became of the response.
+pub(crate) async fn responses_that_run_without_a_hold_are_failed_by_a_sweep(world: World) {
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let (queued_hold, _) = queued(&world, &key, "resp_1").await;
+    let (running_hold, _) = queued(&world, &key, "resp_2").await;
+    let running = response(&world, &running_hold, "resp_2", "in_progress");
+    assert!(world.store.update_response(&running).await.unwrap());
+    let (live_hold, live) = queued(&world, &key, "resp_3").await;
+    let (done_hold, _) = queued(&world, &key, "resp_4").await;
+    let mut done = closing(&done_hold, Rule::Answered);
+    done.response = Some(response(&world, &done_hold, "resp_4", "completed"));
+    world.store.end(done).await.unwrap();
+    world.end(&queued_hold, Rule::OurFault).await;
+    world.end(&running_hold, Rule::Answered).await;
+
+    let status = async |id: &str| {
+        let found = world.store.response(member, id).await.unwrap().unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&found.body).unwrap();
+        assert_eq!(body["status"], found.status);
+        (found.status, body["error"]["code"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(world.store.sweep().await.unwrap(), 0, "nothing was removed");
+    let failed = ("failed".to_owned(), "server_error".to_owned());
+    assert_eq!((status("resp_1").await, status("resp_2").await), (failed.clone(), failed));
+    assert_eq!(world.store.response(member, "resp_3").await.unwrap(), Some(live));
+    assert_eq!(status("resp_4").await.0, "completed");
+    // The one that runs ends as it likes.
+    let mut done = closing(&live_hold, Rule::Answered);
+    done.response = Some(response(&world, &live_hold, "resp_3", "completed"));
+    world.store.end(done).await.unwrap();
+    assert_eq!(status("resp_3").await.0, "completed");
+    world.check().await;
+}
+
+pub(crate) async fn a_sweep_takes_a_thousand_of_each_kind(world: World) {
+    let (member, key) = world.member("ann", 5000, Limits::default()).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..1003 {
+        let store = std::sync::Arc::clone(&world.store);
+        let opening = repeated(&key, 1, &format!("word {number}"), 1);
+        let hold = opening.wanted.id;
+        tasks.spawn(async move {
+            let begun = store.hold(opening).await.unwrap().unwrap();
+            store.end(answering(&begun, "{}")).await.unwrap();
+            hold
+        });
+    }
+    let holds = tasks.join_all().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for hold in &holds {
+        let stray = response(&world, &hold_of(&key, *hold), &format!("resp_{hold}"), "queued");
+        let (store, mut opening) = (std::sync::Arc::clone(&world.store), opening(&key, 1));
+        opening.response = Some(stray);
+        tasks.spawn(async move {
+            let begun = store.hold(opening).await.unwrap().unwrap();
+            store.end(closing(&begun, Rule::Cancelled)).await.unwrap();
+        });
+    }
+    tasks.join_all().await;
+    let running = async || {
+        let mut running = 0;
+        for hold in &holds {
+            let found = world.store.response(member, &format!("resp_{hold}")).await.unwrap();
+            running += usize::from(found.is_some_and(|found| found.status == "queued"));
+        }
+        running
+    };
+    for left in [3, 0] {
+        assert_eq!(world.store.sweep().await.unwrap(), 0);
+        assert_eq!(running().await, left);
+    }
+    world.pass(11 * DAY);
+    for swept in [2000, 6, 0] {
+        assert_eq!(world.store.sweep().await.unwrap(), swept);
+    }
+    world.check().await;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use gateway_store::{KeyChange, KeyRecord, NewKey, Scope};
+use gateway_store::{KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
 use http::Request;
 use ledger::{Limits, Micros, Time};
 use time::OffsetDateTime;
@@ -110,7 +110,7 @@ pub(in crate::endpoints) async fn change(
 ) -> Result<Response, ApiError> {
     let patch: KeyPatch = strict(&service, request).await?;
     let record = find(&service, &id).await?;
-    let change = change_of(patch, record.limits)?;
+    let change = change_of(patch)?;
     if change == KeyChange::default() {
         return Ok(json(&view(&service, &record).await?));
     }
@@ -175,7 +175,7 @@ fn draw() -> Result<ApiKey, ApiError> {
     })
 }
 
-fn change_of(patch: KeyPatch, limits: Limits) -> Result<KeyChange, ApiError> {
+fn change_of(patch: KeyPatch) -> Result<KeyChange, ApiError> {
     if let Some(name) = &patch.name {
         check_text("name", name, MAX_NAME_CHARS)?;
     }
@@ -185,12 +185,12 @@ fn change_of(patch: KeyPatch, limits: Limits) -> Result<KeyChange, ApiError> {
     if let Some(scopes) = &patch.scopes {
         check_scopes(scopes)?;
     }
-    let changed = Limits {
-        spend: patch.spend_limit_micros.map_or(limits.spend, |limit| limit.map(Micros::new)),
-        requests_per_minute: patch.requests_per_minute.unwrap_or(limits.requests_per_minute),
-        concurrency: patch.concurrency.unwrap_or(limits.concurrency),
+    let limits = LimitsChange {
+        spend: patch.spend_limit_micros.map(|limit| limit.map(Micros::new)),
+        requests_per_minute: patch.requests_per_minute,
+        concurrency: patch.concurrency,
     };
-    check_limits(&changed)?;
+    check_limits(&limits.applied(Limits::default()))?;
     let expires_at = match patch.expires_at {
         None => None,
         Some(None) => Some(None),
@@ -201,7 +201,7 @@ fn change_of(patch: KeyPatch, limits: Limits) -> Result<KeyChange, ApiError> {
         scopes: patch.scopes.as_deref().map(known),
         models: patch.models,
         expires_at,
-        limits: (changed != limits).then_some(changed),
+        limits,
     })
 }
 
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_change_of_nothing_is_none() {
-        let change = change_of(KeyPatch::default(), Limits::default()).unwrap();
+        let change = change_of(KeyPatch::default()).unwrap();
         assert_eq!(change, KeyChange::default());
     }
 }

@@ -6,11 +6,11 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use gateway_store::{Actor, Member, MemberChange, StatementLine};
-use http::Request;
-use ledger::{MemberId, Micros, Posting, PostingKind, Refusal, Transfer};
+use http::{HeaderValue, Request};
+use ledger::{MemberId, Micros, Posted, Posting, PostingKind, Refusal, Transfer};
 use wire::admin::{
-    Adjustment, MAX_AMOUNT_MICROS, MAX_NAME_CHARS, MAX_REASON_CHARS, MemberPatch, MemberView,
-    NewMember, PostingView, StatementView, TopUp,
+    Adjustment, MAX_AMOUNT_MICROS, MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_REFERENCE_CHARS,
+    MemberPatch, MemberView, NewMember, PostingView, StatementView, TopUp,
 };
 use wire::error::Code;
 
@@ -101,9 +101,11 @@ pub(in crate::endpoints) async fn top_up(
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let TopUp { amount_micros, reason } = strict(&service, request).await?;
+    let TopUp { amount_micros, reason, reference } = strict(&service, request).await?;
     check_range("amount_micros", &amount_micros, (1, MAX_AMOUNT_MICROS))?;
-    post(&service, &admin.by, &id, (PostingKind::TopUp, amount_micros, reason)).await
+    let (kind, amount) = (PostingKind::TopUp, Micros::new(amount_micros));
+    let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
+    post(&service, &admin.by, transfer).await
 }
 
 pub(in crate::endpoints) async fn adjust(
@@ -112,26 +114,31 @@ pub(in crate::endpoints) async fn adjust(
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let Adjustment { amount_micros, reason } = strict(&service, request).await?;
+    let Adjustment { amount_micros, reason, reference } = strict(&service, request).await?;
     check_range("amount_micros", &amount_micros, (-MAX_AMOUNT_MICROS, MAX_AMOUNT_MICROS))?;
     if amount_micros == 0 {
         let message = "`amount_micros` must not be zero";
         return Err(ApiError::of_param(Code::InvalidRequest, "amount_micros", message));
     }
-    post(&service, &admin.by, &id, (PostingKind::Adjustment, amount_micros, reason)).await
+    let (kind, amount) = (PostingKind::Adjustment, Micros::new(amount_micros));
+    let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
+    post(&service, &admin.by, transfer).await
 }
 
-async fn post(
-    service: &Service,
-    by: &Actor,
-    id: &str,
-    (kind, amount, reason): (PostingKind, i64, String),
-) -> Result<Response, ApiError> {
-    check_text("reason", &reason, MAX_REASON_CHARS)?;
-    let member = MemberId::parse(id).ok_or_else(|| missing("member"))?;
-    let transfer = Transfer { member, kind, amount: Micros::new(amount), reason };
+/// Moves money. What has a reference is moved once: whoever asks again gets the same answer.
+async fn post(service: &Service, by: &Actor, transfer: Transfer) -> Result<Response, ApiError> {
+    check_text("reason", &transfer.reason, MAX_REASON_CHARS)?;
+    if let Some(reference) = &transfer.reference {
+        check_text("reference", reference, MAX_REFERENCE_CHARS)?;
+    }
     match service.store.post(transfer, by).await? {
-        Ok(posting) => Ok(created(&posting_view(&posting))),
+        Ok(Posted::Now(posting)) => Ok(created(&posting_view(&posting))),
+        Ok(Posted::Before(posting)) => {
+            let mut response = json(&posting_view(&posting));
+            let replayed = HeaderValue::from_static("true");
+            response.headers_mut().insert("idempotent-replayed", replayed);
+            Ok(response)
+        }
         Err(Refusal::UnknownMember) => Err(missing("member")),
         Err(Refusal::InsufficientBalance { available, .. }) => {
             let message = format!("the member has {available} credits that can be taken");
@@ -160,8 +167,12 @@ pub(in crate::endpoints) async fn statement(
 
 /// A member by the id in a path.
 pub(super) async fn find(service: &Service, id: &str) -> Result<Member, ApiError> {
-    let id = MemberId::parse(id).ok_or_else(|| missing("member"))?;
-    service.store.member(id).await?.ok_or_else(|| missing("member"))
+    service.store.member(member(id)?).await?.ok_or_else(|| missing("member"))
+}
+
+/// The number of a member, of the id in a path.
+fn member(id: &str) -> Result<MemberId, ApiError> {
+    MemberId::parse(id).ok_or_else(|| missing("member"))
 }
 
 async fn view(service: &Service, member: &Member) -> Result<MemberView, ApiError> {
@@ -186,6 +197,7 @@ fn posting_view(posting: &Posting) -> PostingView {
         amount_micros: posting.amount.get(),
         balance_micros: posting.balance.get(),
         reason: posting.reason.clone(),
+        reference: posting.reference.clone(),
         at: clock::rfc3339(posting.at),
     }
 }
@@ -199,6 +211,7 @@ fn line_view(line: &StatementLine) -> StatementView {
         amount_micros: posting.amount.get(),
         balance_micros: posting.balance.get(),
         reason: posting.reason.clone(),
+        reference: posting.reference.clone(),
         request: posting.hold.map(|hold| hold.to_string()),
         operation: line.operation.clone(),
         model: line.model.clone(),

@@ -15,7 +15,8 @@ use wire::error::Code;
 use super::super::operations::json;
 use super::super::own;
 use super::super::path::Id;
-use super::background::{is_over, tail};
+use super::tail::{Followed, is_over, tail};
+use crate::background::Follower;
 use crate::config::Operation;
 use crate::failure::ApiError;
 use crate::identity::Caller;
@@ -57,8 +58,9 @@ pub(in crate::endpoints) async fn find(
             let message = "only a response that was made with `background` can be streamed again";
             return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
         }
+        let follower = Follower::admit(&service, caller.key.lineage)?;
         let after = query.starting_after.unwrap_or(-1);
-        Ok(tail(service.clone(), stored.member, stored.id, after))
+        Ok(tail(&service, follower, Followed { member: stored.member, id: stored.id, after }))
     })
     .await
 }
@@ -196,9 +198,7 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
     if let Ended::Now(receipt) = ended {
         service.meter.ended(&receipt);
     }
-    if let Some(token) = service.background.pin().get(&stored.id) {
-        token.cancel();
-    }
+    service.background.cancel(&stored.id);
     Ok(())
 }
 

@@ -39,13 +39,12 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     let expires_at = args.given.expires(session)?;
     let record = Books::with(location, session, async |books| {
         let record = books.key(&args.key).await?;
-        let limits = args.given.limits(record.limits)?;
         let change = KeyChange {
             name,
             scopes,
             models: args.given.models(&books.config, session)?,
             expires_at,
-            limits: args.given.has_limits().then_some(limits),
+            limits: args.given.limits()?,
         };
         let changed = books.store.change_key(&record.key.id, &change, &books.by).await;
         changed.map_err(|error| trouble(&error))

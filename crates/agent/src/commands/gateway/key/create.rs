@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     let scopes = args.given.scopes()?.unwrap_or_else(|| Scope::ALL.to_vec());
     let expires_at = args.given.expires(session)?.flatten();
     let (key, record) = Books::with(location, session, async |books| {
-        let limits = args.given.limits(defaults(&books.config.limits.new_keys))?;
+        let limits = args.given.limits()?.applied(defaults(&books.config.limits.new_keys));
         let models = args.given.models(&books.config, session)?.flatten();
         let member = books.member(&args.member).await?;
         let hasher = secret::hasher(&books.config, &books.store).await?;

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use gateway::config::Config;
-use gateway_store::Scope;
-use ledger::{Limits, Micros, Time};
+use gateway_store::{LimitsChange, Scope};
+use ledger::{Micros, Time};
 
 use crate::commands::gateway::amount::Unit;
 use crate::commands::gateway::moment;
@@ -55,7 +55,7 @@ impl Given {
     }
 
     /// Whether a limit was typed.
-    pub(super) fn has_limits(&self) -> bool {
+    fn has_limits(&self) -> bool {
         self.spend_limit.is_some() || self.rpm.is_some() || self.concurrency.is_some()
     }
 
@@ -107,8 +107,8 @@ impl Given {
         optional(self.expires.as_deref(), |text| moment::moment(text, session))
     }
 
-    /// These limits with what was typed.
-    pub(super) fn limits(&self, before: Limits) -> Result<Limits, Diagnostic> {
+    /// The limits that were typed.
+    pub(super) fn limits(&self) -> Result<LimitsChange, Diagnostic> {
         let spend = optional(self.spend_limit.as_deref(), |text| {
             let amount = self.unit.read(text)?;
             if amount < Micros::ZERO {
@@ -119,11 +119,7 @@ impl Given {
         let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
         let concurrency =
             optional(self.concurrency.as_deref(), |text| count("--concurrency", text))?;
-        Ok(Limits {
-            spend: spend.unwrap_or(before.spend),
-            requests_per_minute: rpm.unwrap_or(before.requests_per_minute),
-            concurrency: concurrency.unwrap_or(before.concurrency),
-        })
+        Ok(LimitsChange { spend, requests_per_minute: rpm, concurrency })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `agent gateway member create`.
 
-use ledger::{Micros, PostingKind};
+use ledger::{Micros, PostingKind, Transfer};
 
 use super::{account, member_json, name, transfer};
 use crate::commands::gateway::amount::{Unit, both};
@@ -43,8 +43,14 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             error => crate::commands::gateway::trouble(&error),
         })?;
         if let Some(credit) = credit {
-            let reason = "first credit".to_owned();
-            transfer::post(books, &member, (PostingKind::TopUp, credit), reason).await?;
+            let first = Transfer {
+                member: member.id,
+                kind: PostingKind::TopUp,
+                amount: credit,
+                reason: "first credit".to_owned(),
+                reference: None,
+            };
+            transfer::post(books, &member, first).await?;
         }
         let account = account(books, &member).await?;
         Ok((member, account))

@@ -2,7 +2,7 @@
 
 use gateway::rfc3339;
 use gateway_store::Member;
-use ledger::{Micros, Posting, PostingKind, Refusal, Transfer};
+use ledger::{Micros, Posted, PostingKind, Refusal, Transfer};
 use serde_json::json;
 
 use crate::commands::gateway::amount::{Unit, both};
@@ -15,12 +15,14 @@ use crate::session::Session;
 /// The longest reason, in characters.
 const MAX_REASON: usize = 500;
 
+/// The longest reference, in characters.
+const MAX_REFERENCE: usize = 200;
+
 /// Pay in credit
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  agent gateway member top-up alice 10 --reason 'invoice 17'\n  \
-                        agent gateway member top-up mem_3 500000 --micros --reason gift"
-)]
+#[command(after_help = "Examples:\n  agent gateway member top-up alice 10 --reason 'invoice 17' \
+                        --reference invoice-17\n  \
+                        agent gateway member top-up mem_3 500000 --micros --reason gift")]
 pub(crate) struct TopUp {
     /// A name or a number such as `mem_3`
     member: String,
@@ -30,6 +32,9 @@ pub(crate) struct TopUp {
     /// Why; it stands in the statement and in the audit log
     #[arg(long)]
     reason: String,
+    /// A word for it: run again with the same one, nothing is moved a second time
+    #[arg(long, value_name = "TEXT")]
+    reference: Option<String>,
     #[command(flatten)]
     unit: Unit,
 }
@@ -48,6 +53,9 @@ pub(crate) struct Adjust {
     /// Why; it stands in the statement and in the audit log
     #[arg(long)]
     reason: String,
+    /// A word for it: run again with the same one, nothing is moved a second time
+    #[arg(long, value_name = "TEXT")]
+    reference: Option<String>,
     #[command(flatten)]
     unit: Unit,
 }
@@ -63,7 +71,14 @@ pub(crate) fn top_up(
         return Err(Diagnostic::usage(format!("`{}` pays nothing in", args.amount))
             .hint("`agent gateway member adjust` takes credit away"));
     }
-    run((&args.member, &args.reason), (PostingKind::TopUp, amount), location, session)
+    let asked = Asked {
+        member: &args.member,
+        kind: PostingKind::TopUp,
+        amount,
+        reason: &args.reason,
+        reference: args.reference.as_deref(),
+    };
+    asked.run(location, session)
 }
 
 /// Corrects.
@@ -76,25 +91,61 @@ pub(crate) fn adjust(
     if amount == Micros::ZERO {
         return Err(Diagnostic::usage(format!("`{}` changes nothing", args.amount)));
     }
-    run((&args.member, &args.reason), (PostingKind::Adjustment, amount), location, session)
+    let asked = Asked {
+        member: &args.member,
+        kind: PostingKind::Adjustment,
+        amount,
+        reason: &args.reason,
+        reference: args.reference.as_deref(),
+    };
+    asked.run(location, session)
 }
 
-fn run(
-    (member, reason): (&str, &str),
-    (kind, amount): (PostingKind, Micros),
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let reason = reason.trim();
-    if reason.is_empty() || reason.chars().count() > MAX_REASON {
-        let message = format!("a reason must have 1 to {MAX_REASON} characters");
-        return Err(Diagnostic::usage(message));
+/// What is to be moved, as it was typed.
+struct Asked<'a> {
+    member: &'a str,
+    kind: PostingKind,
+    amount: Micros,
+    reason: &'a str,
+    reference: Option<&'a str>,
+}
+
+impl Asked<'_> {
+    fn run(&self, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+        let reason = self.reason.trim();
+        if reason.is_empty() || reason.chars().count() > MAX_REASON {
+            let message = format!("a reason must have 1 to {MAX_REASON} characters");
+            return Err(Diagnostic::usage(message));
+        }
+        let reference = self.reference.map(check_reference).transpose()?;
+        let (member, posted) = Books::with(location, session, async |books| {
+            let member = books.member(self.member).await?;
+            let transfer = Transfer {
+                member: member.id,
+                kind: self.kind,
+                amount: self.amount,
+                reason: reason.to_owned(),
+                reference: reference.map(str::to_owned),
+            };
+            let posted = post(books, &member, transfer).await?;
+            Ok((member, posted))
+        })?;
+        tell(&member, posted, session)
     }
-    let (member, posting) = Books::with(location, session, async |books| {
-        let member = books.member(member).await?;
-        let posting = post(books, &member, (kind, amount), reason.to_owned()).await?;
-        Ok((member, posting))
-    })?;
+}
+
+fn check_reference(reference: &str) -> Result<&str, Diagnostic> {
+    let length = reference.chars().count();
+    if (1..=MAX_REFERENCE).contains(&length) && !reference.chars().any(char::is_control) {
+        return Ok(reference);
+    }
+    let message = format!("a reference must have 1 to {MAX_REFERENCE} visible characters");
+    Err(Diagnostic::usage(message))
+}
+
+fn tell(member: &Member, posted: Posted, session: &Session) -> Result<(), Diagnostic> {
+    let is_before = matches!(posted, Posted::Before(_));
+    let posting = posted.into_posting();
     if session.output.is_json() {
         return session.output.json(&json!({
             "member": member.id.to_string(),
@@ -104,11 +155,15 @@ fn run(
             "amount_micros": posting.amount.get(),
             "balance_micros": posting.balance.get(),
             "reason": posting.reason,
+            "reference": posting.reference,
+            "replayed": is_before,
         }));
     }
     let name = printable(&member.name);
     let word = if posting.kind == PostingKind::TopUp { "Paid in" } else { "Adjusted" };
-    session.output.text(format!("{GOOD}{word}{GOOD:#}: {name} ({}).\n", member.id))?;
+    let when =
+        if is_before { format!(" on {}, not again", rfc3339(posting.at)) } else { String::new() };
+    session.output.text(format!("{GOOD}{word}{GOOD:#}{when}: {name} ({}).\n", member.id))?;
     session.output.text(format!(
         "  amount   {}\n  balance  {}\n",
         both(posting.amount),
@@ -120,10 +175,8 @@ fn run(
 pub(super) async fn post(
     books: &Books,
     member: &Member,
-    (kind, amount): (PostingKind, Micros),
-    reason: String,
-) -> Result<Posting, Diagnostic> {
-    let transfer = Transfer { member: member.id, kind, amount, reason };
+    transfer: Transfer,
+) -> Result<Posted, Diagnostic> {
     let posted = books.store.post(transfer, &books.by).await.map_err(|error| trouble(&error))?;
     posted.map_err(|refusal| {
         let name = printable(&member.name);
@@ -131,6 +184,10 @@ pub(super) async fn post(
             Refusal::InsufficientBalance { available, .. } => {
                 let message = format!("{name} has only {available} credits that can be taken away");
                 Diagnostic::failed(message).hint("what is held for running requests is not counted")
+            }
+            refusal @ Refusal::ReferenceUsed { .. } => {
+                Diagnostic::failed(format!("{refusal}; nothing was moved"))
+                    .hint("another transfer needs a reference of its own")
             }
             refusal => Diagnostic::failed(format!("the amount cannot be posted: {refusal}")),
         }

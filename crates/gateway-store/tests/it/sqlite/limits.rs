@@ -1,0 +1,84 @@
+//! Limits that are reached: operations that wait, and what the writer keeps in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway_store::{Error, Options, Place, Store};
+use ledger::{Limits, LineageId, Time};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::world::{World, opening};
+
+/// More than anything here takes, however slow the machine is.
+const LONG: Duration = Duration::from_mins(1);
+
+/// 4096 operations wait, 512 are under way, 512 more get their places when those fail.
+const TOO_MANY: usize = 4096 + 512 + 512 + 1000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_that_is_full_is_told_and_nothing_hangs() {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
+    let options = Options { wait: Duration::from_millis(500), ..world.options.clone() };
+    let store = Arc::new(Store::open(&world.place, &options).await.unwrap());
+    let Place::Sqlite(path) = &world.place else { panic!("this is not SQLite") };
+    let locker = rusqlite::Connection::open(path).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut tasks = JoinSet::new();
+    for _ in 0..TOO_MANY {
+        let (store, opening) = (Arc::clone(&store), opening(&key, 1));
+        tasks.spawn(async move { store.hold(opening).await });
+    }
+    let (mut held, mut refused, mut busy) = (0, 0, 0);
+    while let Some(done) = timeout(LONG, tasks.join_next()).await.unwrap() {
+        match done.unwrap() {
+            Ok(result) => {
+                result.unwrap();
+                held += 1;
+            }
+            Err(Error::Unavailable(_)) => refused += 1,
+            Err(Error::Busy) => {
+                busy += 1;
+                if !locker.is_autocommit() {
+                    locker.execute_batch("ROLLBACK").unwrap();
+                }
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert!(held > 0 && refused > 0 && busy > 0, "{held} {refused} {busy}");
+    assert_eq!(world.money(member).await, (1_000_000, held));
+    store.hold(opening(&key, 1)).await.unwrap().unwrap();
+    timeout(LONG, store.close()).await.unwrap();
+    world.check().await;
+}
+
+/// Counts of ten thousand keys wait in memory; one more, and all of them are written.
+#[tokio::test]
+async fn free_requests_of_many_keys_are_written_before_they_are_too_many() {
+    const MAX_ARRIVALS: i64 = 10_000;
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 0, Limits::default()).await;
+    world.damage(&format!(
+        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {MAX_ARRIVALS}) \
+         INSERT INTO lineages (member, requests_per_minute) SELECT {}, 1 FROM n",
+        member.0
+    ));
+    let (first, last) = (key.lineage.0 + 1, key.lineage.0 + 1 + MAX_ARRIVALS);
+    for id in first..last {
+        world.store.admit(member, LineageId(id)).await.unwrap().unwrap();
+    }
+    let written = async |id: i64| {
+        // Whoever is answered here comes after what was written before.
+        world.store.ping().await.unwrap();
+        let lineage = world.store.lineage(LineageId(id)).await.unwrap().unwrap();
+        lineage.next_arrival > Time::default()
+    };
+    assert!(!written(first).await && !written(last - 1).await);
+    world.store.admit(member, LineageId(last)).await.unwrap().unwrap();
+    for id in [first, last - 1, last] {
+        assert!(written(id).await, "{id}");
+        assert!(world.store.admit(member, LineageId(id)).await.unwrap().is_err());
+    }
+}

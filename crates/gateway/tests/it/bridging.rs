@@ -1,0 +1,66 @@
+//! Whether an upstream speaks the responses interface, as it shows by what it answers.
+
+use agent_test_support::upstream::{Step, Upstream};
+
+use crate::fixture::{paid, response, service};
+use crate::support::PRICE;
+
+const RESPONSES: &str = "/v1/responses";
+const CHAT: &str = "/v1/chat/completions";
+
+fn paths(upstream: &Upstream) -> Vec<String> {
+    upstream.completions().into_iter().map(|seen| seen.path).collect()
+}
+
+fn not_there(media_type: &str, body: &str) -> Step {
+    Step::Raw { status: 404, media_type: media_type.to_owned(), body: body.as_bytes().to_vec() }
+}
+
+#[test]
+fn an_unknown_model_does_not_make_an_upstream_lose_the_interface() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    upstream.script("echo", vec![Step::Status(404); 2]);
+    for _ in 0..2 {
+        let answer = service.post(RESPONSES, ada.key.as_str(), &response("hi"));
+        assert_eq!(answer.failure(), (503, "upstream_unavailable".to_owned()));
+    }
+    // Nobody asked it for a chat, and it goes on to be asked for responses.
+    assert_eq!(service.post(RESPONSES, ada.key.as_str(), &response("hi")).status, 200);
+    assert_eq!(paths(&upstream), [RESPONSES; 3]);
+    assert_eq!(paid(&service, &ada), PRICE);
+}
+
+#[test]
+fn an_upstream_that_does_not_know_the_path_is_asked_for_a_chat() {
+    let pages = [
+        not_there("application/json", r#"{"detail":"Not Found"}"#),
+        not_there("application/json", r#"{"error":{"message":"Invalid URL","code":null}}"#),
+        not_there("text/html", "<html>404</html>"),
+        not_there("text/plain", ""),
+    ];
+    for page in pages {
+        let upstream = Upstream::start();
+        let (service, ada) = service(&upstream);
+        upstream.script("echo", vec![page.clone()]);
+        for _ in 0..2 {
+            let answer = service.post(RESPONSES, ada.key.as_str(), &response("hi"));
+            assert_eq!(answer.status, 200, "{page:?} {}", answer.text());
+        }
+        // The second time this is known.
+        assert_eq!(paths(&upstream), [RESPONSES, CHAT, CHAT], "{page:?}");
+        assert_eq!(paid(&service, &ada), 2 * PRICE);
+    }
+}
+
+#[test]
+fn an_upstream_that_knows_neither_is_asked_again_for_responses() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let page = not_there("application/json", r#"{"detail":"Not Found"}"#);
+    upstream.script("echo", vec![page, Step::Status(404)]);
+    let answer = service.post(RESPONSES, ada.key.as_str(), &response("hi"));
+    assert_eq!(answer.failure(), (503, "upstream_unavailable".to_owned()));
+    assert_eq!(service.post(RESPONSES, ada.key.as_str(), &response("hi")).status, 200);
+    assert_eq!(paths(&upstream), [RESPONSES, CHAT, RESPONSES]);
+}
