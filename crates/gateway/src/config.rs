@@ -5,6 +5,7 @@
 //! to models that exist. Nothing is opened or connected here.
 
 mod address;
+mod fetch;
 mod keys;
 mod limit;
 mod mapping;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use http::Uri;
 
 pub use address::is_loopback;
+pub use fetch::{Fetch, MAX_ALLOWED, Private, PrivatePlace};
 pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
 pub use model::{Capability, MAX_MODELS, Model};
@@ -70,6 +72,8 @@ pub struct Config {
     pub responses_kept: Duration,
     /// How long a hold lives without being renewed.
     pub hold_lease: Duration,
+    /// How pages are read.
+    pub fetch: Fetch,
     /// What is logged.
     pub log: Log,
     /// Where traces go, if anywhere.

@@ -12,6 +12,7 @@ mod own;
 mod paid;
 mod path;
 mod responses;
+mod web;
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use axum::response::IntoResponse;
 use wire::error::Code;
 
 use crate::failure::ApiError;
-use crate::openapi::{Routes, member, operator, responses as described};
+use crate::openapi::{Routes, member, operator, responses as described, web as pages};
 use crate::service::Service;
 
 /// All paths.
@@ -45,6 +46,7 @@ fn routes(service: &Service) -> Routes {
         .on(&member::FIND_MODEL, models::find)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
+        .on(&pages::FETCH, web::fetch)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready)
         .on(&operator::METRICS, operations::metrics);
@@ -71,6 +73,7 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/models", "models"),
         ("/v1/me", "me"),
         ("/v1/requests/", "receipt"),
+        ("/v1/web/fetch", "fetch"),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),

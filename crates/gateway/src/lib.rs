@@ -27,6 +27,7 @@ mod start;
 mod trace;
 pub mod translate;
 mod upkeep;
+pub mod web;
 
 pub use clock::rfc3339;
 pub use identity::KeyHasher;

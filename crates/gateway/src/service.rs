@@ -23,6 +23,7 @@ use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
 use crate::trace::{Exporter, Tracer};
 use crate::upkeep;
+use crate::web::{Reader, Resolve};
 
 /// The running service.
 pub struct Service {
@@ -32,6 +33,8 @@ pub struct Service {
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
     pub(crate) meter: Meter,
+    /// Reads pages.
+    pub(crate) reader: Reader,
     /// Takes spans, where traces are wanted.
     pub(crate) tracer: Option<Arc<Tracer>>,
     /// Who ends the holds of this process.
@@ -52,6 +55,7 @@ pub struct Service {
 /// What the configuration alone is enough for.
 pub(crate) struct Parts {
     providers: Vec<Arc<Provider>>,
+    reader: Reader,
     tracing: Option<(Arc<Tracer>, Exporter)>,
 }
 
@@ -69,14 +73,18 @@ impl Parts {
         }
         let tracing = config.trace.as_ref().map(Tracer::new).transpose();
         let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
-        if problems.is_empty() { Ok(Self { providers, tracing }) } else { Err(problems) }
+        let reader = Reader::open(&config.fetch).map_err(|problem| problems.push(problem)).ok();
+        match reader {
+            Some(reader) if problems.is_empty() => Ok(Self { providers, reader, tracing }),
+            _ => Err(problems),
+        }
     }
 }
 
 impl Service {
     /// Puts the parts together.
     pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, tracing } = parts;
+        let Parts { providers, reader, tracing } = parts;
         let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
@@ -87,6 +95,7 @@ impl Service {
             providers,
             catalogue: ArcSwap::from_pointee(catalogue),
             meter: Meter::new(),
+            reader,
             tracer,
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),
@@ -115,6 +124,14 @@ impl Service {
     pub fn offer_client_document(&self, document: Bytes) {
         if self.client_document.set(document).is_err() {
             tracing::warn!("a second client document was not taken");
+        }
+    }
+
+    /// Looks up the hosts of pages elsewhere than the machine does. To be called before
+    /// [`serve`](crate::serve), once.
+    pub fn resolve_pages_with(&self, resolver: Arc<dyn Resolve>) {
+        if !self.reader.resolve_with(resolver) {
+            tracing::warn!("a second resolver of pages was not taken");
         }
     }
 

@@ -9,3 +9,4 @@ pub mod error;
 pub mod key;
 pub mod model;
 pub mod sse;
+pub mod web;

@@ -109,6 +109,12 @@ pub static SECTIONS: &[Section] = &[
         keys: NEW_KEYS,
     },
     Section {
+        name: "fetch",
+        about: "How pages are read for `/v1/web/fetch`. Only addresses of the public internet are \
+                connected to; what else may be read is named in `allow_private`.",
+        keys: FETCH,
+    },
+    Section {
         name: "log",
         about: "Lines on standard error. Bodies and secrets are never in them.",
         keys: LOG,
@@ -182,7 +188,7 @@ const ROOT: &[Known] = &[
     key("log", "mapping", "", "What is logged."),
     key("trace", "mapping", "", "Where traces go."),
     key("research", "mapping", "", "Not used yet."),
-    key("fetch", "mapping", "", "Not used yet."),
+    key("fetch", "mapping", "", "How pages are read."),
     key("downloads", "mapping", "", "Not used yet."),
     key("media", "mapping", "", "Not used yet."),
     key("search", "mapping", "", "Not used yet."),
@@ -358,6 +364,48 @@ const NEW_KEYS: &[Known] = &[
     key("requests_per_minute", "integer", "", "Requests in a minute."),
     key("concurrency", "integer", "", "Requests at once."),
     key("spend_micros", "micros", "", "Micro-credits in all."),
+];
+
+const FETCH: &[Known] = &[
+    key(
+        "max_bytes",
+        "integer",
+        "10485760",
+        "The largest page, counted after decompression; at most 256 MiB.",
+    ),
+    key("timeout", "seconds", "20", "How long reading a page may take, redirects included."),
+    key("max_redirects", "integer", "5", "How many redirects are followed; at most 20."),
+    key("allow_downgrade", "bool", "false", "Whether a redirect from https to http is followed."),
+    key("robots", "bool", "true", "Whether the robots.txt of a site is obeyed."),
+    key(
+        "user_agent",
+        "string",
+        "agent-gateway/0.1 (reads single pages for a person)",
+        "How we introduce ourselves; the word before the first `/` is what robots.txt knows us by.",
+    ),
+    key("ports", "list", "[80, 443]", "The ports that pages are read from."),
+    key(
+        "allow_private",
+        "list",
+        "[]",
+        "Hosts and networks that may be read although they are not public: `wiki.internal`, \
+         `10.1.2.0/24`, `[fd00::1]`, each also with a port as in `wiki.internal:8080`.",
+    ),
+    key(
+        "tls_ca_file",
+        "path",
+        "",
+        "PEM file of authorities that certificates are judged by besides the system's.",
+    ),
+    key("concurrency", "integer", "64", "The most pages that are read at once."),
+    key("concurrency_per_host", "integer", "4", "The same for one host."),
+    key(
+        "cache_bytes",
+        "integer",
+        "67108864",
+        "How much of what was read is kept in memory; 0 is nothing.",
+    ),
+    key("cache_seconds", "integer", "300", "How long it is kept; at most a day."),
 ];
 
 const LOG: &[Known] = &[

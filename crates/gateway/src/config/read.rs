@@ -9,10 +9,10 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{limit, observe, price, provider, route, store};
+use super::{fetch, limit, observe, price, provider, route, store};
 
 /// The sections of later parts of the service: known, and not read yet.
-const LATER: &[&str] = &["research", "fetch", "downloads", "media", "search"];
+const LATER: &[&str] = &["research", "downloads", "media", "search"];
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
@@ -83,6 +83,7 @@ fn config(
         idempotency: period(&mut root, "idempotency_hours", (SECONDS_OF_AN_HOUR, 720), 24),
         responses_kept: period(&mut root, "responses_days", (SECONDS_OF_A_DAY, 3650), 30),
         hold_lease: period(&mut root, "hold_lease_seconds", (1, 86400), 60),
+        fetch: fetch::fetch(&mut root, folder),
         log: observe::log(&mut root),
         trace: observe::trace(&mut root),
     };
