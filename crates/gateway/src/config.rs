@@ -15,6 +15,7 @@ mod price;
 mod provider;
 mod read;
 mod route;
+mod search;
 mod secret;
 mod store;
 
@@ -33,6 +34,7 @@ pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
 pub use provider::{Health, Kind, MAX_HEADERS, MAX_PROVIDERS, Provider, Responses, Timeouts};
 pub use read::{Reading, read};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
+pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
 pub use store::{Artifacts, Database, Durability, KeySecret};
 
@@ -70,6 +72,8 @@ pub struct Config {
     pub responses_kept: Duration,
     /// How long a hold lives without being renewed.
     pub hold_lease: Duration,
+    /// Where searches go.
+    pub search: Search,
     /// What is logged.
     pub log: Log,
     /// Where traces go, if anywhere.

@@ -12,6 +12,7 @@ mod own;
 mod paid;
 mod path;
 mod responses;
+mod search;
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use axum::response::IntoResponse;
 use wire::error::Code;
 
 use crate::failure::ApiError;
-use crate::openapi::{Routes, member, operator, responses as described};
+use crate::openapi::{Routes, member, operator, responses as described, search as searches};
 use crate::service::Service;
 
 /// All paths.
@@ -45,6 +46,7 @@ fn routes(service: &Service) -> Routes {
         .on(&member::FIND_MODEL, models::find)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
+        .on(&searches::CREATE, search::create)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready)
         .on(&operator::METRICS, operations::metrics);
@@ -70,6 +72,7 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/responses", "responses"),
         ("/v1/models", "models"),
         ("/v1/me", "me"),
+        ("/v1/search", "search"),
         ("/v1/requests/", "receipt"),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),

@@ -8,6 +8,7 @@ mod document;
 pub(crate) mod member;
 pub(crate) mod operator;
 pub(crate) mod responses;
+pub(crate) mod search;
 
 use std::sync::Arc;
 

@@ -21,6 +21,7 @@ use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
+use crate::search::{self, Search};
 use crate::trace::{Exporter, Tracer};
 use crate::upkeep;
 
@@ -31,7 +32,9 @@ pub struct Service {
     pub(crate) identities: Identities,
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Arc<Meter>,
+    /// Finds things.
+    pub search: Search,
     /// Takes spans, where traces are wanted.
     pub(crate) tracer: Option<Arc<Tracer>>,
     /// Who ends the holds of this process.
@@ -52,6 +55,7 @@ pub struct Service {
 /// What the configuration alone is enough for.
 pub(crate) struct Parts {
     providers: Vec<Arc<Provider>>,
+    search: search::Engines,
     tracing: Option<(Arc<Tracer>, Exporter)>,
 }
 
@@ -67,16 +71,20 @@ impl Parts {
                 Err(problem) => problems.push(problem),
             }
         }
+        let search = search::open(config).map_err(|found| problems.extend(found));
+        let search = search.unwrap_or_default();
         let tracing = config.trace.as_ref().map(Tracer::new).transpose();
         let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
-        if problems.is_empty() { Ok(Self { providers, tracing }) } else { Err(problems) }
+        if problems.is_empty() { Ok(Self { providers, search, tracing }) } else { Err(problems) }
     }
 }
 
 impl Service {
     /// Puts the parts together.
     pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, tracing } = parts;
+        let Parts { providers, search, tracing } = parts;
+        let meter = Arc::new(Meter::new());
+        let search = Search::new(&config.search, search, meter.clone());
         let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
@@ -86,7 +94,8 @@ impl Service {
             identities: Identities::new(hasher),
             providers,
             catalogue: ArcSwap::from_pointee(catalogue),
-            meter: Meter::new(),
+            meter,
+            search,
             tracer,
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),

@@ -8,4 +8,5 @@ pub mod admin;
 pub mod error;
 pub mod key;
 pub mod model;
+pub mod search;
 pub mod sse;

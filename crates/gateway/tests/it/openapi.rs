@@ -141,6 +141,7 @@ fn examine(which: &[&str]) -> Upstream {
     let upstream = Upstream::start();
     // The model of the examples in the document.
     let text = plain(&upstream, &["echo"], "").replace("  up:", "  openai:");
+    let text = text.replace("prices:", "  docs: {kind: index, folder: .}\nprices:");
     let service = Running::start(&text.replace("[echo]", "{gpt-5: {name: echo}}"));
     let ada = service.holder("ada", 1_000_000_000);
     let folder = tempfile::tempdir().unwrap();
@@ -178,6 +179,10 @@ not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 [[operations]]
 include-operation-id = ["createChatCompletion", "createResponse"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
+
+[[operations]]
+include-operation-id = "search"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 503]
 
 [[operations]]
 include-operation-id = ["showResponse", "cancelResponse", "listInputItems"]
