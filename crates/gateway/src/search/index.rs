@@ -45,7 +45,7 @@ pub(super) struct Index {
     place: Place,
     /// What is searched; nothing until there is something whole.
     opened: ArcSwapOption<Opened>,
-    /// Set by a search that failed: then it is looked at closely.
+    /// Set by a failure: then all of it is held against its checksums.
     is_suspect: AtomicBool,
     /// Wakes whoever looks at it.
     wake: Notify,
@@ -114,7 +114,7 @@ impl Index {
 
     /// Whether it can be searched.
     pub(super) fn is_usable(&self) -> bool {
-        self.opened.load().is_some() && !self.is_suspect.load(Ordering::Acquire)
+        self.opened.load().is_some()
     }
 
     /// Looks at the folder now and then, until it is told to stop.
@@ -181,6 +181,7 @@ impl Index {
         };
         tracing::error!(index = self.name, error = why, "an index failed; it is looked at closely");
         self.is_suspect.store(true, Ordering::Release);
+        self.opened.store(None);
         self.wake.notify_one();
         Err("it failed")
     }
@@ -190,7 +191,10 @@ impl Index {
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = self.try_refresh(&mut keeper, stopping) {
             tracing::warn!(index = self.name, error = chain(&error), "an index was not refreshed");
-            self.is_suspect.store(true, Ordering::Release);
+            // What is known stays of use where only the folder is gone.
+            if matches!(error, Error::Index(_)) {
+                self.is_suspect.store(true, Ordering::Release);
+            }
         }
     }
 

@@ -262,6 +262,47 @@ fn a_damaged_index_is_made_anew() {
     }
 }
 
+#[tokio::test]
+async fn an_index_whose_search_fails_is_looked_at_and_made_anew() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let index = world.index();
+    refresh(&index);
+    let before = world.generation();
+    // Another file under the same name: whoever has the first one open keeps it.
+    let path = largest(&before, ".store");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[0] ^= 0xff;
+    fs::write(before.join("harmed"), bytes).unwrap();
+    fs::rename(before.join("harmed"), path).unwrap();
+    refresh(&index);
+    assert_eq!(world.generation(), before, "nothing has failed so far");
+    let failed = index.with(|_| -> Result<(), Error> { panic!("on purpose") }).await;
+    assert!(failed.is_err() && !index.is_usable());
+    refresh(&index);
+    assert!(index.is_usable() && world.generation() != before);
+    assert_eq!(found(&index, "alpha"), ["a.txt"]);
+}
+
+#[tokio::test]
+async fn a_document_is_read_by_its_address() {
+    let world = World::new();
+    world.file("a b.md", "# A title\n\nAll of the text.");
+    world.file("broken.pdf", "no PDF");
+    let index = world.index();
+    refresh(&index);
+    let url = "https://ai.example.com/docs/a%20b.md";
+    let document = index.read(url).await.unwrap();
+    assert_eq!((document.title.as_str(), document.url.as_str()), ("A title", url));
+    assert_eq!(document.text, "# A title\n\nAll of the text.");
+    for other in ["broken.pdf", "none.md", "../secret.md", ""] {
+        let url = format!("https://ai.example.com/docs/{other}");
+        assert_eq!(index.read(&url).await, None, "{other}");
+    }
+    let hits = index.search(&Wanted::new("text")).await.unwrap();
+    assert_eq!(index.read(&hits[0].url).await.unwrap().text, document.text);
+}
+
 #[test]
 fn a_folder_that_is_gone_does_not_empty_the_index() {
     let world = World::new();
@@ -271,6 +312,7 @@ fn a_folder_that_is_gone_does_not_empty_the_index() {
     let (there, away) = (world.root.path().join("files"), world.root.path().join("away"));
     fs::rename(&there, &away).unwrap();
     refresh(&index);
+    assert!(index.is_usable());
     assert_eq!(found(&index, "alpha"), ["a.txt"]);
     fs::rename(&away, &there).unwrap();
     refresh(&index);
