@@ -98,4 +98,4 @@ fn said(document: &Document, name: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -65,6 +65,11 @@ fn lines(first: &[u8], left: &[u8], right: &[u8]) -> Vec<Operation> {
     ]
 }
 
+/// A PDF with one line.
+pub(crate) fn with_line(line: &str) -> Vec<u8> {
+    pdf(&[lines(line.as_bytes(), b"", b"")])
+}
+
 #[test]
 fn lines_words_pages_and_the_title_are_found() {
     let bytes = pdf(&[lines(b"Gr\xfc\xdfe", b"two", b"words"), lines(b"Next", b"p", b"age")]);

@@ -62,6 +62,7 @@ fn documents_of_several_scripts_are_found_with_a_snippet() {
     world.file("ru.txt", "Москва является столицей России и крупнейшим городом.");
     world.file("zh.txt", "全文检索引擎可以快速查找文档。猫在睡觉。");
     world.file("ja.txt", "東京は日本の首都です。");
+    world.file("manual.pdf", crate::pdf::tests::with_line("How to repair a bicycle"));
     world.file("deep/er/en.html", "<title>Tokyo &amp; more</title><p>The capital of Japan.</p>");
     let index = world.index();
     assert!(!index.is_usable());
@@ -76,6 +77,7 @@ fn documents_of_several_scripts_are_found_with_a_snippet() {
         ("检索", "zh.txt"),
         ("猫", "zh.txt"),
         ("首都", "ja.txt"),
+        ("bicycle", "manual.pdf"),
         ("tokyo", "deep/er/en.html"),
         ("deep capital", "deep/er/en.html"),
     ] {
