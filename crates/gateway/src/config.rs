@@ -16,6 +16,7 @@ mod price;
 mod provider;
 mod read;
 mod route;
+mod search;
 mod secret;
 mod store;
 
@@ -35,6 +36,7 @@ pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
 pub use provider::{Health, Kind, MAX_HEADERS, MAX_PROVIDERS, Provider, Responses, Timeouts};
 pub use read::{Reading, read};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
+pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
 pub use store::{Artifacts, Database, Durability, KeySecret};
 
@@ -74,6 +76,8 @@ pub struct Config {
     pub hold_lease: Duration,
     /// How pages are read.
     pub fetch: Fetch,
+    /// Where searches go.
+    pub search: Search,
     /// What is logged.
     pub log: Log,
     /// Where traces go, if anywhere.

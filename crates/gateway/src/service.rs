@@ -21,6 +21,7 @@ use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
+use crate::search::{self, Search};
 use crate::trace::{Exporter, Tracer};
 use crate::upkeep;
 use crate::web::{Reader, Resolve};
@@ -32,7 +33,9 @@ pub struct Service {
     pub(crate) identities: Identities,
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Arc<Meter>,
+    /// Finds things.
+    pub search: Search,
     /// Reads pages.
     pub(crate) reader: Reader,
     /// Takes spans, where traces are wanted.
@@ -56,6 +59,7 @@ pub struct Service {
 pub(crate) struct Parts {
     providers: Vec<Arc<Provider>>,
     reader: Reader,
+    search: search::Engines,
     tracing: Option<(Arc<Tracer>, Exporter)>,
 }
 
@@ -71,11 +75,13 @@ impl Parts {
                 Err(problem) => problems.push(problem),
             }
         }
+        let search = search::open(config).map_err(|found| problems.extend(found));
+        let search = search.unwrap_or_default();
         let tracing = config.trace.as_ref().map(Tracer::new).transpose();
         let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
         let reader = Reader::open(&config.fetch).map_err(|problem| problems.push(problem)).ok();
         match reader {
-            Some(reader) if problems.is_empty() => Ok(Self { providers, reader, tracing }),
+            Some(reader) if problems.is_empty() => Ok(Self { providers, reader, search, tracing }),
             _ => Err(problems),
         }
     }
@@ -84,7 +90,9 @@ impl Parts {
 impl Service {
     /// Puts the parts together.
     pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, reader, tracing } = parts;
+        let Parts { providers, reader, search, tracing } = parts;
+        let meter = Arc::new(Meter::new());
+        let search = Search::new(&config.search, search, meter.clone());
         let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
@@ -94,7 +102,8 @@ impl Service {
             identities: Identities::new(hasher),
             providers,
             catalogue: ArcSwap::from_pointee(catalogue),
-            meter: Meter::new(),
+            meter,
+            search,
             reader,
             tracer,
             owner: fastrand::i64(1..),

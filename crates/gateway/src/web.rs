@@ -2,7 +2,8 @@
 //!
 //! `target` says what an address may be made of, `guard` which hosts may be connected to;
 //! `connect`, `exchange` and `decode` ask once, within limits; `reader` follows redirects and
-//! robots.txt and keeps what was read; `extract` makes text of it, on a thread of its own.
+//! robots.txt and keeps what was read; `extract` makes text of it, on a thread of its own. `page` is
+//! what the rest of the service asks.
 
 mod address;
 mod cache;
@@ -13,6 +14,7 @@ pub(crate) mod extract;
 mod fault;
 mod guard;
 mod media;
+mod page;
 mod places;
 mod reader;
 mod resolve;
@@ -20,6 +22,7 @@ mod robots;
 mod target;
 
 pub(crate) use fault::Fault;
+pub(crate) use page::page;
 pub(crate) use reader::{Found, Reader, Wanted};
 pub use resolve::{Resolve, Resolving};
 pub(crate) use target::Target;

@@ -14,14 +14,26 @@ pub struct PageRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<PageFormat>,
     /// The most characters of the content; 50000 if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::whole::optional"
+    )]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_chars: Option<u32>,
     /// The character at which to begin, such as `next_index` of the answer before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::whole::optional"
+    )]
     pub start_index: Option<u32>,
     /// How old a kept page may be, in seconds; 0 reads it anew.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::whole::optional"
+    )]
     pub max_age_s: Option<u32>,
 }
 

@@ -11,6 +11,7 @@ use gateway_store::Scope;
 use http::Request;
 use wire::error::Code;
 use wire::web::{Page, PageFormat, PageRequest};
+use wire::whole::Whole;
 
 use super::operations::json;
 use super::own;
@@ -21,7 +22,7 @@ use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::server::Arrival;
 use crate::service::Service;
-use crate::web::{Fault, Found, Target, Wanted};
+use crate::web::{Fault, Found, Target, Wanted, page};
 
 /// The fields of a request.
 const FIELDS: &[&str] = &["url", "format", "max_chars", "start_index", "max_age_s"];
@@ -47,9 +48,9 @@ pub(super) async fn fetch(
             format: asked.format.unwrap_or(PageFormat::Markdown),
             max_age: asked.max_age_s.map(|seconds| Duration::from_secs(seconds.into())),
         };
-        let found = service.reader.read(&wanted).await?;
+        let found = page(&service, &wanted).await?;
         let id = format!("page_{}", &arrival.id.to_string()[4..]);
-        Ok(json(&page(id, &asked, &found)?))
+        Ok(json(&shown(id, &asked, &found)?))
     };
     own::answer_once(&service, &arrival, &caller, (Operation::Fetch, idempotency), work).await
 }
@@ -66,12 +67,16 @@ fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
         let message = format!("there is no field `{shown}`; {hint}");
         return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
     }
+    let number = |name: &'static str, wanted: &str| {
+        let number: Option<Whole> = envelope.read(name, wanted)?;
+        Ok::<_, ApiError>(number.map(|Whole(number)| number))
+    };
     let asked = PageRequest {
         url: paid::required(&envelope, "url")?,
         format: envelope.read("format", "`markdown`, `text` or `html`")?,
-        max_chars: envelope.read("max_chars", &format!("a whole number from 1 to {MAX_CHARS}"))?,
-        start_index: envelope.read("start_index", "a whole number, at least 0")?,
-        max_age_s: envelope.read("max_age_s", "a whole number of seconds, at least 0")?,
+        max_chars: number("max_chars", &format!("a whole number from 1 to {MAX_CHARS}"))?,
+        start_index: number("start_index", "a whole number, at least 0")?,
+        max_age_s: number("max_age_s", "a whole number of seconds, at least 0")?,
     };
     if asked.max_chars.is_some_and(|chars| !(1..=MAX_CHARS).contains(&chars)) {
         let message = format!("`max_chars` must be a whole number from 1 to {MAX_CHARS}");
@@ -81,7 +86,7 @@ fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
 }
 
 /// The part of a page that was asked for.
-fn page(id: String, asked: &PageRequest, found: &Found) -> Result<Page, Fault> {
+fn shown(id: String, asked: &PageRequest, found: &Found) -> Result<Page, Fault> {
     let (reading, document) = (&found.reading, &found.reading.document);
     let start = asked.start_index.unwrap_or(0);
     let (content, next_index) =

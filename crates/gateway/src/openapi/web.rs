@@ -36,8 +36,6 @@ pub(crate) static FETCH: Operation = Operation {
         Code::InvalidJson,
         Code::InvalidRequest,
         Code::PageUnreadable,
-        Code::InsufficientBalance,
-        Code::KeyLimitReached,
         Code::ScopeMissing,
         Code::TargetRefused,
         Code::BodyTimeout,

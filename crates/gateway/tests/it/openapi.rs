@@ -145,6 +145,7 @@ fn examine(which: &[&str]) -> Upstream {
     let upstream = Upstream::start();
     // The model of the examples in the document.
     let text = plain(&upstream, &["echo"], "").replace("  up:", "  openai:");
+    let text = text.replace("prices:", "  docs: {kind: index, folder: .}\nprices:");
     let text = text.replace("[echo]", "{gpt-5: {name: echo}}");
     let folder = Arc::new(tempfile::tempdir().unwrap());
     // No page is looked for outside of the test.
@@ -190,6 +191,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 
 [[operations]]
 include-operation-id = ["fetchPage"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 403, 409, 422, 503]
+
+[[operations]]
+include-operation-id = "search"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 409, 422, 503]
 
 [[operations]]
 include-operation-id = ["showResponse", "cancelResponse", "listInputItems"]

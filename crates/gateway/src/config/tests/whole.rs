@@ -158,6 +158,10 @@ fn with_key(section: &Section, key: &Known, value: &str) -> String {
     let model = |inner: &str| format!("providers: {{p: {{{base}, models: {{m: {inner}}}}}}}");
     match section.name {
         "" => pair,
+        "providers.*" if key.meaning.starts_with("`index`: ") => {
+            let folder = if key.name == "folder" { "" } else { "folder: f, " };
+            format!("providers: {{p: {{kind: index, {folder}{pair}}}}}")
+        }
         "providers.*" => {
             let discover = if key.name == "discover" { "" } else { "\"discover\": false, " };
             format!("providers: {{p: {{{base}, {discover}models: {{m: }}, {pair}}}}}")
