@@ -2,6 +2,7 @@
 
 mod fetch;
 mod laws;
+mod mcp;
 mod providers;
 mod routes;
 mod searches;
