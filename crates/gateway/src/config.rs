@@ -8,6 +8,7 @@ mod address;
 mod keys;
 mod limit;
 mod mapping;
+mod media;
 mod model;
 mod observe;
 mod page;
@@ -26,6 +27,7 @@ use http::Uri;
 pub use address::is_loopback;
 pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
+pub use media::{Bucket, Downloads, Media};
 pub use model::{Capability, MAX_MODELS, Model};
 pub use observe::{Level, Log, LogFormat, Trace};
 pub use page::reference;
@@ -48,8 +50,10 @@ pub struct Config {
     pub public_url: Uri,
     /// Where members, keys and money are kept.
     pub database: Database,
-    /// Where files that were made are kept.
-    pub artifacts: Artifacts,
+    /// What holds for media, and where they are kept.
+    pub media: Media,
+    /// Files that everybody may download, if there are any.
+    pub downloads: Option<Downloads>,
     /// What the admin API asks for; without it there is none.
     pub admin_token: Option<Secret>,
     /// What the secrets of keys are hashed with.

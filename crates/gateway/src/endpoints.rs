@@ -4,7 +4,9 @@ pub(crate) mod admin;
 mod body;
 mod chat;
 mod docs;
+mod files;
 mod me;
+mod media;
 mod models;
 pub(crate) mod oauth;
 mod operations;
@@ -20,7 +22,7 @@ use axum::response::IntoResponse;
 use wire::error::Code;
 
 use crate::failure::ApiError;
-use crate::openapi::{Routes, member, operator, responses as described};
+use crate::openapi::{Routes, media as made, member, operator, responses as described};
 use crate::service::Service;
 
 /// All paths.
@@ -45,6 +47,9 @@ fn routes(service: &Service) -> Routes {
         .on(&member::FIND_MODEL, models::find)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
+        .on(&made::RUN, media::create)
+        .on(&made::ARTIFACT, media::artifact)
+        .on(&made::MANIFEST, media::manifest)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready)
         .on(&operator::METRICS, operations::metrics);
@@ -71,6 +76,9 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/models", "models"),
         ("/v1/me", "me"),
         ("/v1/requests/", "receipt"),
+        ("/v1/media/runs/", "media_read"),
+        ("/v1/media/run", "media"),
+        ("/v1/media/", "media_read"),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),

@@ -4,6 +4,7 @@
 //! (`charge`), goes to an upstream (`proxy`, `provider`) and is charged before its answer is
 //! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
 
+mod abort_early;
 mod background;
 mod catalogue;
 mod charge;
@@ -14,6 +15,7 @@ mod envelope;
 mod failure;
 mod identity;
 pub mod key_secret;
+mod media;
 mod meter;
 mod openapi;
 pub mod probe;

@@ -17,6 +17,7 @@ use crate::config::{ClientGone, Config};
 use crate::endpoints::oauth;
 use crate::failure::ApiError;
 use crate::identity::{Caller, Identities, KeyHasher, check_scope};
+use crate::media::Keep;
 use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
@@ -31,6 +32,8 @@ pub struct Service {
     pub(crate) identities: Identities,
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
+    /// The bytes of what was made.
+    pub(crate) artifacts: Keep,
     pub(crate) meter: Meter,
     /// Takes spans, where traces are wanted.
     pub(crate) tracer: Option<Arc<Tracer>>,
@@ -52,6 +55,7 @@ pub struct Service {
 /// What the configuration alone is enough for.
 pub(crate) struct Parts {
     providers: Vec<Arc<Provider>>,
+    artifacts: Keep,
     tracing: Option<(Arc<Tracer>, Exporter)>,
 }
 
@@ -69,14 +73,18 @@ impl Parts {
         }
         let tracing = config.trace.as_ref().map(Tracer::new).transpose();
         let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
-        if problems.is_empty() { Ok(Self { providers, tracing }) } else { Err(problems) }
+        let artifacts = Keep::open(&config.media).map_err(|problem| problems.push(problem)).ok();
+        match artifacts {
+            Some(artifacts) if problems.is_empty() => Ok(Self { providers, artifacts, tracing }),
+            _ => Err(problems),
+        }
     }
 }
 
 impl Service {
     /// Puts the parts together.
     pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, tracing } = parts;
+        let Parts { providers, artifacts, tracing } = parts;
         let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
@@ -86,6 +94,7 @@ impl Service {
             identities: Identities::new(hasher),
             providers,
             catalogue: ArcSwap::from_pointee(catalogue),
+            artifacts,
             meter: Meter::new(),
             tracer,
             owner: fastrand::i64(1..),

@@ -7,5 +7,6 @@ pub mod account;
 pub mod admin;
 pub mod error;
 pub mod key;
+pub mod media;
 pub mod model;
 pub mod sse;

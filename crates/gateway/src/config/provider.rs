@@ -1,5 +1,7 @@
 //! Where models are: one upstream, how it is reached and how it is looked after.
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use settings::{
 
 use super::address;
 use super::mapping::{self, Length, Mapping};
-use super::model::{self, Model};
+use super::model::{self, Capability, Model};
 use super::secret::Secret;
 use super::store;
 
@@ -21,9 +23,11 @@ pub const MAX_HEADERS: usize = 64;
 /// The longest name of a provider, in characters.
 const MAX_NAME: usize = 64;
 
-const KINDS: &[(&str, Kind)] = &[("openai", Kind::OpenAi), ("anthropic", Kind::Anthropic)];
+const KINDS: &[(&str, Kind)] =
+    &[("openai", Kind::OpenAi), ("anthropic", Kind::Anthropic), ("espeak", Kind::Espeak)];
+const LISTED: &str = "`openai`, `anthropic`, `espeak`";
 /// Kinds that are known and come with a later part of the service.
-const LATER: &[&str] = &["local", "searxng", "brave", "tavily", "index", "espeak"];
+const LATER: &[&str] = &["local", "searxng", "brave", "tavily", "index"];
 const RESPONSES: &[(&str, Responses)] =
     &[("auto", Responses::Auto), ("native", Responses::Native), ("bridged", Responses::Bridged)];
 /// Headers that the service itself decides about.
@@ -48,8 +52,11 @@ pub struct Provider {
     pub name: String,
     /// What it speaks.
     pub kind: Kind,
-    /// What the paths of its operations are appended to; no `/` at the end of its path.
+    /// What the paths of its operations are appended to; no `/` at the end of its path. A program
+    /// has none that is used.
     pub base_url: Uri,
+    /// The program, of a provider that is one.
+    pub program: Option<PathBuf>,
     /// How it knows us.
     pub api_key: Option<Secret>,
     /// Sent with every request to it; values are marked as sensitive.
@@ -81,6 +88,8 @@ pub enum Kind {
     OpenAi,
     /// The messages API.
     Anthropic,
+    /// The program espeak-ng on this machine.
+    Espeak,
 }
 
 impl Kind {
@@ -88,6 +97,7 @@ impl Kind {
         Uri::from_static(match self {
             Self::OpenAi => "https://api.openai.com/v1",
             Self::Anthropic => "https://api.anthropic.com/v1",
+            Self::Espeak => "http://localhost",
         })
     }
 }
@@ -178,6 +188,12 @@ fn provider(
     let mut map = Mapping::open(reader, "providers.*", &field)?;
     map.place = key.place;
     let kind = kind(&mut map);
+    if kind == Some(Kind::Espeak) {
+        return Some(program::espeak(map, &key.text, folder));
+    }
+    if let Some(field) = map.take("program") {
+        map.reader.refuse(&field, "is only for a provider of kind `espeak`");
+    }
     let base = map.take("base_url");
     let (api_key, headers) = credentials(&mut map, base.as_ref());
     let base_url = base.and_then(|field| base_url(map.reader, &field, api_key.is_some()));
@@ -195,6 +211,7 @@ fn provider(
         base_url: base_url.unwrap_or_else(|| kind.unwrap_or(Kind::OpenAi).default_base()),
         api_key,
         headers,
+        program: None,
         models: models.map(|field| model::models(map.reader, &field)).unwrap_or_default(),
         discover,
         timeouts: timeouts(&mut map),
@@ -205,6 +222,15 @@ fn provider(
         health: health(&mut map),
         tls_ca_file: tls_ca_file(&mut map, folder),
     };
+    let makes_media = |model: &Model| {
+        model.capabilities.iter().any(|one| matches!(one, Capability::Image | Capability::Speech))
+    };
+    if provider.kind == Kind::Anthropic
+        && let Some(model) = provider.models.iter().find(|model| makes_media(model))
+    {
+        let message = format!("the model `{}` cannot make media", model.id);
+        map.refuse(message, "only providers of the kinds `openai` and `espeak` do");
+    }
     map.close();
     Some(provider)
 }
@@ -220,7 +246,7 @@ fn is_name(name: &str) -> bool {
 
 fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Kind> {
     let Some(field) = map.take("kind") else {
-        map.refuse("has no `kind`", "allowed are `openai`, `anthropic`");
+        map.refuse("has no `kind`", format!("allowed are {LISTED}"));
         return None;
     };
     let text = map.reader.string(&field, "a kind of provider")?;
@@ -230,9 +256,9 @@ fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Kind> {
     }
     let problem = if LATER.contains(&word.as_str()) {
         Problem::error(field.place, format!("`{word}` is not available in this build yet"))
-            .hint("available are `openai`, `anthropic`; remove the provider or comment it out")
+            .hint(format!("available are {LISTED}; remove the provider or comment it out"))
     } else {
-        let message = format!("found {}, allowed are `openai`, `anthropic`", quoted(text.shown()));
+        let message = format!("found {}, allowed are {LISTED}", quoted(text.shown()));
         let hint = match nearest(&word, KINDS.iter().map(|(known, _)| *known)) {
             Some((_, known)) => format!("did you mean `{known}`?"),
             None => "`openai` is for every server that speaks the OpenAI API".to_owned(),

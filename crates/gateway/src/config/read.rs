@@ -9,10 +9,10 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{limit, observe, price, provider, route, store};
+use super::{limit, media, observe, price, provider, route, store};
 
 /// The sections of later parts of the service: known, and not read yet.
-const LATER: &[&str] = &["research", "fetch", "downloads", "media", "search"];
+const LATER: &[&str] = &["research", "fetch", "search"];
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
@@ -68,11 +68,13 @@ fn config(
     let (prices, with_price) = price::prices(&mut root);
     let aliases = route::resolve(root.reader, &written, &providers);
     route::check_prices(root.reader, &with_price, &providers, &aliases);
+    let database = store::database(&mut root, folder);
     let config = Config {
         listen,
         public_url,
-        database: store::database(&mut root, folder),
-        artifacts: store::artifacts(&mut root, folder),
+        media: media::media(&mut root, folder, &database),
+        downloads: media::downloads(&mut root, folder),
+        database,
         admin_token: root.secret("admin_token", Length::Guarded),
         key_secret: store::key_secret(&mut root, folder),
         providers,

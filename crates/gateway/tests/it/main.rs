@@ -19,6 +19,7 @@ mod idempotency;
 mod keys;
 mod leaving;
 mod logged;
+mod media;
 mod openai;
 mod openapi;
 mod passing;
