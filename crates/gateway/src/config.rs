@@ -5,9 +5,11 @@
 //! to models that exist. Nothing is opened or connected here.
 
 mod address;
+mod fetch;
 mod keys;
 mod limit;
 mod mapping;
+mod mcp;
 mod media;
 mod model;
 mod observe;
@@ -16,6 +18,7 @@ mod price;
 mod provider;
 mod read;
 mod route;
+mod search;
 mod secret;
 mod store;
 
@@ -25,8 +28,10 @@ use std::time::Duration;
 use http::Uri;
 
 pub use address::is_loopback;
+pub use fetch::{Fetch, MAX_ALLOWED, Private, PrivatePlace};
 pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
+pub use mcp::Mcp;
 pub use media::{Bucket, Downloads, Media};
 pub use model::{Capability, MAX_MODELS, Model};
 pub use observe::{Level, Log, LogFormat, Trace};
@@ -35,6 +40,7 @@ pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
 pub use provider::{Health, Kind, MAX_HEADERS, MAX_PROVIDERS, Provider, Responses, Timeouts};
 pub use read::{Reading, read};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
+pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
 pub use store::{Artifacts, Database, Durability, KeySecret};
 
@@ -74,6 +80,12 @@ pub struct Config {
     pub responses_kept: Duration,
     /// How long a hold lives without being renewed.
     pub hold_lease: Duration,
+    /// How pages are read.
+    pub fetch: Fetch,
+    /// Where searches go.
+    pub search: Search,
+    /// Who may speak to `/mcp`.
+    pub mcp: Mcp,
     /// What is logged.
     pub log: Log,
     /// Where traces go, if anywhere.

@@ -2,9 +2,13 @@
 
 pub(crate) mod admin;
 mod body;
+mod capabilities;
 mod chat;
 mod docs;
+mod downloads;
 mod files;
+pub(crate) mod inside;
+mod mcp;
 mod me;
 mod media;
 mod models;
@@ -14,6 +18,8 @@ mod own;
 mod paid;
 mod path;
 mod responses;
+mod search;
+mod web;
 
 use std::sync::Arc;
 
@@ -23,12 +29,12 @@ use wire::error::Code;
 
 use crate::failure::ApiError;
 use crate::openapi::{Routes, media as made, member, operator, responses as described};
+use crate::openapi::{search as searches, web as pages};
 use crate::service::Service;
 
 /// All paths.
 pub(crate) fn router(service: &Arc<Service>) -> Router {
-    routes(service)
-        .into_router()
+    mcp::add(routes(service).into_router(), service)
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .with_state(service.clone())
@@ -45,11 +51,14 @@ fn routes(service: &Service) -> Routes {
         .on(&described::INPUT_ITEMS, responses::input_items)
         .on(&member::LIST_MODELS, models::list)
         .on(&member::FIND_MODEL, models::find)
+        .on(&member::CAPABILITIES, capabilities::list)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
         .on(&made::RUN, media::create)
         .on(&made::ARTIFACT, media::artifact)
         .on(&made::MANIFEST, media::manifest)
+        .on(&pages::FETCH, web::fetch)
+        .on(&searches::CREATE, search::create)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready)
         .on(&operator::METRICS, operations::metrics);
@@ -57,7 +66,8 @@ fn routes(service: &Service) -> Routes {
     if service.config.admin_token.is_some() {
         routes = admin::add(routes);
     }
-    docs::describe(oauth::add(routes, service), &service.config)
+    let routes = downloads::add(oauth::add(routes, service), service);
+    docs::describe(routes, &service.config)
 }
 
 async fn not_found() -> impl IntoResponse {
@@ -74,11 +84,16 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/chat/completions", "chat"),
         ("/v1/responses", "responses"),
         ("/v1/models", "models"),
+        ("/v1/capabilities", "capabilities"),
         ("/v1/me", "me"),
+        ("/v1/search", "search"),
         ("/v1/requests/", "receipt"),
         ("/v1/media/runs/", "media_read"),
         ("/v1/media/run", "media"),
         ("/v1/media/", "media_read"),
+        ("/v1/web/fetch", "fetch"),
+        ("/mcp", "mcp"),
+        ("/v1/downloads/", "downloads"),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),

@@ -6,29 +6,36 @@
 
 mod abort_early;
 mod background;
+mod capability;
 mod catalogue;
 mod charge;
 mod clock;
 pub mod config;
+mod confined;
+pub mod downloads;
 mod endpoints;
 mod envelope;
 mod failure;
 mod identity;
 pub mod key_secret;
+mod mcp;
 mod media;
 mod meter;
 mod openapi;
+mod pdf;
 pub mod probe;
 mod problem;
 mod provider;
 mod proxy;
 mod rate;
+pub mod search;
 mod server;
 mod service;
 mod start;
 mod trace;
 pub mod translate;
 mod upkeep;
+pub mod web;
 
 pub use clock::rfc3339;
 pub use identity::KeyHasher;

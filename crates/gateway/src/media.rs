@@ -13,6 +13,7 @@ mod run;
 
 use std::sync::Arc;
 
+use gateway_store::KeyRecord;
 use ledger::HoldId;
 
 use crate::catalogue::Model;
@@ -34,7 +35,7 @@ const MAX_REMOVED: u32 = 100;
 /// usable and what it costs.
 pub(crate) fn models(
     service: &Service,
-    caller: &Caller,
+    caller: &KeyRecord,
     capability: Capability,
 ) -> Vec<Arc<Model>> {
     let catalogue = service.catalogue.load();

@@ -5,10 +5,13 @@
 
 pub(crate) mod admin;
 mod document;
+pub(crate) mod downloads;
 pub(crate) mod media;
 pub(crate) mod member;
 pub(crate) mod operator;
 pub(crate) mod responses;
+pub(crate) mod search;
+pub(crate) mod web;
 
 use std::sync::Arc;
 

@@ -32,7 +32,8 @@ pub(crate) fn start(service: &Arc<Service>) {
         }
         media::sweep(&service).await;
     });
-    for provider in &service.providers {
+    service.search.start(&service.tasks, &service.stopping);
+    for provider in service.providers.iter().chain(service.search.upstreams()) {
         look_after(service, provider);
     }
 }
@@ -100,7 +101,8 @@ pub(crate) async fn look_at_programs(service: &Service) {
 fn look_after(service: &Arc<Service>, provider: &Arc<Provider>) {
     let discovers =
         service.config.provider(&provider.name).is_some_and(|provider| provider.discover);
-    let policy = provider.health.policy.clone();
+    // Where nothing can be asked for freely, requests alone show how it is.
+    let policy = provider.health.policy.clone().filter(|policy| !policy.path.is_empty());
     if policy.is_none() && !discovers {
         service.meter.usable(&provider.name, true);
         return;

@@ -9,10 +9,10 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{limit, media, observe, price, provider, route, store};
+use super::{fetch, limit, mcp, media, observe, price, provider, route, search, store};
 
 /// The sections of later parts of the service: known, and not read yet.
-const LATER: &[&str] = &["research", "fetch", "search"];
+const LATER: &[&str] = &["research"];
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
@@ -63,7 +63,7 @@ fn config(
 ) -> Config {
     let mut root = Mapping::of(reader, "", "", (root.place, entries));
     let (listen, public_url) = addresses(&mut root);
-    let providers = provider::providers(&mut root, folder);
+    let (providers, of_results) = provider::providers(&mut root, folder);
     let written = route::written(&mut root);
     let (prices, with_price) = price::prices(&mut root);
     let aliases = route::resolve(root.reader, &written, &providers);
@@ -72,6 +72,7 @@ fn config(
     let config = Config {
         listen,
         public_url,
+        search: search::search(&mut root, of_results, (&database, folder)),
         media: media::media(&mut root, folder, &database),
         downloads: media::downloads(&mut root, folder),
         database,
@@ -85,6 +86,8 @@ fn config(
         idempotency: period(&mut root, "idempotency_hours", (SECONDS_OF_AN_HOUR, 720), 24),
         responses_kept: period(&mut root, "responses_days", (SECONDS_OF_A_DAY, 3650), 30),
         hold_lease: period(&mut root, "hold_lease_seconds", (1, 86400), 60),
+        fetch: fetch::fetch(&mut root, folder),
+        mcp: mcp::mcp(&mut root),
         log: observe::log(&mut root),
         trace: observe::trace(&mut root),
     };

@@ -1,6 +1,7 @@
 //! Making media: what is made can be had, what is not good costs nothing.
 
 mod artifacts;
+mod bucket;
 mod espeak;
 mod leaving;
 mod making;

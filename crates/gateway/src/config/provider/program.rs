@@ -7,7 +7,7 @@ use settings::Field;
 use super::super::mapping::Mapping;
 use super::super::model::{self, Capability, Model};
 use super::super::store;
-use super::{Kind, MAX_WEIGHT, Provider, Responses, health, timeouts};
+use super::{Health, Kind, MAX_WEIGHT, Provider, Responses, Timeouts, health, timeouts};
 
 /// The program, unless the configuration says otherwise; it is found as a shell finds it.
 const ESPEAK: &str = "espeak-ng";
@@ -15,8 +15,8 @@ const ESPEAK: &str = "espeak-ng";
 const MAX_AT_ONCE: u32 = 4;
 
 /// Reads a provider of kind `espeak`.
-pub(super) fn espeak(mut map: Mapping<'_, '_, '_>, name: &str, folder: &Path) -> Provider {
-    let program = program(&mut map, folder);
+pub(super) fn espeak(map: &mut Mapping<'_, '_, '_>, name: &str, folder: &Path) -> Provider {
+    let program = program(map, folder);
     let voices = map.take("models");
     let discover = map.flag("discover", false);
     if voices.is_none() && !discover {
@@ -25,32 +25,25 @@ pub(super) fn espeak(mut map: Mapping<'_, '_, '_>, name: &str, folder: &Path) ->
             "name voices as its `models`, such as `[en, de]`, or write `discover: true`",
         );
     }
-    let provider = Provider {
+    Provider {
         name: name.to_owned(),
         kind: Kind::Espeak,
         base_url: Kind::Espeak.default_base(),
         program: Some(program),
         api_key: None,
         headers: Vec::new(),
-        models: voices.map(|field| spoken(&mut map, &field)).unwrap_or_default(),
+        models: voices.map(|field| spoken(map, &field)).unwrap_or_default(),
         discover,
-        timeouts: timeouts(&mut map),
+        timeouts: timeouts(map, Timeouts::default()),
         max_concurrency: Some(
             map.some_whole("max_concurrency", 1..=1_000_000).unwrap_or(MAX_AT_ONCE),
         ),
         weight: map.whole("weight", 1..=MAX_WEIGHT, 1),
         responses: Responses::Bridged,
         stream_usage: false,
-        health: health(&mut map),
+        health: health(map, Health::default()),
         tls_ca_file: None,
-    };
-    for other in ["base_url", "api_key", "headers", "responses", "stream_usage", "tls_ca_file"] {
-        if let Some(field) = map.take(other) {
-            map.reader.refuse(&field, "is not for a provider that is a program");
-        }
     }
-    map.close();
-    provider
 }
 
 /// A name is looked for where programs are; a path starts from the folder of the file.

@@ -73,7 +73,7 @@ fn voices_are_models_of_a_program() {
         "providers:\n  v: {kind: espeak, models: {en: {capabilities: [chat]}}, api_key: \"${KEY}\"}",
         &[
             "error 2:29: providers.v.models: the voice `en` can be used for `speech` only",
-            "error 2:68: providers.v.api_key: is not for a provider that is a program",
+            "error 2:68: providers.v.api_key: is not for providers of the kind `espeak` (remove it)",
         ],
     );
     refused(
@@ -94,7 +94,7 @@ fn only_some_providers_make_media() {
     );
     refused(
         "providers:\n  p: {kind: openai, api_key: \"${KEY}\", models: [m], program: x}",
-        &["error 2:62: providers.p.program: is only for a provider of kind `espeak`"],
+        &["error 2:62: providers.p.program: is not for providers of the kind `openai` (remove it)"],
     );
 }
 
