@@ -6,6 +6,7 @@ use tokio_postgres::Client;
 use super::fault::fault;
 use super::link::Link;
 use super::load::{Loaded, Wants, load};
+use super::media;
 use super::rows::{self, Columns, Uid};
 use super::save::{Writes, save};
 use super::statements::now;
@@ -122,7 +123,8 @@ pub(super) async fn sweep(link: &mut Link) -> Result<u64> {
     let repeats = link.run(SWEEP_REPEATS, &[&MAX_AT_ONCE]).await?;
     let responses = link.run(SWEEP_RESPONSES, &[&MAX_AT_ONCE]).await?;
     fail_stray(link).await?;
-    Ok(repeats + responses)
+    let runs = media::sweep(link, MAX_AT_ONCE).await?;
+    Ok(repeats + responses + runs)
 }
 
 async fn fail_stray(link: &mut Link) -> Result<()> {

@@ -3,7 +3,7 @@
 use ledger::{Book, End, HoldId, Rule, Time, Tokens};
 use rusqlite::{Connection, Row, params};
 
-use super::{changes, responses, rows};
+use super::{changes, media, responses, rows};
 use crate::backend::Result;
 
 /// The most holds that end in one transaction.
@@ -62,7 +62,7 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
     Ok(ids.len() as u64)
 }
 
-/// Removes what is kept for a time that is over; gives how many words and responses. What still
+/// Removes what is kept for a time that is over; gives how many words, responses and runs. What still
 /// runs stays; what only says so has failed.
 pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     let mut query = connection.prepare_cached(
@@ -86,5 +86,6 @@ pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     )?;
     remove.execute(params![now.micros(), MAX_SWEPT])?;
     responses::fail_stray(connection, MAX_SWEPT)?;
-    Ok((over.len() + repeats) as u64)
+    let runs = media::sweep(connection, MAX_SWEPT, now)?;
+    Ok((over.len() + repeats + runs) as u64)
 }
