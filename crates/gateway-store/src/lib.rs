@@ -16,6 +16,7 @@ mod key;
 mod member;
 mod place;
 mod postgres;
+mod research;
 mod response;
 mod sqlite;
 mod store;
@@ -29,5 +30,9 @@ pub use error::{Error, Kind};
 pub use key::{Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
 pub use member::{Member, MemberChange};
 pub use place::{Options, Place, SchemaState};
+pub use research::{
+    Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_OWNER, Job, JobEnd, JobEnded, JobEvent,
+    JobStatus, JobStep, NewEvent, NewJob, Progress,
+};
 pub use response::{ResponseEvent, StoredResponse};
 pub use store::{StatementLine, Store};

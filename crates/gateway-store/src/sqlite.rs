@@ -15,6 +15,7 @@ mod files;
 mod keys;
 mod members;
 mod readers;
+mod research;
 mod responses;
 mod rows;
 mod schema;
@@ -190,6 +191,7 @@ impl Backend for Sqlite {
                 .await?;
             all += ended;
             if ended < u64::from(MAX_EXPIRED) {
+                self.write(Touches::Else, research::free_all).await?;
                 return Ok(all);
             }
         }

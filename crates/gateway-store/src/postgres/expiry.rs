@@ -121,8 +121,9 @@ pub(super) async fn sweep(link: &mut Link) -> Result<u64> {
     link.run(SWEEP_ANSWERS, &[&MAX_AT_ONCE]).await?;
     let repeats = link.run(SWEEP_REPEATS, &[&MAX_AT_ONCE]).await?;
     let responses = link.run(SWEEP_RESPONSES, &[&MAX_AT_ONCE]).await?;
+    let jobs = super::research::sweep(link).await?;
     fail_stray(link).await?;
-    Ok(repeats + responses)
+    Ok(repeats + responses + jobs)
 }
 
 async fn fail_stray(link: &mut Link) -> Result<()> {

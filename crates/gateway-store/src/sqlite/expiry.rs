@@ -3,7 +3,7 @@
 use ledger::{Book, End, HoldId, Rule, Time, Tokens};
 use rusqlite::{Connection, Row, params};
 
-use super::{changes, responses, rows};
+use super::{changes, research, responses, rows};
 use crate::backend::Result;
 
 /// The most holds that end in one transaction.
@@ -17,7 +17,7 @@ const MAX_SWEPT: u32 = 1000;
 pub(super) enum Which {
     /// Those whose lease is over.
     Expired,
-    /// Those of all processes but this one.
+    /// Those of all processes but this one; what jobs hold is no process's.
     NotOf(i64),
 }
 
@@ -36,7 +36,7 @@ pub(super) fn renew(
 pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u64> {
     let (condition, value) = match which {
         Which::Expired => ("lease_until < ?1", now.micros()),
-        Which::NotOf(owner) => ("owner <> ?1", owner),
+        Which::NotOf(owner) => ("owner <> ?1 AND owner <> 0", owner),
     };
     let sql = format!("SELECT id FROM holds WHERE {condition} LIMIT ?2");
     let mut query = connection.prepare_cached(&sql)?;
@@ -86,5 +86,6 @@ pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     )?;
     remove.execute(params![now.micros(), MAX_SWEPT])?;
     responses::fail_stray(connection, MAX_SWEPT)?;
-    Ok((over.len() + repeats) as u64)
+    let jobs = research::sweep(connection, now)?;
+    Ok((over.len() + repeats + jobs) as u64)
 }

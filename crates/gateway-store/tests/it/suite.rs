@@ -6,6 +6,7 @@ mod limits;
 mod money;
 mod references;
 mod repeats;
+pub(crate) mod research;
 pub(crate) mod responses;
 
 macro_rules! suite {
@@ -82,6 +83,23 @@ suite! {
         old_responses_are_swept,
         responses_that_run_without_a_hold_are_failed_by_a_sweep,
         a_sweep_takes_a_thousand_of_each_kind;
+    research:
+        a_job_is_queued_with_its_hold_or_not_at_all,
+        a_job_with_a_word_is_given_again,
+        a_job_goes_from_queued_to_completed_and_is_charged_once,
+        a_worker_that_lost_its_claim_writes_nothing,
+        a_claim_after_a_crash_goes_on_behind_the_last_step,
+        tries_without_a_step_are_limited_and_refunded,
+        a_job_that_is_given_back_is_free_at_once,
+        a_failed_step_is_tried_later,
+        a_cancelled_job_is_refunded_and_ends_once,
+        the_hold_of_a_job_outlives_every_lease,
+        a_late_job_expires,
+        jobs_are_listed_in_pages_of_their_member,
+        events_are_numbered_without_gaps,
+        ends_are_told_and_told_again,
+        jobs_are_forgotten_after_their_time,
+        no_two_workers_have_one_job;
     books:
         an_untouched_ledger_adds_up,
         each_damaged_figure_is_found,

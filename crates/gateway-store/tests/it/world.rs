@@ -112,6 +112,10 @@ impl World {
                     ("answers", "expires_at"),
                     ("responses", "expires_at"),
                     ("keys", "expires_at"),
+                    ("research_jobs", "free_at"),
+                    ("research_jobs", "deadline"),
+                    ("research_jobs", "expires_at"),
+                    ("research_hooks", "due_at"),
                     ("lineages", "next_arrival"),
                 ] {
                     database.query(&format!("UPDATE {table} SET {column} = {column} - {micros}"));

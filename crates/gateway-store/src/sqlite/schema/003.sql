@@ -1,0 +1,1 @@
+-- Artifacts of media: see the branch that makes them. Nothing of them is needed here.
