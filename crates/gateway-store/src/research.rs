@@ -16,7 +16,7 @@ use ledger::{
 use crate::backend::Result;
 
 /// Who has the holds of jobs: no process, whose numbers begin at 1.
-pub const JOB_OWNER: i64 = 0;
+pub const JOB_OWNER: i64 = i64::MIN;
 
 /// A hundred years: as long as its job lives.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
