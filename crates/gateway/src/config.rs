@@ -5,6 +5,7 @@
 //! to models that exist. Nothing is opened or connected here.
 
 mod address;
+mod fetch;
 mod keys;
 mod limit;
 mod mapping;
@@ -15,6 +16,7 @@ mod price;
 mod provider;
 mod read;
 mod route;
+mod search;
 mod secret;
 mod store;
 
@@ -24,6 +26,7 @@ use std::time::Duration;
 use http::Uri;
 
 pub use address::is_loopback;
+pub use fetch::{Fetch, MAX_ALLOWED, Private, PrivatePlace};
 pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
 pub use model::{Capability, MAX_MODELS, Model};
@@ -33,6 +36,7 @@ pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
 pub use provider::{Health, Kind, MAX_HEADERS, MAX_PROVIDERS, Provider, Responses, Timeouts};
 pub use read::{Reading, read};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
+pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
 pub use store::{Artifacts, Database, Durability, KeySecret};
 
@@ -70,6 +74,10 @@ pub struct Config {
     pub responses_kept: Duration,
     /// How long a hold lives without being renewed.
     pub hold_lease: Duration,
+    /// How pages are read.
+    pub fetch: Fetch,
+    /// Where searches go.
+    pub search: Search,
     /// What is logged.
     pub log: Log,
     /// Where traces go, if anywhere.

@@ -12,6 +12,8 @@ mod own;
 mod paid;
 mod path;
 mod responses;
+mod search;
+mod web;
 
 use std::sync::Arc;
 
@@ -21,6 +23,7 @@ use wire::error::Code;
 
 use crate::failure::ApiError;
 use crate::openapi::{Routes, member, operator, responses as described};
+use crate::openapi::{search as searches, web as pages};
 use crate::service::Service;
 
 /// All paths.
@@ -45,6 +48,8 @@ fn routes(service: &Service) -> Routes {
         .on(&member::FIND_MODEL, models::find)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
+        .on(&pages::FETCH, web::fetch)
+        .on(&searches::CREATE, search::create)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready)
         .on(&operator::METRICS, operations::metrics);
@@ -70,7 +75,9 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/responses", "responses"),
         ("/v1/models", "models"),
         ("/v1/me", "me"),
+        ("/v1/search", "search"),
         ("/v1/requests/", "receipt"),
+        ("/v1/web/fetch", "fetch"),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),

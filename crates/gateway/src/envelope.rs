@@ -30,6 +30,11 @@ impl<'a> Envelope<'a> {
         })
     }
 
+    /// The names of all fields, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(name, _)| &**name)
+    }
+
     /// The value of a field as it was written; of a field that stands twice the last counts.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         let mut fields = self.fields.iter().rev();

@@ -8,6 +8,8 @@ mod document;
 pub(crate) mod member;
 pub(crate) mod operator;
 pub(crate) mod responses;
+pub(crate) mod search;
+pub(crate) mod web;
 
 use std::sync::Arc;
 

@@ -21,8 +21,10 @@ use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
+use crate::search::{self, Search};
 use crate::trace::{Exporter, Tracer};
 use crate::upkeep;
+use crate::web::{Reader, Resolve};
 
 /// The running service.
 pub struct Service {
@@ -31,7 +33,11 @@ pub struct Service {
     pub(crate) identities: Identities,
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Arc<Meter>,
+    /// Finds things.
+    pub search: Search,
+    /// Reads pages.
+    pub(crate) reader: Reader,
     /// Takes spans, where traces are wanted.
     pub(crate) tracer: Option<Arc<Tracer>>,
     /// Who ends the holds of this process.
@@ -52,6 +58,8 @@ pub struct Service {
 /// What the configuration alone is enough for.
 pub(crate) struct Parts {
     providers: Vec<Arc<Provider>>,
+    reader: Reader,
+    search: search::Engines,
     tracing: Option<(Arc<Tracer>, Exporter)>,
 }
 
@@ -67,16 +75,24 @@ impl Parts {
                 Err(problem) => problems.push(problem),
             }
         }
+        let search = search::open(config).map_err(|found| problems.extend(found));
+        let search = search.unwrap_or_default();
         let tracing = config.trace.as_ref().map(Tracer::new).transpose();
         let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
-        if problems.is_empty() { Ok(Self { providers, tracing }) } else { Err(problems) }
+        let reader = Reader::open(&config.fetch).map_err(|problem| problems.push(problem)).ok();
+        match reader {
+            Some(reader) if problems.is_empty() => Ok(Self { providers, reader, search, tracing }),
+            _ => Err(problems),
+        }
     }
 }
 
 impl Service {
     /// Puts the parts together.
     pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, tracing } = parts;
+        let Parts { providers, reader, search, tracing } = parts;
+        let meter = Arc::new(Meter::new());
+        let search = Search::new(&config.search, search, meter.clone());
         let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
@@ -86,7 +102,9 @@ impl Service {
             identities: Identities::new(hasher),
             providers,
             catalogue: ArcSwap::from_pointee(catalogue),
-            meter: Meter::new(),
+            meter,
+            search,
+            reader,
             tracer,
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),
@@ -115,6 +133,14 @@ impl Service {
     pub fn offer_client_document(&self, document: Bytes) {
         if self.client_document.set(document).is_err() {
             tracing::warn!("a second client document was not taken");
+        }
+    }
+
+    /// Looks up the hosts of pages elsewhere than the machine does. To be called before
+    /// [`serve`](crate::serve), once.
+    pub fn resolve_pages_with(&self, resolver: Arc<dyn Resolve>) {
+        if !self.reader.resolve_with(resolver) {
+            tracing::warn!("a second resolver of pages was not taken");
         }
     }
 

@@ -30,7 +30,8 @@ pub(crate) fn start(service: &Arc<Service>) {
             tracing::warn!(error = %chain(&error), "what is over was not removed");
         }
     });
-    for provider in &service.providers {
+    service.search.start(&service.tasks, &service.stopping);
+    for provider in service.providers.iter().chain(service.search.upstreams()) {
         look_after(service, provider);
     }
 }
@@ -91,7 +92,8 @@ pub(crate) async fn discover(service: &Service) {
 fn look_after(service: &Arc<Service>, provider: &Arc<Provider>) {
     let discovers =
         service.config.provider(&provider.name).is_some_and(|provider| provider.discover);
-    let policy = provider.health.policy.clone();
+    // Where nothing can be asked for freely, requests alone show how it is.
+    let policy = provider.health.policy.clone().filter(|policy| !policy.path.is_empty());
     if policy.is_none() && !discovers {
         service.meter.usable(&provider.name, true);
         return;

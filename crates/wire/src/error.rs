@@ -77,6 +77,8 @@ codes! {
     ModelNotFound = 400 "model_not_found" "invalid_request_error",
     /// The model is not offered for this.
     ModelNotForCapability = 400 "model_not_for_capability" "invalid_request_error",
+    /// The page answered with an error, or is nothing that can be read.
+    PageUnreadable = 400 "page_unreadable" "invalid_request_error",
     /// No key, or none that is worth anything.
     InvalidKey = 401 "invalid_key" "authentication_error",
     /// The balance does not cover the price.

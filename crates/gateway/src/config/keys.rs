@@ -62,8 +62,8 @@ pub static SECTIONS: &[Section] = &[
     Section {
         name: "providers.*",
         about: "One upstream. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, \
-                and the full ids of its models begin with it. It needs a `kind`, and `models` or \
-                `discover` or both.",
+                and the full ids of its models begin with it. It needs a `kind`; if it has models, \
+                `models` or `discover` or both.",
         keys: PROVIDER,
     },
     Section {
@@ -107,6 +107,19 @@ pub static SECTIONS: &[Section] = &[
         about: "The limits of keys that are made without limits of their own. Without a value \
                 there is no limit.",
         keys: NEW_KEYS,
+    },
+    Section {
+        name: "fetch",
+        about: "How pages are read for `/v1/web/fetch`. Only addresses of the public internet are \
+                connected to; what else may be read is named in `allow_private`.",
+        keys: FETCH,
+    },
+    Section {
+        name: "search",
+        about: "How searches are answered. Who is asked stands under `providers`: those of the \
+                kinds `searxng`, `brave`, `tavily` and `index`, in the order of the file; the next \
+                where one fails or finds nothing.",
+        keys: SEARCH,
     },
     Section {
         name: "log",
@@ -182,10 +195,10 @@ const ROOT: &[Known] = &[
     key("log", "mapping", "", "What is logged."),
     key("trace", "mapping", "", "Where traces go."),
     key("research", "mapping", "", "Not used yet."),
-    key("fetch", "mapping", "", "Not used yet."),
+    key("fetch", "mapping", "", "How pages are read."),
     key("downloads", "mapping", "", "Not used yet."),
     key("media", "mapping", "", "Not used yet."),
-    key("search", "mapping", "", "Not used yet."),
+    key("search", "mapping", "", "How searches are answered."),
 ];
 
 const DATABASE: &[Known] = &[
@@ -201,13 +214,22 @@ const DATABASE: &[Known] = &[
 ];
 
 const PROVIDER: &[Known] = &[
-    key("kind", "string", "", "What it speaks: `openai` (also compatible servers) or `anthropic`."),
+    key(
+        "kind",
+        "string",
+        "",
+        "What it speaks: `openai` (also compatible servers) or `anthropic` for models; `searxng`, \
+         `brave`, `tavily` or `index` (an index of files) for results of searches.",
+    ),
     key(
         "base_url",
         "address",
         "",
-        "What `/chat/completions`, `/messages` or `/models` is appended to. Without it \
-         `https://api.openai.com/v1` or `https://api.anthropic.com/v1`.",
+        "What `/chat/completions`, `/messages`, `/models` or `/search` is appended to. Without it \
+         `https://api.openai.com/v1`, `https://api.anthropic.com/v1`, \
+         `https://api.search.brave.com/res/v1` or `https://api.tavily.com`; `searxng` needs one. \
+         `index`: what the paths of files are appended to; without it `public_url` and the name \
+         of the provider.",
     ),
     key("api_key", "string", "", "How it knows us: `${NAME}`."),
     key("headers", "mapping", "{}", "Sent with every request to it."),
@@ -241,6 +263,20 @@ const PROVIDER: &[Known] = &[
         "",
         "PEM file of the authorities that its certificate is judged by, instead of the system's.",
     ),
+    key("folder", "path", "", "`index`: the folder of the files to be found; needed."),
+    key(
+        "index_folder",
+        "path",
+        "",
+        "`index`: where the index is kept; without it `search-index/NAME` beside the database.",
+    ),
+    key("rescan", "seconds", "60", "`index`: how often the folder is looked at for changes."),
+    key(
+        "max_file_bytes",
+        "integer",
+        "16777216",
+        "`index`: the largest file that is read; at most 1 GiB.",
+    ),
 ];
 
 const MODEL: &[Known] = &[
@@ -259,12 +295,24 @@ const MODEL: &[Known] = &[
 
 const TIMEOUT: &[Known] = &[
     key("connect", "seconds", "10", "Until it is connected, TLS included."),
-    key("first_byte", "seconds", "300", "From the request to the first byte of the answer."),
+    key(
+        "first_byte",
+        "seconds",
+        "300",
+        "From the request to the first byte of the answer. Of a search: to the end of it, 15 if \
+         not given.",
+    ),
     key("idle", "seconds", "120", "Between two parts of an answer."),
 ];
 
 const HEALTH: &[Known] = &[
-    key("path", "string", "/models", "What is asked for, appended to `base_url`."),
+    key(
+        "path",
+        "string",
+        "/models",
+        "What is asked for, appended to `base_url`. `searxng`: `/healthz` if not given; `brave` and \
+         `tavily`: nothing is asked for if not given.",
+    ),
     key("interval", "seconds", "30", "How often."),
     key("timeout", "seconds", "5", "How long an answer may take."),
     key(
@@ -359,6 +407,55 @@ const NEW_KEYS: &[Known] = &[
     key("concurrency", "integer", "", "Requests at once."),
     key("spend_micros", "micros", "", "Micro-credits in all."),
 ];
+
+const FETCH: &[Known] = &[
+    key(
+        "max_bytes",
+        "integer",
+        "10485760",
+        "The largest page, counted after decompression; at most 256 MiB.",
+    ),
+    key("timeout", "seconds", "20", "How long reading a page may take, redirects included."),
+    key("max_redirects", "integer", "5", "How many redirects are followed; at most 20."),
+    key("allow_downgrade", "bool", "false", "Whether a redirect from https to http is followed."),
+    key("robots", "bool", "true", "Whether the robots.txt of a site is obeyed."),
+    key(
+        "user_agent",
+        "string",
+        "agent-gateway/0.1 (reads single pages for a person)",
+        "How we introduce ourselves; the word before the first `/` is what robots.txt knows us by.",
+    ),
+    key("ports", "list", "[80, 443]", "The ports that pages are read from."),
+    key(
+        "allow_private",
+        "list",
+        "[]",
+        "Hosts and networks that may be read although they are not public: `wiki.internal`, \
+         `10.1.2.0/24`, `[fd00::1]`, each also with a port as in `wiki.internal:8080`.",
+    ),
+    key(
+        "tls_ca_file",
+        "path",
+        "",
+        "PEM file of authorities that certificates are judged by besides the system's.",
+    ),
+    key("concurrency", "integer", "64", "The most pages that are read at once."),
+    key("concurrency_per_host", "integer", "4", "The same for one host."),
+    key(
+        "cache_bytes",
+        "integer",
+        "67108864",
+        "How much of what was read is kept in memory; 0 is nothing.",
+    ),
+    key("cache_seconds", "integer", "300", "How long it is kept; at most a day."),
+];
+
+const SEARCH: &[Known] = &[key(
+    "cache_seconds",
+    "seconds",
+    "600",
+    "How long results are kept for the same question; 0 is not at all.",
+)];
 
 const LOG: &[Known] = &[
     key("format", "string", "json", "`json` or `text`."),

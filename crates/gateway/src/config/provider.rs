@@ -11,6 +11,7 @@ use settings::{
 use super::address;
 use super::mapping::{self, Length, Mapping};
 use super::model::{self, Model};
+use super::search::{self, SearchKind, SearchProvider};
 use super::secret::Secret;
 use super::store;
 
@@ -21,9 +22,21 @@ pub const MAX_HEADERS: usize = 64;
 /// The longest name of a provider, in characters.
 const MAX_NAME: usize = 64;
 
-const KINDS: &[(&str, Kind)] = &[("openai", Kind::OpenAi), ("anthropic", Kind::Anthropic)];
+const KINDS: &[(&str, Spoken)] = &[
+    ("openai", Spoken::Models(Kind::OpenAi)),
+    ("anthropic", Spoken::Models(Kind::Anthropic)),
+    ("searxng", Spoken::Results(SearchKind::Searxng)),
+    ("brave", Spoken::Results(SearchKind::Brave)),
+    ("tavily", Spoken::Results(SearchKind::Tavily)),
+    ("index", Spoken::Index),
+];
 /// Kinds that are known and come with a later part of the service.
-const LATER: &[&str] = &["local", "searxng", "brave", "tavily", "index", "espeak"];
+const LATER: &[&str] = &["local", "espeak"];
+/// Keys that only some kinds have.
+const OF_MODELS: &[&str] = &["models", "discover", "weight", "responses", "stream_usage"];
+const OF_UPSTREAMS: &[&str] =
+    &["api_key", "headers", "timeout", "max_concurrency", "health", "tls_ca_file"];
+const OF_INDEXES: &[&str] = &["folder", "index_folder", "rescan", "max_file_bytes"];
 const RESPONSES: &[(&str, Responses)] =
     &[("auto", Responses::Auto), ("native", Responses::Native), ("bridged", Responses::Bridged)];
 /// Headers that the service itself decides about.
@@ -81,6 +94,20 @@ pub enum Kind {
     OpenAi,
     /// The messages API.
     Anthropic,
+}
+
+/// Every kind of provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spoken {
+    Models(Kind),
+    Results(SearchKind),
+    Index,
+}
+
+/// A provider of either sort.
+enum Read {
+    Models(Provider),
+    Results(SearchProvider),
 }
 
 impl Kind {
@@ -151,14 +178,22 @@ impl Default for Health {
     }
 }
 
-/// Reads `providers`.
-pub(super) fn providers(root: &mut Mapping<'_, '_, '_>, folder: &Path) -> Vec<Provider> {
-    let Some(field) = root.take("providers") else { return Vec::new() };
+/// Reads `providers`: those of models, and those of results.
+pub(super) fn providers(
+    root: &mut Mapping<'_, '_, '_>,
+    folder: &Path,
+) -> (Vec<Provider>, Vec<SearchProvider>) {
+    let (mut of_models, mut of_results) = (Vec::new(), Vec::new());
+    let Some(field) = root.take("providers") else { return (of_models, of_results) };
     let entries = root.reader.named_values(&field, MAX_PROVIDERS, "providers").unwrap_or_default();
-    entries
-        .iter()
-        .filter_map(|(key, node)| provider(root.reader, &field, (key, node), folder))
-        .collect()
+    for (key, node) in entries {
+        match provider(root.reader, &field, (key, node), folder) {
+            Some(Read::Models(provider)) => of_models.push(provider),
+            Some(Read::Results(provider)) => of_results.push(provider),
+            None => {}
+        }
+    }
+    (of_models, of_results)
 }
 
 fn provider(
@@ -166,7 +201,7 @@ fn provider(
     above: &Field<'_>,
     (key, node): (&Key, &Node),
     folder: &Path,
-) -> Option<Provider> {
+) -> Option<Read> {
     let field = Field::within(&above.key, key, node);
     if !is_name(&key.text) {
         let message = format!(
@@ -177,9 +212,49 @@ fn provider(
     }
     let mut map = Mapping::open(reader, "providers.*", &field)?;
     map.place = key.place;
-    let kind = kind(&mut map);
+    let read = match kind(&mut map) {
+        None => {
+            // What an index has is no mistake where it may be one.
+            for name in OF_INDEXES {
+                map.take(name);
+            }
+            Some(Read::Models(of_models(&mut map, &key.text, Kind::OpenAi, folder)))
+        }
+        Some(Spoken::Models(models)) => {
+            not_for(&mut map, Spoken::Models(models), &[OF_INDEXES]);
+            Some(Read::Models(of_models(&mut map, &key.text, models, folder)))
+        }
+        Some(Spoken::Results(results)) => {
+            not_for(&mut map, Spoken::Results(results), &[OF_MODELS, OF_INDEXES]);
+            let upstream = of_results(&mut map, &key.text, results, folder);
+            let upstream = Box::new(upstream);
+            Some(Read::Results(SearchProvider::Remote { kind: results, upstream }))
+        }
+        Some(Spoken::Index) => {
+            not_for(&mut map, Spoken::Index, &[OF_MODELS, OF_UPSTREAMS]);
+            let index = search::index(&mut map, &key.text, folder);
+            index.map(|index| Read::Results(SearchProvider::Index(index)))
+        }
+    };
+    map.close();
+    read
+}
+
+/// Refuses keys that a provider of this kind has no use for.
+fn not_for(map: &mut Mapping<'_, '_, '_>, kind: Spoken, keys: &[&[&str]]) {
+    let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
+    for name in keys.iter().copied().flatten() {
+        if let Some(field) = map.take(name) {
+            let message = format!("is not for providers of the kind `{word}`");
+            map.reader.report(&field.key, Problem::error(field.place, message).hint("remove it"));
+        }
+    }
+}
+
+/// An upstream that has models.
+fn of_models(map: &mut Mapping<'_, '_, '_>, name: &str, kind: Kind, folder: &Path) -> Provider {
     let base = map.take("base_url");
-    let (api_key, headers) = credentials(&mut map, base.as_ref());
+    let (api_key, headers) = credentials(map, base.as_ref());
     let base_url = base.and_then(|field| base_url(map.reader, &field, api_key.is_some()));
     let models = map.take("models");
     let discover = map.flag("discover", false);
@@ -189,24 +264,60 @@ fn provider(
             "name its `models`, or write `discover: true`",
         );
     }
-    let provider = Provider {
-        name: key.text.clone(),
-        kind: kind.unwrap_or(Kind::OpenAi),
-        base_url: base_url.unwrap_or_else(|| kind.unwrap_or(Kind::OpenAi).default_base()),
+    Provider {
+        name: name.to_owned(),
+        kind,
+        base_url: base_url.unwrap_or_else(|| kind.default_base()),
         api_key,
         headers,
         models: models.map(|field| model::models(map.reader, &field)).unwrap_or_default(),
         discover,
-        timeouts: timeouts(&mut map),
+        timeouts: timeouts(map, Timeouts::default()),
         max_concurrency: map.some_whole("max_concurrency", 1..=1_000_000),
         weight: map.whole("weight", 1..=MAX_WEIGHT, 1),
         responses: map.word("responses", RESPONSES, Responses::Auto),
         stream_usage: map.flag("stream_usage", true),
-        health: health(&mut map),
-        tls_ca_file: tls_ca_file(&mut map, folder),
+        health: health(map, Health::default()),
+        tls_ca_file: tls_ca_file(map, folder),
+    }
+}
+
+/// An upstream that has results of searches.
+fn of_results(
+    map: &mut Mapping<'_, '_, '_>,
+    name: &str,
+    kind: SearchKind,
+    folder: &Path,
+) -> Provider {
+    let base = map.take("base_url");
+    let default = kind.default_base();
+    if base.is_none() && default.is_none() {
+        map.refuse("has no `base_url`", "write the address of the server");
+    }
+    // Where there is no default, the server may let everybody in.
+    let credentials = match &default {
+        Some(_) => credentials(map, base.as_ref()),
+        None => credentials_if_any(map).1,
     };
-    map.close();
-    Some(provider)
+    let has_key = credentials.0.is_some();
+    let base_url = base.and_then(|field| base_url(map.reader, &field, has_key));
+    let (api_key, headers) = kind.place_key(credentials);
+    Provider {
+        name: name.to_owned(),
+        kind: Kind::OpenAi,
+        base_url: base_url.or(default).unwrap_or_default(),
+        api_key,
+        headers,
+        models: Vec::new(),
+        discover: false,
+        timeouts: timeouts(map, search::TIMEOUTS),
+        max_concurrency: map.some_whole("max_concurrency", 1..=1_000_000),
+        weight: 1,
+        responses: Responses::Auto,
+        stream_usage: false,
+        health: health(map, kind.health()),
+        tls_ca_file: tls_ca_file(map, folder),
+    }
 }
 
 /// The greatest weight of a provider or target.
@@ -218,9 +329,10 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Kind> {
+fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Spoken> {
+    let all = KINDS.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     let Some(field) = map.take("kind") else {
-        map.refuse("has no `kind`", "allowed are `openai`, `anthropic`");
+        map.refuse("has no `kind`", format!("allowed are {all}"));
         return None;
     };
     let text = map.reader.string(&field, "a kind of provider")?;
@@ -230,9 +342,9 @@ fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Kind> {
     }
     let problem = if LATER.contains(&word.as_str()) {
         Problem::error(field.place, format!("`{word}` is not available in this build yet"))
-            .hint("available are `openai`, `anthropic`; remove the provider or comment it out")
+            .hint(format!("available are {all}; remove the provider or comment it out"))
     } else {
-        let message = format!("found {}, allowed are `openai`, `anthropic`", quoted(text.shown()));
+        let message = format!("found {}, allowed are {all}", quoted(text.shown()));
         let hint = match nearest(&word, KINDS.iter().map(|(known, _)| *known)) {
             Some((_, known)) => format!("did you mean `{known}`?"),
             None => "`openai` is for every server that speaks the OpenAI API".to_owned(),
@@ -243,15 +355,12 @@ fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Kind> {
     None
 }
 
+/// What an upstream knows us by.
+pub(super) type Credentials = (Option<Secret>, Vec<(HeaderName, HeaderValue)>);
+
 /// How the upstream knows us. The default addresses let nobody in without a key.
-fn credentials(
-    map: &mut Mapping<'_, '_, '_>,
-    base: Option<&Field<'_>>,
-) -> (Option<Secret>, Vec<(HeaderName, HeaderValue)>) {
-    let key = map.take("api_key");
-    let is_given = key.is_some();
-    let api_key = key.and_then(|field| mapping::secret(map.reader, &field, Length::Any));
-    let headers = headers(map, is_given);
+fn credentials(map: &mut Mapping<'_, '_, '_>, base: Option<&Field<'_>>) -> Credentials {
+    let (is_given, (api_key, headers)) = credentials_if_any(map);
     if base.is_none() && !is_given && headers.is_empty() {
         map.refuse(
             "has neither `base_url` nor `api_key`",
@@ -259,6 +368,14 @@ fn credentials(
         );
     }
     (api_key, headers)
+}
+
+/// The same, and whether a key was given, where the upstream may let everybody in.
+fn credentials_if_any(map: &mut Mapping<'_, '_, '_>) -> (bool, Credentials) {
+    let key = map.take("api_key");
+    let is_given = key.is_some();
+    let api_key = key.and_then(|field| mapping::secret(map.reader, &field, Length::Any));
+    (is_given, (api_key, headers(map, is_given)))
 }
 
 fn base_url(reader: &mut Reader<'_>, field: &Field<'_>, has_key: bool) -> Option<Uri> {
@@ -318,8 +435,7 @@ fn header_value(reader: &mut Reader<'_>, field: &Field<'_>, name: &str) -> Optio
 }
 
 /// One number is for the first byte and for silence; connecting never takes longer than that.
-fn timeouts(map: &mut Mapping<'_, '_, '_>) -> Timeouts {
-    let default = Timeouts::default();
+fn timeouts(map: &mut Mapping<'_, '_, '_>, default: Timeouts) -> Timeouts {
     let Some(field) = map.take("timeout") else { return default };
     if !matches!(field.node.value, Value::Map(_)) {
         let rule = Seconds { default: default.first_byte, zero: Zero::Refused };
@@ -339,8 +455,7 @@ fn timeouts(map: &mut Mapping<'_, '_, '_>) -> Timeouts {
     timeouts
 }
 
-fn health(map: &mut Mapping<'_, '_, '_>) -> Option<Health> {
-    let default = Health::default();
+fn health(map: &mut Mapping<'_, '_, '_>, default: Health) -> Option<Health> {
     let Some(field) = map.take("health") else { return Some(default) };
     if let Value::Bool(wanted, _) = field.node.value {
         return wanted.then_some(default);

@@ -9,10 +9,10 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{limit, observe, price, provider, route, store};
+use super::{fetch, limit, observe, price, provider, route, search, store};
 
 /// The sections of later parts of the service: known, and not read yet.
-const LATER: &[&str] = &["research", "fetch", "downloads", "media", "search"];
+const LATER: &[&str] = &["research", "downloads", "media"];
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
@@ -63,15 +63,17 @@ fn config(
 ) -> Config {
     let mut root = Mapping::of(reader, "", "", (root.place, entries));
     let (listen, public_url) = addresses(&mut root);
-    let providers = provider::providers(&mut root, folder);
+    let (providers, of_results) = provider::providers(&mut root, folder);
     let written = route::written(&mut root);
     let (prices, with_price) = price::prices(&mut root);
     let aliases = route::resolve(root.reader, &written, &providers);
     route::check_prices(root.reader, &with_price, &providers, &aliases);
+    let database = store::database(&mut root, folder);
     let config = Config {
         listen,
         public_url,
-        database: store::database(&mut root, folder),
+        search: search::search(&mut root, of_results, (&database, folder)),
+        database,
         artifacts: store::artifacts(&mut root, folder),
         admin_token: root.secret("admin_token", Length::Guarded),
         key_secret: store::key_secret(&mut root, folder),
@@ -83,6 +85,7 @@ fn config(
         idempotency: period(&mut root, "idempotency_hours", (SECONDS_OF_AN_HOUR, 720), 24),
         responses_kept: period(&mut root, "responses_days", (SECONDS_OF_A_DAY, 3650), 30),
         hold_lease: period(&mut root, "hold_lease_seconds", (1, 86400), 60),
+        fetch: fetch::fetch(&mut root, folder),
         log: observe::log(&mut root),
         trace: observe::trace(&mut root),
     };

@@ -1,8 +1,10 @@
 //! Every key: a good and a bad value, and what is said about it, word for word.
 
+mod fetch;
 mod laws;
 mod providers;
 mod routes;
+mod searches;
 mod whole;
 
 use std::path::{Path, PathBuf};
@@ -405,15 +407,13 @@ fn logs_and_traces_are_read() {
 
 #[test]
 fn sections_of_later_parts_are_known_and_not_used_yet() {
-    let text = "research: {a: 1}\nfetch: {}\ndownloads: x\nmedia: []\nsearch: {a: 1}\n";
+    let text = "research: {a: 1}\ndownloads: x\nmedia: []\n";
     warned(
         text,
         &[
             "warning 1:11: research: is not used yet",
-            "warning 2:8: fetch: is not used yet",
-            "warning 3:12: downloads: is not used yet",
-            "warning 4:8: media: is not used yet",
-            "warning 5:9: search: is not used yet",
+            "warning 2:12: downloads: is not used yet",
+            "warning 3:8: media: is not used yet",
         ],
     );
 }

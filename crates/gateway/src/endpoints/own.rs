@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
+use axum::body::{Body, to_bytes};
 use axum::response::Response;
-use ledger::{Micros, Rule};
+use gateway_store::Answer;
+use http::header::CONTENT_TYPE;
+use ledger::{IdempotencyKey, Micros, Rule};
 
+use super::paid;
 use crate::charge::{Charge, Opened, Order, Results};
 use crate::config::Operation;
 use crate::failure::ApiError;
 use crate::identity::Caller;
-use crate::proxy::relay::rule_of;
+use crate::proxy::relay::{MAX_KEPT_BYTES, rule_of};
 use crate::rate;
 use crate::server::Arrival;
 use crate::service::Service;
@@ -23,9 +27,29 @@ pub(super) async fn answer(
     operation: Operation,
     work: impl Future<Output = Result<Response, ApiError>>,
 ) -> Result<Response, ApiError> {
+    answer_once(service, arrival, caller, (operation, None), work).await
+}
+
+/// The same for work that is done, and paid for, once for an idempotency key.
+pub(super) async fn answer_once(
+    service: &Arc<Service>,
+    arrival: &Arrival,
+    caller: &Caller,
+    (operation, idempotency): (Operation, Option<IdempotencyKey>),
+    work: impl Future<Output = Result<Response, ApiError>>,
+) -> Result<Response, ApiError> {
     let price = Micros::new(service.config.prices.default_of(operation));
     if price > Micros::ZERO {
-        return Box::pin(charged(service, arrival, caller, (operation, price), work)).await;
+        let order = Order {
+            id: arrival.id,
+            caller,
+            operation: operation.word(),
+            model: None,
+            price,
+            idempotency,
+            background: None,
+        };
+        return Box::pin(charged(service, order, work)).await;
     }
     let room = service.store.admit(caller.key.member, caller.key.lineage).await??;
     let mut response = work.await?;
@@ -35,23 +59,12 @@ pub(super) async fn answer(
 
 async fn charged(
     service: &Arc<Service>,
-    arrival: &Arrival,
-    caller: &Caller,
-    (operation, price): (Operation, Micros),
+    order: Order<'_>,
     work: impl Future<Output = Result<Response, ApiError>>,
 ) -> Result<Response, ApiError> {
-    let order = Order {
-        id: arrival.id,
-        caller,
-        operation: operation.word(),
-        model: None,
-        price,
-        idempotency: None,
-        background: None,
-    };
-    let Opened::Charge(mut charge) = Charge::open(service, order).await? else {
-        // Without an idempotency key nothing is given again.
-        return Err(ApiError::internal());
+    let mut charge = match Charge::open(service, order).await? {
+        Opened::Charge(charge) => charge,
+        Opened::Again(known) => return Ok(paid::again(known)),
     };
     let (id, room) = (charge.id(), charge.room());
     let mut response = match work.await {
@@ -62,8 +75,26 @@ async fn charged(
             return Err(error);
         }
     };
-    let charged = charge.settle(Rule::Answered, Results::default()).await?;
+    let mut answer = None;
+    if charge.is_kept() {
+        (response, answer) = kept(response).await?;
+    }
+    let charged = charge.settle(Rule::Answered, Results { answer, response: None }).await?;
     rate::write_receipt(response.headers_mut(), id, charged);
     rate::write_headers(room, response.headers_mut());
     Ok(response)
+}
+
+/// An answer, and what is kept of it to be given again.
+async fn kept(response: Response) -> Result<(Response, Option<Answer>), ApiError> {
+    let (head, body) = response.into_parts();
+    // Answers of our own are in memory already.
+    let body = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::internal())?;
+    let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let answer = (body.len() <= MAX_KEPT_BYTES).then(|| Answer {
+        status: head.status.as_u16(),
+        content_type: content_type.unwrap_or_default().to_owned(),
+        body: body.to_vec(),
+    });
+    Ok((Response::from_parts(head, Body::from(body)), answer))
 }

@@ -1,11 +1,15 @@
 //! The document says what the service does, no more and no less.
 
+use std::sync::Arc;
+
 use agent_test_support::browser::{Browser, Scheme};
 use agent_test_support::sdk;
 use agent_test_support::upstream::Upstream;
+use gateway::Service;
 use http::Method;
 use serde_json::Value;
 
+use crate::site::Names;
 use crate::support::{ADMIN_TOKEN, Running, plain};
 
 /// How many requests schemathesis makes up for each operation, in each of its ways.
@@ -141,7 +145,12 @@ fn examine(which: &[&str]) -> Upstream {
     let upstream = Upstream::start();
     // The model of the examples in the document.
     let text = plain(&upstream, &["echo"], "").replace("  up:", "  openai:");
-    let service = Running::start(&text.replace("[echo]", "{gpt-5: {name: echo}}"));
+    let text = text.replace("prices:", "  docs: {kind: index, folder: .}\nprices:");
+    let text = text.replace("[echo]", "{gpt-5: {name: echo}}");
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    // No page is looked for outside of the test.
+    let nobody = |service: &Service| service.resolve_pages_with(Names::new(&[]));
+    let service = Running::start_after(folder, &text, nobody);
     let ada = service.holder("ada", 1_000_000_000);
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("schemathesis.toml");
@@ -156,8 +165,8 @@ fn examine(which: &[&str]) -> Upstream {
 }
 
 /// How it is run: everything is checked, with these exceptions. Whether a model understands a
-/// request is not the schema's matter, nor whether a response was made in the background, and
-/// whoever asks for an upstream that fails gets 503.
+/// request is not the schema's matter, nor whether a response was made in the background, nor which
+/// pages there are, and whoever asks for an upstream that fails gets 503.
 fn settings(key: &str) -> String {
     format!(
         r#"
@@ -178,6 +187,14 @@ not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 [[operations]]
 include-operation-id = ["createChatCompletion", "createResponse"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
+
+[[operations]]
+include-operation-id = ["fetchPage"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 403, 409, 422, 503]
+
+[[operations]]
+include-operation-id = "search"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 409, 422, 503]
 
 [[operations]]
 include-operation-id = ["showResponse", "cancelResponse", "listInputItems"]

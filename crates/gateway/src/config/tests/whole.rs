@@ -113,6 +113,12 @@ fn the_greatest_numbers_are_allowed_and_the_next_ones_are_not() {
         ("limits: {max_header_bytes: ", 1 << 20, "}"),
         ("limits: {max_connections: ", 1_000_000, "}"),
         ("limits: {max_answer_bytes: ", 1 << 30, "}"),
+        ("fetch: {max_bytes: ", 256 << 20, "}"),
+        ("fetch: {max_redirects: ", 20, "}"),
+        ("fetch: {concurrency: ", 100_000, "}"),
+        ("fetch: {concurrency_per_host: ", 100_000, "}"),
+        ("fetch: {cache_bytes: ", 64 << 30, "}"),
+        ("fetch: {cache_seconds: ", 86400, "}"),
         ("limits: {max_stream_seconds: ", 31_536_000, "}"),
         ("limits: {new_keys: {requests_per_minute: ", 10_000_000, "}}"),
         ("limits: {new_keys: {concurrency: ", 1_000_000, "}}"),
@@ -152,6 +158,10 @@ fn with_key(section: &Section, key: &Known, value: &str) -> String {
     let model = |inner: &str| format!("providers: {{p: {{{base}, models: {{m: {inner}}}}}}}");
     match section.name {
         "" => pair,
+        "providers.*" if key.meaning.starts_with("`index`: ") => {
+            let folder = if key.name == "folder" { "" } else { "folder: f, " };
+            format!("providers: {{p: {{kind: index, {folder}{pair}}}}}")
+        }
         "providers.*" => {
             let discover = if key.name == "discover" { "" } else { "\"discover\": false, " };
             format!("providers: {{p: {{{base}, {discover}models: {{m: }}, {pair}}}}}")

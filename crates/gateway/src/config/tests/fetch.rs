@@ -1,0 +1,70 @@
+//! `fetch`: how pages are read.
+
+use super::*;
+
+#[test]
+fn all_of_it_is_read() {
+    let config = clean(
+        "fetch:
+  max_bytes: 5000
+  timeout: 2.5
+  max_redirects: 0
+  allow_downgrade: yes
+  robots: off
+  user_agent: example-reader/1.0 (+https://a.b)
+  ports: [80, 443, 8080]
+  allow_private: [wiki.internal, \"10.0.0.0/8:8080\"]
+  tls_ca_file: certs/ca.pem
+  concurrency: 3
+  concurrency_per_host: 2
+  cache_bytes: 0
+  cache_seconds: 60
+",
+    );
+    let expected = Fetch {
+        max_bytes: 5000,
+        timeout: Duration::from_millis(2500),
+        max_redirects: 0,
+        allow_downgrade: true,
+        robots: false,
+        user_agent: "example-reader/1.0 (+https://a.b)".to_owned(),
+        ports: vec![80, 443, 8080],
+        allow_private: ["wiki.internal", "10.0.0.0/8:8080"]
+            .iter()
+            .filter_map(|text| Private::parse(text))
+            .collect(),
+        tls_ca_file: Some(PathBuf::from("/etc/agent/certs/ca.pem")),
+        concurrency: 3,
+        concurrency_per_host: 2,
+        cache_bytes: 0,
+        cache_age: Duration::from_mins(1),
+    };
+    assert_eq!(config.fetch, expected);
+    assert_eq!(clean("").fetch, Fetch::default());
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    refused(
+        "fetch:
+  user_agent: 007/1
+  ports: [80, https]
+  allow_private: [http://a.b/, a.b]
+  robot: no
+",
+        &[
+            "error 2:15: fetch.user_agent: must be at most 256 printable ASCII characters and \
+             begin with a word of letters, `-` and `_`, which robots.txt can name (such as \
+             `example-reader/1.0`)",
+            "error 3:10: fetch.ports: must be a list of ports, each from 1 to 65535",
+            "error 4:18: fetch.allow_private: `http://a.b/` is neither a host nor a network \
+             (write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`)",
+            "error 5:3: fetch.robot: is not a known key (did you mean `robots`?)",
+        ],
+    );
+    let many = vec!["a.b"; MAX_ALLOWED + 1].join(", ");
+    refused(
+        &format!("fetch: {{allow_private: [{many}]}}"),
+        &["error 1:24: fetch.allow_private: has more than 256 entries"],
+    );
+}

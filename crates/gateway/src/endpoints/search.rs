@@ -1,0 +1,158 @@
+//! `POST /v1/search`: what is asked for, what was found.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use gateway_store::Scope;
+use http::Request;
+use settings::nearest;
+use wire::error::Code;
+use wire::search::{
+    Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, SearchResult,
+    is_domain,
+};
+
+use super::operations::json;
+use super::own;
+use super::paid::{self, Received};
+use crate::clock;
+use crate::config::Operation;
+use crate::failure::ApiError;
+use crate::search::{DEFAULT_RESULTS, Failure, Found, Hit, Wanted};
+use crate::server::Arrival;
+use crate::service::Service;
+
+/// The fields that are understood, by where they stand.
+const FIELDS: &[&str] = &["query", "max_results", "recency", "domains"];
+const DOMAIN_FIELDS: &[&str] = &["include", "exclude"];
+/// How much of a field's name is told.
+const MAX_NAME_CHARS: usize = 64;
+
+pub(super) async fn create(
+    State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let received = paid::receive(&service, request, Scope::Search, "search").await?;
+    let Received { caller, bytes, idempotency } = received;
+    let wanted = wanted(parse(&bytes)?)?;
+    if !service.search.can_answer(&wanted) {
+        return Err(Failure::NoProvider.into());
+    }
+    let work = async {
+        let found = service.search.search(&wanted).await?;
+        Ok(json(&answer(&arrival, &wanted, found)))
+    };
+    own::answer_once(&service, &arrival, &caller, (Operation::Search, idempotency), work).await
+}
+
+/// Reads a body that must have exactly the shape of a search.
+fn parse(body: &[u8]) -> Result<SearchRequest, ApiError> {
+    let no_json = |error: &serde_json::Error| {
+        ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+    };
+    if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
+        // Serde would take a list for a struct as well.
+        serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
+        return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        if error.is_data() { wrong(&path, &error.to_string()) } else { no_json(&error) }
+    })?;
+    reader.end().map_err(|error| no_json(&error))?;
+    Ok(request)
+}
+
+/// What is wrong with the shape of a body.
+fn wrong(path: &str, said: &str) -> ApiError {
+    let named = said.split('`').nth(1).unwrap_or_default();
+    let short: String = named.chars().take(MAX_NAME_CHARS).collect();
+    if said.starts_with("unknown field") {
+        let known = if path.starts_with("domains") { DOMAIN_FIELDS } else { FIELDS };
+        let meant = match nearest(named, known.iter().copied()) {
+            Some((_, meant)) => format!("did you mean `{meant}`?"),
+            None => format!("known are `{}`", known.join("`, `")),
+        };
+        let message = format!("`{short}` is not known here; {meant}");
+        return ApiError::of_param(Code::InvalidRequest, short, message);
+    }
+    let (name, wanted) = match path {
+        "max_results" => ("max_results", format!("a whole number from 1 to {MAX_RESULTS}")),
+        "recency" => ("recency", "`day`, `week`, `month` or `year`".to_owned()),
+        path if path.starts_with("domains") => {
+            ("domains", "a mapping with lists of domains as `include` and `exclude`".to_owned())
+        }
+        _ => ("query", format!("a string of 1 to {MAX_QUERY_CHARS} characters")),
+    };
+    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+}
+
+/// What a request looks for, if that makes sense.
+fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
+    let SearchRequest { query, max_results, recency, domains } = request;
+    let refuse =
+        |name: &str, message: String| Err(ApiError::of_param(Code::InvalidRequest, name, message));
+    if query.chars().count() > MAX_QUERY_CHARS {
+        return refuse("query", format!("`query` is longer than {MAX_QUERY_CHARS} characters"));
+    }
+    let words = query.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    if words.is_empty() {
+        return refuse("query", "`query` is empty".to_owned());
+    }
+    let max_results = match max_results {
+        None => DEFAULT_RESULTS,
+        Some(number @ 1..=MAX_RESULTS) => usize::try_from(number).unwrap_or(DEFAULT_RESULTS),
+        Some(_) => {
+            let message = format!("`max_results` must be a whole number from 1 to {MAX_RESULTS}");
+            return refuse("max_results", message);
+        }
+    };
+    let Domains { include, exclude } = domains.unwrap_or_default();
+    let domains = Domains {
+        include: checked("domains.include", include)?,
+        exclude: checked("domains.exclude", exclude)?,
+    };
+    Ok(Wanted { query: words.join(" "), max_results, recency, domains })
+}
+
+fn checked(name: &str, domains: Vec<String>) -> Result<Vec<String>, ApiError> {
+    let refuse = |message| Err(ApiError::of_param(Code::InvalidRequest, name, message));
+    if domains.len() > MAX_DOMAINS {
+        return refuse(format!("`{name}` must be at most {MAX_DOMAINS} domains"));
+    }
+    if !domains.iter().all(|domain| is_domain(domain)) {
+        let message = format!(
+            "`{name}` must be names of domains such as `example.com`, without a scheme or a path; \
+             write others than ASCII in their `xn--` form"
+        );
+        return refuse(message);
+    }
+    let plain = domains.into_iter().map(|domain| {
+        let domain = domain.to_ascii_lowercase();
+        domain.strip_prefix("www.").map_or(domain.clone(), str::to_owned)
+    });
+    Ok(plain.collect())
+}
+
+fn answer(arrival: &Arrival, wanted: &Wanted, found: Found) -> SearchAnswer {
+    SearchAnswer {
+        object: "search".to_owned(),
+        id: arrival.id.to_string(),
+        query: wanted.query.clone(),
+        results: found.results.into_iter().map(result).collect(),
+        provider: found.provider,
+        cached_at: found.cached_at.map(clock::rfc3339),
+    }
+}
+
+fn result(hit: Hit) -> SearchResult {
+    let Hit { title, url, snippet, published_at, score, source } = hit;
+    SearchResult { title, url, snippet, published_at, score, source }
+}

@@ -1,0 +1,167 @@
+//! `POST /v1/web/fetch`: reads a page.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use gateway_store::Scope;
+use http::Request;
+use wire::error::Code;
+use wire::web::{Page, PageFormat, PageRequest};
+use wire::whole::Whole;
+
+use super::operations::json;
+use super::own;
+use super::paid::{self, Received};
+use crate::clock;
+use crate::config::Operation;
+use crate::envelope::Envelope;
+use crate::failure::ApiError;
+use crate::server::Arrival;
+use crate::service::Service;
+use crate::web::{Fault, Found, Target, Wanted, page};
+
+/// The fields of a request.
+const FIELDS: &[&str] = &["url", "format", "max_chars", "start_index", "max_age_s"];
+/// How much of a page is answered, unless more or less is asked for.
+const DEFAULT_CHARS: u32 = 50_000;
+const MAX_CHARS: u32 = 1_000_000;
+/// The most of a name that is said again.
+const MAX_NAME_CHARS: usize = 100;
+
+pub(super) async fn fetch(
+    State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let received = paid::receive(&service, request, Scope::Fetch, "fetch").await?;
+    let Received { caller, bytes, idempotency } = received;
+    let asked = read(&bytes)?;
+    // What is wrong before anybody is asked costs nothing and holds nothing.
+    let target = Target::parse(&asked.url)?;
+    let work = async {
+        let wanted = Wanted {
+            target,
+            format: asked.format.unwrap_or(PageFormat::Markdown),
+            max_age: asked.max_age_s.map(|seconds| Duration::from_secs(seconds.into())),
+        };
+        let found = page(&service, &wanted).await?;
+        let id = format!("page_{}", &arrival.id.to_string()[4..]);
+        Ok(json(&shown(id, &asked, &found)?))
+    };
+    own::answer_once(&service, &arrival, &caller, (Operation::Fetch, idempotency), work).await
+}
+
+/// Reads what is asked for; what nobody knows is an error that names what was probably meant.
+fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
+    let envelope = Envelope::parse(bytes)?;
+    if let Some(unknown) = envelope.names().find(|name| !FIELDS.contains(name)) {
+        let shown: String = unknown.chars().take(MAX_NAME_CHARS).collect();
+        let hint = match settings::nearest(&shown, FIELDS.iter().copied()) {
+            Some((_, known)) => format!("did you mean `{known}`?"),
+            None => format!("known are `{}`", FIELDS.join("`, `")),
+        };
+        let message = format!("there is no field `{shown}`; {hint}");
+        return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
+    }
+    let number = |name: &'static str, wanted: &str| {
+        let number: Option<Whole> = envelope.read(name, wanted)?;
+        Ok::<_, ApiError>(number.map(|Whole(number)| number))
+    };
+    let asked = PageRequest {
+        url: paid::required(&envelope, "url")?,
+        format: envelope.read("format", "`markdown`, `text` or `html`")?,
+        max_chars: number("max_chars", &format!("a whole number from 1 to {MAX_CHARS}"))?,
+        start_index: number("start_index", "a whole number, at least 0")?,
+        max_age_s: number("max_age_s", "a whole number of seconds, at least 0")?,
+    };
+    if asked.max_chars.is_some_and(|chars| !(1..=MAX_CHARS).contains(&chars)) {
+        let message = format!("`max_chars` must be a whole number from 1 to {MAX_CHARS}");
+        return Err(ApiError::of_param(Code::InvalidRequest, "max_chars", message));
+    }
+    Ok(asked)
+}
+
+/// The part of a page that was asked for.
+fn shown(id: String, asked: &PageRequest, found: &Found) -> Result<Page, Fault> {
+    let (reading, document) = (&found.reading, &found.reading.document);
+    let start = asked.start_index.unwrap_or(0);
+    let (content, next_index) =
+        part(&document.content, start, asked.max_chars.unwrap_or(DEFAULT_CHARS))?;
+    Ok(Page {
+        object: "web.page".to_owned(),
+        id,
+        url: asked.url.clone(),
+        final_url: reading.final_url.clone(),
+        status: reading.status,
+        media_type: document.media_type.clone(),
+        title: document.title.clone(),
+        byline: document.byline.clone(),
+        published_at: document.published_at.clone(),
+        language: document.language.clone(),
+        content: content.to_owned(),
+        truncated: next_index.is_some(),
+        next_index,
+        links: document.links.clone(),
+        fetched_at: clock::rfc3339(reading.fetched_at),
+        from_cache: found.from_cache,
+    })
+}
+
+/// So many characters from this one on, and where the rest begins.
+fn part(content: &str, start: u32, max_chars: u32) -> Result<(&str, Option<u32>), Fault> {
+    let at = |index: u32| {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        content.char_indices().nth(index).map(|(at, _)| at)
+    };
+    let Some(begin) = at(start) else {
+        let length = u64::try_from(content.chars().count()).unwrap_or(u64::MAX);
+        return Err(Fault::BehindEnd(length));
+    };
+    let next = start.saturating_add(max_chars);
+    match at(next) {
+        Some(end) => Ok((content.get(begin..end).unwrap_or_default(), Some(next))),
+        None => Ok((content.get(begin..).unwrap_or_default(), None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_comes_in_parts_of_whole_characters() {
+        assert_eq!(part("añb€c", 0, 2).unwrap(), ("añ", Some(2)));
+        assert_eq!(part("añb€c", 2, 2).unwrap(), ("b€", Some(4)));
+        assert_eq!(part("añb€c", 4, 2).unwrap(), ("c", None));
+        assert_eq!(part("añb€c", 0, 5).unwrap(), ("añb€c", None));
+        assert_eq!(part("añb€c", 5, 1), Err(Fault::BehindEnd(5)));
+        assert_eq!(part("a", u32::MAX, u32::MAX), Err(Fault::BehindEnd(1)));
+    }
+
+    #[test]
+    fn a_wrong_request_names_the_field() {
+        let wrong = |body: &str| {
+            let error = read(body.as_bytes()).unwrap_err();
+            (error.message().to_owned(), error.body().error.param)
+        };
+        let (message, param) = wrong(r#"{"url":"http://a.b","maxchars":5}"#);
+        assert_eq!(message, "there is no field `maxchars`; did you mean `max_chars`?");
+        assert_eq!(param.as_deref(), Some("maxchars"));
+        assert_eq!(wrong("{}").0, "`url` is missing");
+        assert_eq!(wrong(r#"{"url":5}"#).0, "`url` must be a string");
+        assert_eq!(
+            wrong(r#"{"url":"x","format":"pdf"}"#).0,
+            "`format` must be `markdown`, `text` or `html`"
+        );
+        for value in ["0", "-1", "1.5", "1000001", "\"5\""] {
+            let (message, _) = wrong(&format!(r#"{{"url":"x","max_chars":{value}}}"#));
+            assert_eq!(message, "`max_chars` must be a whole number from 1 to 1000000", "{value}");
+        }
+        let long = "x".repeat(10_000);
+        assert!(wrong(&format!(r#"{{"url":"x","{long}":1}}"#)).0.len() < 300);
+    }
+}

@@ -1,0 +1,273 @@
+//! Searches: who is asked in which order, what is left of their answers, and what is kept of them.
+//!
+//! The providers of results are asked one after the other until one finds something. An index of
+//! files ([`config::Index`]) is a provider like any other.
+
+mod cache;
+mod canonical;
+mod index;
+mod markup;
+mod plain;
+mod remote;
+mod speak;
+mod wanted;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wire::error::Code;
+
+pub use index::Document;
+pub use wanted::{DEFAULT_RESULTS, Found, Hit, Wanted};
+
+use self::cache::Cache;
+use self::index::Index;
+use self::remote::Remote;
+use crate::config::{self, Config, SearchKind, SearchProvider};
+use crate::failure::ApiError;
+use crate::meter::Meter;
+use crate::problem::Problem;
+use crate::provider::{Failure as Fault, Provider};
+
+/// The longest wait that is recommended when all have failed.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// All providers of results.
+#[derive(Debug)]
+pub struct Search {
+    engines: Vec<Engine>,
+    cache: Cache,
+    meter: Arc<Meter>,
+}
+
+/// One of them.
+#[derive(Debug)]
+enum Engine {
+    Remote(Remote),
+    Index(Arc<Index>),
+}
+
+/// Why nothing was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// No provider can be asked at the moment, or none is configured.
+    NoProvider,
+    /// All that were asked have failed.
+    AllFailed {
+        /// When to try again, as one of them said.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// What can be known of a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as the configuration calls it.
+    pub kind: &'static str,
+    /// Whether it can be asked at the moment.
+    pub is_usable: bool,
+}
+
+/// Everything that searches need, from the configuration alone.
+pub(crate) fn open(config: &Config) -> Result<Engines, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut engines = Vec::new();
+    for configured in &config.search.providers {
+        let engine = match configured {
+            SearchProvider::Remote { kind, upstream } => {
+                Provider::open(upstream, remote::MAX_ANSWER_BYTES).map(|provider| {
+                    Engine::Remote(Remote { kind: *kind, provider: Arc::new(provider) })
+                })
+            }
+            SearchProvider::Index(index) => {
+                Index::new(index, &config.public_url).map(|index| Engine::Index(Arc::new(index)))
+            }
+        };
+        match engine {
+            Ok(engine) => engines.push(engine),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(Engines(engines)) } else { Err(problems) }
+}
+
+/// Providers that are ready to be asked.
+#[derive(Debug, Default)]
+pub(crate) struct Engines(Vec<Engine>);
+
+impl Search {
+    /// All providers, with what they are counted by.
+    pub(crate) fn new(config: &config::Search, engines: Engines, meter: Arc<Meter>) -> Self {
+        Self { engines: engines.0, cache: Cache::new(config.cache), meter }
+    }
+
+    /// Starts what indexes do on their own.
+    pub(crate) fn start(&self, tasks: &TaskTracker, stopping: &CancellationToken) {
+        for engine in &self.engines {
+            if let Engine::Index(index) = engine {
+                tasks.spawn(index.clone().keep(stopping.clone()));
+            }
+        }
+    }
+
+    /// A document that is in an index here, by its address.
+    pub async fn document(&self, url: &str) -> Option<Document> {
+        for engine in &self.engines {
+            if let Engine::Index(index) = engine
+                && let Some(document) = index.read(url).await
+            {
+                return Some(document);
+            }
+        }
+        None
+    }
+
+    /// The providers, in the order in which they are asked.
+    pub fn providers(&self) -> Vec<Known> {
+        let known = self.engines.iter().map(|engine| Known {
+            name: engine.name().to_owned(),
+            kind: engine.kind(),
+            is_usable: engine.is_usable(),
+        });
+        known.collect()
+    }
+
+    /// Whether a search would be tried now.
+    pub fn is_usable(&self) -> bool {
+        self.engines.iter().any(Engine::is_usable)
+    }
+
+    /// Whether this search would be tried now, or has its answer already.
+    pub(crate) fn can_answer(&self, wanted: &Wanted) -> bool {
+        self.is_usable() || self.cache.find(wanted).is_some()
+    }
+
+    /// The providers on the network, to be probed.
+    pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.engines.iter().filter_map(|engine| match engine {
+            Engine::Remote(remote) => Some(&remote.provider),
+            Engine::Index(_) => None,
+        })
+    }
+
+    /// Searches: what is kept from before, or what the first provider finds that finds anything.
+    pub async fn search(&self, wanted: &Wanted) -> Result<Found, Failure> {
+        if let Some(found) = self.cache.find(wanted) {
+            return Ok(found);
+        }
+        let mut empty = None;
+        let mut failure = Failure::NoProvider;
+        for engine in self.engines.iter().filter(|engine| engine.is_usable()) {
+            match self.ask(engine, wanted).await {
+                Ok(results) => {
+                    let results = chosen(results, wanted);
+                    let provider = engine.name().to_owned();
+                    let found = Found { provider, results, cached_at: None };
+                    if !found.results.is_empty() {
+                        self.cache.keep(wanted, &found);
+                        return Ok(found);
+                    }
+                    empty.get_or_insert(found);
+                }
+                Err(fault) => {
+                    let wait = match fault {
+                        Fault::Busy { retry_after } => retry_after,
+                        _ => None,
+                    };
+                    let known = match failure {
+                        Failure::AllFailed { retry_after } => retry_after,
+                        Failure::NoProvider => None,
+                    };
+                    let retry_after = known.into_iter().chain(wait).min();
+                    failure = Failure::AllFailed { retry_after };
+                }
+            }
+        }
+        empty.ok_or(failure)
+    }
+
+    /// Asks one provider, and remembers how it went.
+    async fn ask(&self, engine: &Engine, wanted: &Wanted) -> Result<Vec<Hit>, Fault> {
+        let begun = Instant::now();
+        let remote = match engine {
+            Engine::Remote(remote) => remote,
+            Engine::Index(index) => return index.search(wanted).await.map_err(Fault::Malformed),
+        };
+        let provider = &remote.provider;
+        match remote.search(wanted).await {
+            Ok(results) => {
+                provider.figures(&self.meter).answered(begun.elapsed());
+                provider.health.succeeded();
+                Ok(results)
+            }
+            Err(fault) => {
+                let (what, status) = (fault.word(), fault.status());
+                tracing::warn!(provider = %provider.name, what, status, "a search failed");
+                self.meter.failed(&provider.name, what);
+                if fault.is_its_fault() && provider.health.failed() {
+                    tracing::error!(provider = %provider.name, "a provider was taken out");
+                    self.meter.usable(&provider.name, false);
+                }
+                Err(fault)
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn name(&self) -> &str {
+        match self {
+            Self::Remote(remote) => &remote.provider.name,
+            Self::Index(index) => &index.name,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Remote(remote) => match remote.kind {
+                SearchKind::Searxng => "searxng",
+                SearchKind::Brave => "brave",
+                SearchKind::Tavily => "tavily",
+            },
+            Self::Index(_) => "index",
+        }
+    }
+
+    fn is_usable(&self) -> bool {
+        match self {
+            Self::Remote(remote) => remote.provider.health.is_usable(),
+            Self::Index(index) => index.is_usable(),
+        }
+    }
+}
+
+/// Those that may be shown, each page once.
+fn chosen(results: Vec<Hit>, wanted: &Wanted) -> Vec<Hit> {
+    let mut seen = HashSet::new();
+    let may_be_shown = |hit: &Hit| {
+        let form = canonical::canonical(&hit.url);
+        wanted.allows(&hit.source) && form.is_some_and(|form| seen.insert(form))
+    };
+    results.into_iter().filter(may_be_shown).take(wanted.max_results).collect()
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NoProvider => {
+                let message = "searching is not available at the moment; nothing was charged";
+                Self::new(Code::CapabilityUnavailable, message).retry_after(Duration::from_secs(5))
+            }
+            Failure::AllFailed { retry_after } => {
+                let message = "no provider answered the search; nothing was charged";
+                Self::new(Code::UpstreamUnavailable, message)
+                    .retry_after(retry_after.unwrap_or(RETRY_AFTER))
+            }
+        }
+    }
+}

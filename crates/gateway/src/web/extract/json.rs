@@ -1,0 +1,82 @@
+//! JSON with one value on a line, in the order and with the numbers it was written with.
+
+/// The deepest that lines are moved to the right.
+const MAX_INDENT: usize = 64;
+
+/// The text set out; nothing if it is not JSON.
+pub(super) fn pretty(text: &str) -> Option<String> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
+    let mut out = String::with_capacity(text.len() * 2);
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    let mut letters = text.chars().filter(|letter| *letter != '\u{feff}').peekable();
+    while let Some(letter) = letters.next() {
+        if is_string {
+            out.push(letter);
+            is_string = is_escaped || letter != '"';
+            is_escaped = letter == '\\' && !is_escaped;
+            continue;
+        }
+        match letter {
+            ' ' | '\t' | '\r' | '\n' => {}
+            '{' | '[' => {
+                out.push(letter);
+                while letters.next_if(char::is_ascii_whitespace).is_some() {}
+                if let Some(end) = letters.next_if(|next| matches!(next, '}' | ']')) {
+                    out.push(end);
+                    continue;
+                }
+                depth += 1;
+                new_line(&mut out, depth);
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut out, depth);
+                out.push(letter);
+            }
+            ',' => {
+                out.push(letter);
+                new_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            _ => {
+                is_string = letter == '"';
+                out.push(letter);
+            }
+        }
+    }
+    Some(out)
+}
+
+fn new_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.push_str(&"  ".repeat(depth.min(MAX_INDENT)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_numbers_and_strings_stay_as_they_were_written() {
+        let text =
+            r#" {"b":1.50,"a":[ ],"s":"x\\\"{,: [","n":12345678901234567890123,"o":{ "k":[1,{}]}}"#;
+        let lines = [
+            "{",
+            "  \"b\": 1.50,",
+            "  \"a\": [],",
+            r#"  "s": "x\\\"{,: [","#,
+            "  \"n\": 12345678901234567890123,",
+            "  \"o\": {",
+            "    \"k\": [",
+            "      1,",
+            "      {}",
+            "    ]",
+            "  }",
+            "}",
+        ];
+        let expected = lines.join("\n");
+        assert_eq!(pretty(text).as_deref(), Some(expected.as_str()));
+        assert_eq!(pretty("\"only\\\\\"").as_deref(), Some("\"only\\\\\""));
+        assert_eq!(pretty("{not json"), None);
+    }
+}

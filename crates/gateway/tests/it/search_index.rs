@@ -1,0 +1,203 @@
+//! An index of the operator's files, searched over HTTP.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent_test_support::wait::eventually;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fixture::paid;
+use crate::support::{Holder, PRICE, Running};
+
+struct World {
+    folder: Arc<TempDir>,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path().join("files")).unwrap();
+        Self { folder }
+    }
+
+    fn file(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.folder.path().join("files").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn start(&self, more: &str) -> (Running, Holder) {
+        let service = Running::start_in(self.folder.clone(), &configuration("files", more));
+        // The second start finds the members of the first.
+        let ada = service.holder(&format!("ada {}", service.address), 1000 * PRICE);
+        (service, ada)
+    }
+
+    fn generation(&self) -> PathBuf {
+        let root = self.folder.path().join("search-index/docs");
+        root.join(fs::read_to_string(root.join("current")).unwrap())
+    }
+}
+
+fn configuration(folder: &str, more: &str) -> String {
+    format!(
+        "listen: 127.0.0.1:0\n\
+         public_url: https://ai.example.com\n\
+         database: {{url: \"sqlite:gateway.sqlite3\", durability: process}}\n\
+         providers:\n  docs: {{kind: index, folder: \"{folder}\", rescan: 0.02{more}}}\n\
+         search: {{cache_seconds: 0}}\n\
+         prices: {{default_micros: {{search: {PRICE}}}}}\n"
+    )
+}
+
+fn search(service: &Running, holder: &Holder, query: &str) -> Option<Value> {
+    let body = json!({"query": query});
+    let answer = service.post("/v1/search", holder.key.as_str(), &body);
+    (answer.status == 200).then(|| answer.json())
+}
+
+fn urls(service: &Running, holder: &Holder, query: &str) -> Vec<String> {
+    let answer = search(service, holder, query).unwrap_or_default();
+    let results = answer["results"].as_array().cloned().unwrap_or_default();
+    results.iter().map(|result| result["url"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn files_are_found_with_title_address_and_snippet() {
+    let world = World::new();
+    world.file("guide/Erste Schritte.md", "# Erste Schritte\n\nDie Größe des Lagers zählt.");
+    world.file("ru.txt", "Москва является столицей России.");
+    world.file("zh.txt", "全文检索引擎可以快速查找文档。");
+    let (service, ada) = world.start("");
+    eventually("it is there", || search(&service, &ada, "größe").is_some());
+    let answer = search(&service, &ada, "GRÖSSE").unwrap();
+    let result = &answer["results"][0];
+    assert_eq!(
+        (&answer["provider"], answer["results"].as_array().unwrap().len()),
+        (&json!("docs"), 1)
+    );
+    assert_eq!(result["title"], "Erste Schritte");
+    assert_eq!(result["url"], "https://ai.example.com/docs/guide/Erste%20Schritte.md");
+    assert_eq!(result["source"], "ai.example.com");
+    assert!(result["snippet"].as_str().unwrap().contains("Größe des Lagers"), "{result}");
+    assert!(result["score"].as_f64().unwrap() > 0.0 && result["published_at"].is_string());
+    assert_eq!(urls(&service, &ada, "столицей"), ["https://ai.example.com/docs/ru.txt"]);
+    assert_eq!(urls(&service, &ada, "检索引擎"), ["https://ai.example.com/docs/zh.txt"]);
+    assert_eq!(search(&service, &ada, "nothing").unwrap()["results"], json!([]));
+    let elsewhere = json!({"query": "größe", "domains": {"include": ["example.org"]}});
+    let answer = service.post("/v1/search", ada.key.as_str(), &elsewhere).good();
+    assert_eq!(answer["results"], json!([]));
+    assert!(paid(&service, &ada) >= 6 * PRICE);
+}
+
+#[test]
+fn what_an_index_found_is_read_from_it_though_its_address_leads_nowhere() {
+    let world = World::new();
+    world.file("a/b.md", "# Storage\n\nThe **shed** is < 3 m wide.");
+    let (service, ada) = world.start("");
+    eventually("it is there", || !urls(&service, &ada, "shed").is_empty());
+    let url = urls(&service, &ada, "shed").remove(0);
+    let read = |format: &str| {
+        let body = json!({"url": url, "format": format});
+        service.post("/v1/web/fetch", ada.key.as_str(), &body).good()
+    };
+    let page = read("markdown");
+    assert_eq!(page["title"], "Storage");
+    assert!(page["content"].as_str().unwrap().contains("shed"), "{page}");
+    assert_eq!((&page["final_url"], &page["status"]), (&json!(url), &json!(200)));
+    let html = read("html");
+    assert!(html["content"].as_str().unwrap().starts_with("<pre>"), "{html}");
+    assert!(html["content"].as_str().unwrap().contains("&lt; 3 m"), "{html}");
+    // What stands beside it is not in the index, and is looked for where the address leads.
+    let beside = json!({"url": url.replace("b.md", "c.md")});
+    let answer = service.post("/v1/web/fetch", ada.key.as_str(), &beside);
+    assert_ne!(answer.status, 200);
+}
+
+#[test]
+fn new_changed_and_removed_files_are_noticed_while_it_runs() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let (service, ada) = world.start(", base_url: \"https://docs.example.org/x/\"");
+    let is = |query: &str, wanted: &[&str]| urls(&service, &ada, query) == wanted;
+    eventually("a", || is("alpha", &["https://docs.example.org/x/a.txt"]));
+    world.file("b.txt", "beta");
+    eventually("b is new", || is("beta", &["https://docs.example.org/x/b.txt"]));
+    world.file("b.txt", "gamma");
+    eventually("b has changed", || is("beta", &[]) && !is("gamma", &[]));
+    fs::remove_file(world.folder.path().join("files/a.txt")).unwrap();
+    eventually("a is gone", || is("alpha", &[]));
+}
+
+#[test]
+fn a_damaged_index_is_made_anew_at_the_next_start() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let (service, ada) = world.start("");
+    eventually("it is there", || !urls(&service, &ada, "alpha").is_empty());
+    service.stop();
+    let before = world.generation();
+    for entry in fs::read_dir(&before).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "store" || end == "term") {
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[0] ^= 0xff;
+            fs::write(path, bytes).unwrap();
+        }
+    }
+    let (service, ada) = world.start("");
+    eventually("it is there again", || !urls(&service, &ada, "alpha").is_empty());
+    assert_ne!(world.generation(), before);
+}
+
+#[test]
+fn several_processes_share_one_index_and_the_next_takes_over() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let (first, ada) = world.start("");
+    eventually("the first has it", || !urls(&first, &ada, "alpha").is_empty());
+    let shared = world.folder.path().join("search-index/docs").display().to_string();
+    let files = world.folder.path().join("files").display().to_string();
+    let other = Running::start(&configuration(&files, &format!(", index_folder: \"{shared}\"")));
+    let bob = other.holder("bob", 1000 * PRICE);
+    eventually("the other has it too", || !urls(&other, &bob, "alpha").is_empty());
+    world.file("b.txt", "beta");
+    eventually("both find what is new", || {
+        !urls(&first, &ada, "beta").is_empty() && !urls(&other, &bob, "beta").is_empty()
+    });
+    first.stop();
+    world.file("c.txt", "gamma");
+    eventually("the other writes now", || !urls(&other, &bob, "gamma").is_empty());
+    assert_eq!(urls(&other, &bob, "alpha").len(), 1);
+}
+
+#[test]
+fn hostile_files_are_left_out_and_the_service_goes_on() {
+    let world = World::new();
+    world.file(
+        "bad.pdf",
+        b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 1 0 R>>endobj trailer<</Root 1 0 R>>",
+    );
+    world.file("also.pdf", vec![0xff; 100_000]);
+    world.file("deep.html", "<div><b>".repeat(100_000) + "alpha");
+    world.file("wide.html", format!("<p {}>alpha", "a=1 ".repeat(1000)));
+    world.file("binary.txt", [0; 1000]);
+    world.file("good.txt", "alpha");
+    let (service, ada) = world.start("");
+    eventually("the good one is found", || {
+        urls(&service, &ada, "alpha").iter().any(|url| url.ends_with("/good.txt"))
+    });
+    assert_eq!(service.get("/healthz", "").status, 200);
+}
+
+#[test]
+fn a_folder_that_does_not_exist_yet_is_found_when_it_does() {
+    let world = World::new();
+    fs::remove_dir(world.folder.path().join("files")).unwrap();
+    let (service, ada) = world.start("");
+    assert_eq!(search(&service, &ada, "alpha"), None);
+    world.file("a.txt", "alpha");
+    eventually("it is found", || !urls(&service, &ada, "alpha").is_empty());
+}

@@ -1,0 +1,259 @@
+//! Reading pages: what is answered, what it costs, and what is refused.
+
+use std::io::Write;
+
+use gateway_store::Scope;
+use http::{Method, Request};
+use serde_json::json;
+
+use crate::fixture::receipt;
+use crate::site::{HOST, Names, PUBLIC, Site, World, elsewhere, ok, plain};
+use crate::support::PRICE;
+
+const ARTICLE: &str = "<html lang=en><head><title>A page</title><meta name=author content=Ada>\
+     <meta property=article:published_time content=2024-05-06T07:08:09Z></head><body>\
+     <main><h1>A page</h1><p>Some words, and <a href=/more>more of them</a>.</p></main></body>\
+     </html>";
+
+#[test]
+fn a_page_is_answered_with_all_there_is_to_know_and_charged_once() {
+    let site = Site::of(&[("/a", "text/html; charset=utf-8", ARTICLE)]);
+    let world = World::new(&site, "");
+    let answer = world.fetch(&site.url("/a#part"));
+    let mut page = answer.good();
+    assert!(page["id"].as_str().unwrap().starts_with("page_"));
+    assert!(page["fetched_at"].as_str().unwrap().ends_with('Z'));
+    page["id"] = "id".into();
+    page["fetched_at"] = "now".into();
+    let more = site.url("/more");
+    assert_eq!(
+        page,
+        json!({
+            "object": "web.page", "id": "id", "url": site.url("/a#part"),
+            "final_url": site.url("/a"), "status": 200, "media_type": "text/html",
+            "title": "A page", "byline": "Ada", "published_at": "2024-05-06T07:08:09Z",
+            "language": "en",
+            "content": format!("# A page\n\nSome words, and [more of them]({more})."),
+            "truncated": false, "next_index": null,
+            "links": [{"text": "more of them", "url": more}],
+            "fetched_at": "now", "from_cache": false,
+        })
+    );
+    assert_eq!(answer.header("x-charge-micros"), PRICE.to_string());
+    let id = answer.header("x-receipt-id");
+    assert_eq!(receipt(&world.service, &world.ada, id), ("answered".to_owned(), PRICE));
+    assert_eq!(world.paid(), PRICE);
+}
+
+#[test]
+fn we_say_who_we_are_and_send_nothing_of_the_members() {
+    let site = Site::of(&[("/a", "text/plain", "words")]);
+    let world = World::new(&site, "  user_agent: example-reader/3 (+https://a.b)\n");
+    world.fetch(&site.url("/a")).good();
+    for asked in site.asked() {
+        assert_eq!(asked.headers["user-agent"], "example-reader/3 (+https://a.b)");
+        assert_eq!(asked.headers["host"], format!("{HOST}:{}", site.address.port()));
+        assert_eq!(asked.headers["connection"], "close");
+        for name in ["authorization", "cookie", "referer", "x-request-id", "x-forwarded-for"] {
+            assert!(!asked.headers.contains_key(name), "{name}");
+        }
+    }
+    assert_eq!(site.asked().len(), 2, "robots.txt and the page");
+}
+
+#[test]
+fn a_long_page_comes_in_parts_of_which_the_later_ones_were_kept() {
+    let words: Vec<String> = (0..1000).map(|number| format!("wörd{number}")).collect();
+    let words = words.join(" ");
+    let site = Site::of(&[("/long", "text/plain", &words)]);
+    let world = World::new(&site, "");
+    let (mut whole, mut start, mut parts) = (String::new(), 0, 0);
+    loop {
+        let body = json!({"url": site.url("/long"), "max_chars": 3000, "start_index": start});
+        let page = world.ask(&body).good();
+        whole.push_str(page["content"].as_str().unwrap());
+        assert_eq!(page["from_cache"], parts > 0);
+        parts += 1;
+        assert_eq!(page["truncated"], page["next_index"].is_number());
+        let Some(next) = page["next_index"].as_u64() else { break };
+        start = next;
+    }
+    assert_eq!(whole, words);
+    assert_eq!(site.paths().len(), 1);
+    assert_eq!(world.paid(), parts * PRICE, "a kept page costs what any page costs");
+    let body = json!({"url": site.url("/long"), "start_index": 1_000_000});
+    let answer = world.ask(&body);
+    assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
+    assert_eq!(answer.json()["error"]["param"], "start_index");
+}
+
+#[test]
+fn a_page_is_kept_for_as_long_as_is_asked_and_not_if_it_says_so() {
+    let site = Site::start(|asked, stream| {
+        let more = if asked.path == "/private" { "cache-control: private\r\n" } else { "" };
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n{more}\r\n");
+        stream.write_all(format!("{head}words").as_bytes())
+    });
+    let world = World::new(&site, "  robots: false\n");
+    let url = site.url("/a");
+    assert_eq!(world.fetch(&url).good()["from_cache"], false);
+    assert_eq!(world.fetch(&url).good()["from_cache"], true);
+    assert_eq!(world.ask(&json!({"url": url, "max_age_s": 0})).good()["from_cache"], false);
+    assert_eq!(world.ask(&json!({"url": url, "max_age_s": 60})).good()["from_cache"], true);
+    assert_eq!(world.ask(&json!({"url": url, "format": "text"})).good()["from_cache"], false);
+    for _ in 0..2 {
+        assert_eq!(world.fetch(&site.url("/private")).good()["from_cache"], false);
+    }
+    let off = World::new(&site, "  cache_bytes: 0\n  robots: false\n");
+    for _ in 0..2 {
+        assert_eq!(off.fetch(&url).good()["from_cache"], false);
+    }
+}
+
+#[test]
+fn a_page_that_failed_is_told_with_its_status_and_costs_nothing() {
+    let site = Site::start(|asked, stream| {
+        let status = asked.path.trim_start_matches('/').parse().unwrap_or(404);
+        stream.write_all(&plain(status, "words of the page"))
+    });
+    let world = World::new(&site, "");
+    for (page, status, code) in [
+        (404, 400, "page_unreadable"),
+        (403, 400, "page_unreadable"),
+        (410, 400, "page_unreadable"),
+        (304, 400, "page_unreadable"),
+        (206, 400, "page_unreadable"),
+        (429, 503, "upstream_unavailable"),
+        (500, 503, "upstream_unavailable"),
+        (503, 503, "upstream_unavailable"),
+    ] {
+        let url = site.url(&format!("/{page}"));
+        let message = format!("the page answered with status {page}");
+        assert_eq!(world.failed(&url), (status, code.to_owned(), message));
+    }
+    assert_eq!(world.paid(), 0);
+    let answer = world.fetch(&site.url("/404"));
+    let id = answer.header("x-receipt-id");
+    assert_eq!(receipt(&world.service, &world.ada, id), ("request_refused".to_owned(), 0));
+}
+
+#[test]
+fn other_things_than_html_are_read_too() {
+    let feed = "<?xml version=\"1.0\" encoding=\"utf-8\"?><rss><item>News</item></rss>";
+    let site = Site::of(&[
+        ("/json", "application/json", r#"{"b":1,"a":[true,null]}"#),
+        ("/badjson", "application/json", "{not json"),
+        ("/text", "text/plain; charset=utf-8", "plain\r\nwords"),
+        ("/markdown", "text/markdown", "# Title\n\n* as *it* is"),
+        ("/feed", "application/rss+xml", feed),
+        ("/none", "", "<!doctype html><p>No type at all, but a paragraph.</p>"),
+        ("/image", "image/png", "\u{1}"),
+        ("/zip", "application/octet-stream", "PK\u{3}\u{4}\u{0}"),
+        ("/empty", "text/html", "<html><body><script>x</script></body></html>"),
+        ("/nothing", "text/plain", ""),
+    ]);
+    let world = World::new(&site, "");
+    let content = |path: &str| world.fetch(&site.url(path)).good()["content"].clone();
+    assert_eq!(content("/json"), "{\n  \"b\": 1,\n  \"a\": [\n    true,\n    null\n  ]\n}");
+    assert_eq!(content("/badjson"), "{not json");
+    assert_eq!(content("/text"), "plain\nwords");
+    assert_eq!(content("/markdown"), "# Title\n\n* as *it* is");
+    assert_eq!(content("/feed"), feed);
+    assert_eq!(content("/none"), "No type at all, but a paragraph.");
+    let unreadable = |path: &str, message: &str| {
+        let expected = (400, "page_unreadable".to_owned(), message.to_owned());
+        assert_eq!(world.failed(&site.url(path)), expected);
+    };
+    unreadable("/image", "the page is `image/png`, which is not read");
+    unreadable("/zip", "the page is `application/octet-stream`, which is not read");
+    unreadable("/empty", "the page has no text");
+    unreadable("/nothing", "the page has no text");
+}
+
+#[test]
+fn redirects_are_followed_up_to_the_limit() {
+    let site = Site::start(|asked, stream| {
+        let step: Option<u32> =
+            asked.path.strip_prefix("/step/").and_then(|step| step.parse().ok());
+        match (asked.path.as_str(), step) {
+            (_, Some(0)) => stream.write_all(&ok("text/plain", b"there")),
+            (_, Some(step)) => stream.write_all(&elsewhere(&format!("{}", step - 1))),
+            ("/circle", _) => stream.write_all(&elsewhere("/circle")),
+            ("/nowhere", _) => stream.write_all(&plain(302, "")),
+            _ => stream.write_all(&plain(404, "")),
+        }
+    });
+    let world = World::new(&site, "");
+    let page = world.fetch(&site.url("/step/5")).good();
+    assert_eq!((page["content"].as_str(), page["status"].as_u64()), (Some("there"), Some(200)));
+    assert_eq!(page["final_url"], site.url("/step/0"));
+    assert_eq!(page["url"], site.url("/step/5"));
+    let many =
+        (400, "page_unreadable".to_owned(), "the page redirects more than 5 times".to_owned());
+    assert_eq!(world.failed(&site.url("/step/6")), many);
+    assert_eq!(world.failed(&site.url("/circle")), many);
+    let (status, _, message) = world.failed(&site.url("/nowhere"));
+    assert_eq!((status, message.as_str()), (400, "the page answered with status 302"));
+    let none = World::new(&site, "  max_redirects: 0\n");
+    assert_eq!(none.failed(&site.url("/step/1")).2, "the page redirects more than 0 times");
+}
+
+#[test]
+fn a_key_without_the_scope_and_a_wrong_body_are_refused() {
+    let site = Site::of(&[("/a", "text/plain", "words")]);
+    let world = World::new(&site, "");
+    let chats = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
+    let body = json!({"url": site.url("/a")});
+    let answer = world.service.post("/v1/web/fetch", chats.as_str(), &body);
+    assert_eq!(answer.failure(), (403, "scope_missing".to_owned()));
+    let answer = world.service.send(Method::POST, "/v1/web/fetch", None, Some(&body));
+    assert_eq!(answer.failure(), (401, "invalid_key".to_owned()));
+    let answer = world.ask(&json!({"url": site.url("/a"), "max_char": 5}));
+    assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
+    let error = &answer.json()["error"];
+    assert_eq!(error["message"], "there is no field `max_char`; did you mean `max_chars`?");
+    assert_eq!(error["param"], "max_char");
+    assert_eq!(world.ask(&json!([])).failure(), (400, "invalid_request".to_owned()));
+    let poor = world.service.holder("poor", 1);
+    let answer = world.service.post("/v1/web/fetch", poor.key.as_str(), &body);
+    assert_eq!(answer.failure(), (402, "insufficient_balance".to_owned()));
+    assert_eq!(site.asked().len(), 0, "nobody was asked for any of these");
+}
+
+#[test]
+fn a_word_of_the_clients_reads_and_pays_once() {
+    let site = Site::of(&[("/a", "text/plain", "words")]);
+    let world = World::new(&site, "  cache_bytes: 0\n");
+    let ask = |word: &str, path: &str| {
+        let request = Request::post("/v1/web/fetch")
+            .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+            .header("idempotency-key", word)
+            .body(json!({"url": site.url(path)}).to_string().into_bytes());
+        world.service.send_raw(request.unwrap())
+    };
+    let first = ask("one", "/a");
+    let second = ask("one", "/a");
+    assert_eq!(first.good(), second.good());
+    assert_eq!(second.header("idempotent-replayed"), "true");
+    assert_eq!(first.header("x-receipt-id"), second.header("x-receipt-id"));
+    assert_eq!((site.paths().len(), world.paid()), (1, PRICE));
+    assert_eq!(ask("one", "/b").failure(), (422, "idempotency_mismatch".to_owned()));
+    // What failed was not answered, and may be tried again.
+    assert_eq!(ask("two", "/gone").failure(), (400, "page_unreadable".to_owned()));
+    assert_eq!(ask("two", "/gone").failure(), (400, "page_unreadable".to_owned()));
+    assert_eq!((site.paths().len(), world.paid()), (3, PRICE));
+}
+
+#[test]
+fn the_page_is_free_where_the_price_list_says_so() {
+    let site = Site::of(&[("/a", "text/plain", "words")]);
+    let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
+    let text = format!(
+        "listen: 127.0.0.1:0\nprices: {{default_micros: {{fetch: 0}}}}\n\
+         fetch: {{allow_private: [\"{HOST}:{}\"]}}\n",
+        site.address.port()
+    );
+    let world = World::start(std::sync::Arc::new(tempfile::tempdir().unwrap()), &text, names);
+    assert_eq!(world.fetch(&site.url("/a")).good()["content"], "words");
+    assert_eq!(world.paid(), 0);
+}

@@ -1,0 +1,266 @@
+//! Sites that mean harm: too much, too slow, too long, or not what they say.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use agent_test_support::wait::eventually;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use crate::raw::Raw;
+use crate::site::{Site, World, ok};
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n";
+
+/// A site that answers everything in one way, and a service without robots.txt.
+fn world(
+    fetch: &str,
+    answer: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
+) -> (Site, World) {
+    let site = Site::start(move |_, stream| answer(stream));
+    let world = World::new(&site, &format!("  robots: false\n{fetch}"));
+    (site, world)
+}
+
+#[track_caller]
+fn check(world: &World, site: &Site, expected: (u16, &str, &str)) {
+    let (status, code, message) = world.failed(&site.url("/"));
+    assert_eq!((status, code.as_str(), message.as_str()), expected);
+    assert_eq!(world.paid(), 0);
+}
+
+/// Pieces of a body again and again, until nobody listens.
+fn endlessly(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {
+    loop {
+        stream.write_all(piece)?;
+    }
+}
+
+#[test]
+fn a_small_page_that_unpacks_to_a_large_one_is_stopped() {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&vec![b'a'; 200_000_000]).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 1_000_000);
+    let (site, world) = world("  max_bytes: 1000000\n", move |stream| {
+        let length = packed.len();
+        stream.write_all(
+            format!("{HEAD}content-encoding: gzip\r\ncontent-length: {length}\r\n\r\n").as_bytes(),
+        )?;
+        stream.write_all(&packed)
+    });
+    let told = "the page is larger than 1000000 bytes";
+    check(&world, &site, (400, "page_unreadable", told));
+}
+
+#[test]
+fn a_compressed_page_is_read_and_other_encodings_are_refused() {
+    let site = Site::start(|asked, stream| {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(b"packed words")?;
+        let encoding = asked.path.trim_start_matches('/');
+        stream.write_all(format!("{HEAD}content-encoding: {encoding}\r\n\r\n").as_bytes())?;
+        stream.write_all(&packed.finish()?)
+    });
+    let world = World::new(&site, "  robots: false\n");
+    assert_eq!(world.fetch(&site.url("/gzip")).good()["content"], "packed words");
+    let (status, code, message) = world.failed(&site.url("/br"));
+    assert_eq!((status, code.as_str()), (400, "page_unreadable"));
+    assert_eq!(message, "the page is encoded as `br`, which is not read");
+}
+
+#[test]
+fn a_page_without_an_end_is_stopped_at_the_limit() {
+    let told = "the page is larger than 5000 bytes";
+    let (site, world1) = world("  max_bytes: 5000\n", |stream| {
+        stream.write_all(format!("{HEAD}\r\n").as_bytes())?;
+        endlessly(stream, &[b'x'; 1000])
+    });
+    check(&world1, &site, (400, "page_unreadable", told));
+    let (site, world2) = world("  max_bytes: 5000\n", |stream| {
+        stream.write_all(format!("{HEAD}transfer-encoding: chunked\r\n\r\n").as_bytes())?;
+        endlessly(stream, b"5\r\nwords\r\n")
+    });
+    check(&world2, &site, (400, "page_unreadable", told));
+    let (site, world3) = world("  max_bytes: 5000\n", |stream| {
+        stream.write_all(format!("{HEAD}content-length: 5001\r\n\r\n").as_bytes())
+    });
+    check(&world3, &site, (400, "page_unreadable", told));
+    let (site, world4) =
+        world("  max_bytes: 5000\n", |stream| stream.write_all(&ok("text/plain", &[b'x'; 5000])));
+    assert_eq!(world4.fetch(&site.url("/")).good()["content"].as_str().unwrap().len(), 5000);
+}
+
+#[test]
+fn a_page_that_drips_is_left_after_the_time_for_all_of_it() {
+    let (site, world) = world("  timeout: 1\n", |stream| {
+        stream.write_all(format!("{HEAD}\r\n").as_bytes())?;
+        loop {
+            stream.write_all(b"x")?;
+            std::thread::sleep(Duration::from_millis(50)); // sleep: the site is slow on purpose.
+        }
+    });
+    let begun = Instant::now();
+    let told = "the page was not read in time: it took too long in all";
+    check(&world, &site, (503, "upstream_unavailable", told));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_site_that_says_nothing_is_left() {
+    let (site, world) = world("  timeout: 1\n", |_| {
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
+        Ok(())
+    });
+    let told = "the page was not read in time: it took too long in all";
+    check(&world, &site, (503, "upstream_unavailable", told));
+}
+
+#[test]
+fn a_site_that_does_not_begin_is_left_before_the_time_for_all_of_it() {
+    let (site, world) = world("  timeout: 60\n", |_| {
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
+        Ok(())
+    });
+    let told = "the page was not read in time: the host did not begin to answer";
+    check(&world, &site, (503, "upstream_unavailable", told));
+}
+
+#[test]
+fn a_few_addresses_of_a_host_are_tried_and_no_more() {
+    let site = Site::of(&[("/", "text/plain", "words")]);
+    let dead = ["127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"];
+    let fourth: Vec<&str> = dead[..3].iter().copied().chain(["127.0.0.2"]).collect();
+    let fifth: Vec<&str> = dead.iter().copied().chain(["127.0.0.2"]).collect();
+    let names =
+        crate::site::Names::new(&[("fourth.org", &[fourth.as_slice()]), ("fifth.org", &[&fifth])]);
+    let port = site.address.port();
+    let world = World::with(&format!("[\"127.0.0.0/29:{port}\"]"), "", names);
+    world.fetch(&format!("http://fourth.org:{port}/")).good();
+    let (status, _, message) = world.failed(&format!("http://fifth.org:{port}/"));
+    assert_eq!((status, message.as_str()), (503, "the host could not be connected to"));
+}
+
+#[test]
+fn a_site_that_stops_in_the_middle_is_left_before_the_time_for_all_of_it() {
+    let (site, world) = world("  timeout: 60\n", |stream| {
+        stream.write_all(format!("{HEAD}content-length: 10\r\n\r\nhalf").as_bytes())?;
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site stops on purpose.
+        Ok(())
+    });
+    let told = "the page was not read in time: the host stopped in the middle of it";
+    check(&world, &site, (503, "upstream_unavailable", told));
+}
+
+#[test]
+fn a_head_without_an_end_is_not_read() {
+    let told = "the host does not answer as a web server does";
+    let (site, world1) = world("  timeout: 10\n", |stream| {
+        stream.write_all(HEAD.as_bytes())?;
+        endlessly(stream, b"x-more: and more and more and more and more\r\n")
+    });
+    check(&world1, &site, (503, "upstream_unavailable", told));
+    let (site, world2) = world("  timeout: 10\n", |stream| {
+        stream.write_all(format!("{HEAD}x-long: ").as_bytes())?;
+        endlessly(stream, &[b'x'; 1000])
+    });
+    check(&world2, &site, (503, "upstream_unavailable", told));
+    let (site, world3) =
+        world("  timeout: 10\n", |stream| endlessly(stream, b"HTTP/1.1 100 Go on\r\n\r\n"));
+    let begun = Instant::now();
+    let (status, ..) = world3.failed(&site.url("/"));
+    assert_eq!(status, 503);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn what_is_no_http_is_not_read() {
+    let told = "the host does not answer as a web server does";
+    for answer in [
+        "SSH-2.0-OpenSSH_9.6\r\n",
+        "+OK ready\r\n",
+        "words without a head",
+        "",
+        "HTTP/9.9 200 OK\r\n\r\n",
+        "HTTP/1.1 2000 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nwords",
+        "HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nwords",
+        "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+    ] {
+        let (site, world) =
+            world("  timeout: 5\n", move |stream| stream.write_all(answer.as_bytes()));
+        let (status, _, message) = world.failed(&site.url("/"));
+        let is_told = message == told || message.starts_with("the page answered with status 101");
+        assert!(is_told && (status == 503 || status == 400), "{answer:?}: {status} {message}");
+    }
+}
+
+#[test]
+fn a_page_that_is_shorter_than_it_says_is_not_charged() {
+    let (site, world1) = world("", |stream| {
+        stream.write_all(format!("{HEAD}content-length: 100\r\n\r\nwords").as_bytes())
+    });
+    check(&world1, &site, (503, "upstream_unavailable", "the page broke off"));
+    let (site, world2) = world("", |stream| {
+        stream
+            .write_all(format!("{HEAD}transfer-encoding: chunked\r\n\r\n5\r\nwords\r\n").as_bytes())
+    });
+    check(&world2, &site, (503, "upstream_unavailable", "the page broke off"));
+    let (site, world3) = world("", |stream| {
+        stream.write_all(
+            format!("{HEAD}transfer-encoding: chunked\r\n\r\nzz\r\nwords\r\n").as_bytes(),
+        )
+    });
+    check(&world3, &site, (503, "upstream_unavailable", "the page broke off"));
+    // One that is longer is cut to what it says.
+    let (site, world4) = world("", |stream| {
+        stream.write_all(format!("{HEAD}content-length: 5\r\n\r\nwords and more").as_bytes())
+    });
+    assert_eq!(world4.fetch(&site.url("/")).good()["content"], "words");
+}
+
+#[test]
+fn nobody_listens_there() {
+    let site = Site::of(&[]);
+    let listener = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let names = crate::site::Names::new(&[("gone.org", &[&["127.0.0.2"]])]);
+    let world = World::with(&format!("[\"127.0.0.2:{port}\"]"), "", names);
+    let (status, code, message) = world.failed(&format!("http://gone.org:{port}/"));
+    assert_eq!((status, code.as_str()), (503, "upstream_unavailable"));
+    assert_eq!(message, "the host could not be connected to");
+    drop(site);
+}
+
+#[test]
+fn there_are_so_many_places_and_no_more() {
+    let gate = Arc::new(AtomicBool::new(false));
+    let opened = gate.clone();
+    let (site, world) = world("  concurrency: 2\n  concurrency_per_host: 1\n", move |stream| {
+        eventually("the gate is open", || opened.load(Ordering::SeqCst));
+        stream.write_all(&ok("text/plain", b"words"))
+    });
+    let ask = |path: &str| {
+        let body = json!({"url": site.url(path)});
+        Raw::post(world.service.address, "/v1/web/fetch", world.ada.key.as_str(), &body)
+    };
+    let mut first = ask("/1");
+    eventually("the first is there", || site.asked().len() == 1);
+    // Of two more one has a place, but not at this host; the other has none.
+    let (tell, told) = mpsc::channel();
+    for path in ["/2", "/3"] {
+        let (mut asked, tell) = (ask(path), tell.clone());
+        std::thread::spawn(move || tell.send(asked.head().status));
+    }
+    assert_eq!(told.recv(), Ok(503));
+    assert_eq!(site.asked().len(), 1, "one at a time of one host");
+    gate.store(true, Ordering::SeqCst);
+    assert_eq!((first.head().status, told.recv()), (200, Ok(200)));
+    assert_eq!(site.asked().len(), 2);
+}

@@ -1,0 +1,80 @@
+//! What a site asks in its robots.txt is heeded.
+
+use std::io::Write;
+
+use crate::site::{Site, World, elsewhere, ok, plain};
+
+/// A site with this answer to `/robots.txt`; every other path has words.
+fn site(robots: Vec<u8>) -> Site {
+    Site::start(move |asked, stream| match asked.path.as_str() {
+        "/robots.txt" => stream.write_all(&robots),
+        _ => stream.write_all(&ok("text/plain", b"words")),
+    })
+}
+
+#[test]
+fn a_rule_is_heeded_and_named() {
+    let rules = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n";
+    let site = site(ok("text/plain", rules));
+    let world = World::new(&site, "");
+    world.fetch(&site.url("/public")).good();
+    world.fetch(&site.url("/private/open/x")).good();
+    let (status, code, message) = world.failed(&site.url("/private/x"));
+    assert_eq!((status, code.as_str()), (403, "target_refused"));
+    assert_eq!(message, "the robots.txt of pages.test does not allow it: `Disallow: /private`");
+    assert_eq!(site.paths(), ["/public", "/private/open/x"], "what is forbidden is not asked for");
+    let robots = site.asked().len() - site.paths().len();
+    assert_eq!(robots, 1, "it is asked for once");
+}
+
+#[test]
+fn rules_for_our_own_name_count() {
+    let rules = b"User-agent: example-reader\nDisallow: /\n\nUser-agent: *\nDisallow:\n";
+    let site = site(ok("text/plain", rules));
+    let ours = World::new(&site, "  user_agent: Example-Reader/2\n");
+    assert_eq!(ours.failed(&site.url("/a")).0, 403);
+    let other = World::new(&site, "  user_agent: other-reader/2\n");
+    other.fetch(&site.url("/a")).good();
+}
+
+#[test]
+fn an_operator_can_decide_otherwise() {
+    let site = site(ok("text/plain", b"User-agent: *\nDisallow: /\n"));
+    let world = World::new(&site, "  robots: false\n");
+    world.fetch(&site.url("/a")).good();
+    assert_eq!(site.asked().len(), 1, "it is not even asked for");
+}
+
+#[test]
+fn a_site_without_rules_allows_everything_and_one_that_fails_nothing() {
+    for robots in [
+        plain(404, ""),
+        plain(403, ""),
+        ok("text/html", b"<p>not found</p>"),
+        elsewhere("/robots.txt"),
+    ] {
+        let site = site(robots);
+        let world = World::new(&site, "");
+        world.fetch(&site.url("/a")).good();
+    }
+    for status in [500, 503, 429] {
+        let site = site(plain(status, ""));
+        let world = World::new(&site, "");
+        let (told, code, message) = world.failed(&site.url("/a"));
+        assert_eq!((told, code.as_str()), (503, "upstream_unavailable"));
+        assert_eq!(message, "the site's robots.txt could not be read");
+        assert_eq!(site.paths(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn where_a_redirect_leads_is_asked_too() {
+    let site = Site::start(|asked, stream| match asked.path.as_str() {
+        "/robots.txt" => stream.write_all(&ok("text/plain", b"User-agent: *\nDisallow: /secret\n")),
+        "/go" => stream.write_all(&elsewhere("/secret/page")),
+        _ => stream.write_all(&ok("text/plain", b"words")),
+    });
+    let world = World::new(&site, "");
+    assert_eq!(world.failed(&site.url("/go")).0, 403);
+    assert_eq!(site.paths(), ["/go"]);
+}

@@ -1,0 +1,65 @@
+//! Whole numbers as JSON has them: `5` and `5.0` are the same number.
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+/// A whole number, however it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole(pub u32);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Written)
+    }
+}
+
+/// For fields that may be absent: `#[serde(deserialize_with = "whole::optional")]`.
+pub(crate) fn optional<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u32>, D::Error> {
+    let number = Option::<Whole>::deserialize(source)?;
+    Ok(number.map(|Whole(number)| number))
+}
+
+struct Written;
+
+impl Visitor<'_> for Written {
+    type Value = Whole;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a whole number that is not negative")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Whole, E> {
+        u32::try_from(number)
+            .map(Whole)
+            .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Whole, E> {
+        Err(E::invalid_value(de::Unexpected::Signed(number), &self))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Whole, E> {
+        // Written without a fraction and an exponent, it is read as any other.
+        let digits = number.to_string();
+        let digits = if digits == "-0" { "0" } else { &digits };
+        let refused = |_| E::invalid_value(de::Unexpected::Float(number), &self);
+        digits.parse().map(Whole).map_err(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_whole_however_it_is_written() {
+        let read = |text: &str| serde_json::from_str::<Whole>(text).ok().map(|Whole(it)| it);
+        for (text, number) in
+            [("5", 5), ("5.0", 5), ("5e0", 5), ("0", 0), ("-0.0", 0), ("4294967295.0", u32::MAX)]
+        {
+            assert_eq!(read(text), Some(number), "{text}");
+        }
+        for text in ["5.5", "-1", "-1.0", "4294967296", "1e300", "\"5\"", "null", "[5]", "true"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}
