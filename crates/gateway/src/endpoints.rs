@@ -9,8 +9,9 @@ mod models;
 pub(crate) mod oauth;
 mod operations;
 mod own;
-mod paid;
+pub(crate) mod paid;
 mod path;
+mod research;
 mod responses;
 mod search;
 mod web;
@@ -23,7 +24,7 @@ use wire::error::Code;
 
 use crate::failure::ApiError;
 use crate::openapi::{Routes, member, operator, responses as described};
-use crate::openapi::{search as searches, web as pages};
+use crate::openapi::{research as jobs, search as searches, web as pages};
 use crate::service::Service;
 
 /// All paths.
@@ -48,6 +49,11 @@ fn routes(service: &Service) -> Routes {
         .on(&member::FIND_MODEL, models::find)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
+        .on(&jobs::CREATE, research::create)
+        .on(&jobs::LIST, research::list)
+        .on(&jobs::SHOW, research::find)
+        .on(&jobs::FOLLOW, research::events)
+        .on(&jobs::CANCEL, research::cancel)
         .on(&pages::FETCH, web::fetch)
         .on(&searches::CREATE, search::create)
         .on(&operator::HEALTH, operations::health)
@@ -73,6 +79,7 @@ pub(crate) fn operation(path: &str) -> &'static str {
     const PATHS: &[(&str, &str)] = &[
         ("/v1/chat/completions", "chat"),
         ("/v1/responses", "responses"),
+        ("/v1/research/", "research"),
         ("/v1/models", "models"),
         ("/v1/me", "me"),
         ("/v1/search", "search"),

@@ -23,6 +23,7 @@ mod problem;
 mod provider;
 mod proxy;
 mod rate;
+mod research;
 pub mod search;
 mod server;
 mod service;

@@ -7,6 +7,7 @@ pub(crate) mod admin;
 mod document;
 pub(crate) mod member;
 pub(crate) mod operator;
+pub(crate) mod research;
 pub(crate) mod responses;
 pub(crate) mod search;
 pub(crate) mod web;

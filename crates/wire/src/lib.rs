@@ -8,6 +8,7 @@ pub mod admin;
 pub mod error;
 pub mod key;
 pub mod model;
+pub mod research;
 pub mod search;
 pub mod sse;
 pub mod web;

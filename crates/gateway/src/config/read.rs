@@ -9,10 +9,10 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{fetch, limit, observe, price, provider, route, search, store};
+use super::{fetch, limit, observe, price, provider, research, route, search, store};
 
 /// The sections of later parts of the service: known, and not read yet.
-const LATER: &[&str] = &["research", "downloads", "media"];
+const LATER: &[&str] = &["downloads", "media"];
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
@@ -86,6 +86,7 @@ fn config(
         responses_kept: period(&mut root, "responses_days", (SECONDS_OF_A_DAY, 3650), 30),
         hold_lease: period(&mut root, "hold_lease_seconds", (1, 86400), 60),
         fetch: fetch::fetch(&mut root, folder),
+        research: research::research(&mut root),
         log: observe::log(&mut root),
         trace: observe::trace(&mut root),
     };

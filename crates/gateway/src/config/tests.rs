@@ -3,6 +3,7 @@
 mod fetch;
 mod laws;
 mod providers;
+mod research;
 mod routes;
 mod searches;
 mod whole;
@@ -407,13 +408,9 @@ fn logs_and_traces_are_read() {
 
 #[test]
 fn sections_of_later_parts_are_known_and_not_used_yet() {
-    let text = "research: {a: 1}\ndownloads: x\nmedia: []\n";
+    let text = "downloads: x\nmedia: []\n";
     warned(
         text,
-        &[
-            "warning 1:11: research: is not used yet",
-            "warning 2:12: downloads: is not used yet",
-            "warning 3:8: media: is not used yet",
-        ],
+        &["warning 1:12: downloads: is not used yet", "warning 2:8: media: is not used yet"],
     );
 }
