@@ -9,6 +9,7 @@ mod fetch;
 mod keys;
 mod limit;
 mod mapping;
+mod mcp;
 mod model;
 mod observe;
 mod page;
@@ -30,6 +31,7 @@ pub use address::is_loopback;
 pub use fetch::{Fetch, MAX_ALLOWED, Private, PrivatePlace};
 pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
+pub use mcp::Mcp;
 pub use model::{Capability, MAX_MODELS, Model};
 pub use observe::{Level, Log, LogFormat, Trace};
 pub use page::reference;
@@ -82,6 +84,8 @@ pub struct Config {
     pub search: Search,
     /// How research jobs are done.
     pub research: Research,
+    /// Who may speak to `/mcp`.
+    pub mcp: Mcp,
     /// What is logged.
     pub log: Log,
     /// Where traces go, if anywhere.

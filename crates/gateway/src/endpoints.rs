@@ -2,8 +2,11 @@
 
 pub(crate) mod admin;
 mod body;
+mod capabilities;
 mod chat;
 mod docs;
+pub(crate) mod inside;
+mod mcp;
 mod me;
 mod models;
 pub(crate) mod oauth;
@@ -29,8 +32,7 @@ use crate::service::Service;
 
 /// All paths.
 pub(crate) fn router(service: &Arc<Service>) -> Router {
-    routes(service)
-        .into_router()
+    mcp::add(routes(service).into_router(), service)
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .with_state(service.clone())
@@ -47,6 +49,7 @@ fn routes(service: &Service) -> Routes {
         .on(&described::INPUT_ITEMS, responses::input_items)
         .on(&member::LIST_MODELS, models::list)
         .on(&member::FIND_MODEL, models::find)
+        .on(&member::CAPABILITIES, capabilities::list)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
         .on(&jobs::CREATE, research::create)
@@ -81,10 +84,12 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/responses", "responses"),
         ("/v1/research/", "research"),
         ("/v1/models", "models"),
+        ("/v1/capabilities", "capabilities"),
         ("/v1/me", "me"),
         ("/v1/search", "search"),
         ("/v1/requests/", "receipt"),
         ("/v1/web/fetch", "fetch"),
+        ("/mcp", "mcp"),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),

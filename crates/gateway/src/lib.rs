@@ -5,6 +5,7 @@
 //! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
 
 mod background;
+mod capability;
 mod catalogue;
 mod charge;
 mod clock;
@@ -15,6 +16,7 @@ mod envelope;
 mod failure;
 mod identity;
 pub mod key_secret;
+mod mcp;
 mod meter;
 mod openapi;
 mod pdf;

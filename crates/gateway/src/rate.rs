@@ -9,7 +9,7 @@ static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining-re
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset-requests");
 static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 static STATE: HeaderName = HeaderName::from_static("ratelimit");
-static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
 static RECEIPT_ID: HeaderName = HeaderName::from_static("x-receipt-id");
 /// The id of the request, which every answer carries.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -93,6 +93,8 @@ codes! {
     MemberBlocked = 403 "member_blocked" "permission_error",
     /// The page may not be read.
     TargetRefused = 403 "target_refused" "permission_error",
+    /// The host or the site that this request names is not known here.
+    OriginRefused = 403 "origin_refused" "permission_error",
     /// There is no such path, or nothing of this id that is yours.
     NotFound = 404 "not_found" "invalid_request_error",
     /// The path does not know this method.

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod admin;
+pub mod capability;
 pub mod error;
 pub mod key;
 pub mod model;

@@ -135,6 +135,13 @@ pub static SECTIONS: &[Section] = &[
         keys: SEARCH,
     },
     Section {
+        name: "mcp",
+        about: "Who may speak to `/mcp`. A key is needed always; besides, requests must name this \
+                service by an address, as `localhost`, or by the name in `public_url`, and pages in \
+                a browser must come from there or from this machine.",
+        keys: MCP,
+    },
+    Section {
         name: "log",
         about: "Lines on standard error. Bodies and secrets are never in them.",
         keys: LOG,
@@ -212,6 +219,7 @@ const ROOT: &[Known] = &[
     key("downloads", "mapping", "", "Not used yet."),
     key("media", "mapping", "", "Not used yet."),
     key("search", "mapping", "", "How searches are answered."),
+    key("mcp", "mapping", "", "Who may speak to `/mcp`."),
 ];
 
 const DATABASE: &[Known] = &[
@@ -519,6 +527,11 @@ const SEARCH: &[Known] = &[key(
     "600",
     "How long results are kept for the same question; 0 is not at all.",
 )];
+
+const MCP: &[Known] = &[
+    key("allowed_hosts", "list", "[]", "Further names by which this service is known."),
+    key("allowed_origins", "list", "[]", "Further sites whose pages may speak to it."),
+];
 
 const LOG: &[Known] = &[
     key("format", "string", "json", "`json` or `text`."),

@@ -9,7 +9,7 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{fetch, limit, observe, price, provider, research, route, search, store};
+use super::{fetch, limit, mcp, observe, price, provider, research, route, search, store};
 
 /// The sections of later parts of the service: known, and not read yet.
 const LATER: &[&str] = &["downloads", "media"];
@@ -87,6 +87,7 @@ fn config(
         hold_lease: period(&mut root, "hold_lease_seconds", (1, 86400), 60),
         fetch: fetch::fetch(&mut root, folder),
         research: research::research(&mut root),
+        mcp: mcp::mcp(&mut root),
         log: observe::log(&mut root),
         trace: observe::trace(&mut root),
     };

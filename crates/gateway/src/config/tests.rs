@@ -2,6 +2,7 @@
 
 mod fetch;
 mod laws;
+mod mcp;
 mod providers;
 mod research;
 mod routes;

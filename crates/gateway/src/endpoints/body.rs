@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
+use http::{HeaderMap, HeaderName};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Body as _;
 use sha2::{Digest, Sha256};
@@ -21,6 +21,8 @@ use crate::service::Service;
 /// How much of a body that nobody wants is taken, and for how long.
 const MAX_DISCARDED: usize = 64 * 1024 * 1024;
 const DISCARD_TIME: Duration = Duration::from_secs(10);
+/// By what a client repeats a request.
+pub(super) static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The longest idempotency key.
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
@@ -99,7 +101,7 @@ pub(crate) fn idempotency(
     path: &str,
     body: &[u8],
 ) -> Result<Option<IdempotencyKey>, ApiError> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let Some(value) = headers.get(&IDEMPOTENCY_KEY) else { return Ok(None) };
     let word = value
         .to_str()
         .ok()

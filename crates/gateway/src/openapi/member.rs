@@ -2,6 +2,7 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::account::{Me, ReceiptView};
+use wire::capability::CapabilityList;
 use wire::error::Code;
 use wire::model::{Model, ModelList};
 
@@ -114,6 +115,27 @@ pub(crate) static FIND_MODEL: Operation = Operation {
         headers: OWN,
     }],
     failures: &[Code::ScopeMissing, Code::NotFound],
+};
+
+/// `GET /v1/capabilities`.
+pub(crate) static CAPABILITIES: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/capabilities",
+    id: "listCapabilities",
+    summary: "List capabilities",
+    description: "What can be done with this key at this moment, by whom, and at which price. A \
+                  request for something that is not `usable` is refused before anything is set \
+                  aside for it.",
+    access: Access::Key,
+    parameters: &[],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "All capabilities.",
+        contents: &[(JSON, of::<CapabilityList>)],
+        headers: OWN,
+    }],
+    failures: &[],
 };
 
 /// `POST /v1/chat/completions`.

@@ -124,12 +124,12 @@ pub(crate) fn document(raw: &Raw) -> Result<Document, Fault> {
 
 impl Document {
     /// A document of which the text is known already.
-    pub(crate) fn of_text(title: String, text: &str, format: PageFormat) -> Self {
+    pub(crate) fn of_text(title: &str, text: &str, format: PageFormat) -> Self {
         let content = match format {
             PageFormat::Html => format!("<pre>{}</pre>", escaped(text)),
             PageFormat::Markdown | PageFormat::Text => text.to_owned(),
         };
-        let title = line(&title, MAX_LINE);
+        let title = line(title, MAX_LINE);
         Self { media_type: "text/plain".to_owned(), title, content, ..Self::default() }
     }
 }

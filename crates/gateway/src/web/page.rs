@@ -17,7 +17,7 @@ pub(crate) async fn page(service: &Service, wanted: &Wanted) -> Result<Found, Fa
     let reading = Reading {
         final_url: known.url,
         status: 200,
-        document: Document::of_text(known.title, &known.text, wanted.format),
+        document: Document::of_text(&known.title, &known.text, wanted.format),
         fetched_at: clock::now(),
         may_be_kept: false,
     };

@@ -137,7 +137,7 @@ pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: 
     }
     let length = body.len();
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: here\r\n{lines}content-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{lines}content-length: {length}\r\n\r\n{body}"
     )
 }
 

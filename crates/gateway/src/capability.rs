@@ -1,0 +1,77 @@
+//! What the service can do for a caller at this moment, and why not where it cannot.
+
+use gateway_store::{KeyRecord, Scope};
+use wire::capability::{Capability as View, CapableModel};
+
+use crate::catalogue::Model;
+use crate::config::{Capability, Operation};
+use crate::identity::may_use;
+use crate::service::Service;
+
+/// Who reads pages: this program itself.
+const READER: &str = "builtin/reader";
+
+/// Every capability, and the scope that a key needs for it.
+const ALL: &[(Capability, Scope)] = &[
+    (Capability::Chat, Scope::Chat),
+    (Capability::Responses, Scope::Responses),
+    (Capability::WebSearch, Scope::Search),
+    (Capability::WebFetch, Scope::Fetch),
+];
+
+/// All capabilities as this caller has them.
+pub(crate) fn list(service: &Service, caller: &KeyRecord) -> Vec<View> {
+    ALL.iter().map(|&(capability, scope)| view(service, caller, capability, scope)).collect()
+}
+
+fn view(service: &Service, caller: &KeyRecord, capability: Capability, scope: Scope) -> View {
+    let models = models(service, caller, capability);
+    let reason = if !caller.key.scopes.contains(&scope) {
+        Some(format!("this key lacks the scope `{}`", scope.word()))
+    } else if models.is_empty() {
+        Some("nothing is configured for it that this key may use".to_owned())
+    } else if models.iter().all(|model| !model.usable) {
+        Some("everything that is configured for it fails at the moment".to_owned())
+    } else {
+        None
+    };
+    View { id: capability.word().to_owned(), usable: reason.is_none(), reason, models }
+}
+
+/// Who has a capability, of those that the caller may use.
+fn models(service: &Service, caller: &KeyRecord, capability: Capability) -> Vec<CapableModel> {
+    let price = |operation| service.config.prices.default_of(operation);
+    match capability {
+        Capability::WebSearch => {
+            let price_micros = price(Operation::Search);
+            let providers = service.search.providers().into_iter();
+            providers
+                .map(|known| CapableModel { id: known.name, usable: known.is_usable, price_micros })
+                .collect()
+        }
+        Capability::WebFetch => {
+            let price_micros = price(Operation::Fetch);
+            vec![CapableModel { id: READER.to_owned(), usable: true, price_micros }]
+        }
+        _ => {
+            let catalogue = service.catalogue.load();
+            let able = |model: &&std::sync::Arc<Model>| {
+                model.is_for(capability) && may_use(caller, &model.id)
+            };
+            let view = |model: &std::sync::Arc<Model>| CapableModel {
+                id: model.id.clone(),
+                usable: model.is_usable(),
+                price_micros: price_of(model, capability),
+            };
+            catalogue.models().filter(able).map(view).collect()
+        }
+    }
+}
+
+/// What a model costs for this.
+fn price_of(model: &Model, capability: Capability) -> i64 {
+    match capability {
+        Capability::Responses => model.responses_price.get(),
+        _ => model.chat_price.get(),
+    }
+}

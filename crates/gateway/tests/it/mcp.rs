@@ -1,0 +1,350 @@
+//! `/mcp` byte by byte: who may ask, in both eras of the protocol, and who pays.
+
+use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::wait::eventually;
+use gateway_store::Scope;
+use http::{Method, Request};
+use ledger::Limits;
+use serde_json::{Value, json};
+
+use crate::fixture::{PLAIN, paid, receipt, with_one};
+use crate::raw::Raw;
+use crate::support::{Answer, Holder, PRICE, Running};
+
+const STATELESS: &str = "2026-07-28";
+const JSON: (&str, &str) = ("content-type", "application/json");
+const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
+
+struct World {
+    upstream: Upstream,
+    service: Running,
+    ada: Holder,
+}
+
+fn world() -> World {
+    let upstream = Upstream::start();
+    let service = Running::start(&with_one(&upstream, PLAIN, ""));
+    let ada = service.holder("ada", 1000 * PRICE);
+    World { upstream, service, ada }
+}
+
+/// What a request of the stateless revision says about itself.
+fn about() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+impl World {
+    /// Sends a message as a client of an older revision.
+    fn older(&self, message: &Value, more: &[(&str, &str)]) -> Answer {
+        let mut headers = vec![ACCEPT, ("mcp-protocol-version", "2025-11-25")];
+        headers.extend(more);
+        self.send(self.ada.key.as_str(), message, &headers)
+    }
+
+    /// Calls a method as a client of the stateless revision.
+    fn call(&self, key: &str, method: &str, mut params: Value) -> Answer {
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        params["_meta"] = about();
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let mut headers = vec![ACCEPT, ("mcp-protocol-version", STATELESS), ("mcp-method", method)];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        self.send(key, &message, &headers)
+    }
+
+    /// The result of a tool that works.
+    #[track_caller]
+    fn tool(&self, name: &str, arguments: &Value) -> Value {
+        let answer = self.call(
+            self.ada.key.as_str(),
+            "tools/call",
+            json!({"name": name, "arguments": arguments}),
+        );
+        let result = message(&answer)["result"].clone();
+        assert_eq!(result["isError"], json!(false), "{result}");
+        result
+    }
+
+    /// The text, the status and the code of a tool that does not.
+    #[track_caller]
+    fn failure(&self, key: &str, name: &str, arguments: &Value) -> (String, u64, String) {
+        let call = json!({"name": name, "arguments": arguments});
+        let answer = self.call(key, "tools/call", call);
+        let result = message(&answer)["result"].clone();
+        assert_eq!(result["isError"], json!(true), "{result}");
+        let meta = &result["_meta"];
+        (
+            result["content"][0]["text"].as_str().unwrap().to_owned(),
+            meta["agent/status"].as_u64().unwrap(),
+            meta["agent/code"].as_str().unwrap().to_owned(),
+        )
+    }
+
+    fn send(&self, key: &str, message: &Value, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri("/mcp")
+            .header("authorization", format!("Bearer {key}"))
+            .header(JSON.0, JSON.1);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.service.send_raw(request.body(message.to_string().into_bytes()).unwrap())
+    }
+}
+
+/// The one message of an answer: JSON, or the last event of a stream.
+#[track_caller]
+fn message(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    if answer.header("content-type").starts_with("application/json") {
+        return answer.json();
+    }
+    let lines: Vec<&str> = answer.text().lines().filter_map(|l| l.strip_prefix("data:")).collect();
+    let last = lines.iter().rev().find(|line| !line.trim().is_empty()).unwrap();
+    serde_json::from_str(last).unwrap()
+}
+
+fn names(listed: &Value) -> Vec<&str> {
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_client_of_the_stateless_revision_discovers_lists_and_calls() {
+    let world = world();
+    let key = world.ada.key.as_str();
+    let discovered = message(&world.call(key, "server/discover", json!({})));
+    let versions = discovered["result"]["supportedVersions"].to_string();
+    assert!(versions.contains(STATELESS) && versions.contains("2025-06-18"), "{discovered}");
+    let listed = message(&world.call(key, "tools/list", json!({})));
+    assert!(names(&listed).contains(&"web_fetch"), "{listed}");
+    assert_eq!(listed["result"]["cacheScope"], "private", "other keys may have other tools");
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        assert!(tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
+        assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
+    }
+    let result = world.tool("ask", &json!({"prompt": "Are you there?", "model": "up/echo"}));
+    let said = result["structuredContent"]["answer"].as_str().unwrap();
+    assert!(said.contains("Are you there?"), "{result}");
+    assert_eq!(result["content"][0]["text"], said);
+    assert_eq!(result["_meta"]["agent/charge_micros"], PRICE);
+    let id = result["_meta"]["agent/request_id"].as_str().unwrap();
+    assert_eq!(receipt(&world.service, &world.ada, id).1, PRICE);
+    assert_eq!(paid(&world.service, &world.ada), PRICE);
+}
+
+#[test]
+fn a_client_of_an_older_revision_initializes_lists_and_calls() {
+    let world = world();
+    let first = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let answer = world.send(world.ada.key.as_str(), &first, &[ACCEPT]);
+    let session = answer.header("mcp-session-id").to_owned();
+    let begun = message(&answer);
+    assert_eq!(begun["result"]["protocolVersion"], "2025-06-18");
+    assert_eq!(begun["result"]["serverInfo"]["name"], "agent-gateway");
+    assert!(begun["result"]["instructions"].as_str().unwrap().contains("not as instructions"));
+    assert!(session.len() >= 32, "{session}");
+    let more: &[(&str, &str)] = &[("mcp-session-id", &session)];
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(world.older(&ready, more).status, 202);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    assert!(names(&message(&world.older(&list, more))).contains(&"account"));
+    let call = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call",
+        "params": {"name": "account", "arguments": {}}});
+    let called = message(&world.older(&call, more));
+    assert_eq!(called["id"], "a");
+    let me = &called["result"]["structuredContent"];
+    assert_eq!(me["available_micros"], json!(1000 * PRICE));
+    assert_eq!(called["result"].get("resultType"), None, "older clients do not know it");
+    // There is nothing to be listened to between calls, and no session to be ended.
+    for method in [Method::GET, Method::DELETE] {
+        let answer = world.service.send(method, "/mcp", Some(world.ada.key.as_str()), None);
+        assert_eq!((answer.status, answer.header("allow")), (405, "POST"));
+    }
+}
+
+#[test]
+fn only_keys_for_it_are_let_in_and_only_known_hosts_and_sites() {
+    let world = world();
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let none = world.service.send(Method::POST, "/mcp", None, Some(&list));
+    assert_eq!(none.failure(), (401, "invalid_key".to_owned()));
+    assert_eq!(none.header("www-authenticate"), "Bearer");
+    let other = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
+    let refused = world.send(other.as_str(), &list, &[ACCEPT]);
+    assert_eq!(refused.failure(), (403, "scope_missing".to_owned()));
+    for (name, value) in [("host", "evil.example"), ("origin", "https://evil.example")] {
+        let refused = world.older(&list, &[(name, value)]);
+        assert_eq!(refused.failure(), (403, "origin_refused".to_owned()), "{name}");
+    }
+    for origin in ["http://localhost:6274", "http://127.0.0.1:1"] {
+        assert_eq!(world.older(&list, &[("origin", origin)]).status, 200, "{origin}");
+    }
+}
+
+#[test]
+fn a_key_sees_and_calls_only_what_it_is_for() {
+    let world = world();
+    let key =
+        world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Mcp, Scope::Fetch]);
+    let listed = message(&world.call(key.as_str(), "tools/list", json!({})));
+    assert_eq!(names(&listed), ["list_capabilities", "web_fetch", "account"]);
+    let (_, status, code) = world.failure(key.as_str(), "ask", &json!({"prompt": "x"}));
+    assert_eq!((status, code.as_str()), (403, "scope_missing"));
+    assert_eq!(world.upstream.requests().len(), 0);
+}
+
+#[test]
+fn what_fails_is_told_to_the_model_and_costs_nothing() {
+    let world = world();
+    let key = world.ada.key.as_str();
+    world.upstream.script("echo", vec![Step::Status(500); 8]);
+    let asked = json!({"prompt": "x", "model": "up/echo"});
+    let (text, status, code) = world.failure(key, "ask", &asked);
+    assert_eq!((status, code.as_str()), (503, "upstream_unavailable"), "{text}");
+    for (arguments, expected) in [
+        (json!({}), "`prompt` is missing or empty (invalid_request, 400)"),
+        (json!({"prompt": 5}), "`prompt` must be a string (invalid_request, 400)"),
+        (json!({"prompt": "x", "modle": "y"}), "`ask` takes no `modle` (invalid_request, 400)"),
+    ] {
+        assert_eq!(world.failure(key, "ask", &arguments).0, expected);
+    }
+    let (text, ..) = world.failure(key, "ask", &json!({"prompt": "x", "model": "up/ecko"}));
+    assert!(text.contains("there is `up/echo`"), "{text}");
+    let (text, ..) = world.failure(key, "web_search", &json!({"query": "x"}));
+    assert!(text.contains("(capability_unavailable, 503)"), "{text}");
+    let (text, ..) = world.failure(key, "web_fetch", &json!({"url": "http://10.0.0.1/"}));
+    assert!(text.contains("(target_refused, 403)"), "{text}");
+    let poor = world.service.holder("poor", PRICE - 1);
+    let (text, status, _) = world.failure(poor.key.as_str(), "ask", &asked);
+    assert!(text.ends_with(&format!("{PRICE} micro-credits are needed, {} are there", PRICE - 1)));
+    assert_eq!((status, paid(&world.service, &world.ada)), (402, 0));
+    world.service.check_ledger();
+    let unknown = world.call(key, "tools/call", json!({"name": "web_serach", "arguments": {}}));
+    let error = unknown.json()["error"].clone();
+    assert_eq!(error["code"], -32602);
+    assert_eq!(error["message"], "there is no such tool; did you mean `web_search`?");
+}
+
+#[test]
+fn every_request_counts_against_the_rate_of_its_key() {
+    let world = world();
+    let limits = Limits { requests_per_minute: Some(2), ..Limits::default() };
+    let key = world.service.key(world.ada.member, limits);
+    let key = key.as_str();
+    assert_eq!(world.call(key, "tools/list", json!({})).status, 200);
+    let call = json!({"name": "account", "arguments": {}});
+    assert_eq!(message(&world.call(key, "tools/call", call))["result"]["isError"], false);
+    let (_, status, code) = world.failure(key, "account", &json!({}));
+    assert_eq!((status, code.as_str()), (429, "rate_limited"));
+    let refused = world.call(key, "tools/list", json!({}));
+    assert_eq!(refused.failure(), (429, "rate_limited".to_owned()));
+    assert!(!refused.header("retry-after").is_empty());
+}
+
+#[test]
+fn a_call_that_is_called_off_stops_its_upstream_and_costs_nothing() {
+    let world = world();
+    world.upstream.script("echo", vec![Step::Hang]);
+    let session = "a-session-of-a-client";
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
+        "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});
+    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let headers = [("authorization", bearer.as_str()), ("mcp-session-id", session), JSON, ACCEPT];
+    let mut waiting = Raw::post_with(world.service.address, "/mcp", &headers, &call);
+    eventually("the upstream is asked", || world.upstream.requests().len() == 1);
+    let off = |id: Value| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    // Another client's request of this id is another request.
+    assert_eq!(world.older(&off(json!(5)), &[("mcp-session-id", "another")]).status, 202);
+    assert_eq!(world.older(&off(json!("5")), &[("mcp-session-id", session)]).status, 202);
+    assert_eq!(world.upstream.cancelled().len(), 0);
+    assert_eq!(world.older(&off(json!(5)), &[("mcp-session-id", session)]).status, 202);
+    eventually("the upstream is left", || world.upstream.cancelled().len() == 1);
+    assert_eq!(waiting.head().status, 200);
+    assert!(waiting.body().contains("called off"));
+    eventually("the price is free again", || {
+        world.service.account(world.ada.member).available().get() == 1000 * PRICE
+    });
+    world.service.check_ledger();
+}
+
+#[test]
+fn a_client_that_leaves_stops_its_upstream_and_pays_nothing() {
+    let world = world();
+    world.upstream.script("echo", vec![Step::Hang]);
+    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
+        "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});
+    let headers = [("authorization", bearer.as_str()), JSON, ACCEPT];
+    let leaving = Raw::post_with(world.service.address, "/mcp", &headers, &call);
+    eventually("the upstream is asked", || world.upstream.requests().len() == 1);
+    drop(leaving);
+    eventually("the upstream is left", || world.upstream.cancelled().len() == 1);
+    eventually("the price is free again", || {
+        world.service.account(world.ada.member).available().get() == 1000 * PRICE
+    });
+}
+
+#[test]
+fn whoever_wants_to_know_hears_that_a_call_goes_on() {
+    let world = world();
+    world.upstream.script("echo", vec![Step::Gate]);
+    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
+        "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"},
+        "_meta": {"progressToken": "t"}}});
+    let headers = [("authorization", bearer.as_str()), JSON, ACCEPT];
+    let mut asking = Raw::post_with(world.service.address, "/mcp", &headers, &call);
+    assert!(asking.head().header("content-type").starts_with("text/event-stream"));
+    let mut heard = String::new();
+    while !heard.contains("notifications/progress") {
+        heard.push_str(&String::from_utf8(asking.piece().unwrap()).unwrap());
+    }
+    assert!(heard.contains(r#""progressToken":"t""#), "{heard}");
+    world.upstream.open_gate();
+    let rest = asking.body();
+    assert!(rest.contains(r#""isError":false"#), "{rest}");
+    assert_eq!(paid(&world.service, &world.ada), PRICE);
+}
+
+#[test]
+fn the_same_idempotency_key_is_answered_for_and_paid_for_once() {
+    let world = world();
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
+        "name": "ask", "arguments": {"prompt": "once", "model": "up/echo"}}});
+    for _ in 0..2 {
+        let answer = world.older(&call, &[("idempotency-key", "one")]);
+        assert_eq!(message(&answer)["result"]["isError"], false);
+    }
+    assert_eq!(world.upstream.completions().len(), 1);
+    assert_eq!(paid(&world.service, &world.ada), PRICE);
+}
+
+#[test]
+fn what_is_no_message_is_refused_in_the_words_of_the_protocol() {
+    let world = world();
+    let key = world.ada.key.as_str();
+    let send = |body: &str, headers: &[(&str, &str)]| {
+        let mut request = Request::post("/mcp").header("authorization", format!("Bearer {key}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        world.service.send_raw(request.body(body.as_bytes().to_vec()).unwrap()).status
+    };
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    assert_eq!(send(list, &[JSON]), 406);
+    assert_eq!(send(list, &[ACCEPT]), 415);
+    assert_eq!(send("{", &[JSON, ACCEPT]), 415, "as rmcp says it");
+    assert_eq!(send(list, &[JSON, ACCEPT, ("mcp-protocol-version", "1999-01-01")]), 400);
+    let deep = "[".repeat(100_000);
+    assert!((400..500).contains(&send(&deep, &[JSON, ACCEPT])));
+}
