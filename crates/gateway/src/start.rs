@@ -22,9 +22,12 @@ pub struct Ready {
 }
 
 /// Opens everything the service needs. All problems are found at once.
-pub async fn prepare(config: Config) -> Result<Ready, Vec<Problem>> {
+pub async fn prepare(mut config: Config) -> Result<Ready, Vec<Problem>> {
     let mut problems = Vec::new();
     let listener = keep(&mut problems, listen(config.listen).await);
+    if let Some(Ok(address)) = listener.as_ref().map(TcpListener::local_addr) {
+        note_port(&mut config, address);
+    }
     let hasher = keep(&mut problems, key_secret::load(&config.key_secret));
     let store = keep(&mut problems, open_store(&config).await);
     let parts = Parts::open(&config).map_err(|found| problems.extend(found)).ok();
@@ -50,6 +53,15 @@ pub async fn prepare(config: Config) -> Result<Ready, Vec<Problem>> {
 
 fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
     result.map_err(|problem| problems.push(problem)).ok()
+}
+
+/// Where the machine chose the port, the address for clients has that one too.
+fn note_port(config: &mut Config, address: SocketAddr) {
+    if config.public_url.port_u16() == Some(0)
+        && let Ok(url) = format!("http://{address}").parse()
+    {
+        config.public_url = url;
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {

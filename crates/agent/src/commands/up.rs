@@ -11,7 +11,7 @@ use gateway::Ready;
 use gateway::config::Config;
 use http::Uri;
 
-use self::first_lines::{Models, Start};
+use self::first_lines::{Models, Start, documents};
 use self::local::Server;
 use super::gateway::{
     Location, address, bring_up_to_date, ready, runtime, unless_stopped, until_stopped,
@@ -74,11 +74,12 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, Start), Diagn
     bring_up_to_date(&config).await?;
     let local = first_member::find_or_make(&config, session).await?;
     let models = Models::of(&config, &found, added).await;
+    let documents = documents(&config);
     let wanted = config.listen;
     let ready = ready(config).await?;
     let address = address(&ready)?;
     let base = first_member::remember_address(address, wanted, session)?;
-    Ok((ready, Start { address, path, is_new, local, models, base }))
+    Ok((ready, Start { address, path, is_new, local, models, base, documents }))
 }
 
 /// Listens elsewhere; the address for clients follows unless it is one of its own.

@@ -2,6 +2,7 @@
 
 mod checking;
 mod databases;
+mod documented;
 mod keys;
 mod members;
 mod money;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
-use gateway::config::Config;
+use gateway::config::{Config, SearchProvider};
 use gateway::probe;
 use serde_json::json;
 
@@ -30,6 +30,17 @@ pub(super) struct Start {
     pub(super) models: Models,
     /// The address for clients.
     pub(super) base: String,
+    /// Folders whose files can be searched.
+    pub(super) documents: Vec<PathBuf>,
+}
+
+/// The folders whose files can be searched.
+pub(super) fn documents(config: &Config) -> Vec<PathBuf> {
+    let folders = config.search.providers.iter().filter_map(|provider| match provider {
+        SearchProvider::Index(index) => Some(index.folder.clone()),
+        SearchProvider::Remote { .. } => None,
+    });
+    folders.collect()
 }
 
 /// The models that are there now.
@@ -103,6 +114,8 @@ impl Start {
                 "env_file": local.env_file,
                 "models": of,
                 "added_providers": self.models.added,
+                "documents": self.documents,
+                "mcp_url": self.mcp(),
             }));
         }
         let output = &session.output;
@@ -112,6 +125,10 @@ impl Start {
         output.note(format!("  key       {variable} in {env_file} (agk_{}_…)", local.key_id));
         output.note(format!("  member    {}, {}", local.member.name, both(local.balance)));
         output.note(format!("  models    {}", self.models.text()));
+        for folder in &self.documents {
+            output.note(format!("  documents {} (can be searched)", folder.display()));
+        }
+        output.note(format!("  tools     {} (MCP, with the same key)", self.mcp()));
         output.note(format!("  settings  {}{made}", self.path.display()));
         for name in &self.models.added {
             let name = printable(name);
@@ -123,6 +140,11 @@ impl Start {
         }
         output.note("\nCtrl-C stops it.");
         Ok(())
+    }
+
+    /// The address for MCP clients.
+    fn mcp(&self) -> String {
+        format!("{}/mcp", self.base.trim_end_matches("/v1"))
     }
 
     fn tell_what_to_try(&self, model: &str, session: &Session) {

@@ -1,5 +1,7 @@
-//! The `gateway.yaml` that the first start makes. It is a person's from then on.
+//! The `gateway.yaml` that the first start makes, and a folder of documents to be searched. They are
+//! a person's from then on.
 
+use std::fs;
 use std::path::Path;
 
 use gateway::config::DEFAULT_LISTEN;
@@ -15,14 +17,44 @@ pub(super) const SNIPPET: &str = "  openai:
     models: [gpt-5-mini]
 ";
 
+/// The folder whose files can be searched, beside the file.
+const DOCUMENTS: &str = "documents";
+
+/// What stands in the folder at first.
+const WELCOME: (&str, &str) = (
+    "Welcome.md",
+    "\
+# Welcome to your documents
+
+Text, Markdown, HTML and PDF files in this folder can be searched through the member service: with
+`POST /v1/search`, with the tool `web_search` at `/mcp`, and by research jobs, which cite them. Put files
+here, in folders if you like; changes are noticed within a minute. This file can be removed.
+
+A page that a search found is read with `POST /v1/web/fetch` at the address that the search gave.
+",
+);
+
 /// Writes the file unless it is there; gives whether it was written.
 pub(super) fn write_if_missing(path: &Path, found: &[Found]) -> Result<bool, Diagnostic> {
     let _lock = config::lock::take(path)?;
     if config::read(path)?.is_some() {
         return Ok(false);
     }
+    make_documents(path)?;
     config::write(path, &text(found))?;
     Ok(true)
+}
+
+fn make_documents(path: &Path) -> Result<(), Diagnostic> {
+    let folder = path.with_file_name(DOCUMENTS);
+    let (name, text) = WELCOME;
+    let made = fs::create_dir_all(&folder).and_then(|()| {
+        let is_empty = fs::read_dir(&folder)?.next().is_none();
+        if is_empty { fs::write(folder.join(name), text) } else { Ok(()) }
+    });
+    made.map_err(|error| {
+        Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
+    })
 }
 
 fn text(found: &[Found]) -> String {
@@ -33,8 +65,7 @@ fn text(found: &[Found]) -> String {
             "  {name}:\n    kind: openai\n    base_url: {url}\n    discover: true\n"
         ));
     }
-    let marked = SNIPPET.lines().filter_map(|line| line.strip_prefix("  "));
-    let snippet: String = marked.flat_map(|line| ["  # ", line, "\n"]).collect();
+    let snippet = marked();
     format!(
         "\
 # The member service of this machine, made by `agent up`. Edit it as you like: it is not written again.
@@ -47,17 +78,29 @@ database: sqlite:gateway.sqlite3
 # Where models are.
 providers:
 {providers}{snippet}
+  # Files in this folder can be searched. Providers of web searches can stand beside it:
+  # see `agent gateway example`.
+  {DOCUMENTS}: {{kind: index, folder: {DOCUMENTS}}}
+
 # Whole micro-credits for one request; 1 credit is 1000000.
 prices:
   default_micros:
     chat: 1000
     responses: 1000
+    search: 1000
+    fetch: 1000
 
 log:
   format: text
   level: info
 "
     )
+}
+
+/// The provider that is shown, as a comment.
+fn marked() -> String {
+    let lines = SNIPPET.lines().filter_map(|line| line.strip_prefix("  "));
+    lines.flat_map(|line| ["  # ", line, "\n"]).collect()
 }
 
 #[cfg(test)]
@@ -82,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_provider_that_is_shown_can_be_used_when_its_mark_is_taken_away() {
-        let text = text(&[]).replace("  # ", "  ");
+        let text = text(&[]).replace(&marked(), SNIPPET);
         let mut scope = Scope::default();
         scope.process.insert("OPENAI_API_KEY".to_owned(), "sk-x".to_owned());
         let reading = read(&text, &scope, Path::new("/x"));
