@@ -17,6 +17,7 @@ mod media;
 mod member;
 mod place;
 mod postgres;
+mod research;
 mod response;
 mod sqlite;
 mod store;
@@ -31,5 +32,9 @@ pub use key::{Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
 pub use media::{Artifact, MediaRun};
 pub use member::{Member, MemberChange};
 pub use place::{Options, Place, SchemaState};
+pub use research::{
+    Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_OWNER, Job, JobEnd, JobEnded, JobEvent,
+    JobStatus, JobStep, NewEvent, NewJob, Progress,
+};
 pub use response::{ResponseEvent, StoredResponse};
 pub use store::{StatementLine, Store};

@@ -43,12 +43,25 @@ use crate::{
     StoredResponse,
 };
 
+/// Does something on a connection of the pool, in the time there is for it.
+macro_rules! linked {
+    ($self:ident, $link:ident => $work:expr) => {{
+        let mut taken = $self.pool.take().await?;
+        let $link = &mut taken.link;
+        let result = timeout($self.wait, $work).await.unwrap_or_else(|_| Err(too_late()));
+        taken.done(result)
+    }};
+}
+
+mod research;
+
 /// The database.
 #[derive(Debug)]
 pub struct Postgres {
     writer: Writer,
     pool: Pool,
     wait: Duration,
+    repeats_kept_micros: i64,
 }
 
 impl Postgres {
@@ -73,18 +86,13 @@ impl Postgres {
             state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
         }
         let writer = Writer::start(&address);
-        Ok(Self { writer, pool: Pool::new(address, options.connections), wait: options.wait })
+        Ok(Self {
+            writer,
+            pool: Pool::new(address, options.connections),
+            wait: options.wait,
+            repeats_kept_micros: options.repeats_kept_micros(),
+        })
     }
-}
-
-/// Does something on a connection of the pool, in the time there is for it.
-macro_rules! linked {
-    ($self:ident, $link:ident => $work:expr) => {{
-        let mut taken = $self.pool.take().await?;
-        let $link = &mut taken.link;
-        let result = timeout($self.wait, $work).await.unwrap_or_else(|_| Err(too_late()));
-        taken.done(result)
-    }};
 }
 
 impl Backend for Postgres {

@@ -16,6 +16,7 @@ mod keys;
 mod media;
 mod members;
 mod readers;
+mod research;
 mod responses;
 mod rows;
 mod schema;
@@ -192,6 +193,7 @@ impl Backend for Sqlite {
                 .await?;
             all += ended;
             if ended < u64::from(MAX_EXPIRED) {
+                self.write(Touches::Else, research::free_all).await?;
                 return Ok(all);
             }
         }

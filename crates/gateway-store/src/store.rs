@@ -50,6 +50,8 @@ macro_rules! on_both {
     };
 }
 
+mod research;
+
 impl Store {
     /// What the database holds.
     pub async fn schema(place: &Place, options: &Options) -> Result<SchemaState> {
@@ -156,14 +158,15 @@ impl Store {
         on_both!(self, store => store.expire())
     }
 
-    /// Ends every live hold of other processes at once: for a database that only one process serves from, after a crash. Gives how many.
+    /// Ends every live hold of other processes at once: for a database that only one process serves from, after a crash. Gives how many. Research jobs that ran are free to be claimed, and keep their holds.
     pub async fn abandon(&self, but: i64) -> Result<u64> {
         on_both!(self, store => store.abandon(but))
     }
 
     /// Removes idempotency keys, stored responses and runs that are over, at most a thousand of each;
-    /// gives how many. Objects that nobody refers to any more are doomed. Background responses that say that they run, and whose hold has ended,
-    /// become `failed`.
+    /// gives how many. Objects that nobody refers to any more are doomed. Background responses that
+    /// say that they run, and whose hold has ended, become `failed`. Research jobs whose time is over
+    /// go as well, at most a hundred.
     pub async fn sweep(&self) -> Result<u64> {
         on_both!(self, store => store.sweep())
     }

@@ -17,6 +17,7 @@ mod page;
 mod price;
 mod provider;
 mod read;
+mod research;
 mod route;
 mod search;
 mod secret;
@@ -39,6 +40,7 @@ pub use page::reference;
 pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
 pub use provider::{Health, Kind, MAX_HEADERS, MAX_PROVIDERS, Provider, Responses, Timeouts};
 pub use read::{Reading, read};
+pub use research::{Depth, Research};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
 pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
@@ -84,6 +86,8 @@ pub struct Config {
     pub fetch: Fetch,
     /// Where searches go.
     pub search: Search,
+    /// How research jobs are done.
+    pub research: Research,
     /// Who may speak to `/mcp`.
     pub mcp: Mcp,
     /// What is logged.

@@ -15,8 +15,9 @@ mod models;
 pub(crate) mod oauth;
 mod operations;
 mod own;
-mod paid;
+pub(crate) mod paid;
 mod path;
+mod research;
 mod responses;
 mod search;
 mod web;
@@ -29,7 +30,7 @@ use wire::error::Code;
 
 use crate::failure::ApiError;
 use crate::openapi::{Routes, media as made, member, operator, responses as described};
-use crate::openapi::{search as searches, web as pages};
+use crate::openapi::{research as jobs, search as searches, web as pages};
 use crate::service::Service;
 
 /// All paths.
@@ -57,6 +58,11 @@ fn routes(service: &Service) -> Routes {
         .on(&made::RUN, media::create)
         .on(&made::ARTIFACT, media::artifact)
         .on(&made::MANIFEST, media::manifest)
+        .on(&jobs::CREATE, research::create)
+        .on(&jobs::LIST, research::list)
+        .on(&jobs::SHOW, research::find)
+        .on(&jobs::FOLLOW, research::events)
+        .on(&jobs::CANCEL, research::cancel)
         .on(&pages::FETCH, web::fetch)
         .on(&searches::CREATE, search::create)
         .on(&operator::HEALTH, operations::health)
@@ -83,6 +89,7 @@ pub(crate) fn operation(path: &str) -> &'static str {
     const PATHS: &[(&str, &str)] = &[
         ("/v1/chat/completions", "chat"),
         ("/v1/responses", "responses"),
+        ("/v1/research/", "research"),
         ("/v1/models", "models"),
         ("/v1/capabilities", "capabilities"),
         ("/v1/me", "me"),

@@ -28,6 +28,7 @@ mod problem;
 mod provider;
 mod proxy;
 mod rate;
+mod research;
 pub mod search;
 mod server;
 mod service;

@@ -9,6 +9,7 @@ pub(crate) mod downloads;
 pub(crate) mod media;
 pub(crate) mod member;
 pub(crate) mod operator;
+pub(crate) mod research;
 pub(crate) mod responses;
 pub(crate) mod search;
 pub(crate) mod web;

@@ -22,6 +22,7 @@ use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
+use crate::research::Bell;
 use crate::search::{self, Search};
 use crate::trace::{Exporter, Tracer};
 use crate::upkeep;
@@ -47,8 +48,10 @@ pub struct Service {
     pub(crate) owner: i64,
     /// Work that outlives its request; waited for before the process ends.
     pub(crate) tasks: TaskTracker,
-    /// Responses that run in the background, and who follows them.
+    /// Responses and jobs that run here, and who follows them.
     pub(crate) background: Background,
+    /// What wakes those who wait for jobs.
+    pub(crate) bell: Bell,
     /// Cancelled when the service is about to stop.
     pub(crate) stopping: CancellationToken,
     /// Cancelled when everything has come to its end, or may not go on.
@@ -117,6 +120,7 @@ impl Service {
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),
             background: Background::default(),
+            bell: Bell::default(),
             stopping: CancellationToken::new(),
             finished: CancellationToken::new(),
             client_document: OnceLock::new(),

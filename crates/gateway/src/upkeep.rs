@@ -12,6 +12,7 @@ use crate::config::{self, Capability};
 use crate::failure::chain;
 use crate::media::{self, espeak};
 use crate::provider::{List, Listed, Provider};
+use crate::research;
 use crate::service::Service;
 
 const REAP_EVERY: Duration = Duration::from_secs(5);
@@ -32,6 +33,14 @@ pub(crate) fn start(service: &Arc<Service>) {
         }
         media::sweep(&service).await;
     });
+    every(service, REAP_EVERY, |service| async move {
+        match service.store.reap_jobs().await {
+            Ok(0) => {}
+            Ok(jobs) => tracing::warn!(jobs, "jobs that were late or came to nothing were ended"),
+            Err(error) => tracing::warn!(error = %chain(&error), "jobs were not looked at"),
+        }
+    });
+    research::start(service);
     service.search.start(&service.tasks, &service.stopping);
     for provider in service.providers.iter().chain(service.search.upstreams()) {
         look_after(service, provider);

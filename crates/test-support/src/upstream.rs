@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub use seen::{Outcome, Seen};
-pub use step::Step;
+pub use step::{Speaker, Step};
 
 use crate::wait::eventually;
 use site::Site;

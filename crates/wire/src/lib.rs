@@ -11,6 +11,7 @@ pub mod error;
 pub mod key;
 pub mod media;
 pub mod model;
+pub mod research;
 pub mod search;
 pub mod sse;
 pub mod web;

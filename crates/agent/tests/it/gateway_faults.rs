@@ -3,6 +3,7 @@
 mod disks;
 mod kills;
 mod races;
+mod research;
 mod restarts;
 
 use std::io::{Read, Write};

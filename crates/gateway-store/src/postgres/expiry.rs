@@ -122,9 +122,10 @@ pub(super) async fn sweep(link: &mut Link) -> Result<u64> {
     link.run(SWEEP_ANSWERS, &[&MAX_AT_ONCE]).await?;
     let repeats = link.run(SWEEP_REPEATS, &[&MAX_AT_ONCE]).await?;
     let responses = link.run(SWEEP_RESPONSES, &[&MAX_AT_ONCE]).await?;
+    let jobs = super::research::sweep(link).await?;
     fail_stray(link).await?;
     let runs = media::sweep(link, MAX_AT_ONCE).await?;
-    Ok(repeats + responses + runs)
+    Ok(repeats + responses + jobs + runs)
 }
 
 async fn fail_stray(link: &mut Link) -> Result<()> {

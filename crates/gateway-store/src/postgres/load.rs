@@ -42,6 +42,15 @@ impl Wants {
     }
 }
 
+impl Wants {
+    /// The same with a new hold.
+    pub(super) fn beginning(mut self, id: HoldId) -> Self {
+        self.begins.push(Uid(id));
+        self.holds.push(Uid(id));
+        self
+    }
+}
+
 impl From<Needs> for Wants {
     fn from(needs: Needs) -> Self {
         Self {

@@ -8,14 +8,15 @@ use crate::SchemaState;
 use crate::backend::Result;
 
 /// Every step, from nothing to the schema that this program knows. Steps are added, never changed.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
+    include_str!("schema/004.sql"),
 ];
 
 /// All tables. One of them without `schema_version` is somebody else's.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 20] = [
     "schema_version",
     "members",
     "lineages",
@@ -32,6 +33,10 @@ const TABLES: [&str; 16] = [
     "media_runs",
     "artifacts",
     "media_objects",
+    "research_jobs",
+    "research_steps",
+    "research_events",
+    "research_hooks",
 ];
 
 const FOUND: &str = "SELECT relname::text FROM pg_class \

@@ -1,10 +1,11 @@
 //! What ends by itself: leases, idempotency keys, stored responses.
 
 use ledger::{Book, End, HoldId, Rule, Time, Tokens};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
-use super::{changes, media, responses, rows};
+use super::{changes, media, research, responses, rows};
 use crate::backend::Result;
+use crate::research::JOB_OWNER;
 
 /// The most holds that end in one transaction.
 pub(super) const MAX_EXPIRED: u32 = 1000;
@@ -17,7 +18,7 @@ const MAX_SWEPT: u32 = 1000;
 pub(super) enum Which {
     /// Those whose lease is over.
     Expired,
-    /// Those of all processes but this one.
+    /// Those of all processes but this one; what jobs hold is no process's.
     NotOf(i64),
 }
 
@@ -35,13 +36,13 @@ pub(super) fn renew(
 /// Ends holds that nobody will end, and the responses that they pay for; gives how many.
 pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u64> {
     let (condition, value) = match which {
-        Which::Expired => ("lease_until < ?1", now.micros()),
-        Which::NotOf(owner) => ("owner <> ?1", owner),
+        Which::Expired => ("lease_until < ?1 AND owner <> ?3", now.micros()),
+        Which::NotOf(owner) => ("owner <> ?1 AND owner <> ?3", owner),
     };
     let sql = format!("SELECT id FROM holds WHERE {condition} LIMIT ?2");
     let mut query = connection.prepare_cached(&sql)?;
     let ids =
-        query.query_map(params![value, MAX_EXPIRED], |row: &Row<'_>| rows::hold_id(row, 0))?;
+        query.query_map(params![value, MAX_EXPIRED, JOB_OWNER], |row| rows::hold_id(row, 0))?;
     let ids: Vec<HoldId> = ids.collect::<rusqlite::Result<_>>()?;
     let mut book = Book::default();
     for id in &ids {
@@ -87,5 +88,6 @@ pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     remove.execute(params![now.micros(), MAX_SWEPT])?;
     responses::fail_stray(connection, MAX_SWEPT)?;
     let runs = media::sweep(connection, MAX_SWEPT, now)?;
-    Ok((over.len() + repeats + runs) as u64)
+    let jobs = research::sweep(connection, now)?;
+    Ok((over.len() + repeats + runs + jobs) as u64)
 }

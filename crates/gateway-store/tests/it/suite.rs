@@ -7,6 +7,7 @@ mod media;
 mod money;
 mod references;
 mod repeats;
+pub(crate) mod research;
 pub(crate) mod responses;
 
 macro_rules! suite {
@@ -89,6 +90,23 @@ suite! {
         objects_go_when_their_last_run_is_over,
         an_object_nobody_came_for_goes_after_an_hour,
         a_hundred_claims_of_one_digest_give_one_object;
+    research:
+        a_job_is_queued_with_its_hold_or_not_at_all,
+        a_job_with_a_word_is_given_again,
+        a_job_goes_from_queued_to_completed_and_is_charged_once,
+        a_worker_that_lost_its_claim_writes_nothing,
+        a_claim_after_a_crash_goes_on_behind_the_last_step,
+        tries_without_a_step_are_limited_and_refunded,
+        a_job_that_is_given_back_is_free_at_once,
+        a_failed_step_is_tried_later,
+        a_cancelled_job_is_refunded_and_ends_once,
+        the_hold_of_a_job_outlives_every_lease,
+        a_late_job_expires,
+        jobs_are_listed_in_pages_of_their_member,
+        events_are_numbered_without_gaps,
+        ends_are_told_and_told_again,
+        jobs_are_forgotten_after_their_time,
+        no_two_workers_have_one_job;
     books:
         an_untouched_ledger_adds_up,
         each_damaged_figure_is_found,

@@ -115,6 +115,10 @@ impl World {
                     ("artifacts", "expires_at"),
                     ("media_objects", "touched_at"),
                     ("keys", "expires_at"),
+                    ("research_jobs", "free_at"),
+                    ("research_jobs", "deadline"),
+                    ("research_jobs", "expires_at"),
+                    ("research_hooks", "due_at"),
                     ("lineages", "next_arrival"),
                 ] {
                     database.query(&format!("UPDATE {table} SET {column} = {column} - {micros}"));

@@ -125,6 +125,19 @@ pub static SECTIONS: &[Section] = &[
         keys: DOWNLOADS,
     },
     Section {
+        name: "research",
+        about: "How research jobs are done. A job searches, reads pages and writes a report; every \
+                step is stored, and any process on the same database goes on where another one \
+                stopped.",
+        keys: RESEARCH,
+    },
+    Section {
+        name: "research.*",
+        about: "How much a job of one depth may do: `quick`, `standard` or `deep`. When steps, \
+                pages, tokens or time are used up, the report is written from what there is.",
+        keys: DEPTH,
+    },
+    Section {
         name: "fetch",
         about: "How pages are read for `/v1/web/fetch`. Only addresses of the public internet are \
                 connected to; what else may be read is named in `allow_private`.",
@@ -218,7 +231,7 @@ const ROOT: &[Known] = &[
     ),
     key("log", "mapping", "", "What is logged."),
     key("trace", "mapping", "", "Where traces go."),
-    key("research", "mapping", "", "Not used yet."),
+    key("research", "mapping", "", "How research jobs are done."),
     key("fetch", "mapping", "", "How pages are read."),
     key(
         "downloads",
@@ -473,6 +486,56 @@ const NEW_KEYS: &[Known] = &[
     key("requests_per_minute", "integer", "", "Requests in a minute."),
     key("concurrency", "integer", "", "Requests at once."),
     key("spend_micros", "micros", "", "Micro-credits in all."),
+];
+
+const RESEARCH: &[Known] = &[
+    key(
+        "model",
+        "string",
+        "",
+        "The model for jobs that ask for none. Without it, the first chat model that can be used.",
+    ),
+    key("workers", "integer", "2", "How many jobs one process works on at once; 0 is none."),
+    key(
+        "lease_seconds",
+        "integer",
+        "30",
+        "How long a job is its worker's when nobody renews that, as after a crash.",
+    ),
+    key(
+        "attempts",
+        "integer",
+        "3",
+        "How often a step is begun before its job fails and is refunded; at most 100.",
+    ),
+    key("expire_hours", "integer", "24", "How long a job may wait and run; at most 720."),
+    key("keep_days", "integer", "30", "How long jobs are kept after their end; at most 3650."),
+    key(
+        "webhook_secret",
+        "string",
+        "",
+        "What webhooks are signed with, at least 32 characters; `whsec_` and base64, or any text. \
+         Without it there are no webhooks.",
+    ),
+    key(
+        "webhook_retry",
+        "seconds",
+        "5",
+        "How long after a webhook that failed it is tried again; four times as long each time.",
+    ),
+    key("quick", "mapping", "", "A few pages."),
+    key("standard", "mapping", "", "Some more."),
+    key("deep", "mapping", "", "Many pages, in several rounds."),
+];
+
+const DEPTH: &[Known] = &[
+    key("rounds", "integer", "", "How often it plans: 1, 1, 3."),
+    key("queries", "integer", "", "How many searches each plan has: 2, 4, 5."),
+    key("pages", "integer", "", "How many pages are read: 4, 8, 24."),
+    key("steps", "integer", "", "How many steps there are in all: 20, 40, 120."),
+    key("tokens", "integer", "", "How many tokens models may count: 100000, 300000, 1500000."),
+    key("seconds", "seconds", "", "How long it may gather: 300, 900, 3600."),
+    key("price_micros", "micros", "", "What such a job costs, if not by the price list."),
 ];
 
 const FETCH: &[Known] = &[

@@ -9,10 +9,7 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{fetch, limit, mcp, media, observe, price, provider, route, search, store};
-
-/// The sections of later parts of the service: known, and not read yet.
-const LATER: &[&str] = &["research"];
+use super::{fetch, limit, mcp, media, observe, price, provider, research, route, search, store};
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
@@ -87,15 +84,11 @@ fn config(
         responses_kept: period(&mut root, "responses_days", (SECONDS_OF_A_DAY, 3650), 30),
         hold_lease: period(&mut root, "hold_lease_seconds", (1, 86400), 60),
         fetch: fetch::fetch(&mut root, folder),
+        research: research::research(&mut root),
         mcp: mcp::mcp(&mut root),
         log: observe::log(&mut root),
         trace: observe::trace(&mut root),
     };
-    for name in LATER {
-        if let Some(field) = root.take(name) {
-            root.reader.warn(&field, "is not used yet");
-        }
-    }
     root.close();
     config
 }

@@ -5,6 +5,7 @@ mod laws;
 mod mcp;
 mod media;
 mod providers;
+mod research;
 mod routes;
 mod searches;
 mod whole;
@@ -408,10 +409,4 @@ fn logs_and_traces_are_read() {
         &["error 1:24: trace.otlp_endpoint: must be an address that begins with `http://` or \
            `https://` (write `https://` and a host)"],
     );
-}
-
-#[test]
-fn sections_of_later_parts_are_known_and_not_used_yet() {
-    let text = "research: {a: 1}\n";
-    warned(text, &["warning 1:11: research: is not used yet"]);
 }

@@ -229,7 +229,7 @@ pub(super) fn required(envelope: &Envelope<'_>, name: &'static str) -> Result<St
 }
 
 /// The model that was asked for, if there is one that this key may use for this now.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     service: &Service,
     caller: &KeyRecord,
     asked: &str,

@@ -1,5 +1,7 @@
 //! Reads a page: judges every address on the way, asks, follows, and understands what came.
 
+mod deliver;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 

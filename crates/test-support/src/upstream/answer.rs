@@ -49,6 +49,10 @@ impl Answer {
                 answer.calls.clear();
                 answer.pieces = (0..*count).map(|number| format!("c{number} ")).collect();
             }
+            Step::Speak(speaker, _) => {
+                answer.calls.clear();
+                answer.pieces = vec![speaker.0(&ask.text)];
+            }
             Step::Empty => {
                 answer.calls.clear();
                 answer.pieces.clear();

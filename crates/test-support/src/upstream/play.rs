@@ -53,7 +53,7 @@ impl Player<'_> {
     /// Acts the step out.
     pub(super) fn play(&self, step: &Step) -> io::Result<Next> {
         match step {
-            Step::Slow(pause) => self.wait(*pause)?,
+            Step::Slow(pause) | Step::Speak(_, pause) => self.wait(*pause)?,
             Step::Gate => self.wait_at_gate()?,
             Step::CutBeforeFirst => return Ok(Next::Close),
             Step::Reset => return self.reset(),

@@ -67,6 +67,8 @@ pub enum Step {
     Huge(usize),
     /// An answer that never ends, as fast as the client takes it.
     Endless,
+    /// What the speaker says to the last user message, after some time without a byte.
+    Speak(Speaker, Duration),
     /// These bytes as a whole answer.
     Raw {
         /// The status.
@@ -79,6 +81,19 @@ pub enum Step {
     /// These bytes as a stream of events, each with a write of its own.
     RawStream(Vec<Vec<u8>>),
 }
+
+/// Makes an answer of the last user message.
+#[derive(Debug, Clone, Copy)]
+pub struct Speaker(pub fn(&str) -> String);
+
+/// Two speakers are the same if they are the same function.
+impl PartialEq for Speaker {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Speaker {}
 
 impl Step {
     /// The step of this name:

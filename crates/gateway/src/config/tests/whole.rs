@@ -201,6 +201,7 @@ fn every_key_of_the_table_is_read() {
                 "models.*.targets.*" => {
                     format!("models: {{a: {{targets: [{{{}: []}}]}}}}", key.name)
                 }
+                "research.*" => format!("research: {{quick: {{{}: [[[]]]}}}}", key.name),
                 _ => with_key(section, key, "[[[]]]"),
             };
             let problems = reading(&text).problems;

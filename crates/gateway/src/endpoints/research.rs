@@ -1,0 +1,246 @@
+//! `/v1/research/jobs`: jobs are started, looked at, followed and cancelled.
+
+mod tail;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use gateway_store::Scope;
+use http::header::LOCATION;
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use serde::Deserialize;
+use settings::nearest;
+use wire::error::Code;
+use wire::research::{JobList, JobView, ResearchRequest};
+
+use super::operations::json;
+use super::own;
+use super::paid::{self, Received, write_replayed};
+use super::path::Id;
+use crate::background::Follower;
+use crate::config::Operation;
+use crate::failure::ApiError;
+use crate::identity::Caller;
+use crate::rate;
+use crate::research::desk::{self, MAX_LISTED, Started};
+use crate::research::view;
+use crate::server::Arrival;
+use crate::service::Service;
+
+/// The fields of a request.
+const FIELDS: &[&str] = &["query", "model", "depth", "max_sources", "webhook_url", "metadata"];
+/// How many jobs a page has, unless told.
+const DEFAULT_LISTED: u32 = 20;
+/// The longest that somebody waits for the end of a job, in seconds.
+const MAX_WAIT: u64 = 60;
+/// The most of a name that is said again.
+const MAX_NAME_CHARS: usize = 64;
+
+type Bad = axum::extract::rejection::QueryRejection;
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct FindQuery {
+    wait: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct ListQuery {
+    limit: Option<u32>,
+    after: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct EventsQuery {
+    starting_after: Option<i64>,
+}
+
+pub(super) async fn create(
+    State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let received = paid::receive(&service, request, Scope::Research, "research").await?;
+    let Received { caller, bytes, idempotency } = received;
+    let asked = parse(&bytes)?;
+    let started =
+        Box::pin(desk::start(&service, &caller, (arrival.id, idempotency), asked)).await?;
+    let Started { job, price, room, is_replayed } = started;
+    let shown = desk::shown(&service, &job).await?;
+    let mut response = json(&shown);
+    *response.status_mut() = StatusCode::ACCEPTED;
+    let headers = response.headers_mut();
+    if let Ok(place) = HeaderValue::try_from(format!("/v1/research/jobs/{}", shown.id)) {
+        headers.insert(LOCATION, place);
+    }
+    if is_replayed {
+        write_replayed(headers, job.id, price);
+    } else {
+        rate::write_receipt(headers, job.id, price);
+    }
+    rate::write_headers(room, headers);
+    Ok(response)
+}
+
+pub(super) async fn find(
+    State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
+    Id(id): Id,
+    query: Result<Query<FindQuery>, Bad>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let query = query.map_err(|error| bad_query(&error))?.0;
+        let wait = query.wait.unwrap_or(0);
+        if wait > MAX_WAIT {
+            let message = format!("`wait` must be at most {MAX_WAIT} seconds");
+            return Err(ApiError::of_param(Code::InvalidRequest, "wait", message));
+        }
+        let job = desk::find_over(&service, caller, &id, Duration::from_secs(wait)).await?;
+        Ok(json(&desk::shown(&service, &job).await?))
+    })
+    .await
+}
+
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
+    query: Result<Query<ListQuery>, Bad>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let query = query.map_err(|error| bad_query(&error))?.0;
+        let limit = query.limit.unwrap_or(DEFAULT_LISTED);
+        if !(1..=MAX_LISTED).contains(&limit) {
+            let message = format!("`limit` must be 1 to {MAX_LISTED}");
+            return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
+        }
+        let (jobs, has_more) = desk::list(&service, caller, limit, query.after.as_deref()).await?;
+        let brief = |job| JobView { report: None, ..view::job(job, &[]) };
+        let data: Vec<JobView> = jobs.iter().map(brief).collect();
+        let last_id = data.last().map(|job| job.id.clone());
+        Ok(json(&JobList { object: "list".to_owned(), data, has_more, last_id }))
+    })
+    .await
+}
+
+pub(super) async fn events(
+    State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
+    Id(id): Id,
+    query: Result<Query<EventsQuery>, Bad>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let query = query.map_err(|error| bad_query(&error))?.0;
+        let job = desk::find(&service, caller, &id).await?;
+        let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+        let last = last.and_then(|last| last.trim().parse().ok());
+        let after = query.starting_after.or(last).unwrap_or(0);
+        let follower = Follower::admit(&service, caller.key.lineage)?;
+        Ok(tail::tail(&service, follower, job.id, after))
+    })
+    .await
+}
+
+pub(super) async fn cancel(
+    State(service): State<Arc<Service>>,
+    Extension(arrival): Extension<Arrival>,
+    Id(id): Id,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    look(&service, &arrival, &headers, async |caller: &Caller| {
+        let job = desk::cancel(&service, caller, &id).await?;
+        Ok(json(&desk::shown(&service, &job).await?))
+    })
+    .await
+}
+
+/// Does something for whoever asks, if they may look at jobs.
+async fn look(
+    service: &Arc<Service>,
+    arrival: &Arrival,
+    headers: &HeaderMap,
+    work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
+) -> Result<Response, ApiError> {
+    let caller = service.caller_for(headers, Scope::Research).await?;
+    let work = work(&caller);
+    own::answer(service, arrival, &caller, Operation::ResearchRead, work).await
+}
+
+fn bad_query(error: &Bad) -> ApiError {
+    ApiError::new(Code::InvalidRequest, format!("the query is wrong: {}", error.body_text()))
+}
+
+/// Reads a body that must have exactly the shape of a request.
+fn parse(body: &[u8]) -> Result<ResearchRequest, ApiError> {
+    let no_json = |error: &serde_json::Error| {
+        ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+    };
+    if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
+        // Serde would take a list for a struct as well.
+        serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
+        return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        if error.is_data() { wrong(&path, &error.to_string()) } else { no_json(&error) }
+    })?;
+    reader.end().map_err(|error| no_json(&error))?;
+    Ok(request)
+}
+
+/// What is wrong with the shape of a body.
+fn wrong(path: &str, said: &str) -> ApiError {
+    if said.starts_with("unknown field") {
+        let named = said.split('`').nth(1).unwrap_or_default();
+        let short: String = named.chars().take(MAX_NAME_CHARS).collect();
+        let meant = match nearest(named, FIELDS.iter().copied()) {
+            Some((_, meant)) => format!("did you mean `{meant}`?"),
+            None => format!("known are `{}`", FIELDS.join("`, `")),
+        };
+        let message = format!("`{short}` is not known here; {meant}");
+        return ApiError::of_param(Code::InvalidRequest, short, message);
+    }
+    let (name, wanted) = match path {
+        "model" => ("model", "the id of a chat model"),
+        "depth" => ("depth", "`quick`, `standard` or `deep`"),
+        "max_sources" => ("max_sources", "a whole number from 1 to 50"),
+        "webhook_url" => ("webhook_url", "an http or https address"),
+        path if path.starts_with("metadata") => ("metadata", "a mapping"),
+        _ => ("query", "a string of 1 to 4000 characters"),
+    };
+    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_request_names_the_field() {
+        let wrong = |body: &str| {
+            let error = parse(body.as_bytes()).unwrap_err();
+            let param = error.body().error.param.unwrap_or_default();
+            (error.code().word(), param, error.message().to_owned())
+        };
+        let of =
+            |param: &str, message: &str| ("invalid_request", param.to_owned(), message.to_owned());
+        let depth = "`depth` must be `quick`, `standard` or `deep`";
+        assert_eq!(wrong(r#"{"query":"a","depth":"slow"}"#), of("depth", depth));
+        let dept = "`dept` is not known here; did you mean `depth`?";
+        assert_eq!(wrong(r#"{"query":"a","dept":"deep"}"#), of("dept", dept));
+        let query = "`query` must be a string of 1 to 4000 characters";
+        assert_eq!(wrong("{}"), of("query", query));
+        assert_eq!(wrong(r#"{"query":"a","metadata":[]}"#).1, "metadata");
+        assert_eq!(wrong(r#"{"query":"a","max_sources":-1}"#).1, "max_sources");
+        assert_eq!(wrong("[]").0, "invalid_request");
+        assert_eq!(wrong("{").0, "invalid_json");
+        assert_eq!(wrong("").0, "invalid_json");
+    }
+}

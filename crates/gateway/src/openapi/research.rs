@@ -1,0 +1,191 @@
+//! Research jobs.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::error::Code;
+use wire::research::{JobList, JobView, ResearchRequest};
+
+use super::member::{CHARGE, IDEMPOTENCY, OWN, RECEIPT, REPLAYED};
+use super::{
+    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, of, text,
+};
+
+static PLACE: Header =
+    Header { name: "location", description: "Where the job is looked at.", schema: text };
+
+/// `POST /v1/research/jobs`.
+pub(crate) static CREATE: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/research/jobs",
+    id: "startResearch",
+    summary: "Start a research job",
+    description: "Queues a job and answers at once. The price is set aside first, charged when the \
+                  job has completed, and given back when it fails, is cancelled or expires. The job \
+                  searches, reads pages and writes a report whose every `[n]` is a source.",
+    access: Access::Key,
+    parameters: &[&IDEMPOTENCY],
+    body: Some(Body {
+        is_required: true,
+        schema: of::<ResearchRequest>,
+        example: r#"{"query": "Why is the sky blue?", "depth": "quick"}"#,
+    }),
+    answers: &[Answer {
+        status: 202,
+        description: "The job.",
+        contents: &[(JSON, of::<JobView>)],
+        headers: &[&CHARGE, &RECEIPT, &REPLAYED, &PLACE],
+    }],
+    failures: &[
+        Code::InvalidJson,
+        Code::InvalidRequest,
+        Code::ModelNotFound,
+        Code::ModelNotForCapability,
+        Code::ScopeMissing,
+        Code::ModelNotAllowed,
+        Code::TargetRefused,
+        Code::BodyTimeout,
+        Code::IdempotencyInProgress,
+        Code::Conflict,
+        Code::BodyTooLarge,
+        Code::IdempotencyMismatch,
+        Code::CapabilityUnavailable,
+    ],
+};
+
+static ID: Parameter = Parameter {
+    place: Place::Path,
+    name: "id",
+    description: "The id of a job of this member.",
+    schema: text,
+    example: "job_0123456789abcdef0123456789abcdef",
+};
+
+static WAIT: Parameter = Parameter {
+    place: Place::Query,
+    name: "wait",
+    description: "How many seconds to wait for the end of the job before answering.",
+    schema: wait,
+    example: "",
+};
+
+static LIMIT: Parameter = Parameter {
+    place: Place::Query,
+    name: "limit",
+    description: "How many to give; 20 unless told.",
+    schema: limit,
+    example: "",
+};
+
+static AFTER: Parameter = Parameter {
+    place: Place::Query,
+    name: "after",
+    description: "The id of the job after which the list goes on: `last_id` of the page before.",
+    schema: job,
+    example: "",
+};
+
+static STARTING_AFTER: Parameter = Parameter {
+    place: Place::Query,
+    name: "starting_after",
+    description: "Only events after this number; before `Last-Event-ID`.",
+    schema: sequence_number,
+    example: "",
+};
+
+static LAST_EVENT_ID: Parameter = Parameter {
+    place: Place::Header,
+    name: "Last-Event-ID",
+    description: "Only events after this number, as browsers ask when they come back.",
+    schema: text,
+    example: "",
+};
+
+/// `GET /v1/research/jobs/{id}`.
+pub(crate) static SHOW: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/research/jobs/{id}",
+    id: "showResearch",
+    summary: "Look at a research job",
+    description: "A job as it stands, or, with `wait`, as it ended.",
+    access: Access::Key,
+    parameters: &[&ID, &WAIT],
+    body: None,
+    answers: &[ONE],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+};
+
+const ONE: Answer = Answer {
+    status: 200,
+    description: "The job.",
+    contents: &[(JSON, of::<JobView>)],
+    headers: OWN,
+};
+
+/// `GET /v1/research/jobs`.
+pub(crate) static LIST: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/research/jobs",
+    id: "listResearch",
+    summary: "List research jobs",
+    description: "The jobs of the member, newest first, without their steps and reports.",
+    access: Access::Key,
+    parameters: &[&LIMIT, &AFTER],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The jobs.",
+        contents: &[(JSON, of::<JobList>)],
+        headers: OWN,
+    }],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing],
+};
+
+/// `GET /v1/research/jobs/{id}/events`.
+pub(crate) static FOLLOW: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/research/jobs/{id}/events",
+    id: "followResearch",
+    summary: "Follow a research job",
+    description: "What happened to a job and what goes on to happen, until its end. The `id` of an \
+                  event is its number, from 1 without gaps.",
+    access: Access::Key,
+    parameters: &[&ID, &STARTING_AFTER, &LAST_EVENT_ID],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "Events: `queued`, `running`, `step.started`, `step.finished`, `step.failed`, \
+                      and one of `completed`, `failed`, `cancelled`, `expired`.",
+        contents: &[(EVENTS, text)],
+        headers: OWN,
+    }],
+    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+};
+
+/// `POST /v1/research/jobs/{id}/cancel`.
+pub(crate) static CANCEL: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/research/jobs/{id}/cancel",
+    id: "cancelResearch",
+    summary: "Cancel a research job",
+    description: "Ends a job at once; it is not charged. One that has ended stays as it is.",
+    access: Access::Key,
+    parameters: &[&ID],
+    body: None,
+    answers: &[ONE],
+    failures: &[Code::ScopeMissing, Code::NotFound],
+};
+
+fn wait(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 0, "maximum": 60 })
+}
+
+fn limit(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": 100 })
+}
+
+fn sequence_number(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 0, "maximum": i64::MAX })
+}
+
+fn job(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^job_[0-9a-f]{32}$" })
+}

@@ -1,0 +1,308 @@
+//! What members do with jobs, whichever way they ask: over HTTP or as a tool.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway_store::{Job, JobEnd, JobEnded, JobStatus, JobStep, KeyRecord, NewEvent, NewJob};
+use ledger::{
+    HoldId, IdempotencyKey, MemberId, Micros, Refusal, Repeated, Room, Rule, Tokens, Wanted,
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use wire::error::Code;
+use wire::research::{
+    Depth, JobView, MAX_METADATA_BYTES, MAX_QUERY_CHARS, MAX_SOURCES, ResearchRequest,
+};
+
+use super::engine::{Bounds, Request};
+use super::{job_id, parse_id, view};
+use crate::catalogue::Model;
+use crate::config::{Capability, Operation};
+use crate::endpoints::paid;
+use crate::failure::{ApiError, chain};
+use crate::identity::may_use;
+use crate::service::Service;
+use crate::web::Target;
+
+/// The most jobs of one page.
+pub(crate) const MAX_LISTED: u32 = 100;
+/// How often to look at a job that another process works on.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often a job of which nobody knows whether it stands is cancelled, and how long between.
+const MAX_CANCELS: u32 = 20;
+const CANCEL_PAUSE: Duration = Duration::from_secs(2);
+
+/// A job that was asked for.
+pub(crate) struct Started {
+    pub(crate) job: Job,
+    pub(crate) price: Micros,
+    pub(crate) room: Option<Room>,
+    /// Whether it was asked for before, with the same idempotency key.
+    pub(crate) is_replayed: bool,
+}
+
+/// Queues a job. Nothing is held before it is known that somebody could work on it.
+pub(crate) async fn start(
+    service: &Arc<Service>,
+    caller: &KeyRecord,
+    (id, idempotency): (HoldId, Option<IdempotencyKey>),
+    asked: ResearchRequest,
+) -> Result<Started, ApiError> {
+    check(service, &asked)?;
+    let model = model(service, caller, asked.model.as_deref())?;
+    if !service.search.is_usable() {
+        let message = "research is not available at the moment: no provider of results is usable";
+        return Err(unavailable(message));
+    }
+    let depth = asked.depth.unwrap_or(Depth::Standard);
+    let preset = service.config.research.depth(depth);
+    let price = preset
+        .price_micros
+        .unwrap_or_else(|| service.config.price_micros(Operation::Research, &model.id));
+    let pages = asked.max_sources.unwrap_or(preset.pages).min(preset.pages);
+    let request = Request {
+        depth: depth.word().to_owned(),
+        bounds: Bounds {
+            rounds: preset.rounds,
+            queries: preset.queries,
+            pages,
+            steps: preset.steps,
+            tokens: preset.tokens,
+            seconds: preset.time.as_secs().max(1),
+        },
+        metadata: asked.metadata.map_or(Value::Null, Value::Object),
+    };
+    let wanted = Wanted {
+        id,
+        member: caller.key.member,
+        lineage: caller.key.lineage,
+        amount: Micros::new(price),
+        operation: Operation::Research.word().to_owned(),
+        model: Some(model.id.clone()),
+        owner: service.owner,
+        lease_micros: service.lease_micros(),
+        idempotency,
+    };
+    let told = json!({ "status": "queued" });
+    let new = NewJob {
+        wanted,
+        query: asked.query.trim().to_owned(),
+        model: model.id.clone(),
+        request: serde_json::to_vec(&request).map_err(|_| ApiError::internal())?,
+        webhook_url: asked.webhook_url,
+        max_tries: service.config.research.attempts,
+        deadline_micros: micros(service.config.research.expire),
+        kept_micros: micros(service.config.research.kept),
+        event: NewEvent { kind: "queued", data: told.to_string().into_bytes() },
+    };
+    queue(service, caller, new, Micros::new(price)).await
+}
+
+async fn queue(
+    service: &Arc<Service>,
+    caller: &KeyRecord,
+    new: NewJob,
+    price: Micros,
+) -> Result<Started, ApiError> {
+    let member = caller.key.member;
+    let mut unknown = Unknown { service, id: new.wanted.id, member, is_known: false };
+    let result = service.store.create_job(new).await?;
+    unknown.is_known = true;
+    let (id, room, is_replayed) = match result {
+        Ok(hold) => (hold.id, hold.room, false),
+        Err(Refusal::Repeated(Repeated::Answered(id))) => (id, None, true),
+        Err(refusal) => return Err(refusal.into()),
+    };
+    service.bell.queued.notify_one();
+    let Some(job) = service.store.job(member, id).await? else {
+        let message = "the job of this Idempotency-Key is not kept any more";
+        return Err(ApiError::new(Code::Conflict, message));
+    };
+    let price = if is_replayed { job.charged.unwrap_or(price) } else { price };
+    Ok(Started { job, price, room, is_replayed })
+}
+
+/// A job that was asked for, and of which nobody knows whether it stands: its client left, or the
+/// store broke. Nobody would ever look at it.
+struct Unknown<'a> {
+    service: &'a Arc<Service>,
+    id: HoldId,
+    member: MemberId,
+    is_known: bool,
+}
+
+impl Drop for Unknown<'_> {
+    fn drop(&mut self) {
+        if self.is_known {
+            return;
+        }
+        let (service, id, member) = (self.service.clone(), self.id, self.member);
+        service.tasks.clone().spawn(async move {
+            for _ in 0..MAX_CANCELS {
+                match service.store.end_job(cancelled(id, member)).await {
+                    Ok(_) => return,
+                    Err(error) => tracing::warn!(error = %chain(&error), "a job may stand"),
+                }
+                tokio::time::sleep(CANCEL_PAUSE).await;
+            }
+        });
+    }
+}
+
+/// What is wrong with a request, apart from its model.
+fn check(service: &Service, asked: &ResearchRequest) -> Result<(), ApiError> {
+    let wrong = |param: &str, message: String| {
+        Err(ApiError::of_param(Code::InvalidRequest, param, message))
+    };
+    let says_nothing = |letter: char| letter.is_whitespace() || letter.is_control();
+    if asked.query.chars().all(says_nothing) {
+        return wrong("query", "`query` is empty".to_owned());
+    }
+    if asked.query.chars().count() > MAX_QUERY_CHARS {
+        return wrong("query", format!("`query` is longer than {MAX_QUERY_CHARS} characters"));
+    }
+    if asked.max_sources.is_some_and(|count| !(1..=MAX_SOURCES).contains(&count)) {
+        let message = format!("`max_sources` must be a whole number from 1 to {MAX_SOURCES}");
+        return wrong("max_sources", message);
+    }
+    let metadata = asked.metadata.as_ref().and_then(|data| serde_json::to_vec(data).ok());
+    if metadata.is_some_and(|bytes| bytes.len() > MAX_METADATA_BYTES) {
+        let message = format!("`metadata` is larger than {MAX_METADATA_BYTES} bytes");
+        return wrong("metadata", message);
+    }
+    let Some(url) = &asked.webhook_url else { return Ok(()) };
+    if service.config.research.webhook_secret.is_none() {
+        let message = "this service sends no webhooks: its operator has set no secret for them";
+        return wrong("webhook_url", message.to_owned());
+    }
+    let target = Target::parse(url);
+    let reached = target.and_then(|target| service.reader.may_reach(&target));
+    reached.map_err(|fault| {
+        let message = fault.to_string().replace("`url`", "`webhook_url`");
+        ApiError::of_param(ApiError::from(fault).code(), "webhook_url", message)
+    })
+}
+
+/// The model that works on a job: the one that is asked for, the operator's choice, or the first
+/// that can be used.
+fn model(
+    service: &Service,
+    caller: &KeyRecord,
+    asked: Option<&str>,
+) -> Result<Arc<Model>, ApiError> {
+    if let Some(asked) = asked {
+        return paid::resolve(service, caller, asked, Capability::Chat);
+    }
+    let catalogue = service.catalogue.load();
+    let preferred = service.config.research.model.as_deref();
+    let preferred = preferred.and_then(|name| catalogue.model(name));
+    let is_fine = |model: &&Arc<Model>| {
+        model.is_for(Capability::Chat) && model.is_usable() && may_use(caller, &model.id)
+    };
+    let chosen = preferred.into_iter().chain(catalogue.models()).find(is_fine);
+    let message = "research is not available at the moment: no chat model of this key is usable";
+    chosen.cloned().ok_or_else(|| unavailable(message))
+}
+
+fn unavailable(message: &str) -> ApiError {
+    ApiError::new(Code::CapabilityUnavailable, message).retry_after(Duration::from_secs(5))
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A job of the caller.
+pub(crate) async fn find(service: &Service, caller: &KeyRecord, id: &str) -> Result<Job, ApiError> {
+    let id = parse_id(id).ok_or_else(missing)?;
+    service.store.job(caller.key.member, id).await?.ok_or_else(missing)
+}
+
+fn missing() -> ApiError {
+    ApiError::new(Code::NotFound, "there is no job of this id of yours")
+}
+
+/// A job as it is shown, with all of its steps.
+pub(crate) async fn shown(service: &Service, job: &Job) -> Result<JobView, ApiError> {
+    let steps: Vec<JobStep> = service.store.job_steps(job.id).await?;
+    Ok(view::job(job, &steps))
+}
+
+/// A job of the caller, once it is over or this much time has passed.
+pub(crate) async fn find_over(
+    service: &Service,
+    caller: &KeyRecord,
+    id: &str,
+    patience: Duration,
+) -> Result<Job, ApiError> {
+    let until = Instant::now() + patience;
+    loop {
+        // From here on; what happens while we read is looked at once more.
+        let ended = service.bell.ended.notified();
+        let job = find(service, caller, id).await?;
+        let is_last = Instant::now() >= until || service.stopping.is_cancelled();
+        if job.status.is_over() || is_last {
+            return Ok(job);
+        }
+        let next = until.min(Instant::now() + LOOK_EVERY);
+        tokio::select! {
+            _ = timeout_at(next, ended) => {}
+            () = service.stopping.cancelled() => sleep_until(Instant::now()).await,
+        }
+    }
+}
+
+/// Jobs of the caller, newest first, those before `after`; and whether there are more.
+pub(crate) async fn list(
+    service: &Service,
+    caller: &KeyRecord,
+    limit: u32,
+    after: Option<&str>,
+) -> Result<(Vec<Job>, bool), ApiError> {
+    let before = match after {
+        None => HoldId::from_bytes([0xff; 16]),
+        Some(after) => parse_id(after).ok_or_else(|| {
+            let message = "`after` must be the id of a job";
+            ApiError::of_param(Code::InvalidRequest, "after", message)
+        })?,
+    };
+    let mut jobs = service.store.jobs(caller.key.member, before, limit + 1).await?;
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = jobs.len() > most;
+    jobs.truncate(most);
+    Ok((jobs, has_more))
+}
+
+/// Ends a job; one that is over stays as it is.
+pub(crate) async fn cancel(
+    service: &Service,
+    caller: &KeyRecord,
+    id: &str,
+) -> Result<Job, ApiError> {
+    let job = find(service, caller, id).await?;
+    if !job.status.is_over() {
+        let ended = service.store.end_job(cancelled(job.id, job.member)).await?;
+        if let JobEnded::Now(receipt) = ended {
+            service.meter.ended(&receipt);
+        }
+        service.background.cancel(&job_id(job.id));
+        service.bell.ended.notify_waiters();
+    }
+    find(service, caller, id).await
+}
+
+fn cancelled(id: HoldId, member: MemberId) -> JobEnd {
+    let told = json!({ "status": "cancelled" });
+    JobEnd {
+        id,
+        member,
+        attempt: None,
+        status: JobStatus::Cancelled,
+        rule: Rule::Cancelled,
+        tokens: Tokens::default(),
+        result: None,
+        error: None,
+        progress: None,
+        events: vec![NewEvent { kind: "cancelled", data: told.to_string().into_bytes() }],
+    }
+}

@@ -1,0 +1,453 @@
+//! Which step comes next, and doing it.
+//!
+//! A job is a pure function of its finished steps: whoever has them knows what to do. Bounds end
+//! the gathering, never the job: when steps, pages, tokens or time are used up, the report is
+//! written from what there is.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use gateway_store::{Job, JobStep, Progress};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::find::{self, Hit};
+use super::model::{self, Spent};
+use super::note::{self, Note};
+use super::read::{self, Page};
+use super::write::{self, Listed, Source};
+use super::{check, plan};
+use crate::clock;
+use crate::service::Service;
+
+/// Steps that are kept for writing and checking.
+const LAST_STEPS: u32 = 2;
+
+/// How much a job may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bounds {
+    /// How often it plans.
+    pub(crate) rounds: u32,
+    /// How many searches a plan has.
+    pub(crate) queries: u32,
+    /// How many pages are read.
+    pub(crate) pages: u32,
+    /// How many steps there are in all.
+    pub(crate) steps: u32,
+    /// How many tokens models may count.
+    pub(crate) tokens: u64,
+    /// How long it may gather.
+    pub(crate) seconds: u64,
+}
+
+/// What a job was asked, apart from its question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) depth: String,
+    pub(crate) bounds: Bounds,
+    #[serde(default)]
+    pub(crate) metadata: Value,
+}
+
+/// Why a step was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    /// Whether it may be done another time.
+    pub(super) is_temporary: bool,
+}
+
+impl Fault {
+    /// Another time, perhaps.
+    pub(super) fn later(message: impl Into<String>) -> Self {
+        Self { code: "upstream_unavailable", message: message.into(), is_temporary: true }
+    }
+
+    fn never(code: &'static str, message: &str) -> Self {
+        Self { code, message: message.to_owned(), is_temporary: false }
+    }
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Plan,
+    Search { query: String },
+    Read { hit: Hit },
+    Note { url: String },
+    Write,
+    Check,
+}
+
+/// What a step came to, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Output {
+    Plan { queries: Vec<String>, spent: Spent },
+    Search { hits: Vec<Hit> },
+    Read { page: Page },
+    Note { url: String, notes: Vec<Note>, spent: Spent },
+    Write { markdown: String, spent: Spent },
+    Check { markdown: String },
+}
+
+/// All that was done for a job.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    plans: Vec<Vec<String>>,
+    /// How many searches of each plan are done.
+    searched: Vec<usize>,
+    /// What was found, the best of each search first.
+    hits: Vec<Vec<Hit>>,
+    pages: Vec<Page>,
+    notes: HashMap<String, Vec<Note>>,
+    draft: Option<String>,
+    report: Option<String>,
+    pub(super) spent: Spent,
+    pub(super) done: u32,
+}
+
+impl Step {
+    /// What it is called.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Search { .. } => "search",
+            Self::Read { .. } => "read",
+            Self::Note { .. } => "note",
+            Self::Write => "write",
+            Self::Check => "check",
+        }
+    }
+}
+
+impl State {
+    /// Puts finished steps together.
+    pub(super) fn of(steps: &[JobStep]) -> Result<Self, Fault> {
+        let mut state = Self::default();
+        for step in steps {
+            let output = step.output.as_deref().unwrap_or_default();
+            let output = serde_json::from_slice(output)
+                .map_err(|_| Fault::never("internal", "a step that was stored cannot be read"))?;
+            state.add(output);
+        }
+        Ok(state)
+    }
+
+    /// Takes over what a step came to.
+    pub(super) fn add(&mut self, output: Output) {
+        self.done += 1;
+        match output {
+            Output::Plan { queries, spent } => {
+                self.plans.push(queries);
+                self.searched.push(0);
+                self.spend(spent);
+            }
+            Output::Search { hits } => {
+                if let Some(count) = self.searched.last_mut() {
+                    *count += 1;
+                }
+                self.hits.push(hits);
+            }
+            Output::Read { page } => self.pages.push(page),
+            Output::Note { url, notes, spent } => {
+                self.notes.insert(url, notes);
+                self.spend(spent);
+            }
+            Output::Write { markdown, spent } => {
+                self.draft = Some(markdown);
+                self.spend(spent);
+            }
+            Output::Check { markdown } => self.report = Some(markdown),
+        }
+    }
+
+    fn spend(&mut self, spent: Spent) {
+        self.spent.input = self.spent.input.saturating_add(spent.input);
+        self.spent.output = self.spent.output.saturating_add(spent.output);
+    }
+
+    /// What is to be done next; nothing when there is a report.
+    pub(super) fn next(&self, bounds: &Bounds, elapsed_seconds: u64) -> Option<Step> {
+        if self.report.is_some() {
+            return None;
+        }
+        if self.draft.is_some() {
+            return Some(Step::Check);
+        }
+        let tokens = u64::try_from(self.spent.input.saturating_add(self.spent.output)).unwrap_or(0);
+        let is_used_up = self.done + LAST_STEPS >= bounds.steps
+            || tokens >= bounds.tokens
+            || elapsed_seconds >= bounds.seconds;
+        if is_used_up {
+            return Some(Step::Write);
+        }
+        let Some((queries, searched)) = self.plans.last().zip(self.searched.last()) else {
+            return Some(Step::Plan);
+        };
+        if let Some(query) = queries.get(*searched) {
+            return Some(Step::Search { query: query.clone() });
+        }
+        if let Some(page) = self.pages.iter().find(|page| self.is_to_be_noted(page)) {
+            return Some(Step::Note { url: page.url.clone() });
+        }
+        if self.useful_pages() < self.share(bounds)
+            && let Some(hit) = self.unread()
+        {
+            return Some(Step::Read { hit });
+        }
+        let has_rounds_left = self.plans.len() < usize::try_from(bounds.rounds).unwrap_or(1);
+        if has_rounds_left && self.useful_pages() < count(bounds.pages) {
+            return Some(Step::Plan);
+        }
+        Some(Step::Write)
+    }
+
+    /// How many pages are read by the end of this round.
+    fn share(&self, bounds: &Bounds) -> usize {
+        let rounds = count(bounds.rounds).max(1);
+        (count(bounds.pages) * self.plans.len()).div_ceil(rounds)
+    }
+
+    /// Pages that were read, and have something to say as far as that is known.
+    fn useful_pages(&self) -> usize {
+        let is_useful = |page: &&Page| {
+            page.text.is_some() && self.notes.get(&page.url).is_none_or(|notes| !notes.is_empty())
+        };
+        self.pages.iter().filter(is_useful).count()
+    }
+
+    fn is_to_be_noted(&self, page: &Page) -> bool {
+        page.text.is_some() && !self.notes.contains_key(&page.url)
+    }
+
+    /// The next page to read: the best of each search, then the second best of each.
+    fn unread(&self) -> Option<Hit> {
+        let known: HashSet<&str> = self.pages.iter().map(|page| page.url.as_str()).collect();
+        let most = self.hits.iter().map(Vec::len).max().unwrap_or(0);
+        let in_turn =
+            (0..most).flat_map(|place| self.hits.iter().filter_map(move |hits| hits.get(place)));
+        in_turn.into_iter().find(|hit| !known.contains(hit.url.as_str())).cloned()
+    }
+
+    /// The pages that say something, in the order in which they were read: their place is their
+    /// number.
+    fn sources(&self) -> Vec<Source> {
+        let source = |page: &Page| {
+            let notes = self.notes.get(&page.url).filter(|notes| !notes.is_empty())?.clone();
+            Some(Source {
+                title: page.title.clone(),
+                url: page.url.clone(),
+                fetched_at: page.fetched_at.clone(),
+                sha256: page.sha256.clone(),
+                text: page.text.clone()?,
+                notes,
+            })
+        };
+        self.pages.iter().filter_map(source).collect()
+    }
+
+    /// What a job came to.
+    pub(super) fn result(&self) -> Value {
+        let sources = self.sources();
+        let listed: Vec<Listed> =
+            (1..).zip(&sources).map(|(number, source)| source.listed(number)).collect();
+        let markdown = self.report.clone().unwrap_or_default();
+        json!({ "report": { "markdown": markdown }, "sources": listed })
+    }
+
+    /// How far the job is when this step is the next.
+    pub(super) fn progress(&self, bounds: &Bounds, next: Option<&Step>) -> Progress {
+        let all = bounds.rounds * (1 + bounds.queries) + 2 * bounds.pages + LAST_STEPS;
+        let left = match next {
+            None => 0,
+            Some(Step::Check) => 1,
+            Some(Step::Write) => LAST_STEPS,
+            Some(_) => LAST_STEPS + 1,
+        };
+        let total = match next {
+            None | Some(Step::Check | Step::Write) => self.done + left,
+            Some(_) => all.min(bounds.steps).max(self.done + left),
+        };
+        let step = next.map_or("completed", Step::kind).to_owned();
+        Progress { step, done: self.done, total }
+    }
+}
+
+fn count(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Does a step; gives what it came to, and what is shown of it.
+pub(super) async fn run(
+    service: &Arc<Service>,
+    job: &Job,
+    (request, state): (&Request, &State),
+    step: &Step,
+) -> Result<(Output, Value), Fault> {
+    let (query, model) = (job.query.as_str(), job.model.as_str());
+    Ok(match step {
+        Step::Plan => {
+            let count = count(request.bounds.queries);
+            let notes = state.notes.values().flatten().map(|note| note.quote.clone());
+            let known: Vec<String> = notes.collect();
+            let said = model::ask(service, model, plan::prompt(query, count, &known)).await?;
+            let queries = plan::queries(&said.text, query, count, state.plans.is_empty());
+            let detail = json!({ "queries": queries });
+            (Output::Plan { queries, spent: said.spent }, detail)
+        }
+        Step::Search { query } => {
+            let hits = find::find(service, query).await?;
+            let detail = json!({ "query": query, "found": hits.len() });
+            (Output::Search { hits }, detail)
+        }
+        Step::Read { hit } => {
+            let page = read::read(service, hit).await;
+            let detail = json!({ "url": page.url, "title": page.title, "fault": page.fault });
+            (Output::Read { page }, detail)
+        }
+        Step::Note { url } => {
+            let page = state.pages.iter().find(|page| page.url == *url);
+            let text = page.and_then(|page| page.text.as_deref()).unwrap_or_default();
+            let title = page.map_or("", |page| page.title.as_str());
+            let window = model::window(service, model);
+            let said = model::ask(service, model, note::prompt(query, title, text, window)).await?;
+            let notes = note::notes(&said.text, query, text);
+            let detail = json!({ "url": url, "quotes": notes.len() });
+            (Output::Note { url: url.clone(), notes, spent: said.spent }, detail)
+        }
+        Step::Write => {
+            let sources = state.sources();
+            if sources.is_empty() {
+                let message = "nothing was found that could be read and says anything about it";
+                return Err(Fault::never("no_sources", message));
+            }
+            let prompt = write::prompt(query, &sources, model::window(service, model));
+            let said = model::ask(service, model, prompt).await?;
+            let detail = json!({ "sources": sources.len() });
+            (Output::Write { markdown: said.text, spent: said.spent }, detail)
+        }
+        Step::Check => {
+            let (sources, draft) = (state.sources(), state.draft.as_deref().unwrap_or_default());
+            let markdown = check::report(draft, query, &sources);
+            let detail = json!({ "characters": markdown.chars().count() });
+            (Output::Check { markdown }, detail)
+        }
+    })
+}
+
+/// How long a job has been running, in seconds.
+pub(super) fn elapsed_seconds(job: &Job) -> u64 {
+    let since = job.started_at.unwrap_or(job.created_at);
+    let micros = clock::now().micros().saturating_sub(since.micros());
+    u64::try_from(micros).unwrap_or(0) / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds() -> Bounds {
+        Bounds { rounds: 2, queries: 2, pages: 4, steps: 40, tokens: 1000, seconds: 60 }
+    }
+
+    fn hit(name: &str) -> Hit {
+        Hit { title: name.to_owned(), url: format!("https://{name}.example") }
+    }
+
+    fn page(name: &str, text: Option<&str>) -> Output {
+        let Hit { title, url } = hit(name);
+        let text = text.map(str::to_owned);
+        let (sha256, fetched_at, fault) = (String::new(), String::new(), None);
+        Output::Read { page: Page { url, title, text, sha256, fetched_at, fault } }
+    }
+
+    fn note(name: &str, quotes: &[&str]) -> Output {
+        let notes = quotes.iter().map(|quote| Note { quote: (*quote).to_owned() }).collect();
+        Output::Note { url: hit(name).url, notes, spent: Spent { input: 10, output: 1 } }
+    }
+
+    fn plan(queries: &[&str]) -> Output {
+        let queries = queries.iter().map(|query| (*query).to_owned()).collect();
+        Output::Plan { queries, spent: Spent::default() }
+    }
+
+    fn kinds(state: &State) -> &'static str {
+        state.next(&bounds(), 0).map_or("done", |step| step.kind())
+    }
+
+    #[test]
+    fn a_job_goes_through_its_rounds() {
+        let mut state = State::default();
+        assert_eq!(kinds(&state), "plan");
+        state.add(plan(&["q1", "q2"]));
+        assert_eq!(state.next(&bounds(), 0), Some(Step::Search { query: "q1".to_owned() }));
+        state.add(Output::Search { hits: vec![hit("a"), hit("b")] });
+        state.add(Output::Search { hits: vec![hit("c"), hit("a")] });
+        // The best of each search first, no page twice, and one that fails makes room.
+        assert_eq!(state.next(&bounds(), 0), Some(Step::Read { hit: hit("a") }));
+        state.add(page("a", None));
+        assert_eq!(state.next(&bounds(), 0), Some(Step::Read { hit: hit("c") }));
+        state.add(page("c", Some("text")));
+        assert_eq!(state.next(&bounds(), 0), Some(Step::Note { url: hit("c").url }));
+        state.add(note("c", &["quote"]));
+        state.add(page("b", Some("text")));
+        state.add(note("b", &["quote"]));
+        // Half of the pages are for the second round.
+        assert_eq!(kinds(&state), "plan");
+        state.add(plan(&["q3"]));
+        state.add(Output::Search { hits: vec![hit("b"), hit("d")] });
+        state.add(page("d", Some("text")));
+        state.add(note("d", &[]));
+        assert_eq!(kinds(&state), "write");
+        state.add(Output::Write { markdown: "draft".to_owned(), spent: Spent::default() });
+        assert_eq!(kinds(&state), "check");
+        state.add(Output::Check { markdown: "report".to_owned() });
+        assert_eq!(kinds(&state), "done");
+        // Sources have the numbers in which they were read, and those that say nothing have none.
+        let result = state.result();
+        let urls: Vec<&str> = result["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|source| source["url"].as_str().unwrap())
+            .collect();
+        assert_eq!(urls, ["https://c.example", "https://b.example"]);
+        assert_eq!(result["sources"][1]["n"], 2);
+    }
+
+    #[test]
+    fn whatever_is_used_up_ends_the_gathering() {
+        let mut state = State::default();
+        state.add(plan(&["q1", "q2"]));
+        let next = |bounds: &Bounds, seconds| state.next(bounds, seconds).map(|step| step.kind());
+        assert_eq!(next(&bounds(), 59), Some("search"));
+        assert_eq!(next(&bounds(), 60), Some("write"));
+        assert_eq!(next(&Bounds { steps: 3, ..bounds() }, 0), Some("write"));
+        assert_eq!(next(&Bounds { steps: 4, ..bounds() }, 0), Some("search"));
+        assert_eq!(next(&Bounds { tokens: 0, ..bounds() }, 0), Some("write"));
+    }
+
+    #[test]
+    fn a_state_is_the_same_after_it_was_stored() {
+        let outputs = [plan(&["q"]), Output::Search { hits: vec![hit("a")] }, page("a", Some("t"))];
+        let stored: Vec<JobStep> = (0..)
+            .zip(&outputs)
+            .map(|(number, output)| JobStep {
+                number,
+                kind: "any".to_owned(),
+                attempt: 1,
+                detail: Vec::new(),
+                output: Some(serde_json::to_vec(output).unwrap()),
+                started_at: ledger::Time::default(),
+                finished_at: ledger::Time::default(),
+            })
+            .collect();
+        let state = State::of(&stored).unwrap();
+        assert_eq!(state.next(&bounds(), 0), Some(Step::Note { url: hit("a").url }));
+        let progress = state.progress(&bounds(), state.next(&bounds(), 0).as_ref());
+        assert_eq!((progress.done, progress.total, &*progress.step), (3, 16, "note"));
+        assert!(State::of(&[JobStep { output: None, ..stored[0].clone() }]).is_err());
+    }
+}

@@ -1,0 +1,134 @@
+//! Whether a text says something word for word.
+//!
+//! Spaces, letter case, kinds of quotation marks and dashes, and marks of references such as `[4]`
+//! make no difference; everything else does.
+
+use std::ops::Range;
+
+/// A text as it is compared, and where each part of it came from.
+#[derive(Debug, Default)]
+pub(super) struct Folded {
+    text: String,
+    /// Of each byte of `text`, where it comes from.
+    from: Vec<usize>,
+    end: usize,
+}
+
+impl Folded {
+    pub(super) fn new(text: &str) -> Self {
+        let mut folded = Self { end: text.len(), ..Self::default() };
+        let mut skip_to = 0;
+        for (at, letter) in text.char_indices() {
+            if at < skip_to {
+                continue;
+            }
+            if letter == '['
+                && let Some(length) = reference(text.get(at..).unwrap_or_default())
+            {
+                skip_to = at + length;
+                continue;
+            }
+            folded.push(letter, at);
+        }
+        folded
+    }
+
+    fn push(&mut self, letter: char, at: usize) {
+        let letter = match letter {
+            '\u{ad}' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}' => return,
+            '“' | '”' | '„' | '«' | '»' | '″' => '"',
+            '‘' | '’' | '‚' | '′' | '`' => '\'',
+            '‐' | '‑' | '‒' | '–' | '—' | '−' => '-',
+            letter if letter.is_whitespace() => ' ',
+            letter => letter,
+        };
+        if letter == ' ' && (self.text.is_empty() || self.text.ends_with(' ')) {
+            return;
+        }
+        for lower in letter.to_lowercase() {
+            self.text.push(lower);
+            self.from.resize(self.text.len(), at);
+        }
+    }
+
+    /// How long it is, in characters.
+    pub(super) fn chars(&self) -> usize {
+        self.text.trim().chars().count()
+    }
+
+    /// Where the original says this.
+    pub(super) fn find(&self, quote: &Self) -> Option<Range<usize>> {
+        let wanted = quote.text.trim();
+        if wanted.is_empty() {
+            return None;
+        }
+        let at = self.text.find(wanted)?;
+        let from = *self.from.get(at)?;
+        let to = self.from.get(at + wanted.len()).copied().unwrap_or(self.end);
+        Some(from..to)
+    }
+
+    /// Whether the original says this.
+    pub(super) fn says(&self, quote: &str) -> bool {
+        self.find(&Self::new(quote)).is_some()
+    }
+}
+
+/// How long a mark such as `[4]` at the beginning is.
+fn reference(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('[')?;
+    let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+    let is_closed = inside.as_bytes().get(digits) == Some(&b']');
+    ((1..=4).contains(&digits) && is_closed).then_some(digits + 2)
+}
+
+/// A text on one line, without marks of references: what may be quoted from a page.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        if let Some(length) = reference(rest) {
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        let is_space = letter.is_whitespace() || letter.is_control();
+        if !is_space {
+            out.push(letter);
+        } else if !out.is_empty() && !out.ends_with(' ') {
+            out.push(' ');
+        }
+        rest = rest.get(letter.len_utf8()..).unwrap_or_default();
+    }
+    out.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_word_for_word_is_found() {
+        let page = "Die  „Größe“ of\nthe sky[4] is — so far\u{a0}— BLUE.";
+        let folded = Folded::new(page);
+        for quote in [
+            "die \"größe\" of the sky",
+            "the sky is - so far - blue",
+            "the sky[12] is",
+            "  the SKY\nis ",
+        ] {
+            assert!(folded.says(quote), "{quote}");
+        }
+        for quote in ["", "  ", "the sky was", "die große", "sky is so far"] {
+            assert!(!folded.says(quote), "{quote}");
+        }
+        let found = folded.find(&Folded::new("THE SKY IS")).unwrap();
+        assert_eq!(plain(&page[found]), "the sky is");
+        let end = folded.find(&Folded::new("blue.")).unwrap();
+        assert_eq!(&page[end], "BLUE.");
+    }
+
+    #[test]
+    fn marks_of_references_are_left_out() {
+        assert_eq!(plain("a [1] b[23]\n c [x] [12345] [ 4]"), "a b c [x] [12345] [ 4]");
+    }
+}

@@ -1,0 +1,164 @@
+//! Tells the ends of jobs, signed as Standard Webhooks are.
+//!
+//! What is to be told is in the store, and stays there until it was taken or is given up. Each end
+//! is told at least once; the id of the message is the same every time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use gateway_store::{Hook, HookOutcome, Job};
+use ring::hmac;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::job_id;
+use crate::clock;
+use crate::config::Secret;
+use crate::failure::chain;
+use crate::service::Service;
+use crate::web::Target;
+
+/// How often to look for what is to be told.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long one try has, and how long nobody else tries meanwhile.
+const TIMEOUT: Duration = Duration::from_secs(15);
+const LEASE: Duration = Duration::from_mins(1);
+/// How often it is tried.
+const MAX_TRIES: u32 = 10;
+/// The longest time between two tries.
+const MAX_WAIT: Duration = Duration::from_hours(6);
+/// How secrets in the form of the standard begin.
+const SECRET_PREFIX: &str = "whsec_";
+
+/// Tells what there is, until the service stops.
+pub(super) async fn run(service: Arc<Service>) {
+    let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
+    loop {
+        let claimed = service.store.claim_hook(lease).await;
+        match claimed {
+            Ok(Some((hook, job))) => {
+                tokio::select! {
+                    () = service.stopping.cancelled() => return,
+                    () = tell(&service, &hook, &job) => continue,
+                }
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(error = %chain(&error), "no webhook was claimed"),
+        }
+        tokio::select! {
+            () = service.stopping.cancelled() => return,
+            () = service.bell.ended.notified() => {}
+            () = sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+async fn tell(service: &Service, hook: &Hook, job: &Job) {
+    let Some(secret) = &service.config.research.webhook_secret else { return };
+    let outcome = match deliver(service, secret, hook, job).await {
+        Ok(()) => HookOutcome::Delivered,
+        Err(why) => {
+            let (job, tries) = (job_id(job.id), hook.tries);
+            tracing::warn!(job, tries, why, "a webhook was not taken");
+            if hook.tries >= MAX_TRIES {
+                HookOutcome::GivenUp
+            } else {
+                let wait = wait_after(service.config.research.webhook_retry, hook.tries);
+                HookOutcome::Again {
+                    after_micros: i64::try_from(wait.as_micros()).unwrap_or(i64::MAX),
+                }
+            }
+        }
+    };
+    if let Err(error) = service.store.end_hook(hook, outcome).await {
+        // Told again, though it was taken: at least once.
+        tracing::warn!(error = %chain(&error), "what came of a webhook was not written");
+    }
+}
+
+/// Four times as long each time.
+fn wait_after(first: Duration, tries: u32) -> Duration {
+    first.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(MAX_WAIT)
+}
+
+async fn deliver(service: &Service, secret: &Secret, hook: &Hook, job: &Job) -> Result<(), String> {
+    let target = Target::parse(&hook.url).map_err(|fault| fault.to_string())?;
+    let message = Message::new(secret, job, clock::unix_seconds());
+    let headers = message.headers();
+    let sent = service.reader.deliver(&target, &headers, message.body.clone());
+    match tokio::time::timeout(TIMEOUT, sent).await {
+        Ok(Ok(status)) if (200..300).contains(&status) => Ok(()),
+        Ok(Ok(status)) => Err(format!("it answered with status {status}")),
+        Ok(Err(fault)) => Err(fault.to_string()),
+        Err(_) => Err("it did not answer in time".to_owned()),
+    }
+}
+
+/// A message, signed.
+struct Message {
+    id: String,
+    timestamp: String,
+    signature: String,
+    body: String,
+}
+
+impl Message {
+    fn new(secret: &Secret, job: &Job, now: u64) -> Self {
+        let name = job_id(job.id);
+        let id = format!("msg_{}", name.trim_start_matches("job_"));
+        let body = json!({
+            "type": format!("research.job.{}", job.status.word()),
+            "timestamp": clock::rfc3339(job.finished_at.unwrap_or(job.created_at)),
+            "data": { "id": name, "status": job.status.word() },
+        });
+        let (timestamp, body) = (now.to_string(), body.to_string());
+        let signed = format!("{id}.{timestamp}.{body}");
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(secret));
+        let signature = STANDARD.encode(hmac::sign(&key, signed.as_bytes()));
+        Self { id, timestamp, signature: format!("v1,{signature}"), body }
+    }
+
+    fn headers(&self) -> [(&'static str, &str); 3] {
+        [
+            ("webhook-id", &self.id),
+            ("webhook-timestamp", &self.timestamp),
+            ("webhook-signature", &self.signature),
+        ]
+    }
+}
+
+/// The bytes of a secret: those that `whsec_…` encodes, else its own.
+fn key_of(secret: &Secret) -> Vec<u8> {
+    let text = secret.reveal();
+    let encoded = text.strip_prefix(SECRET_PREFIX);
+    encoded
+        .and_then(|encoded| STANDARD.decode(encoded).ok())
+        .unwrap_or_else(|| text.as_bytes().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_of_the_standard_is_decoded() {
+        // The example of the standard.
+        let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(&secret));
+        let content = "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}";
+        let signature = STANDARD.encode(hmac::sign(&key, content.as_bytes()));
+        assert_eq!(signature, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert_eq!(key_of(&Secret::new("plain")), b"plain");
+        assert_eq!(key_of(&Secret::new("whsec_?")), b"whsec_?");
+    }
+
+    #[test]
+    fn tries_come_later_and_later() {
+        let first = Duration::from_secs(5);
+        let waits: Vec<u64> = (1..=6).map(|tries| wait_after(first, tries).as_secs()).collect();
+        assert_eq!(waits, [5, 20, 80, 320, 1280, 5120]);
+        assert_eq!(wait_after(first, 99), MAX_WAIT);
+    }
+}

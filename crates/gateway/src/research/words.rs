@@ -1,0 +1,152 @@
+//! What a model said, read leniently: thoughts, fences, lists, JSON.
+
+/// The most of an answer that is looked at, in bytes.
+const MAX_SAID: usize = 256 * 1024;
+
+/// What is said apart from thinking aloud.
+pub(super) fn without_thoughts(said: &str) -> String {
+    let said = head(said, MAX_SAID);
+    let mut rest = said;
+    let mut out = String::new();
+    while let Some((before, inside)) = rest.split_once("<think>") {
+        out.push_str(before);
+        rest = inside.split_once("</think>").map_or("", |(_, after)| after);
+    }
+    out.push_str(rest);
+    // Some models begin in the middle of a thought.
+    let spoken = out.rsplit_once("</think>").map_or(out.as_str(), |(_, after)| after);
+    spoken.trim().to_owned()
+}
+
+/// The beginning of a text, at most so many bytes of whole characters.
+pub(super) fn head(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+    text.get(..end.unwrap_or(0)).unwrap_or(text)
+}
+
+/// A line of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// Without what makes it an item of a list.
+    pub(super) text: &'a str,
+    /// Whether it was one.
+    pub(super) is_item: bool,
+}
+
+/// The lines of an answer that say something.
+pub(super) fn lines(said: &str) -> impl Iterator<Item = Line<'_>> {
+    said.lines().filter_map(|line| {
+        let line = line.trim();
+        if line.starts_with("```") || line.starts_with("~~~") {
+            return None;
+        }
+        let (text, is_item) = item(line);
+        let text = unquoted(text);
+        text.chars().any(char::is_alphanumeric).then_some(Line { text, is_item })
+    })
+}
+
+fn item(line: &str) -> (&str, bool) {
+    let bare = line.trim_start_matches(['-', '*', '•', '–', '+']);
+    if bare.len() < line.len() && bare.starts_with(char::is_whitespace) {
+        return (bare.trim(), true);
+    }
+    let digits =
+        line.trim_start_matches('(').trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let has_digits = digits.len() < line.trim_start_matches('(').len();
+    match digits.strip_prefix(['.', ')', ':']) {
+        Some(rest) if has_digits => (rest.trim(), true),
+        _ => (line, false),
+    }
+}
+
+/// A text without what stands around all of it.
+fn unquoted(text: &str) -> &str {
+    const AROUND: &[char] = &['"', '\'', '`', '*', '“', '”', '„', '«', '»', ',', ';'];
+    text.trim_matches(|letter: char| AROUND.contains(&letter) || letter.is_whitespace())
+}
+
+/// All texts of the JSON that stands somewhere in an answer, in order.
+pub(super) fn json_texts(said: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    for (open, close) in [('[', ']'), ('{', '}')] {
+        let (Some(from), Some(to)) = (said.find(open), said.rfind(close)) else { continue };
+        let inside = said.get(from..=to).unwrap_or_default();
+        if let Ok(value) = serde_json::from_str::<serde_json::Value>(inside) {
+            collect(&value, &mut texts);
+            return texts;
+        }
+    }
+    texts
+}
+
+fn collect(value: &serde_json::Value, texts: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) => texts.push(text.clone()),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|value| collect(value, texts));
+        }
+        _ => {}
+    }
+}
+
+/// The words of a question that say what it is about.
+pub(super) fn key_words(query: &str) -> Vec<String> {
+    const EMPTY: &[&str] = &[
+        "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "compare", "did", "do",
+        "does", "explain", "find", "for", "from", "give", "has", "have", "how", "i", "in", "is",
+        "it", "its", "me", "of", "on", "or", "please", "report", "research", "should", "tell",
+        "that", "the", "their", "there", "these", "this", "to", "was", "we", "were", "what",
+        "when", "where", "which", "who", "why", "will", "with", "write", "you",
+    ];
+    let mut words: Vec<String> = Vec::new();
+    for word in query.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {
+        let word = word.trim_matches('-').to_lowercase();
+        if !word.is_empty() && !EMPTY.contains(&word.as_str()) && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thoughts_are_not_said() {
+        assert_eq!(without_thoughts("<think>hm [9]</think>\nyes <think>no"), "yes");
+        assert_eq!(without_thoughts("so it is</think> blue"), "blue");
+        assert_eq!(without_thoughts("blue"), "blue");
+    }
+
+    #[test]
+    fn lists_of_every_kind_are_read() {
+        let said = "Here you are:\n1. \"one\"\n2) two\n- three\n* four\n(5) five\n```\n\n--\nsix";
+        let read: Vec<(&str, bool)> = lines(said).map(|line| (line.text, line.is_item)).collect();
+        let expected = [
+            ("Here you are:", false),
+            ("one", true),
+            ("two", true),
+            ("three", true),
+            ("four", true),
+            ("five", true),
+            ("six", false),
+        ];
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn texts_of_json_are_found_wherever_it_stands() {
+        assert_eq!(json_texts("Sure! [\"a\", {\"q\": \"b\"}] Bye"), ["a", "b"]);
+        assert_eq!(json_texts("{\"queries\": [\"a\"], \"n\": 5}"), ["a"]);
+        assert_eq!(json_texts("[\"a\", \"b\""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_head_ends_between_characters() {
+        assert_eq!((head("añb", 2), head("añb", 3), head("añb", 9)), ("a", "añ", "añb"));
+        assert_eq!(key_words("What is the GDP of Peru, please?"), ["gdp", "peru"]);
+    }
+}

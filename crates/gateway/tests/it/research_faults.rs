@@ -1,0 +1,78 @@
+//! Jobs whose service stops, whose model is away, whose workers are many.
+
+use std::time::Duration;
+
+use agent_test_support::upstream::{Speaker, Step};
+use agent_test_support::wait::eventually;
+use serde_json::json;
+
+use crate::research_world::{
+    JOB_PRICE, World, assert_sound, ended, events, look, paid, question, scholar, started,
+};
+
+#[test]
+fn a_job_goes_on_behind_its_last_step_after_a_restart() {
+    let world = World::new("");
+    let good = || Step::Speak(Speaker(scholar), Duration::ZERO);
+    world.upstream.script("scholar", vec![good(), good(), Step::Gate]);
+    let (service, ada) = world.ready("");
+    let id = started(&service, &ada, &question());
+    eventually("it waits at its third call", || {
+        world.upstream.completions().len() == 3 && world.upstream.in_flight() == 1
+    });
+    let before = look(&service, &ada, &id);
+    let done = before["steps"].as_array().unwrap().len();
+    assert!((4..9).contains(&done), "{before:#}");
+    service.stop();
+    assert_eq!(world.upstream.in_flight(), 0);
+
+    let service = world.start("");
+    let job = ended(&service, &ada, &id);
+    assert_sound(&job);
+    // What was done is not done again: the third call once more, and the fourth.
+    assert_eq!(world.upstream.completions().len(), 5);
+    assert_eq!(job["steps"].as_array().unwrap()[..done], before["steps"].as_array().unwrap()[..]);
+    let told = events(&service, &ada, &id, "");
+    assert_eq!(told.iter().filter(|(_, name, _)| name == "running").count(), 2);
+    assert_eq!(paid(&service, &ada), JOB_PRICE);
+}
+
+#[test]
+fn a_model_that_is_away_for_a_while_delays_a_job_and_one_that_stays_away_fails_it() {
+    let world = World::new("");
+    let (service, ada) = world.ready(", attempts: 1");
+    // The first claim finishes no step and is the only one.
+    world.upstream.set_default(Step::Status(503));
+    let id = started(&service, &ada, &question());
+    let job = ended(&service, &ada, &id);
+    let code = &job["error"]["code"];
+    assert_eq!((&job["status"], code), (&json!("failed"), &json!("upstream_unavailable")));
+    assert_eq!(paid(&service, &ada), 0);
+    drop(service);
+
+    let service = world.start(", attempts: 5");
+    let ada = service.holder("eve", 1000 * JOB_PRICE);
+    let id = started(&service, &ada, &question());
+    eventually("the step has failed", || {
+        look(&service, &ada, &id)["status"] == "queued" && !world.upstream.completions().is_empty()
+    });
+    world.upstream.set_default(Step::Speak(Speaker(scholar), Duration::ZERO));
+    assert_sound(&ended(&service, &ada, &id));
+    let told = events(&service, &ada, &id, "");
+    assert!(told.iter().any(|(_, name, _)| name == "step.failed"), "{told:?}");
+    assert_eq!(paid(&service, &ada), JOB_PRICE);
+}
+
+#[test]
+fn many_jobs_run_side_by_side() {
+    let world = World::new("");
+    world.upstream.set_default(Step::Speak(Speaker(scholar), Duration::from_millis(20)));
+    let (service, ada) = world.ready(", workers: 8");
+    let ids: Vec<String> = (0..16).map(|_| started(&service, &ada, &question())).collect();
+    for id in &ids {
+        assert_sound(&ended(&service, &ada, id));
+    }
+    assert!(world.upstream.most_in_flight() > 4, "{}", world.upstream.most_in_flight());
+    assert_eq!(world.upstream.completions().len(), 16 * 4);
+    assert_eq!(paid(&service, &ada), 16 * JOB_PRICE);
+}
