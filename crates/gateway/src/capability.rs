@@ -2,11 +2,13 @@
 
 use gateway_store::{KeyRecord, Scope};
 use wire::capability::{Capability as View, CapableModel};
+use wire::research::Depth;
 
 use crate::catalogue::Model;
 use crate::config::{Capability, Operation};
 use crate::identity::may_use;
 use crate::media;
+use crate::research::desk;
 use crate::service::Service;
 
 /// Who reads pages: this program itself.
@@ -16,6 +18,7 @@ const READER: &str = "builtin/reader";
 const ALL: &[(Capability, Scope)] = &[
     (Capability::Chat, Scope::Chat),
     (Capability::Responses, Scope::Responses),
+    (Capability::Research, Scope::Research),
     (Capability::Image, Scope::Media),
     (Capability::Speech, Scope::Media),
     (Capability::WebSearch, Scope::Search),
@@ -57,32 +60,38 @@ fn models(service: &Service, caller: &KeyRecord, capability: Capability) -> Vec<
             vec![CapableModel { id: READER.to_owned(), usable: true, price_micros }]
         }
         Capability::Image | Capability::Speech => {
-            let view = |model: std::sync::Arc<Model>| CapableModel {
-                id: model.id.clone(),
-                usable: model.is_usable(),
-                price_micros: model.media_price.get(),
-            };
-            media::models(service, caller, capability).into_iter().map(view).collect()
+            let models = media::models(service, caller, capability);
+            models.iter().map(|model| view_of(model, model.media_price.get())).collect()
         }
-        _ => {
-            let catalogue = service.catalogue.load();
-            let able = |model: &&std::sync::Arc<Model>| {
-                model.is_for(capability) && may_use(caller, &model.id)
-            };
-            let view = |model: &std::sync::Arc<Model>| CapableModel {
-                id: model.id.clone(),
-                usable: model.is_usable(),
-                price_micros: price_of(model, capability),
-            };
-            catalogue.models().filter(able).map(view).collect()
+        Capability::Chat => {
+            of_catalogue(service, caller, capability, |model| model.chat_price.get())
+        }
+        Capability::Responses => {
+            of_catalogue(service, caller, capability, |model| model.responses_price.get())
+        }
+        Capability::Research => {
+            // Whoever can chat can research, if there is something to search.
+            let price = |model: &Model| desk::price_micros(service, Depth::Standard, &model.id);
+            let mut models = of_catalogue(service, caller, Capability::Chat, price);
+            let can_search = service.search.is_usable();
+            models.iter_mut().for_each(|model| model.usable &= can_search);
+            models
         }
     }
 }
 
-/// What a model costs for this.
-fn price_of(model: &Model, capability: Capability) -> i64 {
-    match capability {
-        Capability::Responses => model.responses_price.get(),
-        _ => model.chat_price.get(),
-    }
+fn of_catalogue(
+    service: &Service,
+    caller: &KeyRecord,
+    capability: Capability,
+    price: impl Fn(&Model) -> i64,
+) -> Vec<CapableModel> {
+    let catalogue = service.catalogue.load();
+    let models = catalogue.models();
+    let able = models.filter(|model| model.is_for(capability) && may_use(caller, &model.id));
+    able.map(|model| view_of(model, price(model))).collect()
+}
+
+fn view_of(model: &Model, price_micros: i64) -> CapableModel {
+    CapableModel { id: model.id.clone(), usable: model.is_usable(), price_micros }
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Request};
+use http::{HeaderMap, HeaderValue, Method, Request};
+use ledger::MemberId;
 
-use super::{body, capabilities, chat, me, models, search, web};
+use super::path::Id;
+use super::{body, capabilities, chat, me, media, models, research, search, web};
 use crate::failure::ApiError;
 use crate::server::Arrival;
 use crate::service::Service;
@@ -25,6 +27,10 @@ pub(crate) enum Ask {
     Chat(Bytes),
     Search(Bytes),
     Fetch(Bytes),
+    Media(Bytes),
+    StartResearch(Bytes),
+    /// A job, waited for so many seconds.
+    Research(String, u32),
 }
 
 /// Asks with the key, and the idempotency key, of these headers.
@@ -52,5 +58,20 @@ pub(crate) async fn ask(
         Ask::Chat(bytes) => chat::create(service, arrival, request(bytes)).await,
         Ask::Search(bytes) => search::create(service, arrival, request(bytes)).await,
         Ask::Fetch(bytes) => web::fetch(service, arrival, request(bytes)).await,
+        Ask::Media(bytes) => media::create(service, arrival, request(bytes)).await,
+        Ask::StartResearch(bytes) => research::create(service, arrival, request(bytes)).await,
+        Ask::Research(id, wait) => {
+            let query = Query(research::FindQuery { wait: Some(wait.into()) });
+            research::find(service, arrival, Id(id), Ok(query), own).await
+        }
     }
+}
+
+/// The bytes of an artifact of a member. This counts for nothing: it belongs to a request that does.
+pub(crate) async fn artifact(
+    service: &Service,
+    member: MemberId,
+    id: &str,
+) -> Result<Response, ApiError> {
+    media::file(service, member, id, (&Method::GET, &HeaderMap::new())).await
 }

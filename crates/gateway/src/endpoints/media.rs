@@ -139,7 +139,7 @@ pub(super) async fn artifact(
 }
 
 /// An artifact of a member, as far as it is wanted.
-async fn file(
+pub(super) async fn file(
     service: &Service,
     member: MemberId,
     id: &str,

@@ -44,7 +44,7 @@ type Bad = axum::extract::rejection::QueryRejection;
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct FindQuery {
-    wait: Option<u64>,
+    pub(super) wait: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]

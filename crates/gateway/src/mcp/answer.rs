@@ -19,6 +19,10 @@ pub(super) enum Shown {
     Results,
     /// A page.
     Page { has_links: bool },
+    /// Files that were made.
+    Made,
+    /// A research job.
+    Job,
 }
 
 /// A text, and the same for programs.
@@ -29,6 +33,8 @@ pub(super) fn of(shown: &Shown, value: Value) -> (String, Value) {
         Shown::Answer => answer(&value),
         Shown::Results => (results(&value), value),
         Shown::Page { has_links } => page(value, *has_links),
+        Shown::Made => (made(&value), value),
+        Shown::Job => (job(&value), value),
     }
 }
 
@@ -117,6 +123,33 @@ fn page(mut value: Value, has_links: bool) -> (String, Value) {
     (text, value)
 }
 
+fn made(value: &Value) -> String {
+    let mut text = String::from("Made:\n");
+    for file in value["artifacts"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let word = |name: &str| file[name].as_str().unwrap_or_default();
+        let (url, kind, bytes) = (word("url"), word("media_type"), &file["bytes"]);
+        let _ = writeln!(text, "- {url} ({kind}, {bytes} bytes)");
+    }
+    text
+}
+
+fn job(value: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if let Some(report) = value["report"]["markdown"].as_str() {
+        return report.to_owned();
+    }
+    let (id, status) = (word(&value["id"]), word(&value["status"]));
+    let progress = &value["progress"];
+    let (done, total) = (&progress["done"], &progress["total"]);
+    match status.as_str() {
+        "queued" | "running" => format!(
+            "The job {id} is {status}: {done} of {total} steps are done. Ask again with \
+             get_research."
+        ),
+        _ => format!("The job {id} is {status}. {}", word(&value["error"]["message"])),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +179,23 @@ mod tests {
         assert_eq!(text, "T\nhttps://a/\n\nC\n\n[there is more: ask again with start_index 7]");
         assert_eq!(shown["links"], json!([]));
         assert!(of(&Shown::Page { has_links: true }, read).0.ends_with("- x https://b/\n"));
+    }
+
+    #[test]
+    fn a_job_says_how_it_goes_and_then_what_came_out() {
+        let of = |value: Value| super::of(&Shown::Job, value).0;
+        let mut value = json!({"id": "job_1", "status": "running", "report": null,
+            "progress": {"step": "read", "done": 2, "total": 9}, "error": null});
+        assert!(of(value.clone()).starts_with("The job job_1 is running: 2 of 9 steps are done."));
+        value["status"] = json!("failed");
+        value["error"] = json!({"message": "nothing was found"});
+        assert_eq!(of(value.clone()), "The job job_1 is failed. nothing was found");
+        value["report"] = json!({"markdown": "# Report"});
+        assert_eq!(of(value), "# Report");
+        let made = json!({"artifacts": [{"url": "http://a/b", "media_type": "image/png",
+            "bytes": 5}]});
+        let (text, _) = super::of(&Shown::Made, made);
+        assert_eq!(text, "Made:\n- http://a/b (image/png, 5 bytes)\n");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::request::Parts;
 use http_body_util::{BodyExt, Limited};
@@ -13,7 +15,7 @@ use wire::error::Code;
 use wire::whole::Whole;
 
 use super::answer;
-use super::tools::{Known, MAX_CHARS, MAX_MODELS, MODELS, PAGE_CHARS, What};
+use super::tools::{Known, MAX_CHARS, MAX_MODELS, MAX_WAIT, MODELS, PAGE_CHARS, What};
 use crate::config::Capability;
 use crate::endpoints::inside::{self, Ask};
 use crate::failure::ApiError;
@@ -24,6 +26,8 @@ use crate::service::Service;
 
 /// The most of an answer that is read.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+/// The largest file that a result holds itself.
+const MAX_INLINE_BYTES: u64 = 1024 * 1024;
 /// What a result says about the request behind it.
 const REQUEST_ID: &str = "agent/request_id";
 const CHARGE: &str = "agent/charge_micros";
@@ -66,7 +70,11 @@ async fn answer(
     let bytes = read(response).await?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| ApiError::internal())?;
     let (text, structured) = answer::of(&shown, value);
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    let mut content = vec![ContentBlock::text(text)];
+    if shown == answer::Shown::Made {
+        content.extend(first_made(service, caller, &structured).await);
+    }
+    let mut result = CallToolResult::success(content);
     result.structured_content = Some(structured);
     result.meta = Some(meta);
     Ok(result)
@@ -113,7 +121,42 @@ fn question(
             said.rest.insert("max_chars".to_owned(), json!(chars));
             (Ask::Fetch(said.all()), answer::Shown::Page { has_links })
         }
+        What::Media => {
+            let model = said.required("model")?;
+            let mut input = match said.take("options") {
+                None => JsonObject::new(),
+                Some(Value::Object(options)) => options,
+                Some(_) => return Err(wrong("options", "an object")),
+            };
+            for name in ["prompt", "text"] {
+                input.extend(said.text(name)?.map(|text| (name.to_owned(), json!(text))));
+            }
+            let body = json!({"model": model, "input": input});
+            (Ask::Media(body.to_string().into()), answer::Shown::Made)
+        }
+        What::StartResearch => (Ask::StartResearch(said.all()), answer::Shown::Job),
+        What::Research => {
+            let id = said.required("id")?;
+            let wait = said.number("wait_s", 0, MAX_WAIT)?.unwrap_or(0);
+            (Ask::Research(id, wait), answer::Shown::Job)
+        }
     })
+}
+
+/// The first file that was made, where it is small enough for a message.
+async fn first_made(service: &Service, caller: &Caller, run: &Value) -> Option<ContentBlock> {
+    let artifact = &run["artifacts"][0];
+    if artifact["bytes"].as_u64()? > MAX_INLINE_BYTES {
+        return None;
+    }
+    let found = inside::artifact(service, caller.key.member, artifact["id"].as_str()?).await;
+    let bytes = read(found.ok()?).await.ok()?;
+    let (data, media_type) = (BASE64.encode(bytes), artifact["media_type"].as_str()?);
+    match media_type.split_once('/')?.0 {
+        "image" => Some(ContentBlock::image(data, media_type)),
+        "audio" => Some(ContentBlock::audio(data, media_type)),
+        _ => None,
+    }
 }
 
 /// A model for those who name none: the first that can be used now.

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::account::Me;
 use wire::capability::CapabilityList;
+use wire::media::MediaRun;
 use wire::model::Model;
+use wire::research::JobView;
 use wire::search::{MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer};
 use wire::web::Page;
 
@@ -21,6 +23,9 @@ pub(super) const PAGE_CHARS: u32 = 20_000;
 /// The most models in one result, and how many there are unless asked for.
 pub(super) const MAX_MODELS: u32 = 1000;
 pub(super) const MODELS: u32 = 100;
+
+/// How long a job can be waited for in one call, in seconds.
+pub(super) const MAX_WAIT: u32 = 50;
 
 /// A tool.
 pub(super) struct Known {
@@ -35,6 +40,8 @@ pub(super) struct Known {
     is_open: bool,
     /// Whether it may take long.
     is_slow: bool,
+    /// Whether it leaves something behind.
+    makes: bool,
     pub(super) what: What,
 }
 
@@ -46,6 +53,9 @@ pub(super) enum What {
     Ask,
     Search,
     Fetch,
+    Media,
+    StartResearch,
+    Research,
     Account,
 }
 
@@ -87,6 +97,7 @@ pub(super) static ALL: &[Known] = &[
         scope: None,
         is_open: false,
         is_slow: false,
+        makes: false,
         what: What::Capabilities,
     },
     Known {
@@ -105,6 +116,7 @@ pub(super) static ALL: &[Known] = &[
         scope: Some(Scope::Models),
         is_open: false,
         is_slow: false,
+        makes: false,
         what: What::Models,
     },
     Known {
@@ -131,6 +143,7 @@ pub(super) static ALL: &[Known] = &[
         scope: Some(Scope::Chat),
         is_open: true,
         is_slow: true,
+        makes: false,
         what: What::Ask,
     },
     Known {
@@ -158,6 +171,7 @@ pub(super) static ALL: &[Known] = &[
         scope: Some(Scope::Search),
         is_open: true,
         is_slow: false,
+        makes: false,
         what: What::Search,
     },
     Known {
@@ -184,7 +198,81 @@ pub(super) static ALL: &[Known] = &[
         scope: Some(Scope::Fetch),
         is_open: true,
         is_slow: true,
+        makes: false,
         what: What::Fetch,
+    },
+    Known {
+        name: "generate_media",
+        title: "Make an image or speech",
+        description: "Makes an image from `prompt`, or speech from `text`, with the model that is \
+                      named by its exact full id as `list_capabilities` gives it under `image` and \
+                      `speech`. The files can be downloaded with this key at the addresses in the \
+                      result; a small one is also in the result itself. Charged when something \
+                      was made.",
+        takes: || {
+            json!({"type": "object", "required": ["model"], "additionalProperties": false,
+            "properties": {
+                "model": {"type": "string", "description": "The exact full id of a model."},
+                "prompt": {"type": "string", "description": "What an image is to show."},
+                "text": {"type": "string", "description": "What is to be said."},
+                "options": {"type": "object", "description": "What else the model \
+                    understands, such as `size`, `voice` or `response_format`."},
+            }})
+        },
+        gives: of::<MediaRun>,
+        scope: Some(Scope::Media),
+        is_open: true,
+        is_slow: true,
+        makes: true,
+        what: What::Media,
+    },
+    Known {
+        name: "start_research",
+        title: "Start a research job",
+        description: "Starts a job that plans, searches, reads pages and writes a report with \
+                      numbered sources, and gives its id at once. It takes minutes: ask for it \
+                      with `get_research`. Charged when the report is there.",
+        takes: || {
+            json!({"type": "object", "required": ["query"], "additionalProperties": false,
+            "properties": {
+                "query": {"type": "string", "minLength": 1,
+                    "maxLength": wire::research::MAX_QUERY_CHARS,
+                    "description": "The question, with everything that matters to it."},
+                "model": {"type": "string", "description": "The full id of a chat model; the \
+                    operator's choice if not given."},
+                "depth": {"type": "string", "enum": ["quick", "standard", "deep"],
+                    "default": "standard", "description": "How thorough it is."},
+                "max_sources": {"type": "integer", "minimum": 1,
+                    "maximum": wire::research::MAX_SOURCES,
+                    "description": "How many pages are read at most."},
+            }})
+        },
+        gives: of::<JobView>,
+        scope: Some(Scope::Research),
+        is_open: true,
+        is_slow: false,
+        makes: true,
+        what: What::StartResearch,
+    },
+    Known {
+        name: "get_research",
+        title: "Look at a research job",
+        description: "Gives the state of a research job, and its report when it is there. With \
+                      `wait_s` it waits for the end of the job. Free.",
+        takes: || {
+            json!({"type": "object", "required": ["id"], "additionalProperties": false,
+            "properties": {
+                "id": {"type": "string", "description": "The id of the job."},
+                "wait_s": {"type": "integer", "minimum": 0, "maximum": MAX_WAIT, "default": 0,
+                    "description": "How many seconds to wait for its end at most."},
+            }})
+        },
+        gives: of::<JobView>,
+        scope: Some(Scope::Research),
+        is_open: true,
+        is_slow: true,
+        makes: false,
+        what: What::Research,
     },
     Known {
         name: "account",
@@ -196,6 +284,7 @@ pub(super) static ALL: &[Known] = &[
         scope: None,
         is_open: false,
         is_slow: false,
+        makes: false,
         what: What::Account,
     },
 ];
@@ -222,9 +311,9 @@ impl Known {
 
     fn describe(&self) -> Tool {
         let about = ToolAnnotations::with_title(self.title)
-            .read_only(true)
+            .read_only(!self.makes)
             .destructive(false)
-            .idempotent(true)
+            .idempotent(!self.makes)
             .open_world(self.is_open);
         Tool::new(self.name, self.description, object((self.takes)()))
             .with_title(self.title)

@@ -41,6 +41,28 @@ fn each_capability_names_its_models_with_their_prices() {
 }
 
 #[test]
+fn media_and_research_are_usable_where_what_they_need_is() {
+    let upstream = Upstream::start();
+    let models = "kind: openai, health: false, models: {echo: {}, \
+                  paint: {capabilities: [image], price_micros: 7}}";
+    let index = "  docs: {kind: index, folder: .}\n".to_owned();
+    let service = Running::start(&with_providers(&[provider("up", &upstream, models), index], ""));
+    let key = service.holder("ada", PRICE).key;
+    let is = |id: &str| of(&list(&service, key.as_str()), id).clone();
+    eventually("the index is ready", || is("research")["usable"] == true);
+    assert_eq!(is("research")["models"][0]["id"], "up/echo");
+    let paint = json!([{"id": "up/paint", "usable": true, "price_micros": 7}]);
+    assert_eq!(is("image")["models"], paint);
+    let speech = is("speech");
+    assert_eq!((&speech["usable"], &speech["models"]), (&json!(false), &json!([])));
+    assert_eq!(speech["reason"], "nothing is configured for it that this key may use");
+    let blind = Running::start(&with_providers(&[provider("up", &upstream, models)], ""));
+    let key = blind.holder("ada", PRICE).key;
+    let research = of(&list(&blind, key.as_str()), "research").clone();
+    assert_eq!(research["usable"], false, "there is nothing to search");
+}
+
+#[test]
 fn what_a_key_may_not_use_is_not_usable_and_says_why() {
     let upstream = Upstream::start();
     let service = Running::start(&with_providers(

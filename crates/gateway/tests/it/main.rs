@@ -22,6 +22,7 @@ mod keys;
 mod leaving;
 mod logged;
 mod mcp;
+mod mcp_tools;
 mod media;
 mod openai;
 mod openapi;
