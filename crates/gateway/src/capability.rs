@@ -2,10 +2,12 @@
 
 use gateway_store::{KeyRecord, Scope};
 use wire::capability::{Capability as View, CapableModel};
+use wire::research::Depth;
 
 use crate::catalogue::Model;
 use crate::config::{Capability, Operation};
 use crate::identity::may_use;
+use crate::research::desk;
 use crate::service::Service;
 
 /// Who reads pages: this program itself.
@@ -15,6 +17,7 @@ const READER: &str = "builtin/reader";
 const ALL: &[(Capability, Scope)] = &[
     (Capability::Chat, Scope::Chat),
     (Capability::Responses, Scope::Responses),
+    (Capability::Research, Scope::Research),
     (Capability::WebSearch, Scope::Search),
     (Capability::WebFetch, Scope::Fetch),
 ];
@@ -48,6 +51,19 @@ fn models(service: &Service, caller: &KeyRecord, capability: Capability) -> Vec<
             providers
                 .map(|known| CapableModel { id: known.name, usable: known.is_usable, price_micros })
                 .collect()
+        }
+        Capability::Research => {
+            let can_search = service.search.is_usable();
+            let catalogue = service.catalogue.load();
+            let able = |model: &&std::sync::Arc<Model>| {
+                model.is_for(Capability::Chat) && may_use(caller, &model.id)
+            };
+            let view = |model: &std::sync::Arc<Model>| CapableModel {
+                id: model.id.clone(),
+                usable: model.is_usable() && can_search,
+                price_micros: desk::price_micros(service, Depth::Standard, &model.id),
+            };
+            catalogue.models().filter(able).map(view).collect()
         }
         Capability::WebFetch => {
             let price_micros = price(Operation::Fetch);
