@@ -35,6 +35,9 @@ use crate::service::Service;
 const JOB: &str = "job_";
 const HOLD: &str = "req_";
 
+/// How many webhooks are told at once: one peer that is slow must not hold up all others.
+const TELLERS: u32 = 4;
+
 /// What wakes those who wait for work.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
@@ -50,7 +53,9 @@ pub(crate) fn start(service: &Arc<Service>) {
         service.tasks.spawn(worker::run(service.clone()));
     }
     if service.config.research.webhook_secret.is_some() {
-        service.tasks.spawn(webhook::run(service.clone()));
+        for _ in 0..TELLERS {
+            service.tasks.spawn(webhook::run(service.clone()));
+        }
     }
 }
 

@@ -56,9 +56,7 @@ pub(crate) async fn start(
     }
     let depth = asked.depth.unwrap_or(Depth::Standard);
     let preset = service.config.research.depth(depth);
-    let price = preset
-        .price_micros
-        .unwrap_or_else(|| service.config.price_micros(Operation::Research, &model.id));
+    let price = price_micros(service, depth, &model.id);
     let pages = asked.max_sources.unwrap_or(preset.pages).min(preset.pages);
     let request = Request {
         depth: depth.word().to_owned(),
@@ -96,6 +94,13 @@ pub(crate) async fn start(
         event: NewEvent { kind: "queued", data: told.to_string().into_bytes() },
     };
     queue(service, caller, new, Micros::new(price)).await
+}
+
+/// What a job of this depth costs with a model.
+pub(crate) fn price_micros(service: &Service, depth: Depth, model: &str) -> i64 {
+    let preset = service.config.research.depth(depth);
+    let listed = || service.config.price_micros(Operation::Research, model);
+    preset.price_micros.unwrap_or_else(listed)
 }
 
 async fn queue(

@@ -33,6 +33,11 @@ const STORE_PAUSE: Duration = Duration::from_millis(100);
 pub(super) async fn run(service: Arc<Service>) {
     let lease = micros(service.config.research.lease);
     while !service.stopping.is_cancelled() {
+        if !service.search.is_usable() {
+            // Whoever can search takes them; to claim them here would use up their tries.
+            wait(&service).await;
+            continue;
+        }
         match service.store.claim_job(service.owner, lease).await {
             Ok(Some(job)) => Box::pin(work(&service, job)).await,
             Ok(None) => wait(&service).await,

@@ -169,7 +169,7 @@ fn examine(which: &[&str]) -> Upstream {
 
 /// How it is run: everything is checked, with these exceptions. Whether a model understands a
 /// request is not the schema's matter, nor whether a response was made in the background, nor which
-/// pages there are, and whoever asks for an upstream that fails gets 503.
+/// pages, jobs and webhooks there are, and whoever asks for an upstream that fails gets 503.
 fn settings(key: &str) -> String {
     format!(
         r#"
@@ -198,6 +198,14 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 403, 409, 422, 
 [[operations]]
 include-operation-id = "search"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 409, 422, 503]
+
+[[operations]]
+include-operation-id = "startResearch"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 403, 409, 422, 503]
+
+[[operations]]
+include-operation-id = ["showResearch", "followResearch", "cancelResearch"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404]
 
 [[operations]]
 include-operation-id = ["showResponse", "cancelResponse", "listInputItems"]

@@ -180,6 +180,19 @@ fn without_a_provider_of_results_there_is_no_research() {
 }
 
 #[test]
+fn research_is_a_capability_with_the_price_of_a_standard_job() {
+    let world = World::new("");
+    let (service, ada) = world.ready(", standard: {price_micros: 9000}");
+    let list = service.get("/v1/capabilities", ada.key.as_str()).good();
+    let all = list["data"].as_array().unwrap();
+    let research = all.iter().find(|entry| entry["id"] == "research").unwrap();
+    let models = json!([{"id": "up/scholar", "usable": true, "price_micros": 9000}]);
+    assert_eq!((&research["usable"], &research["models"]), (&json!(true), &models));
+    let answer = service.post(JOBS, ada.key.as_str(), &json!({"query": "Why is the sky blue?"}));
+    assert_eq!(answer.header("x-charge-micros"), "9000");
+}
+
+#[test]
 fn jobs_are_seen_by_their_member_alone_and_listed_in_pages() {
     let world = World::new("");
     let (service, ada) = world.ready("");

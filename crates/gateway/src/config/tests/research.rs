@@ -63,10 +63,10 @@ fn depths_of_the_page_are_those_of_the_program() {
 #[test]
 fn wrong_values_are_told() {
     refused(
-        "research: {workers: 1001, quick: {pages: 0}, webhook_secret: ${SHORT}}",
+        "research: {workers: 1001, quick: {pages: 0}, webhook_secret: \"${SHORT}\"}",
         &[
-            "error 1:21: research.workers: must be a whole number from 0 to 1000, found 1001",
-            "error 1:42: research.quick.pages: must be a whole number from 1 to 200, found 0",
+            "error 1:21: research.workers: must be a whole number from 0 to 1000",
+            "error 1:42: research.quick.pages: must be a whole number from 1 to 200",
             "error 1:62: research.webhook_secret: must be at least 32 characters long (make one \
              with `openssl rand -hex 32`)",
         ],
