@@ -10,7 +10,11 @@ use crate::backend::Result;
 use crate::{Error, Options, SchemaState};
 
 /// Each one brings the schema from its index to the next number.
-const MIGRATIONS: [&str; 2] = [include_str!("schema/001.sql"), include_str!("schema/002.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("schema/001.sql"),
+    include_str!("schema/002.sql"),
+    include_str!("schema/005.sql"),
+];
 
 /// Says that a file is ours: "agtw".
 const APPLICATION_ID: i32 = 0x6167_7477;

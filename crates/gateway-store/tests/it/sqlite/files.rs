@@ -29,8 +29,8 @@ async fn an_empty_place_is_migrated_once() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "looking makes no file");
 
     assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Empty);
-    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(2));
-    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(2));
+    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(3));
+    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(3));
     let store = Store::open(&place, &options).await.unwrap();
     store.create_member("ann", &actor()).await.unwrap();
     for name in ["gateway.db", "gateway.db-wal"] {
@@ -55,7 +55,7 @@ async fn a_schema_that_is_not_ours_is_refused() {
         ("CREATE TABLE shop (id)", 0),
         ("CREATE TABLE shop (id); PRAGMA user_version = 1", 1),
         ("PRAGMA application_id = 5", 0),
-        ("PRAGMA application_id = 0x61677477; PRAGMA user_version = 3", 3),
+        ("PRAGMA application_id = 0x61677477; PRAGMA user_version = 4", 4),
         ("PRAGMA application_id = 0x61677477", 0),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ async fn a_damaged_file_is_refused_at_once() {
     }
     std::fs::remove_file(&path).unwrap();
     Store::migrate(&place, &options).await.unwrap();
-    write(&path, "DROP INDEX postings_by_member");
+    write(&path, "DROP INDEX keys_by_member");
     assert!(matches!(Store::open(&place, &options).await, Err(Error::Damaged(_))));
     assert!(matches!(
         Store::open(&Place::Sqlite(folder.path().to_owned()), &options).await,
