@@ -1,6 +1,8 @@
 //! Writes what a batch came to.
 
-use ledger::{Account, Changes, Hold, Lineage, Posting, Receipt, Repeat, Time};
+use std::collections::HashMap;
+
+use ledger::{Account, Changes, Hold, Lineage, MemberId, Posting, Receipt, Repeat, Time};
 use rusqlite::{Connection, params};
 
 use super::{audit, media};
@@ -28,7 +30,8 @@ pub(super) fn write(connection: &Connection, applied: &Applied, until: Time) -> 
 
 /// Writes what the ledger changed, inside a transaction.
 pub(super) fn write_money(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {
-    write_accounts(connection, &changes.accounts)?;
+    let last = write_postings(connection, &changes.postings)?;
+    write_accounts(connection, &changes.accounts, &last)?;
     write_lineages(connection, &changes.lineages)?;
     write_holds(connection, &changes.begun)?;
     if !changes.ended.is_empty() {
@@ -38,17 +41,24 @@ pub(super) fn write_money(connection: &Connection, changes: &Changes, until: Tim
         }
     }
     write_receipts(connection, &changes.receipts)?;
-    write_postings(connection, &changes.postings)?;
     write_repeats(connection, changes, until)
 }
 
-fn write_accounts(connection: &Connection, accounts: &[Account]) -> Result<()> {
+/// The last posting of each member that was written now.
+type LastPostings = HashMap<MemberId, i64>;
+
+fn write_accounts(
+    connection: &Connection,
+    accounts: &[Account],
+    last: &LastPostings,
+) -> Result<()> {
     if accounts.is_empty() {
         return Ok(());
     }
     let mut update = connection.prepare_cached(
         "UPDATE members SET balance = ?2, held = ?3, day = ?4, day_requests = ?5, \
-         day_charged = ?6, month = ?7, month_requests = ?8, month_charged = ?9 WHERE id = ?1",
+         day_charged = ?6, month = ?7, month_requests = ?8, month_charged = ?9, \
+         last_posting = coalesce(?10, last_posting) WHERE id = ?1",
     )?;
     for account in accounts {
         let (day, month) = (account.usage.day, account.usage.month);
@@ -62,6 +72,7 @@ fn write_accounts(connection: &Connection, accounts: &[Account]) -> Result<()> {
             month.number,
             month.requests,
             month.charged.get(),
+            last.get(&account.id),
         ])?;
     }
     Ok(())
@@ -136,16 +147,21 @@ fn write_receipts(connection: &Connection, receipts: &[Receipt]) -> Result<()> {
     Ok(())
 }
 
-fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<()> {
+/// Adds postings, each with the one before it of its member; the last ones are still to be written
+/// to the members.
+fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<LastPostings> {
+    let mut last = LastPostings::new();
     if postings.is_empty() {
-        return Ok(());
+        return Ok(last);
     }
     let mut insert = connection.prepare_cached(
-        "INSERT INTO postings (at, kind, member, amount, balance, hold, reason, reference) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO postings \
+         (at, kind, member, amount, balance, hold, reason, reference, previous) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
+         coalesce(?9, (SELECT last_posting FROM members WHERE id = ?3)))",
     )?;
     for posting in postings {
-        insert.execute(params![
+        let id = insert.insert(params![
             posting.at.micros(),
             posting.kind.word(),
             posting.member.0,
@@ -154,9 +170,11 @@ fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<()> {
             posting.hold.map(ledger::HoldId::to_bytes),
             posting.reason,
             posting.reference,
+            last.get(&posting.member),
         ])?;
+        last.insert(posting.member, id);
     }
-    Ok(())
+    Ok(last)
 }
 
 fn write_repeats(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {

@@ -24,23 +24,24 @@ pub(super) fn run(connection: &mut Connection) -> Result<LedgerCheck> {
 
 /// Balances against postings, and what is held against live holds.
 fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()> {
-    let mut members = connection.prepare("SELECT id, balance, held FROM members ORDER BY id")?;
+    let mut members = connection
+        .prepare("SELECT id, balance, held, coalesce(last_posting, 0) FROM members ORDER BY id")?;
     let mut postings = connection.prepare(
-        "SELECT member, id, amount, balance, kind = 'charge', kind = 'top_up' FROM postings \
-         ORDER BY member, id",
+        "SELECT member, id, amount, balance, kind = 'charge', kind = 'top_up', \
+         coalesce(previous, 0) FROM postings ORDER BY member, id",
     )?;
     let mut holds = connection.prepare(
         "SELECT member, sum(amount), count(*) FROM holds GROUP BY member ORDER BY member",
     )?;
-    let mut members = Walk::new(&mut members, numbers::<3>)?;
-    let mut postings = Walk::new(&mut postings, numbers::<6>)?;
+    let mut members = Walk::new(&mut members, numbers::<4>)?;
+    let mut postings = Walk::new(&mut postings, numbers::<7>)?;
     let mut holds = Walk::new(&mut holds, numbers::<3>)?;
     let (mut stored, mut house) = (0_i128, [0_i128; 3]);
     loop {
         let member = members.step()?;
         let id = member.map_or(i64::MAX, |[id, ..]| id);
-        let mut sum = 0_i128;
-        while let Some([of, posting, amount, balance, charge, top_up]) =
+        let (mut sum, mut last) = (0_i128, 0);
+        while let Some([of, posting, amount, balance, charge, top_up, previous]) =
             postings.step_if(|[of, ..]| member.is_none() || *of <= id)?
         {
             check.postings += 1;
@@ -54,6 +55,8 @@ fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()>
             }
             sum += i128::from(amount);
             compare(check, || format!("posting {posting}"), "balance", (balance, sum));
+            compare(check, || format!("posting {posting}"), "previous", (previous, last.into()));
+            last = posting;
         }
         let mut held = 0;
         while let Some([of, amount, count]) =
@@ -66,11 +69,12 @@ fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()>
                 held = i128::from(amount);
             }
         }
-        let Some([id, balance, has_held]) = member else { break };
+        let Some([id, balance, has_held, has_last]) = member else { break };
         check.members += 1;
         stored += i128::from(balance);
         compare(check, || format!("member {id}"), "balance", (balance, sum));
         compare(check, || format!("member {id}"), "held", (has_held, held));
+        compare(check, || format!("member {id}"), "last posting", (has_last, last.into()));
     }
     check.sum = clamped(stored + house.iter().sum::<i128>());
     if check.sum != Micros::ZERO {

@@ -9,7 +9,7 @@ use crate::backend::Result;
 
 /// What a connection may keep of the file in memory, in KiB. The system keeps the file as well, so
 /// that a page we dropped costs a copy, not a read from the disk.
-const WRITER_CACHE_KIB: i32 = 4096;
+const WRITER_CACHE_KIB: i32 = 16_384;
 const READER_CACHE_KIB: i32 = 512;
 
 /// Statements a connection keeps prepared.

@@ -140,15 +140,48 @@ pub(super) fn statement(
 ) -> Result<Vec<StatementLine>> {
     let mut query = connection.prepare_cached(
         "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
-         operation, model FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
-         WHERE postings.member = ?1 AND postings.id < ?2 ORDER BY postings.id DESC LIMIT ?3",
+         operation, model, previous \
+         FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
+         WHERE postings.id = ?1 AND postings.member = ?2",
     )?;
     let read = |row: &Row<'_>| {
         let posting = posting(row, member)?;
-        Ok(StatementLine { id: row.get(7)?, posting, operation: row.get(8)?, model: row.get(9)? })
+        let (operation, model) = (row.get(8)?, row.get(9)?);
+        Ok((StatementLine { id: row.get(7)?, posting, operation, model }, row.get(10)?))
     };
-    let rows = query.query_map(params![member.0, before, limit.min(MAX_PAGE)], read)?;
-    Ok(rows.collect::<Read<_>>()?)
+    let mut next = posting_before(connection, member, before)?;
+    let mut lines = Vec::new();
+    while let Some(id) = next
+        && lines.len() < limit.min(MAX_PAGE) as usize
+    {
+        let Some((line, previous)) = query.query_row([id, member.0], read).optional()? else {
+            break;
+        };
+        lines.push(line);
+        next = previous;
+    }
+    Ok(lines)
+}
+
+/// The last posting of a member before a number, which usually is that of a posting of theirs.
+fn posting_before(connection: &Connection, member: MemberId, number: i64) -> Result<Option<i64>> {
+    let mut query =
+        connection.prepare_cached("SELECT previous FROM postings WHERE id = ?1 AND member = ?2")?;
+    let known = query.query_row([number, member.0], |row| row.get(0)).optional()?;
+    if let Some(previous) = known {
+        return Ok(previous);
+    }
+    let mut query = connection.prepare_cached("SELECT last_posting FROM members WHERE id = ?1")?;
+    let mut last: Option<i64> = query.query_row([member.0], |row| row.get(0)).optional()?.flatten();
+    // It only ever goes back, whatever a damaged file says.
+    let mut query = connection
+        .prepare_cached("SELECT previous FROM postings WHERE id = ?1 AND previous < id")?;
+    while let Some(id) = last
+        && id >= number
+    {
+        last = query.query_row([id], |row| row.get(0)).optional()?;
+    }
+    Ok(last)
 }
 
 /// Reads `at, kind, amount, balance, hold, reason, reference`.

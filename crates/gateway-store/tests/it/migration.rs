@@ -86,7 +86,7 @@ async fn is_migrated(place: &Place) {
     let opened = Store::open(place, &options).await;
     assert!(matches!(opened, Err(Error::NotMigrated(state)) if state == old));
     assert_eq!(Store::migrate(place, &options).await.unwrap(), old);
-    let current = SchemaState::Current(4);
+    let current = SchemaState::Current(5);
     assert_eq!(Store::migrate(place, &options).await.unwrap(), current);
     assert_eq!(Store::schema(place, &options).await.unwrap(), current);
 }

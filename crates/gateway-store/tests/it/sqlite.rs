@@ -1,5 +1,6 @@
 //! What only a SQLite file does.
 
+mod chain;
 mod crash;
 mod disk;
 mod files;

@@ -26,8 +26,7 @@ pub(crate) struct Amount {
 /// Fills the file of a home that has only its schema.
 pub(crate) fn fill(home: &mut Home, amount: Amount) {
     let connection = Connection::open(home.file().expect("a file")).expect("a database");
-    let indexes =
-        ["keys_by_member", "postings_by_member"].map(|index| take_index(&connection, index));
+    let index = take_index(&connection, "keys_by_member");
     // A loss of power would only lose the measurement.
     let begin = "PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; \
                  PRAGMA temp_store = MEMORY; BEGIN";
@@ -35,9 +34,7 @@ pub(crate) fn fill(home: &mut Home, amount: Amount) {
     members(&connection, amount);
     postings(&connection, amount);
     home.keys = keys(&connection, &home.hasher(), amount);
-    for index in indexes {
-        connection.execute_batch(&index).expect("the index again");
-    }
+    connection.execute_batch(&index).expect("the index again");
     connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").expect("it is written");
 }
 
@@ -55,9 +52,9 @@ fn members(connection: &Connection, amount: Amount) {
     connection
         .execute(
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
-             INSERT INTO members (id, name, created_at, balance) \
-             SELECT n, 'member ' || n, ?2, ?3 FROM n",
-            params![count, AT, CREDIT_MICROS - spent],
+             INSERT INTO members (id, name, created_at, balance, last_posting) \
+             SELECT n, 'member ' || n, ?2, ?3, ?4 + n FROM n",
+            params![count, AT, CREDIT_MICROS - spent, amount.postings - count],
         )
         .expect("members");
     connection
@@ -87,12 +84,13 @@ fn postings(connection: &Connection, amount: Amount) {
         );
         connection.execute(&receipts, params![round, PRICE_MICROS, AT + round]).expect("receipts");
         let postings = format!(
-            "INSERT INTO postings (at, kind, member, amount, balance, hold) \
-             SELECT ?3, 'charge', id, -?2, ?4, {hold} FROM members ORDER BY id"
+            "INSERT INTO postings (at, kind, member, amount, balance, hold, previous) \
+             SELECT ?3, 'charge', id, -?2, ?4, {hold}, ?5 + id FROM members ORDER BY id"
         );
         let balance = CREDIT_MICROS - round * PRICE_MICROS;
+        let before = (round - 1) * amount.members;
         connection
-            .execute(&postings, params![round, PRICE_MICROS, AT + round, balance])
+            .execute(&postings, params![round, PRICE_MICROS, AT + round, balance, before])
             .expect("postings");
     }
 }

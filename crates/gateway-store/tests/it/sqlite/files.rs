@@ -29,8 +29,8 @@ async fn an_empty_place_is_migrated_once() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "looking makes no file");
 
     assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Empty);
-    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(4));
-    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(4));
+    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(5));
+    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(5));
     let store = Store::open(&place, &options).await.unwrap();
     store.create_member("ann", &actor()).await.unwrap();
     for name in ["gateway.db", "gateway.db-wal"] {
@@ -88,7 +88,7 @@ async fn a_damaged_file_is_refused_at_once() {
     }
     std::fs::remove_file(&path).unwrap();
     Store::migrate(&place, &options).await.unwrap();
-    write(&path, "DROP INDEX postings_by_member");
+    write(&path, "DROP INDEX keys_by_member");
     assert!(matches!(Store::open(&place, &options).await, Err(Error::Damaged(_))));
     assert!(matches!(
         Store::open(&Place::Sqlite(folder.path().to_owned()), &options).await,

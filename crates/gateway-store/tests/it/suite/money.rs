@@ -169,6 +169,12 @@ pub(crate) async fn a_statement_is_read_in_pages(world: World) {
     assert_eq!(lines[6].posting.reason.as_deref(), Some("because"));
     assert_eq!((&lines[6].operation, lines[6].posting.kind), (&None, PostingKind::TopUp));
     assert_eq!(world.store.statement(other, i64::MAX, 10).await.unwrap().len(), 1);
+    // A page may begin at any number, also at one that is somebody else's.
+    let others = world.store.statement(other, i64::MAX, 10).await.unwrap()[0].id;
+    let page = world.store.statement(member, others, 10).await.unwrap();
+    assert_eq!(page, lines[6..]);
+    assert!(world.store.statement(member, lines[6].id, 10).await.unwrap().is_empty());
+    world.check().await;
 }
 
 pub(crate) async fn usage_counts_charged_requests(world: World) {

@@ -1,0 +1,1 @@
+-- Nothing: how SQLite finds the postings of a member changed. Both databases count alike.
