@@ -1,11 +1,13 @@
 //! A provider asked once, outside of a running service: is it there, does it take our key.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::config::{self, Kind};
+use crate::media::espeak;
 use crate::problem::Problem;
 use crate::provider::{List, Provider};
 use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH};
@@ -30,6 +32,9 @@ pub struct Probe {
 
 /// Asks a provider for its models, the way a probe of its health does.
 pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
+    if let Some(program) = &provider.program {
+        return voices(provider, program).await;
+    }
     let policy = provider.health.clone().unwrap_or_default();
     let (mut probe, body) = ask(provider, &policy.path, None, policy.timeout).await?;
     let list = serde_json::from_slice::<List>(&body).ok();
@@ -58,6 +63,22 @@ pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Pro
     let text = text.and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     probe.found = text.map(|text| vec![text.to_owned()]);
     Ok(probe)
+}
+
+/// Whether the program that speaks is installed on this machine.
+pub async fn can_speak() -> bool {
+    espeak::voices(Path::new("espeak-ng")).await.is_ok()
+}
+
+/// Asks a program for its voices. It has no status; one that answers is well.
+async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Problem> {
+    let begun = Instant::now();
+    let voices = espeak::voices(program).await.map_err(|why| {
+        Problem::new(format!("the provider `{}` does not answer: {why}", provider.name))
+            .hint("install `espeak-ng`, or name the program in `program`")
+    })?;
+    let found = voices.into_iter().map(|voice| voice.id).collect();
+    Ok(Probe { status: 200, found: Some(found), message: None, took: begun.elapsed() })
 }
 
 async fn ask(

@@ -26,7 +26,7 @@ pub use wanted::{DEFAULT_RESULTS, Found, Hit, Wanted};
 use self::cache::Cache;
 use self::index::Index;
 use self::remote::Remote;
-use crate::config::{self, Config, SearchKind, SearchProvider};
+use crate::config::{self, Config, SearchProvider};
 use crate::failure::ApiError;
 use crate::meter::Meter;
 use crate::problem::Problem;
@@ -94,6 +94,29 @@ pub(crate) fn open(config: &Config) -> Result<Engines, Vec<Problem>> {
         }
     }
     if problems.is_empty() { Ok(Engines(engines)) } else { Err(problems) }
+}
+
+/// Asks one provider of results once, outside of a running service.
+pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<Hit>, Problem> {
+    match configured {
+        SearchProvider::Remote { kind, upstream } => {
+            let provider = Arc::new(Provider::open(upstream, remote::MAX_ANSWER_BYTES)?);
+            let name = provider.name.clone();
+            let found = Remote { kind: *kind, provider }.search(wanted).await;
+            found.map(|hits| chosen(hits, wanted)).map_err(|fault| {
+                let status = fault.status().map(|status| format!(" with status {status}"));
+                let cause = fault.cause().map(|cause| format!(": {cause}"));
+                let (status, cause) = (status.unwrap_or_default(), cause.unwrap_or_default());
+                Problem::new(format!("the provider `{name}` failed{status}{cause}"))
+            })
+        }
+        SearchProvider::Index(index) => {
+            let (name, folder) = (&index.name, index.folder.display());
+            let message =
+                format!("`{name}` is an index of {folder} that the running service keeps");
+            Err(Problem::new(message).hint("ask the service with POST /v1/search"))
+        }
+    }
 }
 
 /// Providers that are ready to be asked.
@@ -229,11 +252,7 @@ impl Engine {
 
     fn kind(&self) -> &'static str {
         match self {
-            Self::Remote(remote) => match remote.kind {
-                SearchKind::Searxng => "searxng",
-                SearchKind::Brave => "brave",
-                SearchKind::Tavily => "tavily",
-            },
+            Self::Remote(remote) => remote.kind.word(),
             Self::Index(_) => "index",
         }
     }

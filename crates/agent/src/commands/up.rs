@@ -7,8 +7,8 @@ mod settings_file;
 
 use std::net::SocketAddr;
 
-use gateway::Ready;
 use gateway::config::Config;
+use gateway::{Ready, probe};
 use http::Uri;
 
 use self::first_lines::{Models, Start, documents};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 async fn prepare(args: &Args, session: &Session) -> Result<(Ready, Start), Diagnostic> {
     let path = session.home()?.gateway().join("gateway.yaml");
     let found = local::look(local::candidates(&args.server, args.no_discover)).await;
-    let is_new = settings_file::write_if_missing(&path, &found)?;
+    let is_new = settings_file::write_if_missing(&path, &found, probe::can_speak().await)?;
     let mut config = Location::default().load(session)?;
     let added = local::merge(&mut config, &found);
     if let Some(listen) = args.listen {

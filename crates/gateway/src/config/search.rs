@@ -88,6 +88,25 @@ impl SearchProvider {
             Self::Index(index) => &index.name,
         }
     }
+
+    /// Its kind, as the configuration calls it.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Remote { kind, .. } => kind.word(),
+            Self::Index(_) => "index",
+        }
+    }
+}
+
+impl SearchKind {
+    /// As the configuration calls it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Searxng => "searxng",
+            Self::Brave => "brave",
+            Self::Tavily => "tavily",
+        }
+    }
 }
 
 impl SearchKind {

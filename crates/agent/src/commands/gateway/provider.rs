@@ -1,4 +1,4 @@
-//! `agent gateway provider`: where the models are.
+//! `agent gateway provider`: where models and results are.
 
 mod list;
 mod test;
@@ -10,7 +10,7 @@ use super::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Providers of models: list and test them
+/// Providers of models and of search results: list and test them
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -41,5 +41,6 @@ pub(super) const fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::OpenAi => "openai",
         Kind::Anthropic => "anthropic",
+        Kind::Espeak => "espeak",
     }
 }

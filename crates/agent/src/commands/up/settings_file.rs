@@ -35,13 +35,17 @@ A page that a search found is read with `POST /v1/web/fetch` at the address that
 );
 
 /// Writes the file unless it is there; gives whether it was written.
-pub(super) fn write_if_missing(path: &Path, found: &[Found]) -> Result<bool, Diagnostic> {
+pub(super) fn write_if_missing(
+    path: &Path,
+    found: &[Found],
+    can_speak: bool,
+) -> Result<bool, Diagnostic> {
     let _lock = config::lock::take(path)?;
     if config::read(path)?.is_some() {
         return Ok(false);
     }
     make_documents(path)?;
-    config::write(path, &text(found))?;
+    config::write(path, &text(found, can_speak))?;
     Ok(true)
 }
 
@@ -57,7 +61,7 @@ fn make_documents(path: &Path) -> Result<(), Diagnostic> {
     })
 }
 
-fn text(found: &[Found]) -> String {
+fn text(found: &[Found], can_speak: bool) -> String {
     let mut providers = String::new();
     for Found { server, .. } in found {
         let (name, url) = (&server.name, &server.base_url);
@@ -66,6 +70,7 @@ fn text(found: &[Found]) -> String {
         ));
     }
     let snippet = marked();
+    let mark = if can_speak { "" } else { "# " };
     format!(
         "\
 # The member service of this machine, made by `agent up`. Edit it as you like: it is not written again.
@@ -82,6 +87,9 @@ providers:
   # see `agent gateway example`.
   {DOCUMENTS}: {{kind: index, folder: {DOCUMENTS}}}
 
+  # Speech by the program espeak-ng, where it is installed.
+  {mark}voice: {{kind: espeak}}
+
 # Whole micro-credits for one request; 1 credit is 1000000.
 prices:
   default_micros:
@@ -89,6 +97,8 @@ prices:
     responses: 1000
     search: 1000
     fetch: 1000
+    media: 1000
+    research: 10000
 
 log:
   format: text
@@ -115,8 +125,10 @@ mod tests {
     fn what_is_written_can_be_read() {
         let server = named("ollama=http://127.0.0.1:11434/v1").unwrap();
         let found = Found { server, models: Vec::new() };
-        for (found, count) in [(vec![], 0), (vec![found], 1)] {
-            let text = text(&found);
+        for (found, can_speak, count) in
+            [(vec![], false, 0), (vec![found.clone()], false, 1), (vec![found], true, 2)]
+        {
+            let text = text(&found, can_speak);
             let reading = read(&text, &Scope::default(), Path::new("/x"));
             assert_eq!(reading.problems, [], "{text}");
             assert_eq!(reading.config.unwrap().providers.len(), count);
@@ -125,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_provider_that_is_shown_can_be_used_when_its_mark_is_taken_away() {
-        let text = text(&[]).replace(&marked(), SNIPPET);
+        let text = text(&[], false).replace(&marked(), SNIPPET);
         let mut scope = Scope::default();
         scope.process.insert("OPENAI_API_KEY".to_owned(), "sk-x".to_owned());
         let reading = read(&text, &scope, Path::new("/x"));

@@ -1,6 +1,6 @@
 //! `agent gateway provider list`.
 
-use gateway::config::Provider;
+use gateway::config::{Provider, SearchProvider};
 use serde_json::{Value, json};
 
 use super::kind;
@@ -21,9 +21,10 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
     let config = location.load(session)?;
     if session.output.is_json() {
         let list = config.providers.iter().map(provider_json).collect::<Vec<Value>>();
-        return session.output.json(&json!({ "providers": list }));
+        let results = config.search.providers.iter().map(results_json).collect::<Vec<Value>>();
+        return session.output.json(&json!({ "providers": list, "of_results": results }));
     }
-    if config.providers.is_empty() {
+    if config.providers.is_empty() && config.search.providers.is_empty() {
         session.output.note("There are no providers; add one under `providers` in gateway.yaml.");
         return Ok(());
     }
@@ -47,7 +48,36 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
             provider.weight.to_string(),
         ]);
     }
+    for provider in &config.search.providers {
+        let (place, has_key) = place(provider);
+        let none = || "-".to_owned();
+        table.row([
+            provider.name().to_owned(),
+            provider.kind().to_owned(),
+            place,
+            if has_key { "yes".to_owned() } else { none() },
+            none(),
+            none(),
+            none(),
+        ]);
+    }
     session.output.text(table.text())
+}
+
+/// Where a provider of results is, and whether it is sent a key.
+fn place(provider: &SearchProvider) -> (String, bool) {
+    match provider {
+        SearchProvider::Remote { upstream, .. } => {
+            (upstream.base_url.to_string(), upstream.api_key.is_some())
+        }
+        SearchProvider::Index(index) => (index.folder.display().to_string(), false),
+    }
+}
+
+fn results_json(provider: &SearchProvider) -> Value {
+    let (place, has_key) = place(provider);
+    let name = if matches!(provider, SearchProvider::Index(_)) { "folder" } else { "base_url" };
+    json!({ "name": provider.name(), "kind": provider.kind(), name: place, "has_key": has_key })
 }
 
 fn provider_json(provider: &Provider) -> Value {

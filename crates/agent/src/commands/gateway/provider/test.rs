@@ -1,7 +1,10 @@
-//! `agent gateway provider test`: a provider asked for its models, or for a word.
+//! `agent gateway provider test`: a provider asked for its models, for a word, or for results.
 
-use gateway::config::{Config, Provider};
+use std::time::Instant;
+
+use gateway::config::{Config, Provider, SearchProvider};
 use gateway::probe::{self, Probe};
+use gateway::search::{self, Wanted};
 use serde_json::json;
 
 use crate::commands::gateway::books::block_on;
@@ -12,7 +15,7 @@ use crate::mcp::table::counted;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
 
-/// Ask a provider for its models, or one of its models for a word
+/// Ask a provider for its models, one of its models for a word, or a provider of results for some
 #[derive(Debug, clap::Args)]
 #[command(after_help = "With --model the provider may charge you for a very short answer.\n\n\
                         Exit codes: 0 it answered, 5 it did not.\n\n\
@@ -24,11 +27,18 @@ pub(crate) struct Args {
     /// Ask this model, by its id without the provider's name
     #[arg(long, value_name = "ID")]
     model: Option<String>,
+    /// What a provider of search results is asked for
+    #[arg(long, value_name = "WORDS", default_value = "test", conflicts_with = "model")]
+    query: String,
 }
 
 /// Asks, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
+    let results = config.search.providers.iter().find(|provider| provider.name() == args.name);
+    if let Some(provider) = results {
+        return ask_for_results(provider, &args.query, session);
+    }
     let provider = find(&config, &args.name)?;
     let name = printable(&provider.name);
     let asked = block_on(async {
@@ -68,10 +78,40 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     Ok(())
 }
 
+fn ask_for_results(
+    provider: &SearchProvider,
+    query: &str,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let begun = Instant::now();
+    let hits = block_on(async {
+        search::probe(provider, &Wanted::new(query)).await.map_err(|problem| {
+            let diagnostic = Diagnostic::peer(problem.message);
+            problem.hint.into_iter().fold(diagnostic, Diagnostic::hint)
+        })
+    })?;
+    let ms = begun.elapsed().as_millis();
+    let name = provider.name();
+    if session.output.is_json() {
+        let urls: Vec<&str> = hits.iter().map(|hit| hit.url.as_str()).collect();
+        return session.output.json(&json!({
+            "provider": name, "query": query, "took_ms": ms, "results": urls, "good": true,
+        }));
+    }
+    let (name, count) = (printable(name), counted(hits.len(), "result"));
+    session.output.text(format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: {count}\n"))?;
+    for hit in &hits {
+        let (title, url) = (printable(&hit.title), printable(&hit.url));
+        session.output.text(format!("  {title}\n    {url}\n"))?;
+    }
+    Ok(())
+}
+
 fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> {
     config.provider(name).ok_or_else(|| {
         let message = format!("there is no provider `{}`", printable(name));
         let known = config.providers.iter().map(|provider| provider.name.as_str());
+        let known = known.chain(config.search.providers.iter().map(SearchProvider::name));
         Diagnostic::configuration(message).hint(match nearest(name, known) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`agent gateway provider list` shows the providers there are".to_owned(),
