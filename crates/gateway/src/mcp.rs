@@ -7,6 +7,7 @@
 mod answer;
 mod call;
 mod peer;
+mod refusal;
 mod running;
 mod server;
 mod tools;
@@ -26,6 +27,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use peer::check as check_peer;
 
+use self::refusal::Asked;
 use self::running::{Call, Running};
 use self::server::Server;
 use crate::clock;
@@ -141,9 +143,12 @@ impl Endpoint {
         if let Some(begun) = begun {
             extensions.insert(begun);
         }
+        let asked = Asked::new(request.headers(), request.body());
         let serve = if is_slow { &self.slow } else { &self.quick };
-        let mut response = serve.handle(request.map(Full::new)).await.map(Body::new);
-        if message.is_some_and(|message| message.is("initialize")) {
+        let response = serve.handle(request.map(Full::new)).await.map(Body::new);
+        let mut response = refusal::worded(response, &asked).await;
+        let has_begun = response.status().is_success();
+        if has_begun && message.is_some_and(|message| message.is("initialize")) {
             // Older clients send it back, and with it can call off what they asked for.
             let id = clock::new_hold_id().to_string();
             response
