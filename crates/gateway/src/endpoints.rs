@@ -82,7 +82,7 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/search", "search"),
         ("/v1/requests/", "receipt"),
         ("/v1/web/fetch", "fetch"),
-        ("/mcp", "mcp"),
+        (crate::mcp::PATH, crate::mcp::OPERATION),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),

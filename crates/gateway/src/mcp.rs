@@ -26,6 +26,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub(crate) use peer::check as check_peer;
+pub(crate) use refusal::of_failure;
 
 use self::refusal::Asked;
 use self::running::{Call, Running};
@@ -36,6 +37,8 @@ use crate::service::Service;
 
 /// Where it is.
 pub(crate) const PATH: &str = "/mcp";
+/// What the edge calls it.
+pub(crate) const OPERATION: &str = "mcp";
 /// How often a stream that waits says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// What older clients tell their requests apart from those of others by.

@@ -29,6 +29,7 @@ use wire::error::Code;
 use crate::clock;
 use crate::endpoints;
 use crate::failure::{ApiError, Failed};
+use crate::mcp;
 use crate::rate;
 use crate::service::Service;
 use crate::trace;
@@ -183,7 +184,10 @@ async fn answer(
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
         let allow = response.headers_mut().remove(ALLOW);
-        response = error.answer(&id.to_string());
+        response = match operation {
+            mcp::OPERATION => mcp::of_failure(error, &id.to_string()),
+            _ => error.answer(&id.to_string()),
+        };
         response.headers_mut().extend(allow.map(|methods| (ALLOW, methods)));
     }
     if let Some(value) = rate::id_value(id) {

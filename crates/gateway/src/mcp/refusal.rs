@@ -1,5 +1,5 @@
-//! What the transport refuses, in the words of the protocol: rmcp says why in plain text, and
-//! clients look for a message.
+//! What is refused before a method is asked, in the words of the protocol: clients look for a message
+//! and show nothing of an answer that is none.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -10,12 +10,16 @@ use http_body_util::{BodyExt, Collected, Limited};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use wire::error::ErrorDetail;
+
+use crate::failure::ApiError;
 
 /// No reason is longer.
 const MAX_REASON_BYTES: usize = 4096;
 /// The codes of JSON-RPC.
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
+const INTERNAL_ERROR: i32 = -32603;
 
 /// What is known of a request that perhaps is refused.
 pub(super) struct Asked {
@@ -33,6 +37,22 @@ impl Asked {
     pub(super) fn new(headers: &HeaderMap, body: &Bytes) -> Self {
         Self { has_json: has_json(headers), body: body.clone() }
     }
+}
+
+/// The answer to a failure of the service, with a message instead of the body that other paths have.
+/// What programs decide by is in its data.
+pub(crate) fn of_failure(error: &ApiError, request_id: &str) -> Response {
+    let code = if error.code().status() < 500 { INVALID_REQUEST } else { INTERNAL_ERROR };
+    let ErrorDetail { message, .. } = error.body().error;
+    let detail = ErrorDetail { request_id: Some(request_id.to_owned()), ..error.body().error };
+    let mut data = json!(detail);
+    if let Some(data) = data.as_object_mut() {
+        data.remove("message");
+    }
+    let error_told = json!({"code": code, "message": message, "data": data});
+    // The body was not read.
+    let told = json!({"jsonrpc": "2.0", "id": null, "error": error_told});
+    error.answer(request_id).map(|_| Body::from(told.to_string()))
 }
 
 /// The answer as it is, or as a message if it is a refusal in plain text.
@@ -64,12 +84,11 @@ fn message(status: StatusCode, reason: &str, asked: &Asked) -> (StatusCode, Stri
         }
         Some(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST, "the body is not a JSON-RPC message"),
     };
-    let mut message = json!({"jsonrpc": "2.0", "error": {"code": code, "message": reason}});
     let id = serde_json::from_slice::<Named>(&asked.body).ok().map(|named| named.id);
-    if let Some(id) = id.filter(|id| id.is_string() || id.is_i64() || id.is_u64()) {
-        message["id"] = id;
-    }
-    (status, message.to_string())
+    let id = id.filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+    // JSON-RPC wants null where the id is not known, and some clients overlook a message without.
+    let error = json!({"code": code, "message": reason});
+    (status, json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string())
 }
 
 /// What a body begins with, if it is JSON.
@@ -106,7 +125,7 @@ mod tests {
             let (status, told) = of(StatusCode::UNSUPPORTED_MEDIA_TYPE, true, body);
             assert_eq!((status, &told["error"]["code"]), (400, &json!(code)), "{body}");
             assert!(told["error"]["message"].as_str().unwrap().starts_with(reason), "{told}");
-            assert_eq!((&told["id"], told.get("id").is_some()), (&id, !id.is_null()), "{body}");
+            assert_eq!(told.get("id"), Some(&id), "{body}");
         }
     }
 

@@ -21,6 +21,7 @@ mod keys;
 mod leaving;
 mod logged;
 mod mcp;
+mod mcp_clients;
 mod mcp_refusals;
 mod openai;
 mod openapi;
