@@ -7,6 +7,7 @@
 mod answer;
 mod call;
 mod peer;
+mod refusal;
 mod running;
 mod server;
 mod tools;
@@ -25,7 +26,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub(crate) use peer::check as check_peer;
+pub(crate) use refusal::of_failure;
 
+use self::refusal::Asked;
 use self::running::{Call, Running};
 use self::server::Server;
 use crate::clock;
@@ -34,6 +37,8 @@ use crate::service::Service;
 
 /// Where it is.
 pub(crate) const PATH: &str = "/mcp";
+/// What the edge calls it.
+pub(crate) const OPERATION: &str = "mcp";
 /// How often a stream that waits says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// What older clients tell their requests apart from those of others by.
@@ -141,9 +146,12 @@ impl Endpoint {
         if let Some(begun) = begun {
             extensions.insert(begun);
         }
+        let asked = Asked::new(request.headers(), request.body());
         let serve = if is_slow { &self.slow } else { &self.quick };
-        let mut response = serve.handle(request.map(Full::new)).await.map(Body::new);
-        if message.is_some_and(|message| message.is("initialize")) {
+        let response = serve.handle(request.map(Full::new)).await.map(Body::new);
+        let mut response = refusal::worded(response, &asked).await;
+        let has_begun = response.status().is_success();
+        if has_begun && message.is_some_and(|message| message.is("initialize")) {
             // Older clients send it back, and with it can call off what they asked for.
             let id = clock::new_hold_id().to_string();
             response

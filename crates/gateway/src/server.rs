@@ -29,6 +29,7 @@ use wire::error::Code;
 use crate::clock;
 use crate::endpoints;
 use crate::failure::{ApiError, Failed};
+use crate::mcp;
 use crate::rate;
 use crate::service::Service;
 use crate::trace;
@@ -184,7 +185,10 @@ async fn answer(
     if let Some(Failed(error)) = &failed {
         let kept = [ALLOW, CONTENT_RANGE]
             .map(|name| response.headers_mut().remove(&name).map(|value| (name, value)));
-        response = error.answer(&id.to_string());
+        response = match operation {
+            mcp::OPERATION => mcp::of_failure(error, &id.to_string()),
+            _ => error.answer(&id.to_string()),
+        };
         response.headers_mut().extend(kept.into_iter().flatten());
     }
     if let Some(value) = rate::id_value(id) {

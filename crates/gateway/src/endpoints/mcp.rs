@@ -43,7 +43,8 @@ async fn answer(
     };
     let bytes = body::read(&service, &head.headers, body).await?;
     let message = Message::read(&bytes);
-    if message.as_ref().is_some_and(Message::is_counted) {
+    // What cannot be read counts as well: somebody sent it.
+    if message.as_ref().is_none_or(Message::is_counted) {
         service.store.admit(caller.key.member, caller.key.lineage).await??;
     }
     // The tools do not need it, and would keep it as long as they run.

@@ -22,6 +22,8 @@ mod keys;
 mod leaving;
 mod logged;
 mod mcp;
+mod mcp_clients;
+mod mcp_refusals;
 mod mcp_tools;
 mod media;
 mod openai;

@@ -1,0 +1,76 @@
+//! The tools of the service, called by our own MCP client.
+
+use std::fs;
+
+use agent_test_support::command::Run;
+use serde_json::{Value, json};
+
+use super::Ground;
+use crate::mcp_live::configure;
+
+/// What a question costs.
+const PRICE: i64 = 1000;
+
+/// A configuration of the client with the service under the name `members`.
+fn entry(address: &str, protocol: &str) -> String {
+    format!(
+        "mcp_servers:\n  members:\n    url: http://{address}/mcp\n    protocol: {protocol}\n    \
+         headers: {{Authorization: \"Bearer ${{MEMBER_KEY}}\"}}\n"
+    )
+}
+
+fn give_key(ground: &Ground, key: &str) {
+    let secrets = format!("UPSTREAM_KEY={}\nMEMBER_KEY={key}\n", ground.upstream.key());
+    fs::write(ground.bench.home().join(".env"), secrets).unwrap();
+}
+
+#[track_caller]
+fn good(run: &Run) -> Value {
+    assert_eq!(run.code, 0, "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn our_own_client_lists_and_calls_the_tools_of_the_service_in_both_eras() {
+    let ground = Ground::bare();
+    ground.configure(&format!("prices: {{default_micros: {{chat: {PRICE}}}}}\n"));
+    assert_eq!(ground.run(["migrate"]).code, 0);
+    let key = ground.alice();
+    give_key(&ground, &key);
+    let served = ground.serve();
+    let bench = &ground.bench;
+    for protocol in ["legacy", "stateless"] {
+        configure(bench, &entry(&served.address, protocol));
+        let listed = good(&bench.run(["mcp", "tools", "members", "--schema", "--json"]));
+        let names = listed.to_string();
+        for name in ["list_capabilities", "list_models", "ask", "web_fetch", "account"] {
+            assert!(names.contains(&format!("mcp__members__{name}\"")), "{protocol}: {names}");
+        }
+        let question = json!({"prompt": "héllo 漢字", "model": "test/echo"}).to_string();
+        let run = bench.run(["mcp", "call", "members/ask", &question]);
+        assert_eq!((run.code, &*run.stderr), (0, ""), "{protocol}: {run:?}");
+        assert!(run.stdout.contains("héllo 漢字"), "{protocol}: {run:?}");
+        let run = bench.run(["mcp", "call", "members/list_models"]);
+        assert!(run.code == 0 && run.stdout.contains("test/echo"), "{protocol}: {run:?}");
+        let run = bench.run(["mcp", "call", "members/ask", r#"{"prompt": ""}"#]);
+        let told = format!("{}{}", run.stdout, run.stderr);
+        assert!(run.code != 0 && told.contains("`prompt`"), "{protocol}: {run:?}");
+    }
+    let (_, me) = served.ask("GET", "/v1/me", &key, "");
+    let me: Value = serde_json::from_str(&me).unwrap();
+    assert_eq!(me["usage"]["today"]["charged_micros"], 2 * PRICE, "{me}");
+}
+
+#[test]
+fn a_key_that_is_not_known_is_told_as_such() {
+    let ground = Ground::new();
+    let key = ground.alice();
+    let served = ground.serve();
+    give_key(&ground, &format!("{}x", &key[..key.len() - 1]));
+    for protocol in ["legacy", "stateless"] {
+        configure(&ground.bench, &entry(&served.address, protocol));
+        let run = ground.bench.run(["mcp", "call", "members/account"]);
+        assert_ne!(run.code, 0, "{run:?}");
+        assert!(run.stderr.contains("401"), "{protocol}: {run:?}");
+    }
+}
