@@ -137,7 +137,7 @@ async fn pair(store: &Store, key: &Key, id: HoldId) {
     let tokens = Tokens { input: Some(100), output: Some(200) };
     let (member, rule) = (key.member, Rule::Answered);
     let end = End { id, member, rule, model: None, tokens, answered: false };
-    store.end(Closing { end, answer: None, response: None }).await.expect("a store");
+    store.end(Closing { end, answer: None, response: None, media: None }).await.expect("a store");
 }
 
 /// What this process has used of the processors, in steps of ten milliseconds.

@@ -48,7 +48,8 @@ async fn main() {
                 let (rule, tokens) = (Rule::Answered, Tokens::default());
                 let member = MemberId(member);
                 let end = End { id, member, rule, model: None, tokens, answered: false };
-                let ended = store.end(Closing { end, answer: None, response: None }).await;
+                let ended =
+                    store.end(Closing { end, answer: None, response: None, media: None }).await;
                 if matches!(ended, Ok(Ended::Now(_))) {
                     println!("settled {id}");
                 }

@@ -4,8 +4,8 @@ use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 
 use crate::batch::Job;
 use crate::{
-    Actor, Answer, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, Member, MemberChange,
-    NewKey, ResponseEvent, StatementLine, StoredResponse,
+    Actor, Answer, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
+    Member, MemberChange, NewKey, ResponseEvent, StatementLine, StoredResponse,
 };
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
@@ -61,6 +61,12 @@ pub(crate) trait Backend {
     async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool>;
     async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()>;
     async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>>;
+
+    async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String>;
+    async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>>;
+    async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>>;
+    async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>>;
+    async fn forget_objects(&self, names: &[String]) -> Result<()>;
 
     async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>>;
     async fn setting(&self, name: &str) -> Result<Option<String>>;

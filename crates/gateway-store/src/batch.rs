@@ -12,7 +12,7 @@ use ledger::{
 };
 use tokio::sync::oneshot;
 
-use crate::{Actor, Answer, Error, StoredResponse};
+use crate::{Actor, Answer, Error, MediaRun, StoredResponse};
 
 /// A hold, and what begins with it.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct Closing {
     pub answer: Option<Answer>,
     /// The response to store or overwrite. It is written only if the hold ends now.
     pub response: Option<StoredResponse>,
+    /// The media that were made. They are written only if the hold ends now.
+    pub media: Option<MediaRun>,
 }
 
 /// One operation, and where its result goes.
@@ -164,6 +166,14 @@ impl Applied {
         self.decided.iter().filter_map(|decided| match decided {
             Decided::Open(opening, _, Ok(_)) => opening.response.as_ref(),
             Decided::Close(closing, _, Ended::Now(_)) => closing.response.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// Media that were made.
+    pub(crate) fn media(&self) -> impl Iterator<Item = &MediaRun> {
+        self.decided.iter().filter_map(|decided| match decided {
+            Decided::Close(closing, _, Ended::Now(_)) => closing.media.as_ref(),
             _ => None,
         })
     }

@@ -13,6 +13,7 @@ mod check;
 mod clock;
 mod error;
 mod key;
+mod media;
 mod member;
 mod place;
 mod postgres;
@@ -28,6 +29,7 @@ pub use check::{Finding, LedgerCheck, MAX_FINDINGS};
 pub use clock::Clock;
 pub use error::{Error, Kind};
 pub use key::{Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
+pub use media::{Artifact, MediaRun};
 pub use member::{Member, MemberChange};
 pub use place::{Options, Place, SchemaState};
 pub use research::{

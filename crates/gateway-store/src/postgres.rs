@@ -13,6 +13,7 @@ mod fault;
 mod keys;
 mod link;
 mod load;
+mod media;
 mod members;
 mod migration;
 mod pool;
@@ -37,8 +38,9 @@ use writer::Writer;
 use crate::backend::{Backend, Result};
 use crate::batch::Job;
 use crate::{
-    Actor, Answer, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, Member, MemberChange,
-    NewKey, Options, ResponseEvent, SchemaState, StatementLine, StoredResponse,
+    Actor, Answer, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
+    Member, MemberChange, NewKey, Options, ResponseEvent, SchemaState, StatementLine,
+    StoredResponse,
 };
 
 /// Does something on a connection of the pool, in the time there is for it.
@@ -223,6 +225,26 @@ impl Backend for Postgres {
 
     async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>> {
         linked!(self, link => responses::events(link, id, after, limit))
+    }
+
+    async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String> {
+        linked!(self, link => media::claim(link, &sha256, name))
+    }
+
+    async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
+        linked!(self, link => media::run(link, member, id))
+    }
+
+    async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
+        linked!(self, link => media::artifact(link, member, id))
+    }
+
+    async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>> {
+        linked!(self, link => media::doomed(link, limit))
+    }
+
+    async fn forget_objects(&self, names: &[String]) -> Result<()> {
+        linked!(self, link => media::forget(link, names))
     }
 
     async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {

@@ -13,6 +13,7 @@ mod expiry;
 mod failure;
 mod files;
 mod keys;
+mod media;
 mod members;
 mod readers;
 mod research;
@@ -35,8 +36,9 @@ use tokio::sync::{mpsc, oneshot};
 use crate::backend::{Backend, Result};
 use crate::batch::Job;
 use crate::{
-    Actor, Answer, AuditEntry, Clock, Error, Key, KeyChange, KeyRecord, LedgerCheck, Member,
-    MemberChange, NewKey, Options, ResponseEvent, SchemaState, StatementLine, StoredResponse,
+    Actor, Answer, Artifact, AuditEntry, Clock, Error, Key, KeyChange, KeyRecord, LedgerCheck,
+    MediaRun, Member, MemberChange, NewKey, Options, ResponseEvent, SchemaState, StatementLine,
+    StoredResponse,
 };
 
 use connection::Role;
@@ -332,6 +334,31 @@ impl Backend for Sqlite {
     async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>> {
         let id = id.to_owned();
         self.read(move |tables| responses::events(tables, &id, after, limit)).await
+    }
+
+    async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String> {
+        let name = name.to_owned();
+        self.write(Touches::Else, move |tables, now| media::claim(tables, &sha256, &name, now))
+            .await
+    }
+
+    async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
+        let (id, clock) = (id.to_owned(), self.clock());
+        self.read(move |tables| media::run(tables, member, &id, clock.now())).await
+    }
+
+    async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
+        let (id, clock) = (id.to_owned(), self.clock());
+        self.read(move |tables| media::artifact(tables, member, &id, clock.now())).await
+    }
+
+    async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>> {
+        self.read(move |tables| media::doomed(tables, limit)).await
+    }
+
+    async fn forget_objects(&self, names: &[String]) -> Result<()> {
+        let names = names.to_vec();
+        self.write(Touches::Else, move |tables, _| media::forget(tables, &names)).await
     }
 
     async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {

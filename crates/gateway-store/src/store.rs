@@ -13,8 +13,8 @@ use crate::batch::{Closing, Job, Opening};
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
-    Actor, Answer, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, Member, MemberChange,
-    NewKey, Options, Place, ResponseEvent, SchemaState, StoredResponse,
+    Actor, Answer, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
+    Member, MemberChange, NewKey, Options, Place, ResponseEvent, SchemaState, StoredResponse,
 };
 
 /// The state of the service.
@@ -163,9 +163,10 @@ impl Store {
         on_both!(self, store => store.abandon(but))
     }
 
-    /// Removes idempotency keys and stored responses that are over, at most a thousand of each;
-    /// gives how many. Background responses that say that they run, and whose hold has ended,
-    /// become `failed`. Research jobs whose time is over go as well, at most a hundred.
+    /// Removes idempotency keys, stored responses and runs that are over, at most a thousand of each;
+    /// gives how many. Objects that nobody refers to any more are doomed. Background responses that
+    /// say that they run, and whose hold has ended, become `failed`. Research jobs whose time is over
+    /// go as well, at most a hundred.
     pub async fn sweep(&self) -> Result<u64> {
         on_both!(self, store => store.sweep())
     }
@@ -299,6 +300,32 @@ impl Store {
     /// Events of a background response after a sequence number, in order.
     pub async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>> {
         on_both!(self, store => store.events(id, after, limit))
+    }
+
+    /// The object for bytes of this digest, to be written before their run is: one that is there
+    /// already, or else a new one of this name. It stays for an hour without anybody referring to it.
+    pub async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String> {
+        on_both!(self, store => store.claim_object(sha256, name))
+    }
+
+    /// A run of a member, with its artifacts.
+    pub async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
+        on_both!(self, store => store.media_run(member, id))
+    }
+
+    /// An artifact of a member.
+    pub async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
+        on_both!(self, store => store.artifact(member, id))
+    }
+
+    /// Objects that nobody refers to and nobody will: their bytes can be removed.
+    pub async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>> {
+        on_both!(self, store => store.doomed_objects(limit))
+    }
+
+    /// Forgets doomed objects, after their bytes were removed.
+    pub async fn forget_objects(&self, names: &[String]) -> Result<()> {
+        on_both!(self, store => store.forget_objects(names))
     }
 
     /// The audit log, newest first, those with an id below `before`.

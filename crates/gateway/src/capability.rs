@@ -7,6 +7,7 @@ use wire::research::Depth;
 use crate::catalogue::Model;
 use crate::config::{Capability, Operation};
 use crate::identity::may_use;
+use crate::media;
 use crate::research::desk;
 use crate::service::Service;
 
@@ -18,6 +19,8 @@ const ALL: &[(Capability, Scope)] = &[
     (Capability::Chat, Scope::Chat),
     (Capability::Responses, Scope::Responses),
     (Capability::Research, Scope::Research),
+    (Capability::Image, Scope::Media),
+    (Capability::Speech, Scope::Media),
     (Capability::WebSearch, Scope::Search),
     (Capability::WebFetch, Scope::Fetch),
 ];
@@ -68,6 +71,14 @@ fn models(service: &Service, caller: &KeyRecord, capability: Capability) -> Vec<
         Capability::WebFetch => {
             let price_micros = price(Operation::Fetch);
             vec![CapableModel { id: READER.to_owned(), usable: true, price_micros }]
+        }
+        Capability::Image | Capability::Speech => {
+            let view = |model: std::sync::Arc<Model>| CapableModel {
+                id: model.id.clone(),
+                usable: model.is_usable(),
+                price_micros: model.media_price.get(),
+            };
+            media::models(service, caller, capability).into_iter().map(view).collect()
         }
         _ => {
             let catalogue = service.catalogue.load();

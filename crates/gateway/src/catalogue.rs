@@ -28,6 +28,7 @@ pub(crate) struct Model {
     pub(crate) capabilities: Vec<Capability>,
     pub(crate) chat_price: Micros,
     pub(crate) responses_price: Micros,
+    pub(crate) media_price: Micros,
     /// Groups in the order in which they are asked; within a group, chance decides by weight.
     pub(crate) groups: Vec<Vec<Target>>,
 }
@@ -107,6 +108,23 @@ impl Model {
         self.capabilities.contains(&capability)
     }
 
+    /// The only upstream of a model that is asked for by its full id; an alias has none.
+    pub(crate) fn full_target(&self) -> Option<&Target> {
+        let target = self.groups.first()?.first()?;
+        (target.id == self.id).then_some(target)
+    }
+
+    /// What a request costs that uses it for what it is for.
+    pub(crate) fn usual_price(&self) -> Micros {
+        if self.is_for(Capability::Chat) {
+            self.chat_price
+        } else if crate::media::CAPABILITIES.iter().any(|capability| self.is_for(*capability)) {
+            self.media_price
+        } else {
+            self.responses_price
+        }
+    }
+
     /// The upstreams worth asking, in the order in which to ask them.
     pub(crate) fn candidates(&self) -> Vec<&Target> {
         let mut candidates = Vec::new();
@@ -149,6 +167,7 @@ fn of_provider(
         capabilities: model.capabilities.clone(),
         chat_price: price(Operation::Chat),
         responses_price: price(Operation::Responses),
+        media_price: price(Operation::Media),
         groups: vec![vec![target]],
         id,
     }
@@ -182,6 +201,7 @@ fn of_alias(
         capabilities: first.map(|model| model.capabilities.clone()).unwrap_or_default(),
         chat_price: price(Operation::Chat),
         responses_price: price(Operation::Responses),
+        media_price: price(Operation::Media),
         groups: groups.collect(),
     }
 }

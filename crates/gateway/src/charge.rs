@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gateway_store::{Answer, Closing, KeyRecord, Opening, StoredResponse};
+use gateway_store::{Answer, Closing, KeyRecord, MediaRun, Opening, StoredResponse};
 use ledger::{
     End, Ended, Hold, HoldId, IdempotencyKey, MemberId, Micros, Outcome, Receipt, Refusal,
     Repeated, Room, Rule, Tokens, Wanted,
@@ -81,6 +81,8 @@ pub(crate) struct Results {
     pub(crate) answer: Option<Answer>,
     /// The response to store.
     pub(crate) response: Option<StoredResponse>,
+    /// The media that were made.
+    pub(crate) media: Option<MediaRun>,
 }
 
 /// Whether there is something to do for a request, or an answer to give again.
@@ -157,6 +159,11 @@ impl Charge {
     /// Where the work tells that an upstream has begun to answer.
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
+    }
+
+    /// By which rule it ends if this is dropped.
+    pub(crate) fn if_dropped(&mut self, rule: Rule) {
+        self.if_dropped = Some(rule);
     }
 
     /// No client can leave any more: if this is dropped, the fault is ours.
@@ -242,6 +249,7 @@ impl Charge {
             },
             answer: results.answer,
             response: results.response.or_else(failed),
+            media: results.media,
         })
     }
 }
@@ -290,7 +298,10 @@ impl<'a> Unknown<'a> {
             tokens: Tokens::default(),
             answered: false,
         };
-        Self { service, closing: Some(Closing { end, answer: None, response: failed }) }
+        Self {
+            service,
+            closing: Some(Closing { end, answer: None, response: failed, media: None }),
+        }
     }
 
     /// The store has answered.

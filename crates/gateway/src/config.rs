@@ -10,6 +10,7 @@ mod keys;
 mod limit;
 mod mapping;
 mod mcp;
+mod media;
 mod model;
 mod observe;
 mod page;
@@ -32,6 +33,7 @@ pub use fetch::{Fetch, MAX_ALLOWED, Private, PrivatePlace};
 pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
 pub use mcp::Mcp;
+pub use media::{Bucket, Downloads, Media};
 pub use model::{Capability, MAX_MODELS, Model};
 pub use observe::{Level, Log, LogFormat, Trace};
 pub use page::reference;
@@ -56,8 +58,10 @@ pub struct Config {
     pub public_url: Uri,
     /// Where members, keys and money are kept.
     pub database: Database,
-    /// Where files that were made are kept.
-    pub artifacts: Artifacts,
+    /// What holds for media, and where they are kept.
+    pub media: Media,
+    /// Files that everybody may download, if there are any.
+    pub downloads: Option<Downloads>,
     /// What the admin API asks for; without it there is none.
     pub admin_token: Option<Secret>,
     /// What the secrets of keys are hashed with.

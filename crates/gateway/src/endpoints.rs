@@ -5,9 +5,12 @@ mod body;
 mod capabilities;
 mod chat;
 mod docs;
+mod downloads;
+mod files;
 pub(crate) mod inside;
 mod mcp;
 mod me;
+mod media;
 mod models;
 pub(crate) mod oauth;
 mod operations;
@@ -26,7 +29,7 @@ use axum::response::IntoResponse;
 use wire::error::Code;
 
 use crate::failure::ApiError;
-use crate::openapi::{Routes, member, operator, responses as described};
+use crate::openapi::{Routes, media as made, member, operator, responses as described};
 use crate::openapi::{research as jobs, search as searches, web as pages};
 use crate::service::Service;
 
@@ -52,6 +55,9 @@ fn routes(service: &Service) -> Routes {
         .on(&member::CAPABILITIES, capabilities::list)
         .on(&member::ME, me::show)
         .on(&member::FIND_RECEIPT, me::receipt)
+        .on(&made::RUN, media::create)
+        .on(&made::ARTIFACT, media::artifact)
+        .on(&made::MANIFEST, media::manifest)
         .on(&jobs::CREATE, research::create)
         .on(&jobs::LIST, research::list)
         .on(&jobs::SHOW, research::find)
@@ -66,7 +72,8 @@ fn routes(service: &Service) -> Routes {
     if service.config.admin_token.is_some() {
         routes = admin::add(routes);
     }
-    docs::describe(oauth::add(routes, service), &service.config)
+    let routes = downloads::add(oauth::add(routes, service), service);
+    docs::describe(routes, &service.config)
 }
 
 async fn not_found() -> impl IntoResponse {
@@ -88,8 +95,12 @@ pub(crate) fn operation(path: &str) -> &'static str {
         ("/v1/me", "me"),
         ("/v1/search", "search"),
         ("/v1/requests/", "receipt"),
+        ("/v1/media/runs/", "media_read"),
+        ("/v1/media/run", "media"),
+        ("/v1/media/", "media_read"),
         ("/v1/web/fetch", "fetch"),
         ("/mcp", "mcp"),
+        ("/v1/downloads/", "downloads"),
         ("/admin/", "admin"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),

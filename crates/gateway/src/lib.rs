@@ -4,6 +4,7 @@
 //! (`charge`), goes to an upstream (`proxy`, `provider`) and is charged before its answer is
 //! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
 
+mod abort_early;
 mod background;
 mod capability;
 mod catalogue;
@@ -11,12 +12,14 @@ mod charge;
 mod clock;
 pub mod config;
 mod confined;
+pub mod downloads;
 mod endpoints;
 mod envelope;
 mod failure;
 mod identity;
 pub mod key_secret;
 mod mcp;
+mod media;
 mod meter;
 mod openapi;
 mod pdf;

@@ -5,6 +5,8 @@
 
 pub(crate) mod admin;
 mod document;
+pub(crate) mod downloads;
+pub(crate) mod media;
 pub(crate) mod member;
 pub(crate) mod operator;
 pub(crate) mod research;

@@ -47,6 +47,9 @@ pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Pro
             MESSAGES_PATH,
             json!({ "model": model, "messages": messages, "max_tokens": MAX_TOKENS }),
         ),
+        Kind::Espeak => {
+            return Err(Problem::new(format!("`{}` speaks, and does not chat", provider.name)));
+        }
     };
     let (mut probe, body) = ask(provider, path, Some(&body), provider.timeouts.first_byte).await?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();

@@ -6,10 +6,11 @@ mod health;
 mod list;
 mod send;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -24,12 +25,13 @@ pub(crate) use list::{List, Listed};
 pub(crate) use send::{Failure, Upstream};
 
 use crate::config::{self, Kind, Responses, Timeouts};
+use crate::media::{IMAGES_PATH, SPEECH_PATH};
 use crate::meter::{Meter, ProviderFigures};
 use crate::problem::Problem;
 use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH};
 
 /// What upstreams are asked for by members.
-const PATHS: &[&str] = &[CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH];
+const PATHS: &[&str] = &[CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH, IMAGES_PATH, SPEECH_PATH];
 
 /// A header's value that is shorter is a word, not a key.
 const MIN_SECRET: usize = 12;
@@ -48,6 +50,10 @@ pub(crate) struct Provider {
     pub(crate) timeouts: Timeouts,
     pub(crate) max_answer_bytes: usize,
     pub(crate) base: Base,
+    /// The program, of a provider that is one.
+    pub(crate) program: Option<PathBuf>,
+    /// Why it cannot be used, where that is known; for operators.
+    pub(crate) trouble: ArcSwapOption<String>,
     /// The addresses of its paths, made once.
     addresses: Vec<(&'static str, Uri)>,
     /// Sent with every request; holds the key.
@@ -124,7 +130,7 @@ impl Provider {
             name: configured.name.as_str().into(),
             kind: configured.kind,
             responses: ResponsesMode::new(match configured.kind {
-                Kind::Anthropic => Responses::Bridged,
+                Kind::Anthropic | Kind::Espeak => Responses::Bridged,
                 Kind::OpenAi => configured.responses,
             }),
             stream_usage: configured.stream_usage,
@@ -137,6 +143,8 @@ impl Provider {
             cleaner: Cleaner::new(forbidden.into_iter().flatten().chain(extra_words)),
             addresses: PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect(),
             base,
+            program: configured.program.clone(),
+            trouble: ArcSwapOption::empty(),
             found: ArcSwap::default(),
             figures: OnceLock::new(),
         })
@@ -160,7 +168,7 @@ fn headers(configured: &config::Provider) -> Option<HeaderMap> {
     }
     if let Some(key) = &configured.api_key {
         let (name, value) = match configured.kind {
-            Kind::OpenAi => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
+            Kind::OpenAi | Kind::Espeak => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
             Kind::Anthropic => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
         };
         let mut value = HeaderValue::from_str(&value).ok()?;

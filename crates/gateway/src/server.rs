@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use http::Request;
-use http::header::ALLOW;
+use http::header::{ALLOW, CONTENT_RANGE};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -182,9 +182,10 @@ async fn answer(
     drop(running);
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
-        let allow = response.headers_mut().remove(ALLOW);
+        let kept = [ALLOW, CONTENT_RANGE]
+            .map(|name| response.headers_mut().remove(&name).map(|value| (name, value)));
         response = error.answer(&id.to_string());
-        response.headers_mut().extend(allow.map(|methods| (ALLOW, methods)));
+        response.headers_mut().extend(kept.into_iter().flatten());
     }
     if let Some(value) = rate::id_value(id) {
         response.headers_mut().insert(&rate::REQUEST_ID, value);

@@ -17,6 +17,7 @@ use crate::config::{ClientGone, Config};
 use crate::endpoints::oauth;
 use crate::failure::ApiError;
 use crate::identity::{Caller, Identities, KeyHasher, check_scope};
+use crate::media::Keep;
 use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::provider::Provider;
@@ -34,6 +35,8 @@ pub struct Service {
     pub(crate) identities: Identities,
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
+    /// The bytes of what was made.
+    pub(crate) artifacts: Keep,
     pub(crate) meter: Arc<Meter>,
     /// Finds things.
     pub search: Search,
@@ -61,6 +64,7 @@ pub struct Service {
 /// What the configuration alone is enough for.
 pub(crate) struct Parts {
     providers: Vec<Arc<Provider>>,
+    artifacts: Keep,
     reader: Reader,
     search: search::Engines,
     tracing: Option<(Arc<Tracer>, Exporter)>,
@@ -83,8 +87,11 @@ impl Parts {
         let tracing = config.trace.as_ref().map(Tracer::new).transpose();
         let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
         let reader = Reader::open(&config.fetch).map_err(|problem| problems.push(problem)).ok();
-        match reader {
-            Some(reader) if problems.is_empty() => Ok(Self { providers, reader, search, tracing }),
+        let artifacts = Keep::open(&config.media).map_err(|problem| problems.push(problem)).ok();
+        match (reader, artifacts) {
+            (Some(reader), Some(artifacts)) if problems.is_empty() => {
+                Ok(Self { providers, artifacts, reader, search, tracing })
+            }
             _ => Err(problems),
         }
     }
@@ -93,7 +100,7 @@ impl Parts {
 impl Service {
     /// Puts the parts together.
     pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, reader, search, tracing } = parts;
+        let Parts { providers, artifacts, reader, search, tracing } = parts;
         let meter = Arc::new(Meter::new());
         let search = Search::new(&config.search, search, meter.clone());
         let (tracer, exporter) = tracing.unzip();
@@ -105,6 +112,7 @@ impl Service {
             identities: Identities::new(hasher),
             providers,
             catalogue: ArcSwap::from_pointee(catalogue),
+            artifacts,
             meter,
             search,
             reader,

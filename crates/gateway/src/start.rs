@@ -11,6 +11,7 @@ use crate::failure::chain;
 use crate::key_secret;
 use crate::problem::Problem;
 use crate::service::{Parts, Service};
+use crate::upkeep;
 
 /// A service that is ready to serve, and the socket it listens on.
 #[derive(Debug)]
@@ -43,6 +44,7 @@ pub async fn prepare(mut config: Config) -> Result<Ready, Vec<Problem>> {
         return Err(problems);
     };
     let service = Service::new(config, store, hasher, parts);
+    upkeep::look_at_programs(&service).await;
     match service.store.abandon(service.owner).await {
         Ok(0) => {}
         Ok(holds) => tracing::warn!(holds, "holds of a process that died were released"),

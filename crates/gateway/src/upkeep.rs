@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::catalogue::MAX_NAME;
 use crate::config::{self, Capability};
 use crate::failure::chain;
+use crate::media::{self, espeak};
 use crate::provider::{List, Listed, Provider};
 use crate::research;
 use crate::service::Service;
@@ -30,6 +31,7 @@ pub(crate) fn start(service: &Arc<Service>) {
         if let Err(error) = service.store.sweep().await {
             tracing::warn!(error = %chain(&error), "what is over was not removed");
         }
+        media::sweep(&service).await;
     });
     every(service, REAP_EVERY, |service| async move {
         match service.store.reap_jobs().await {
@@ -97,6 +99,13 @@ pub(crate) async fn discover(service: &Service) {
     join_all(asked.map(|provider| look(service, provider, true))).await;
 }
 
+/// Looks once at the providers that are programs: the first request knows whether they are there.
+pub(crate) async fn look_at_programs(service: &Service) {
+    for provider in service.providers.iter().filter(|provider| provider.program.is_some()) {
+        look(service, provider, false).await;
+    }
+}
+
 /// Asks an upstream for its models: a probe of its health, and what it has.
 fn look_after(service: &Arc<Service>, provider: &Arc<Provider>) {
     let discovers =
@@ -140,6 +149,9 @@ async fn look(service: &Service, provider: &Provider, discovers: bool) -> bool {
 
 /// The models of an upstream; `None` if it answered with something else.
 async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
+    if let Some(program) = &provider.program {
+        return voices(provider, program).await;
+    }
     let policy = provider.health.policy.clone().unwrap_or_default();
     let (status, body) = provider.ask(&policy.path, None, policy.timeout).await.map_err(drop)?;
     if !status.is_success() {
@@ -149,6 +161,24 @@ async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
         let models = list.data.into_iter().take(config::MAX_MODELS);
         models.filter(|model| is_name(&model.id)).map(found).collect()
     }))
+}
+
+/// The voices of a program; that it is not there is remembered with the reason.
+async fn voices(
+    provider: &Provider,
+    program: &std::path::Path,
+) -> Result<Option<Vec<config::Model>>, ()> {
+    match espeak::voices(program).await {
+        Ok(voices) => {
+            provider.trouble.store(None);
+            Ok(Some(voices))
+        }
+        Err(why) => {
+            tracing::warn!(provider = %provider.name, why, "a program cannot be used");
+            provider.trouble.store(Some(Arc::new(why)));
+            Err(())
+        }
+    }
 }
 
 fn found(listed: Listed) -> config::Model {

@@ -11,6 +11,7 @@ pub mod mcp;
 pub mod oauth;
 pub mod ports;
 pub mod postgres;
+pub mod s3;
 pub mod sdk;
 pub mod upstream;
 pub mod wait;

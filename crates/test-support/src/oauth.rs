@@ -21,6 +21,7 @@ mod sign_in;
 
 pub use faulty::{Challenge, Endpoint, Fault, Faulty, Issuer, Refresh, Script, Twist};
 pub use oidc::{Dpop, Offer, Oidc, OidcOptions, RefreshTokens, TokenFormat};
+pub(crate) use process::Process;
 pub use python::{PythonOauth, PythonOptions};
 pub use seen::Seen;
 pub use sign_in::{Landed, sign_in_with, sign_in_with_browser, visit, visit_and_refuse};

@@ -2,7 +2,7 @@
 //!
 //! It speaks what providers speak: `GET /v1/models`, `POST /v1/chat/completions` and
 //! `POST /v1/responses` as OpenAI documents them, `POST /v1/messages` as Anthropic does, each as a
-//! stream or whole. It wants its own key ([`Upstream::key`]) and is as strict about requests as the
+//! stream or whole, and [`media`]. It wants its own key ([`Upstream::key`]) and is as strict about requests as the
 //! real ones are where a translation may go wrong.
 //!
 //! What becomes of a request is a [`Step`]. The first of these that says something decides:
@@ -16,6 +16,7 @@ mod ask;
 mod chat;
 mod connection;
 mod dialect;
+pub mod media;
 mod play;
 mod responses;
 mod seen;

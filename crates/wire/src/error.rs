@@ -107,6 +107,8 @@ codes! {
     Conflict = 409 "conflict" "conflict_error",
     /// The body is over the limit.
     BodyTooLarge = 413 "body_too_large" "invalid_request_error",
+    /// The range that was asked for is not in the file.
+    RangeNotSatisfiable = 416 "range_not_satisfiable" "invalid_request_error",
     /// The idempotency key was used with another body.
     IdempotencyMismatch = 422 "idempotency_mismatch" "invalid_request_error",
     /// Too many requests of this key.

@@ -6,8 +6,10 @@
 pub mod account;
 pub mod admin;
 pub mod capability;
+pub mod download;
 pub mod error;
 pub mod key;
+pub mod media;
 pub mod model;
 pub mod research;
 pub mod search;

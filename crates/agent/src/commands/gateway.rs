@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod books;
 mod check;
+mod downloads;
 mod example;
 mod file;
 mod key;
@@ -56,6 +57,7 @@ enum Gateway {
     Key(key::Args),
     Ledger(ledger::Args),
     Provider(provider::Args),
+    Downloads(downloads::Args),
     Audit(audit::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -74,6 +76,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Key(args) => key::run(args, &location, session),
         Gateway::Ledger(args) => ledger::run(args, &location, session),
         Gateway::Provider(args) => provider::run(args, &location, session),
+        Gateway::Downloads(args) => downloads::run(args, &location, session),
         Gateway::Audit(args) => audit::run(&args, &location, session),
         Gateway::Backup(args) => backup::run(&args, &location, session),
         Gateway::Restore(args) => restore::run(&args, &location, session),

@@ -6,6 +6,7 @@ use tokio_postgres::Client;
 use super::fault::fault;
 use super::link::Link;
 use super::load::{Loaded, Wants, load};
+use super::media;
 use super::rows::{self, Columns, Uid};
 use super::save::{Writes, save};
 use super::statements::now;
@@ -123,7 +124,8 @@ pub(super) async fn sweep(link: &mut Link) -> Result<u64> {
     let responses = link.run(SWEEP_RESPONSES, &[&MAX_AT_ONCE]).await?;
     let jobs = super::research::sweep(link).await?;
     fail_stray(link).await?;
-    Ok(repeats + responses + jobs)
+    let runs = media::sweep(link, MAX_AT_ONCE).await?;
+    Ok(repeats + responses + jobs + runs)
 }
 
 async fn fail_stray(link: &mut Link) -> Result<()> {

@@ -16,7 +16,7 @@ const STEPS: [&str; 4] = [
 ];
 
 /// All tables. One of them without `schema_version` is somebody else's.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 20] = [
     "schema_version",
     "members",
     "lineages",
@@ -30,6 +30,9 @@ const TABLES: [&str; 17] = [
     "response_events",
     "audit",
     "settings",
+    "media_runs",
+    "artifacts",
+    "media_objects",
     "research_jobs",
     "research_steps",
     "research_events",

@@ -10,7 +10,9 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 
 use super::fault::fault;
 use crate::backend::Result;
-use crate::{Answer, AuditEntry, Error, Key, KeyRecord, Member, Scope, StoredResponse};
+use crate::{
+    Answer, Artifact, AuditEntry, Error, Key, KeyRecord, MediaRun, Member, Scope, StoredResponse,
+};
 
 type Failure = Box<dyn std::error::Error + Sync + Send>;
 
@@ -255,6 +257,34 @@ pub(super) fn response(row: &Row) -> Result<StoredResponse> {
         background: columns.take()?,
         created_at: columns.time()?,
         expires_at: columns.time()?,
+    })
+}
+
+/// `id, member, hold, model, capability, charge, created_at, expires_at`.
+pub(super) fn media_run(row: &Row) -> Result<MediaRun> {
+    let mut columns = Columns::of(row);
+    Ok(MediaRun {
+        id: columns.take()?,
+        member: MemberId(columns.take()?),
+        hold: columns.hold_id()?,
+        model: columns.take()?,
+        capability: columns.take()?,
+        charge: columns.micros()?,
+        created_at: columns.time()?,
+        expires_at: columns.time()?,
+        artifacts: Vec::new(),
+    })
+}
+
+/// `id, object, media_type, bytes, sha256`.
+pub(super) fn artifact(row: &Row) -> Result<Artifact> {
+    let mut columns = Columns::of(row);
+    Ok(Artifact {
+        id: columns.take()?,
+        object: columns.take()?,
+        media_type: columns.take()?,
+        bytes: columns.take::<i64>()?.unsigned_abs(),
+        sha256: columns.digest()?,
     })
 }
 

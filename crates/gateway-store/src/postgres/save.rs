@@ -6,7 +6,8 @@ use tokio_postgres::{Client, Error as Failure, Statement};
 
 use super::rows::Uid;
 use super::statements::Statements;
-use crate::{Answer, AuditEntry, StoredResponse};
+use crate::media::stored_bytes;
+use crate::{Answer, Artifact, AuditEntry, MediaRun, StoredResponse};
 
 type Done = Result<u64, Failure>;
 type Value<'a> = &'a (dyn ToSql + Sync);
@@ -17,6 +18,7 @@ pub(super) struct Writes<'a> {
     pub(super) changes: Changes,
     pub(super) answers: Vec<(HoldId, &'a Answer)>,
     pub(super) responses: Vec<&'a StoredResponse>,
+    pub(super) media: Vec<&'a MediaRun>,
     pub(super) audit: Vec<AuditEntry>,
     /// Until when idempotency keys and answers are kept.
     pub(super) until: Time,
@@ -27,6 +29,7 @@ impl Writes<'_> {
         self.changes.is_empty()
             && self.answers.is_empty()
             && self.responses.is_empty()
+            && self.media.is_empty()
             && self.audit.is_empty()
     }
 }
@@ -42,7 +45,7 @@ pub(super) async fn save(
 ) -> Result<(), Failure> {
     let expires_at = writes.until.micros();
     let pen = Pen { client, statements, expires_at };
-    let Writes { changes, answers, mut responses, audit, .. } = writes;
+    let Writes { changes, answers, mut responses, media, audit, .. } = writes;
     newest(&mut responses);
     tokio::try_join!(
         biased;
@@ -51,6 +54,8 @@ pub(super) async fn save(
         pen.remember(&changes.repeats),
         pen.answers(&answers),
         pen.responses(&responses),
+        pen.runs(&media),
+        pen.artifacts(&media),
         pen.audit(&audit),
         client.execute(&statements.commit, &[]),
     )?;
@@ -202,6 +207,45 @@ impl Pen<'_> {
             row.expires_at.micros(),
         );
         self.write(&self.statements.upsert_responses, columns).await
+    }
+
+    async fn runs(&self, rows: &[&MediaRun]) -> Done {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[Value<'_>] = columns!(rows, row =>
+            row.id.as_str(),
+            row.member.0,
+            Uid(row.hold),
+            row.model.as_str(),
+            row.capability.as_str(),
+            row.charge.get(),
+            row.created_at.micros(),
+            row.expires_at.micros(),
+        );
+        self.write(&self.statements.insert_runs, columns).await
+    }
+
+    async fn artifacts(&self, runs: &[&MediaRun]) -> Done {
+        if runs.is_empty() {
+            return Ok(0);
+        }
+        let rows: Vec<(&MediaRun, i32, &Artifact)> = runs
+            .iter()
+            .flat_map(|run| (0..).zip(&run.artifacts).map(|(place, made)| (*run, place, made)))
+            .collect();
+        let columns: &[Value<'_>] = columns!(rows, row =>
+            row.2.id.as_str(),
+            row.0.id.as_str(),
+            row.1,
+            row.0.member.0,
+            row.2.object.as_str(),
+            row.2.media_type.as_str(),
+            stored_bytes(row.2.bytes),
+            &row.2.sha256[..],
+            row.0.expires_at.micros(),
+        );
+        self.write(&self.statements.insert_artifacts, columns).await
     }
 
     async fn audit(&self, rows: &[AuditEntry]) -> Done {

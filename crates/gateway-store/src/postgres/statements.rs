@@ -137,6 +137,8 @@ statements! {
     delete_repeats: DELETE_REPEATS,
     insert_answers: INSERT_ANSWERS,
     upsert_responses: UPSERT_RESPONSES,
+    insert_runs: super::media::INSERT_RUNS,
+    insert_artifacts: super::media::INSERT_ARTIFACTS,
     insert_audit: super::audit::INSERT,
     commit: "COMMIT",
 }

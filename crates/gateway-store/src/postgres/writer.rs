@@ -226,6 +226,7 @@ async fn attempt(
         changes,
         answers: applied.answers().collect(),
         responses: applied.responses().collect(),
+        media: applied.media().collect(),
         audit,
         until: loaded.now.plus_micros(address.repeats_kept_micros()),
     };

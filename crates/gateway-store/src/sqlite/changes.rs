@@ -3,7 +3,7 @@
 use ledger::{Account, Changes, Hold, Lineage, Posting, Receipt, Repeat, Time};
 use rusqlite::{Connection, params};
 
-use super::audit;
+use super::{audit, media};
 use crate::backend::Result;
 use crate::batch::Applied;
 use crate::{Answer, StoredResponse};
@@ -16,6 +16,9 @@ pub(super) fn write(connection: &Connection, applied: &Applied, until: Time) -> 
     }
     for response in applied.responses() {
         write_response(connection, response)?;
+    }
+    for run in applied.media() {
+        media::write(connection, run)?;
     }
     for (posting, actor) in &applied.audited {
         audit::posted(connection, posting, actor)?;

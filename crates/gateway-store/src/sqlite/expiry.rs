@@ -3,7 +3,7 @@
 use ledger::{Book, End, HoldId, Rule, Time, Tokens};
 use rusqlite::{Connection, params};
 
-use super::{changes, research, responses, rows};
+use super::{changes, media, research, responses, rows};
 use crate::backend::Result;
 use crate::research::JOB_OWNER;
 
@@ -63,7 +63,7 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
     Ok(ids.len() as u64)
 }
 
-/// Removes what is kept for a time that is over; gives how many words and responses. What still
+/// Removes what is kept for a time that is over; gives how many words, responses and runs. What still
 /// runs stays; what only says so has failed.
 pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     let mut query = connection.prepare_cached(
@@ -87,6 +87,7 @@ pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     )?;
     remove.execute(params![now.micros(), MAX_SWEPT])?;
     responses::fail_stray(connection, MAX_SWEPT)?;
+    let runs = media::sweep(connection, MAX_SWEPT, now)?;
     let jobs = research::sweep(connection, now)?;
-    Ok((over.len() + repeats + jobs) as u64)
+    Ok((over.len() + repeats + runs + jobs) as u64)
 }

@@ -3,6 +3,7 @@
 mod admin;
 mod books;
 mod limits;
+mod media;
 mod money;
 mod references;
 mod repeats;
@@ -83,6 +84,12 @@ suite! {
         old_responses_are_swept,
         responses_that_run_without_a_hold_are_failed_by_a_sweep,
         a_sweep_takes_a_thousand_of_each_kind;
+    media:
+        a_run_is_written_with_the_end_of_its_hold_and_read_by_its_member_alone,
+        an_object_is_claimed_again_until_it_is_doomed,
+        objects_go_when_their_last_run_is_over,
+        an_object_nobody_came_for_goes_after_an_hour,
+        a_hundred_claims_of_one_digest_give_one_object;
     research:
         a_job_is_queued_with_its_hold_or_not_at_all,
         a_job_with_a_word_is_given_again,

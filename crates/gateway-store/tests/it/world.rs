@@ -111,6 +111,9 @@ impl World {
                     ("repeats", "expires_at"),
                     ("answers", "expires_at"),
                     ("responses", "expires_at"),
+                    ("media_runs", "expires_at"),
+                    ("artifacts", "expires_at"),
+                    ("media_objects", "touched_at"),
                     ("keys", "expires_at"),
                     ("research_jobs", "free_at"),
                     ("research_jobs", "deadline"),
@@ -242,7 +245,7 @@ pub(crate) fn closing(hold: &Hold, rule: Rule) -> Closing {
         tokens: Tokens { input: Some(3), output: None },
         answered: false,
     };
-    Closing { end, answer: None, response: None }
+    Closing { end, answer: None, response: None, media: None }
 }
 
 /// As [`closing`] with success, and an answer to keep.

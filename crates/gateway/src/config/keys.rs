@@ -60,6 +60,12 @@ pub static SECTIONS: &[Section] = &[
         keys: DATABASE,
     },
     Section {
+        name: "artifacts",
+        about: "Either the address alone, or a mapping. `region`, `endpoint` and the keys are for \
+                buckets only.",
+        keys: ARTIFACTS,
+    },
+    Section {
         name: "providers.*",
         about: "One upstream. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, \
                 and the full ids of its models begin with it. It needs a `kind`; if it has models, \
@@ -107,6 +113,16 @@ pub static SECTIONS: &[Section] = &[
         about: "The limits of keys that are made without limits of their own. Without a value \
                 there is no limit.",
         keys: NEW_KEYS,
+    },
+    Section {
+        name: "media",
+        about: "A request for media has one price, whatever it asks for within these limits.",
+        keys: MEDIA,
+    },
+    Section {
+        name: "downloads",
+        about: "Files under `/v1/downloads`, put there by `agent gateway downloads publish`.",
+        keys: DOWNLOADS,
     },
     Section {
         name: "research",
@@ -170,9 +186,10 @@ const ROOT: &[Known] = &[
     ),
     key(
         "artifacts",
-        "string",
+        "string or mapping",
         "file:artifacts",
-        "Where files that were made are kept: `file:PATH` or `s3://BUCKET/PREFIX`.",
+        "Where files that were made are kept: `file:PATH` or `s3://BUCKET/PREFIX`. Without it, in \
+         the folder `artifacts` beside the SQLite file, or else beside this file.",
     ),
     key(
         "admin_token",
@@ -216,8 +233,13 @@ const ROOT: &[Known] = &[
     key("trace", "mapping", "", "Where traces go."),
     key("research", "mapping", "", "How research jobs are done."),
     key("fetch", "mapping", "", "How pages are read."),
-    key("downloads", "mapping", "", "Not used yet."),
-    key("media", "mapping", "", "Not used yet."),
+    key(
+        "downloads",
+        "mapping",
+        "",
+        "Files that everybody may download; without it there are none.",
+    ),
+    key("media", "mapping", "", "What one request for media may ask for."),
     key("search", "mapping", "", "How searches are answered."),
     key("mcp", "mapping", "", "Who may speak to `/mcp`."),
 ];
@@ -234,12 +256,43 @@ const DATABASE: &[Known] = &[
     ),
 ];
 
+const ARTIFACTS: &[Known] = &[
+    key("url", "string", "", "`file:PATH` or `s3://BUCKET/PREFIX`."),
+    key("days", "integer", "30", "How long runs and their files are kept; at most 3650."),
+    key("max_bytes", "integer", "67108864", "The largest file; at most 1 GiB."),
+    key("region", "string", "us-east-1", "The region of the bucket."),
+    key("endpoint", "address", "", "Its server, where that is not the one of the region."),
+    key(
+        "access_key_id",
+        "string",
+        "",
+        "How the server knows us: `${NAME}`. Without it, by the role of the machine.",
+    ),
+    key("secret_access_key", "string", "", "Its secret: `${NAME}`."),
+];
+
+const MEDIA: &[Known] = &[
+    key("max_images", "integer", "1", "The most images that one request may ask for; at most 10."),
+    key(
+        "max_text_chars",
+        "integer",
+        "4096",
+        "The longest text that one request may have spoken, in characters.",
+    ),
+];
+
+const DOWNLOADS: &[Known] = &[
+    key("folder", "path", "downloads", "Where the files are."),
+    key("key_file", "path", "downloads.key", "The key they are signed with; for publishing only."),
+];
+
 const PROVIDER: &[Known] = &[
     key(
         "kind",
         "string",
         "",
-        "What it speaks: `openai` (also compatible servers) or `anthropic` for models; `searxng`, \
+        "What it speaks: `openai` (also compatible servers) or `anthropic` for models; `espeak` for \
+         speech by the program espeak-ng on this machine, whose models are voices; `searxng`, \
          `brave`, `tavily` or `index` (an index of files) for results of searches.",
     ),
     key(
@@ -251,6 +304,12 @@ const PROVIDER: &[Known] = &[
          `https://api.search.brave.com/res/v1` or `https://api.tavily.com`; `searxng` needs one. \
          `index`: what the paths of files are appended to; without it `public_url` and the name \
          of the provider.",
+    ),
+    key(
+        "program",
+        "path",
+        "",
+        "Only for `espeak`: the program, `espeak-ng` if not given, found as a shell finds it.",
     ),
     key("api_key", "string", "", "How it knows us: `${NAME}`."),
     key("headers", "mapping", "{}", "Sent with every request to it."),
@@ -308,7 +367,7 @@ const MODEL: &[Known] = &[
         "list",
         "[\"chat\", \"responses\"]",
         "What it can be used for: `chat`, `responses`, `research`, `image`, `speech`, \
-         `web_search`, `web_fetch`.",
+         `web_search`, `web_fetch`. A voice of `espeak` is for `speech` alone.",
     ),
     key("price_micros", "micros", "", "What one request costs, if not by the price list."),
     key("description", "string", "", "What it is, in at most 2000 characters."),

@@ -1,5 +1,7 @@
 //! Where models are: one upstream, how it is reached and how it is looked after.
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use settings::{
 
 use super::address;
 use super::mapping::{self, Length, Mapping};
-use super::model::{self, Model};
+use super::model::{self, Capability, Model};
 use super::search::{self, SearchKind, SearchProvider};
 use super::secret::Secret;
 use super::store;
@@ -25,18 +27,23 @@ const MAX_NAME: usize = 64;
 const KINDS: &[(&str, Spoken)] = &[
     ("openai", Spoken::Models(Kind::OpenAi)),
     ("anthropic", Spoken::Models(Kind::Anthropic)),
+    ("espeak", Spoken::Models(Kind::Espeak)),
     ("searxng", Spoken::Results(SearchKind::Searxng)),
     ("brave", Spoken::Results(SearchKind::Brave)),
     ("tavily", Spoken::Results(SearchKind::Tavily)),
     ("index", Spoken::Index),
 ];
 /// Kinds that are known and come with a later part of the service.
-const LATER: &[&str] = &["local", "espeak"];
+const LATER: &[&str] = &["local"];
 /// Keys that only some kinds have.
 const OF_MODELS: &[&str] = &["models", "discover", "weight", "responses", "stream_usage"];
 const OF_UPSTREAMS: &[&str] =
     &["api_key", "headers", "timeout", "max_concurrency", "health", "tls_ca_file"];
 const OF_INDEXES: &[&str] = &["folder", "index_folder", "rescan", "max_file_bytes"];
+const OF_PROGRAMS: &[&str] = &["program"];
+/// Keys that a program has no use for.
+const NOT_OF_PROGRAMS: &[&str] =
+    &["base_url", "api_key", "headers", "responses", "stream_usage", "tls_ca_file"];
 const RESPONSES: &[(&str, Responses)] =
     &[("auto", Responses::Auto), ("native", Responses::Native), ("bridged", Responses::Bridged)];
 /// Headers that the service itself decides about.
@@ -61,8 +68,11 @@ pub struct Provider {
     pub name: String,
     /// What it speaks.
     pub kind: Kind,
-    /// What the paths of its operations are appended to; no `/` at the end of its path.
+    /// What the paths of its operations are appended to; no `/` at the end of its path. A program
+    /// has none that is used.
     pub base_url: Uri,
+    /// The program, of a provider that is one.
+    pub program: Option<PathBuf>,
     /// How it knows us.
     pub api_key: Option<Secret>,
     /// Sent with every request to it; values are marked as sensitive.
@@ -94,6 +104,8 @@ pub enum Kind {
     OpenAi,
     /// The messages API.
     Anthropic,
+    /// The program espeak-ng on this machine.
+    Espeak,
 }
 
 /// Every kind of provider.
@@ -115,6 +127,7 @@ impl Kind {
         Uri::from_static(match self {
             Self::OpenAi => "https://api.openai.com/v1",
             Self::Anthropic => "https://api.anthropic.com/v1",
+            Self::Espeak => "http://localhost",
         })
     }
 }
@@ -214,24 +227,30 @@ fn provider(
     map.place = key.place;
     let read = match kind(&mut map) {
         None => {
-            // What an index has is no mistake where it may be one.
-            for name in OF_INDEXES {
+            // What others have is no mistake where it may be one of them.
+            for name in OF_INDEXES.iter().chain(OF_PROGRAMS) {
                 map.take(name);
             }
             Some(Read::Models(of_models(&mut map, &key.text, Kind::OpenAi, folder)))
         }
+        Some(Spoken::Models(Kind::Espeak)) => {
+            not_for(&mut map, Spoken::Models(Kind::Espeak), &[NOT_OF_PROGRAMS, OF_INDEXES]);
+            Some(Read::Models(program::espeak(&mut map, &key.text, folder)))
+        }
         Some(Spoken::Models(models)) => {
-            not_for(&mut map, Spoken::Models(models), &[OF_INDEXES]);
-            Some(Read::Models(of_models(&mut map, &key.text, models, folder)))
+            not_for(&mut map, Spoken::Models(models), &[OF_INDEXES, OF_PROGRAMS]);
+            let provider = of_models(&mut map, &key.text, models, folder);
+            check_media(&mut map, &provider);
+            Some(Read::Models(provider))
         }
         Some(Spoken::Results(results)) => {
-            not_for(&mut map, Spoken::Results(results), &[OF_MODELS, OF_INDEXES]);
+            not_for(&mut map, Spoken::Results(results), &[OF_MODELS, OF_INDEXES, OF_PROGRAMS]);
             let upstream = of_results(&mut map, &key.text, results, folder);
             let upstream = Box::new(upstream);
             Some(Read::Results(SearchProvider::Remote { kind: results, upstream }))
         }
         Some(Spoken::Index) => {
-            not_for(&mut map, Spoken::Index, &[OF_MODELS, OF_UPSTREAMS]);
+            not_for(&mut map, Spoken::Index, &[OF_MODELS, OF_UPSTREAMS, OF_PROGRAMS]);
             let index = search::index(&mut map, &key.text, folder);
             index.map(|index| Read::Results(SearchProvider::Index(index)))
         }
@@ -248,6 +267,19 @@ fn not_for(map: &mut Mapping<'_, '_, '_>, kind: Spoken, keys: &[&[&str]]) {
             let message = format!("is not for providers of the kind `{word}`");
             map.reader.report(&field.key, Problem::error(field.place, message).hint("remove it"));
         }
+    }
+}
+
+/// Refuses models for media at providers that make none.
+fn check_media(map: &mut Mapping<'_, '_, '_>, provider: &Provider) {
+    let makes_media = |model: &Model| {
+        model.capabilities.iter().any(|one| matches!(one, Capability::Image | Capability::Speech))
+    };
+    if provider.kind == Kind::Anthropic
+        && let Some(model) = provider.models.iter().find(|model| makes_media(model))
+    {
+        let message = format!("the model `{}` cannot make media", model.id);
+        map.refuse(message, "only providers of the kinds `openai` and `espeak` do");
     }
 }
 
@@ -270,6 +302,7 @@ fn of_models(map: &mut Mapping<'_, '_, '_>, name: &str, kind: Kind, folder: &Pat
         base_url: base_url.unwrap_or_else(|| kind.default_base()),
         api_key,
         headers,
+        program: None,
         models: models.map(|field| model::models(map.reader, &field)).unwrap_or_default(),
         discover,
         timeouts: timeouts(map, Timeouts::default()),
@@ -306,6 +339,7 @@ fn of_results(
         name: name.to_owned(),
         kind: Kind::OpenAi,
         base_url: base_url.or(default).unwrap_or_default(),
+        program: None,
         api_key,
         headers,
         models: Vec::new(),

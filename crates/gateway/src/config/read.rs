@@ -9,10 +9,7 @@ use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, 
 
 use super::mapping::{self, Length, Mapping};
 use super::{ClientGone, Config, DEFAULT_LISTEN};
-use super::{fetch, limit, mcp, observe, price, provider, research, route, search, store};
-
-/// The sections of later parts of the service: known, and not read yet.
-const LATER: &[&str] = &["downloads", "media"];
+use super::{fetch, limit, mcp, media, observe, price, provider, research, route, search, store};
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
@@ -73,8 +70,9 @@ fn config(
         listen,
         public_url,
         search: search::search(&mut root, of_results, (&database, folder)),
+        media: media::media(&mut root, folder, &database),
+        downloads: media::downloads(&mut root, folder),
         database,
-        artifacts: store::artifacts(&mut root, folder),
         admin_token: root.secret("admin_token", Length::Guarded),
         key_secret: store::key_secret(&mut root, folder),
         providers,
@@ -91,11 +89,6 @@ fn config(
         log: observe::log(&mut root),
         trace: observe::trace(&mut root),
     };
-    for name in LATER {
-        if let Some(field) = root.take(name) {
-            root.reader.warn(&field, "is not used yet");
-        }
-    }
     root.close();
     config
 }

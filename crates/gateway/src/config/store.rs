@@ -158,24 +158,26 @@ pub(super) fn placed(map: &Mapping<'_, '_, '_>, folder: &Path, path: &str) -> Pa
     folder.join(map.reader.scope.expand_home(path).unwrap_or_else(|| path.to_owned()))
 }
 
-/// Reads `artifacts`.
-pub(super) fn artifacts(root: &mut Mapping<'_, '_, '_>, folder: &Path) -> Artifacts {
-    let otherwise = Artifacts::Files { path: folder.join(DEFAULT_ARTIFACTS) };
+/// Reads the address of a place for files.
+pub(super) fn artifacts(
+    root: &mut Mapping<'_, '_, '_>,
+    field: &Field<'_>,
+    folder: &Path,
+) -> Option<Artifacts> {
     let wanted = "`file:PATH` or `s3://BUCKET/PREFIX`";
-    let Some(field) = root.take("artifacts") else { return otherwise };
-    let Some(text) = root.reader.string(&field, wanted) else { return otherwise };
+    let text = root.reader.string(field, wanted)?;
     let value = text.value().trim();
     if let Some(path) = value.strip_prefix("file:").map(|path| path.trim_start_matches("//"))
         && !path.is_empty()
     {
-        return Artifacts::Files { path: placed(root, folder, path) };
+        return Some(Artifacts::Files { path: placed(root, folder, path) });
     }
     let bucket = value.strip_prefix("s3://").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
     if let Some((bucket, prefix)) = bucket.filter(|(bucket, _)| is_bucket(bucket)) {
-        return Artifacts::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() };
+        return Some(Artifacts::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() });
     }
-    root.reader.refuse(&field, format!("must be {wanted}"));
-    otherwise
+    root.reader.refuse(field, format!("must be {wanted}"));
+    None
 }
 
 fn is_bucket(name: &str) -> bool {

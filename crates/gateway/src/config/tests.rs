@@ -3,6 +3,7 @@
 mod fetch;
 mod laws;
 mod mcp;
+mod media;
 mod providers;
 mod research;
 mod routes;
@@ -78,7 +79,10 @@ fn an_empty_file_is_all_defaults() {
         let Database::Sqlite { path, durability } = &config.database else { panic!("{config:?}") };
         assert_eq!(path, Path::new("/etc/agent/gateway.sqlite3"));
         assert_eq!(*durability, Durability::Power);
-        assert_eq!(config.artifacts, Artifacts::Files { path: "/etc/agent/artifacts".into() });
+        assert_eq!(
+            config.media.artifacts,
+            Artifacts::Files { path: "/etc/agent/artifacts".into() }
+        );
         assert!(config.admin_token.is_none() && config.trace.is_none());
         let KeySecret::File(path) = &config.key_secret else { panic!("{config:?}") };
         assert_eq!(path, Path::new("/etc/agent/gateway.secret"));
@@ -222,14 +226,14 @@ fn artifacts_are_a_folder_or_a_bucket() {
         ("artifacts: file:/var/made", "/var/made"),
         ("artifacts: file:///var/made", "/var/made"),
     ] {
-        assert_eq!(clean(text).artifacts, Artifacts::Files { path: path.into() }, "{text}");
+        assert_eq!(clean(text).media.artifacts, Artifacts::Files { path: path.into() }, "{text}");
     }
     for (text, bucket, prefix) in [
         ("artifacts: s3://made", "made", ""),
         ("artifacts: s3://made.example/a/b", "made.example", "a/b"),
     ] {
         let expected = Artifacts::S3 { bucket: bucket.into(), prefix: prefix.into() };
-        assert_eq!(clean(text).artifacts, expected, "{text}");
+        assert_eq!(clean(text).media.artifacts, expected, "{text}");
     }
     for text in
         ["artifacts: made", "artifacts: \"file:\"", "artifacts: s3://Made", "artifacts: s3:///x"]
@@ -404,14 +408,5 @@ fn logs_and_traces_are_read() {
         "trace: {otlp_endpoint: collector}",
         &["error 1:24: trace.otlp_endpoint: must be an address that begins with `http://` or \
            `https://` (write `https://` and a host)"],
-    );
-}
-
-#[test]
-fn sections_of_later_parts_are_known_and_not_used_yet() {
-    let text = "downloads: x\nmedia: []\n";
-    warned(
-        text,
-        &["warning 1:12: downloads: is not used yet", "warning 2:8: media: is not used yet"],
     );
 }

@@ -59,7 +59,7 @@ fn view(model: &Model) -> ModelView {
         created: model.created,
         owned_by: model.owned_by.clone(),
         capabilities: model.capabilities.iter().map(|word| word.word().to_owned()).collect(),
-        price_micros: model.chat_price.get(),
+        price_micros: model.usual_price().get(),
         context_length: model.context_length,
         description: model.description.clone(),
     }

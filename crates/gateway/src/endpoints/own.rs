@@ -79,7 +79,7 @@ async fn charged(
     if charge.is_kept() {
         (response, answer) = kept(response).await?;
     }
-    let charged = charge.settle(Rule::Answered, Results { answer, response: None }).await?;
+    let charged = charge.settle(Rule::Answered, Results { answer, ..Results::default() }).await?;
     rate::write_receipt(response.headers_mut(), id, charged);
     rate::write_headers(room, response.headers_mut());
     Ok(response)

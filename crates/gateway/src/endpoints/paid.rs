@@ -13,8 +13,9 @@ use ledger::{HoldId, IdempotencyKey, Micros, Rule};
 use wire::error::Code;
 
 use super::body;
+use crate::abort_early::AbortEarly;
 use crate::catalogue::{Model, Target};
-use crate::charge::{Again, Charge, Opened, Order, Progress, Results};
+use crate::charge::{Again, Charge, Opened, Order, Results};
 use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
@@ -97,8 +98,7 @@ impl Paid {
         }
         // In a task of its own the answer is finished and kept, though the client may leave.
         let handle = service.tasks.spawn(work);
-        let mut leaving = AbortEarly { handle: Some(handle), progress };
-        leaving.wait().await
+        AbortEarly::new(handle, progress).wait().await
     }
 
     pub(super) fn context(&self, service: &Arc<Service>, charge: &Charge) -> Context {
@@ -180,7 +180,7 @@ async fn settle(
     let response = keeper.zip(piece.response.as_ref());
     let response = response.and_then(|(keeper, response)| keeper.stored(response));
     if !piece.has_content {
-        charge.release_with(Rule::EmptyAnswer, Results { answer: None, response }).await;
+        charge.release_with(Rule::EmptyAnswer, Results { response, ..Results::default() }).await;
         return Ok(Micros::ZERO);
     }
     let is_kept = charge.is_kept() && piece.body.len() <= MAX_KEPT_BYTES;
@@ -189,7 +189,7 @@ async fn settle(
         content_type: "application/json".to_owned(),
         body: piece.body.to_vec(),
     });
-    charge.settle(Rule::Answered, Results { answer, response }).await
+    charge.settle(Rule::Answered, Results { answer, response, media: None }).await
 }
 
 /// An answer that was given before.
@@ -262,29 +262,4 @@ pub(crate) fn resolve(
         );
     }
     Ok(model.clone())
-}
-
-/// Work that goes on without its client, unless the client left before the answer began.
-struct AbortEarly {
-    handle: Option<tokio::task::JoinHandle<Result<Response, ApiError>>>,
-    progress: Progress,
-}
-
-impl AbortEarly {
-    async fn wait(&mut self) -> Result<Response, ApiError> {
-        let Some(handle) = &mut self.handle else { return Err(ApiError::internal()) };
-        let result = handle.await;
-        self.handle = None;
-        result.unwrap_or_else(|_| Err(ApiError::internal()))
-    }
-}
-
-impl Drop for AbortEarly {
-    fn drop(&mut self) {
-        if let Some(handle) = self.handle.take()
-            && !self.progress.has_begun()
-        {
-            handle.abort();
-        }
-    }
 }

@@ -22,10 +22,13 @@ const MAX_READ_AHEAD: usize = 64 * 1024;
 pub(crate) type Client = Pool<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// Connections that trust the machine's authorities and those given.
-pub(crate) fn open(
+pub(crate) fn open<B>(
     authorities: &[CertificateDer<'static>],
     connect_timeout: Duration,
-) -> Result<Client, rustls::Error> {
+) -> Result<Pool<HttpsConnector<HttpConnector>, B>, rustls::Error>
+where
+    B: hyper::body::Body<Data = Bytes> + Send,
+{
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

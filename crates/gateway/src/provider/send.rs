@@ -186,6 +186,26 @@ impl Provider {
         Err(self.failure(head.status, upstream).await)
     }
 
+    /// Gets a file of the upstream itself, with our key.
+    pub(crate) async fn fetch(&self, uri: Uri, max_bytes: usize) -> Result<Bytes, Failure> {
+        let slot = self.slots.clone().try_acquire_owned();
+        let slot = slot.map_err(|_| Failure::Busy { retry_after: None })?;
+        let mut request = Request::new(Full::default());
+        *request.uri_mut() = uri;
+        *request.headers_mut() = self.headers.clone();
+        let answer = timeout(self.timeouts.first_byte, self.client.request(request))
+            .await
+            .map_err(|_| Failure::Gone("its file did not come in time"))?
+            .map_err(|_| Failure::Gone("it broke off before its file"))?;
+        let (head, body) = answer.into_parts();
+        if head.status != StatusCode::OK {
+            return Err(Failure::Gone("its file cannot be had"));
+        }
+        let idle = self.timeouts.idle;
+        let mut file = Upstream { headers: head.headers, body, idle, ended: None, _slot: slot };
+        file.read(max_bytes).await
+    }
+
     fn address(&self, path: &str) -> Option<Uri> {
         self.addresses.iter().find(|(known, _)| *known == path).map(|(_, address)| address.clone())
     }

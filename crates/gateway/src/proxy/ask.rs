@@ -57,6 +57,7 @@ impl Ask {
                     .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not JSON"))?;
                 self.messages(&chat, target)
             }
+            config::Kind::Espeak => Err(ApiError::internal()),
         }
     }
 

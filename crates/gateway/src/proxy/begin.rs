@@ -162,7 +162,12 @@ struct Way<'a> {
 }
 
 /// What a trace tells about an upstream.
-fn span(target: &Target, place: Place, started: i64, outcome: &'static str) -> trace::Span {
+pub(crate) fn span(
+    target: &Target,
+    place: Place,
+    started: i64,
+    outcome: &'static str,
+) -> trace::Span {
     trace::Span {
         place,
         side: trace::Side::Client,
@@ -280,7 +285,7 @@ fn failure(fault: &Fault) -> Failure {
 }
 
 /// Remembers a failure, for the operator and for the upstream's health.
-fn note(service: &Service, target: &Target, failure: &Failure) {
+pub(crate) fn note(service: &Service, target: &Target, failure: &Failure) {
     let provider = &target.provider;
     let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
     let model = &target.id;
@@ -292,21 +297,21 @@ fn note(service: &Service, target: &Target, failure: &Failure) {
 }
 
 /// How long to leave an upstream alone that failed so: as long as it asks for, if it does.
-fn wait_after(failure: &Failure) -> Duration {
+pub(crate) fn wait_after(failure: &Failure) -> Duration {
     match failure {
         Failure::Busy { retry_after } => retry_after.unwrap_or(USUAL_WAIT),
         _ => USUAL_WAIT,
     }
 }
 
-fn refused(message: Option<&str>) -> ApiError {
+pub(crate) fn refused(message: Option<&str>) -> ApiError {
     let message = message.unwrap_or("it gave no reason that can be told");
     let message = format!("the model's provider refused the request: {message}");
     ApiError::new(Code::InvalidRequest, message)
 }
 
 /// The client may come again as soon as the first of the upstreams wants it to.
-fn unavailable(wait: Duration) -> ApiError {
+pub(crate) fn unavailable(wait: Duration) -> ApiError {
     let message = "no provider of this model gave an answer; nothing was charged";
     ApiError::new(Code::UpstreamUnavailable, message).retry_after(wait)
 }

@@ -225,12 +225,13 @@ impl Inner {
         let object = stage.final_response();
         let response = self.stored(object);
         if !stage.has_content() {
-            let results = Results { answer: None, response };
+            let results = Results { response, ..Results::default() };
             self.charge.release_with(Rule::EmptyAnswer, results).await;
             return Some(last);
         }
         let answer = self.answer(&last, object);
-        let settling = self.charge.settle(Rule::Answered, Results { answer, response });
+        let settling =
+            self.charge.settle(Rule::Answered, Results { answer, response, media: None });
         let (settled, ()) = tokio::join!(settling, upstream.close());
         match settled {
             Ok(_) => Some(last),
@@ -285,7 +286,9 @@ impl Inner {
         let response = self.stored(streaming.stage.final_response());
         self.kept = None;
         // Refunded before the client is told.
-        self.charge.release_with(Rule::UpstreamFailed, Results { answer: None, response }).await;
+        self.charge
+            .release_with(Rule::UpstreamFailed, Results { response, ..Results::default() })
+            .await;
         out.take()
     }
 
@@ -295,7 +298,7 @@ impl Inner {
         let rule = rule_of(error);
         if let Some(keeper) = self.keeper.clone() {
             let (object, event) = keeper.refused(error);
-            let results = Results { answer: None, response: keeper.stored(&object) };
+            let results = Results { response: keeper.stored(&object), ..Results::default() };
             self.charge.release_with(rule, results).await;
             return Some(event);
         }

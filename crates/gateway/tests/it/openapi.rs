@@ -130,7 +130,7 @@ fn the_page_shows_every_operation_and_loads_nothing() {
 fn schemathesis_finds_nothing_wrong_with_what_members_ask() {
     let upstream = examine(&["--exclude-tag", "admin"]);
     let asked: Vec<String> = upstream.completions().into_iter().map(|seen| seen.path).collect();
-    for path in ["/v1/chat/completions", "/v1/responses"] {
+    for path in ["/v1/chat/completions", "/v1/responses", "/v1/images/generations"] {
         assert!(asked.iter().any(|asked| asked == path), "the examples reach models: {asked:?}");
     }
 }
@@ -140,13 +140,16 @@ fn schemathesis_finds_nothing_wrong_with_what_operators_ask() {
     examine(&["--include-tag", "admin"]);
 }
 
+/// What the examples ask for.
+const OFFERED: &str = "{gpt-5: {name: echo}, gpt-image-1: {name: echo, capabilities: [image]}}";
+
 /// Lets schemathesis try everything that is described, and fails if anything is otherwise.
 fn examine(which: &[&str]) -> Upstream {
     let upstream = Upstream::start();
-    // The model of the examples in the document.
+    // The models of the examples in the document.
     let text = plain(&upstream, &["echo"], "").replace("  up:", "  openai:");
     let text = text.replace("prices:", "  docs: {kind: index, folder: .}\nprices:");
-    let text = text.replace("[echo]", "{gpt-5: {name: echo}}");
+    let text = text.replace("[echo]", OFFERED);
     let folder = Arc::new(tempfile::tempdir().unwrap());
     // No page is looked for outside of the test.
     let nobody = |service: &Service| service.resolve_pages_with(Names::new(&[]));
@@ -185,7 +188,7 @@ admin.bearer = "{ADMIN_TOKEN}"
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 
 [[operations]]
-include-operation-id = ["createChatCompletion", "createResponse"]
+include-operation-id = ["createChatCompletion", "createResponse", "runMedia"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
 
 [[operations]]

@@ -20,7 +20,7 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A running server.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     /// It ends when this does, however the test ends.
     _input: Option<ChildStdin>,
@@ -30,7 +30,7 @@ pub(super) struct Process {
 impl Process {
     /// Starts it and waits until it says where it is.
     #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
-    pub(super) fn start(launch: &Launch) -> Process {
+    pub(crate) fn start(launch: &Launch) -> Process {
         let line = launch.args.join(" ");
         Self::try_start(launch).unwrap_or_else(|| panic!("`{line}` does not start: run it by hand"))
     }
@@ -64,7 +64,7 @@ impl Process {
     }
 
     /// One of its addresses.
-    pub(super) fn address(&self, name: &str) -> &str {
+    pub(crate) fn address(&self, name: &str) -> &str {
         self.addresses[name].as_str().unwrap_or_default()
     }
 

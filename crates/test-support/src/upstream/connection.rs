@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::ResponsesApi;
 use super::ask::Ask;
 use super::dialect::Dialect;
+use super::media;
 use super::play::{Next, Player};
 use super::seen::{Exchange, Outcome};
 use super::site::{Live, Site};
@@ -87,6 +88,14 @@ fn respond(
         ("GET", "/v1/models") => {
             let models = dialect.models(&site.control().models).to_string();
             return send(exchange, stream, &Reply::json(200, models));
+        }
+        ("POST", path) if media::is_path(path) => {
+            return media::respond(site, exchange, request, stream);
+        }
+        // A file that an answer can name by its address.
+        ("GET", "/v1/files/picture.png") => {
+            let reply = Reply::empty(200).header("Content-Type", "image/png");
+            return send(exchange, stream, &reply.body(media::png("picture")));
         }
         ("POST", "/v1/responses") if site.control().responses == ResponsesApi::Absent => {
             let body = json!({"detail": "Not Found"}).to_string();

@@ -78,6 +78,17 @@ impl Player<'_> {
         self.stream_events(step, &answer)
     }
 
+    /// Acts the step out with an answer that is not text.
+    pub(super) fn play_media(&self, step: &Step, reply: &Reply) -> io::Result<Next> {
+        match step {
+            Step::Slow(pause) => self.wait(*pause)?,
+            Step::Gate => self.wait_at_gate()?,
+            Step::Echo => {}
+            _ => return self.play(step),
+        }
+        send(self.exchange, self.stream, reply)
+    }
+
     /// The answer in one piece, or what becomes of it.
     fn whole(&self, step: &Step, answer: &Answer) -> io::Result<Next> {
         let pieces = u32::try_from(answer.pieces.len()).unwrap_or(u32::MAX);

@@ -55,7 +55,7 @@ async fn a_schema_that_is_not_ours_is_refused() {
         ("CREATE TABLE shop (id)", 0),
         ("CREATE TABLE shop (id); PRAGMA user_version = 1", 1),
         ("PRAGMA application_id = 5", 0),
-        ("PRAGMA application_id = 0x61677477; PRAGMA user_version = 5", 5),
+        ("PRAGMA application_id = 0x61677477; PRAGMA user_version = 9", 9),
         ("PRAGMA application_id = 0x61677477", 0),
     ] {
         let folder = tempfile::tempdir().unwrap();

@@ -50,6 +50,7 @@ fn provider_view(provider: &Provider, catalogue: &Catalogue) -> ProviderView {
         kind: match provider.kind {
             Kind::OpenAi => "openai".to_owned(),
             Kind::Anthropic => "anthropic".to_owned(),
+            Kind::Espeak => "espeak".to_owned(),
         },
         usable,
         health: health.to_owned(),

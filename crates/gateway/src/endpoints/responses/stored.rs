@@ -194,7 +194,10 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
         tokens: Tokens::default(),
         answered: false,
     };
-    let ended = service.store.end(Closing { end, answer: None, response: Some(response) }).await?;
+    let ended = service
+        .store
+        .end(Closing { end, answer: None, response: Some(response), media: None })
+        .await?;
     if let Ended::Now(receipt) = ended {
         service.meter.ended(&receipt);
     }

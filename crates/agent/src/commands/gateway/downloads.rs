@@ -1,0 +1,47 @@
+//! `agent gateway downloads`: files that everybody may download.
+
+mod key;
+mod publish;
+
+use clap::Subcommand;
+use gateway::config::Downloads;
+
+use super::file::Location;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Files that everybody may download: sign and publish them
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Files are there for everybody under /v1/downloads where gateway.yaml has the section \
+                  `downloads`.\n\n\
+                  Examples:\n  agent gateway downloads key\n  \
+                  agent gateway downloads publish --version 1.0.0 dist/*"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Key(key::Args),
+    Publish(publish::Args),
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    match args.command {
+        Command::Key(args) => key::run(&args, location, session),
+        Command::Publish(args) => publish::run(&args, location, session),
+    }
+}
+
+/// What the configuration says about downloads.
+fn configured(location: &Location, session: &Session) -> Result<Downloads, Diagnostic> {
+    location.load(session)?.downloads.ok_or_else(|| {
+        Diagnostic::configuration("there are no downloads in the configuration of the service")
+            .hint("add `downloads: {}` to it")
+    })
+}

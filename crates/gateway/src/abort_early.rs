@@ -1,0 +1,35 @@
+//! Work that goes on without its client, unless the client left before the answer began.
+
+use tokio::task::JoinHandle;
+
+use crate::charge::Progress;
+use crate::failure::ApiError;
+
+/// A task that is ended with its client, as long as no answer has begun.
+pub(crate) struct AbortEarly<T> {
+    handle: Option<JoinHandle<Result<T, ApiError>>>,
+    progress: Progress,
+}
+
+impl<T> AbortEarly<T> {
+    pub(crate) fn new(handle: JoinHandle<Result<T, ApiError>>, progress: Progress) -> Self {
+        Self { handle: Some(handle), progress }
+    }
+
+    pub(crate) async fn wait(mut self) -> Result<T, ApiError> {
+        let Some(handle) = &mut self.handle else { return Err(ApiError::internal()) };
+        let result = handle.await;
+        self.handle = None;
+        result.unwrap_or_else(|_| Err(ApiError::internal()))
+    }
+}
+
+impl<T> Drop for AbortEarly<T> {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take()
+            && !self.progress.has_begun()
+        {
+            handle.abort();
+        }
+    }
+}

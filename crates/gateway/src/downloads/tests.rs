@@ -1,0 +1,168 @@
+//! Publishing on a real disk.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn publication(version: &str, files: &[&Path]) -> Publication {
+    Publication {
+        version: version.to_owned(),
+        published_at: "2026-11-15T12:00:00Z".to_owned(),
+        files: files.iter().map(|path| path.to_path_buf()).collect(),
+        platform: None,
+    }
+}
+
+struct Ground {
+    folder: tempfile::TempDir,
+    downloads: Downloads,
+    public: [u8; 32],
+}
+
+impl Ground {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let downloads = Downloads {
+            folder: folder.path().join("downloads"),
+            key_file: folder.path().join("downloads.key"),
+        };
+        let public = download::read_public_key(&make_key(&downloads.key_file).unwrap()).unwrap();
+        Self { folder, downloads, public }
+    }
+
+    fn file(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// All files below the folder of downloads.
+    fn published(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.downloads.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    let path = entry.path();
+                    let path = path.strip_prefix(&self.downloads.folder).unwrap();
+                    found.push(path.display().to_string());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+#[test]
+fn a_key_is_for_its_owner_alone_and_never_overwritten() {
+    let ground = Ground::new();
+    let path = &ground.downloads.key_file;
+    assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    let before = fs::read(path).unwrap();
+    assert!(make_key(path).is_err());
+    assert_eq!(fs::read(path).unwrap(), before);
+    assert_eq!(download::read_public_key(&show_key(path).unwrap()), Some(ground.public));
+    fs::write(path, "no key").unwrap();
+    assert!(show_key(path).unwrap_err().message.contains("is no Ed25519 key"));
+}
+
+#[test]
+fn files_are_published_with_a_signed_manifest() {
+    let ground = Ground::new();
+    let one = ground.file("agent-linux-x86_64", "one");
+    let two = ground.file("agent-macos-arm64.tar.gz", "two");
+    let made = publish(&ground.downloads, &publication("1.0.0", &[&two, &one])).unwrap();
+    assert_eq!(made.verify(&ground.public), Ok(()));
+    let names: Vec<(&str, &str, u64)> = made
+        .files
+        .iter()
+        .map(|file| (file.name.as_str(), file.platform.as_str(), file.bytes))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("agent-linux-x86_64", "linux-x86_64", 3),
+            ("agent-macos-arm64.tar.gz", "macos-aarch64", 3)
+        ]
+    );
+    let expected = [
+        "1.0.0/.manifest.json",
+        "1.0.0/agent-linux-x86_64",
+        "1.0.0/agent-macos-arm64.tar.gz",
+        "manifest.json",
+    ];
+    assert_eq!(ground.published(), expected);
+    let read = fs::read(ground.downloads.folder.join(MANIFEST)).unwrap();
+    assert_eq!(serde_json::from_slice::<Manifest>(&read).unwrap(), made);
+}
+
+#[test]
+fn a_version_grows_and_is_never_changed() {
+    let ground = Ground::new();
+    let one = ground.file("one", "1");
+    publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
+    let two = ground.file("two", "2");
+    let grown = publish(&ground.downloads, &publication("1.0.0", &[&two, &one])).unwrap();
+    assert_eq!(grown.files.len(), 2);
+    assert_eq!(grown.verify(&ground.public), Ok(()));
+    ground.file("one", "changed");
+    let refused = publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap_err();
+    assert!(refused.message.contains("was published with other bytes"), "{refused}");
+    let next = publish(&ground.downloads, &publication("1.0.1", &[&one])).unwrap();
+    assert_eq!((next.files.len(), next.version.as_str()), (1, "1.0.1"));
+    assert_eq!(fs::read(ground.downloads.folder.join("1.0.0/one")).unwrap(), b"1");
+}
+
+#[test]
+fn what_fails_publishes_nothing() {
+    let ground = Ground::new();
+    let one = ground.file("one", "1");
+    publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
+    let manifest = fs::read(ground.downloads.folder.join(MANIFEST)).unwrap();
+    let absent = ground.folder.path().join("absent");
+    let odd = ground.file("a b", "2");
+    let two = ground.file("two", "2");
+    for wrong in [
+        publication("1.1.0", &[&two, &absent]),
+        publication("1.1.0", &[&two, &odd]),
+        publication("../1.1.0", &[&two]),
+        publication("", &[&two]),
+        publication("1.2.0", &[]),
+        Publication { platform: Some("a/b".to_owned()), ..publication("1.3.0", &[&two]) },
+    ] {
+        assert!(publish(&ground.downloads, &wrong).is_err(), "{wrong:?}");
+        assert_eq!(fs::read(ground.downloads.folder.join(MANIFEST)).unwrap(), manifest);
+    }
+    let is_half = |name: &String| name.contains("/.") && !name.ends_with(OF_VERSION);
+    assert!(!ground.published().iter().any(is_half), "nothing half written");
+}
+
+#[test]
+fn what_somebody_else_changed_is_not_signed_again() {
+    let ground = Ground::new();
+    let one = ground.file("one", "1");
+    publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
+    let path = ground.downloads.folder.join("1.0.0").join(OF_VERSION);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"bytes\": 1", "\"bytes\": 2")).unwrap();
+    let two = ground.file("two", "2");
+    let refused = publish(&ground.downloads, &publication("1.0.0", &[&two])).unwrap_err();
+    assert!(refused.message.contains("signature"), "{refused}");
+}
+
+#[test]
+fn platforms_are_read_from_names() {
+    for (name, platform) in [
+        ("agent-x86_64-unknown-linux-musl", "linux-x86_64"),
+        ("agent_linux_arm64", "linux-aarch64"),
+        ("agent-aarch64-apple-darwin.tar.gz", "macos-aarch64"),
+        ("agent-windows-amd64.exe", "windows-x86_64"),
+        ("agent.exe", "windows"),
+        ("checksums.txt", "any"),
+    ] {
+        assert_eq!(platform_of(name), platform, "{name}");
+    }
+}

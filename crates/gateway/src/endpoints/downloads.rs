@@ -1,0 +1,106 @@
+//! `GET /v1/downloads/…`: files that everybody may download.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use futures_util::TryStreamExt;
+use http::header::CACHE_CONTROL;
+use http::{HeaderMap, HeaderValue, Method};
+use wire::download::{Manifest, is_name};
+use wire::error::Code;
+
+use super::files::{self, File};
+use super::operations::json;
+use crate::downloads::{MANIFEST, MAX_MANIFEST_BYTES, MEDIA_TYPE, OF_VERSION};
+use crate::failure::ApiError;
+use crate::media::Keep;
+use crate::openapi::{Routes, downloads};
+use crate::service::Service;
+
+/// What stands under a version never changes.
+const CACHING: &str = "public, max-age=31536000, immutable";
+
+/// Adds the paths where there are downloads.
+pub(super) fn add(routes: Routes, service: &Service) -> Routes {
+    if service.config.downloads.is_none() {
+        return routes;
+    }
+    routes.on(&downloads::MANIFEST, manifest).on(&downloads::FILE, file)
+}
+
+async fn manifest(State(service): State<Arc<Service>>) -> Result<Response, ApiError> {
+    let mut manifest = read(&service, MANIFEST).await?;
+    let base = service.config.public_url.to_string();
+    let base = base.trim_end_matches('/');
+    for file in &mut manifest.files {
+        file.url = format!("{base}/v1/downloads/{}/{}", manifest.version, file.name);
+    }
+    let mut response = json(&manifest);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}
+
+async fn file(
+    State(service): State<Arc<Service>>,
+    parts: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let Path((version, name)) = parts.map_err(|_| missing())?;
+    if !is_name(&version) || !is_name(&name) {
+        return Err(missing());
+    }
+    let keep = keep(&service)?;
+    let object = format!("{version}/{name}");
+    let manifest = read(&service, &format!("{version}/{OF_VERSION}")).await?;
+    let listed = manifest.files.iter().find(|file| file.name == name);
+    let listed = listed.ok_or_else(missing)?;
+    let file = File {
+        keep: &keep,
+        object: &object,
+        bytes: listed.bytes,
+        sha256: digest(&listed.sha256).ok_or_else(missing)?,
+        media_type: MEDIA_TYPE,
+        caching: CACHING,
+    };
+    files::answer(&file, &method, &headers).await
+}
+
+fn keep(service: &Service) -> Result<Keep, ApiError> {
+    let downloads = service.config.downloads.as_ref().ok_or_else(missing)?;
+    Keep::folder(&downloads.folder).map_err(|error| {
+        tracing::error!(%error, "downloads cannot be read");
+        ApiError::internal()
+    })
+}
+
+/// What was published, last or of one version.
+async fn read(service: &Service, object: &str) -> Result<Manifest, ApiError> {
+    let away = |error: &dyn std::fmt::Display| {
+        tracing::error!(%error, "the manifest of downloads cannot be read");
+        ApiError::new(Code::Unavailable, "the manifest cannot be read at the moment")
+    };
+    let pieces = keep(service)?.read(object, None).await.map_err(|error| away(&error))?;
+    let mut pieces = pieces.ok_or_else(missing)?;
+    let mut text = Vec::new();
+    while let Some(piece) = pieces.try_next().await.map_err(|error| away(&error))? {
+        text.extend_from_slice(&piece);
+        if text.len() as u64 > MAX_MANIFEST_BYTES {
+            return Err(away(&"it is too long"));
+        }
+    }
+    serde_json::from_slice(&text).map_err(|error| away(&error))
+}
+
+fn digest(text: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    for (place, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(place * 2..place * 2 + 2)?, 16).ok()?;
+    }
+    Some(digest)
+}
+
+fn missing() -> ApiError {
+    ApiError::new(Code::NotFound, "there is no such download")
+}

@@ -1,0 +1,77 @@
+//! Files that everybody may download.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::download::Manifest;
+use wire::error::Code;
+
+use super::media::{FILE as HEADERS, IF_NONE_MATCH, IF_RANGE, PART, RANGE, binary};
+use super::{Access, Answer, JSON, Operation, Parameter, Place, Verb, of};
+
+const BYTES: &str = "application/octet-stream";
+
+/// `GET /v1/downloads/manifest.json`.
+pub(crate) static MANIFEST: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/downloads/manifest.json",
+    id: "getDownloads",
+    summary: "What can be downloaded",
+    description: "The files that were published last, with their sizes and digests, signed by the \
+                  operator. The signature covers all but the addresses.",
+    access: Access::Open,
+    parameters: &[],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The manifest.",
+        contents: &[(JSON, of::<Manifest>)],
+        headers: &[],
+    }],
+    failures: &[Code::NotFound, Code::Unavailable],
+};
+
+static VERSION: Parameter = Parameter {
+    place: Place::Path,
+    name: "version",
+    description: "The version of the manifest.",
+    schema: name,
+    example: "1.0.0",
+};
+static NAME: Parameter = Parameter {
+    place: Place::Path,
+    name: "name",
+    description: "The name of one of its files.",
+    schema: name,
+    example: "agent-linux-x86_64",
+};
+
+fn name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,127}$" })
+}
+
+/// `GET /v1/downloads/{version}/{name}`.
+pub(crate) static FILE: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/downloads/{version}/{name}",
+    id: "getDownload",
+    summary: "Download a file",
+    description: "A file of the manifest, whole or a part of it.",
+    access: Access::Open,
+    parameters: &[&VERSION, &NAME, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
+    body: None,
+    answers: &[
+        Answer {
+            status: 200,
+            description: "The file.",
+            contents: &[(BYTES, binary)],
+            headers: HEADERS,
+        },
+        Answer {
+            status: 206,
+            description: "A part of the file.",
+            contents: &[(BYTES, binary)],
+            headers: PART,
+        },
+        Answer { status: 304, description: "It is unchanged.", contents: &[], headers: &[] },
+    ],
+    failures: &[Code::NotFound, Code::RangeNotSatisfiable, Code::Unavailable],
+};

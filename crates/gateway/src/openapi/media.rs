@@ -1,0 +1,190 @@
+//! Making media, and what was made.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::error::Code;
+use wire::media::MediaRun;
+
+use super::member::{IDEMPOTENCY, OWN, PAID, PAID_FAILURES};
+use super::{Access, Answer, Body, Header, JSON, Operation, Parameter, Place, Verb, of, text};
+
+/// What every file carries.
+pub(crate) static FILE: &[&Header] = &[
+    &Header {
+        name: "ETag",
+        description: "The digest of the file; it never changes under one address.",
+        schema: text,
+    },
+    &Header {
+        name: "Repr-Digest",
+        description: "The SHA-256 digest of the whole file, in base64.",
+        schema: text,
+    },
+    &Header {
+        name: "Digest",
+        description: "The same in the words of an older standard.",
+        schema: text,
+    },
+    &Header { name: "Accept-Ranges", description: "`bytes`.", schema: text },
+];
+/// The same of a part.
+pub(crate) static PART: &[&Header] = &[&Header {
+    name: "Content-Range",
+    description: "Which bytes these are, and how many there are in all.",
+    schema: text,
+}];
+
+pub(crate) static RANGE: Parameter = Parameter {
+    place: Place::Header,
+    name: "Range",
+    description: "One range of bytes; several at once are answered with the whole file.",
+    schema: visible,
+    example: "bytes=0-1023",
+};
+pub(crate) static IF_NONE_MATCH: Parameter = Parameter {
+    place: Place::Header,
+    name: "If-None-Match",
+    description: "The `ETag` of what the client has: then it is not sent again.",
+    schema: visible,
+    example: "",
+};
+pub(crate) static IF_RANGE: Parameter = Parameter {
+    place: Place::Header,
+    name: "If-Range",
+    description: "The `ETag` of what the client has a part of: another file is sent whole.",
+    schema: visible,
+    example: "",
+};
+
+fn visible(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[ -~]*$" })
+}
+
+/// Bytes.
+pub(crate) fn binary(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "binary" })
+}
+
+/// `POST /v1/media/run`.
+pub(crate) static RUN: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/media/run",
+    id: "runMedia",
+    summary: "Make media",
+    description: "An image from a prompt, or speech from a text. The price of the model is set aside \
+                  first. What was made is checked (an image can be decoded, audio has a frame) and \
+                  stored before it is charged; all else is given back. With `response: binary` the \
+                  answer is the first file itself.",
+    access: Access::Key,
+    parameters: &[&IDEMPOTENCY],
+    body: Some(Body {
+        is_required: true,
+        schema: request,
+        example: r#"{"model": "openai/gpt-image-1", "input": {"prompt": "A lighthouse at dusk"}}"#,
+    }),
+    answers: &[Answer {
+        status: 200,
+        description: "What was made, or the first file of it.",
+        contents: &[(JSON, of::<MediaRun>), ("image/*", binary), ("audio/*", binary)],
+        headers: PAID,
+    }],
+    failures: PAID_FAILURES,
+};
+
+fn request(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["model", "input"],
+        "properties": {
+            "model": {
+                "type": "string", "minLength": 1,
+                "description": "The full id `<provider>/<model>`; aliases are not taken here.",
+            },
+            "input": {
+                "type": "object",
+                "properties": {
+                    "prompt": { "type": "string", "description": "What the image is to show." },
+                    "text": { "type": "string", "description": "What is to be said." },
+                },
+                "additionalProperties": true,
+                "description": "`prompt` or `text`, and what the provider knows beside it, such as \
+                                `size`, `voice` or `response_format`.",
+            },
+            "response": {
+                "enum": ["json", "binary", null],
+                "description": "Whether the answer describes the files, or is the first of them.",
+            },
+        },
+        "additionalProperties": false,
+    })
+}
+
+static ARTIFACT_ID: Parameter = Parameter {
+    place: Place::Path,
+    name: "id",
+    description: "The id of an artifact.",
+    schema: artifact_id,
+    example: "art_0123456789abcdef0123456789abcdef",
+};
+
+fn artifact_id(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^art_[0-9a-f]{32}$" })
+}
+
+/// `GET /v1/media/artifacts/{id}`.
+pub(crate) static ARTIFACT: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/media/artifacts/{id}",
+    id: "getArtifact",
+    summary: "A file that was made",
+    description: "Its bytes, whole or a part. Only the member who had it made can have it.",
+    access: Access::Key,
+    parameters: &[&ARTIFACT_ID, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
+    body: None,
+    answers: &[
+        Answer {
+            status: 200,
+            description: "The file.",
+            contents: &[("image/*", binary), ("audio/*", binary)],
+            headers: FILE,
+        },
+        Answer {
+            status: 206,
+            description: "A part of the file.",
+            contents: &[("image/*", binary), ("audio/*", binary)],
+            headers: PART,
+        },
+        Answer { status: 304, description: "It is unchanged.", contents: &[], headers: &[] },
+    ],
+    failures: &[Code::ScopeMissing, Code::NotFound, Code::RangeNotSatisfiable],
+};
+
+static RUN_ID: Parameter = Parameter {
+    place: Place::Path,
+    name: "id",
+    description: "The id of a run: `run_` and the digits of its receipt.",
+    schema: run_id,
+    example: "run_0123456789abcdef0123456789abcdef",
+};
+
+fn run_id(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^run_[0-9a-f]{32}$" })
+}
+
+/// `GET /v1/media/runs/{id}/manifest.json`.
+pub(crate) static MANIFEST: Operation = Operation {
+    verb: Verb::Get,
+    path: "/v1/media/runs/{id}/manifest.json",
+    id: "getMediaManifest",
+    summary: "What a run made",
+    description: "The same as the run was answered with.",
+    access: Access::Key,
+    parameters: &[&RUN_ID],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "The run.",
+        contents: &[(JSON, of::<MediaRun>)],
+        headers: OWN,
+    }],
+    failures: &[Code::ScopeMissing, Code::NotFound],
+};

@@ -1,0 +1,49 @@
+//! Clients that leave, and processes that die, in the middle of making media.
+
+use agent_test_support::upstream::{Outcome, Step, Upstream};
+use agent_test_support::wait::eventually;
+
+use super::{MEDIA_PRICE, paint, run, service, stored};
+use crate::fixture::paid;
+use crate::raw::Raw;
+use crate::support::Running;
+
+#[test]
+fn a_client_that_leaves_before_the_answer_pays_nothing_and_stops_the_upstream() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    upstream.script("paint", vec![Step::Gate]);
+    let client = Raw::post(service.address, "/v1/media/run", ada.key.as_str(), &paint("x"));
+    eventually("the upstream was asked", || upstream.in_flight() == 1);
+    drop(client);
+    eventually("the upstream was left", || upstream.completions()[0].outcome == Outcome::Cancelled);
+    assert_eq!(paid(&service, &ada), 0);
+    assert!(stored(&service).is_empty());
+}
+
+#[test]
+fn a_file_that_cannot_be_stored_costs_nothing() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    // A file stands where the folder should be.
+    std::fs::write(service.folder.path().join("artifacts"), "in the way").unwrap();
+    let answer = run(&service, &ada, &paint("x"));
+    assert_eq!(answer.failure(), (503, "unavailable".to_owned()));
+    assert_eq!(paid(&service, &ada), 0);
+    std::fs::remove_file(service.folder.path().join("artifacts")).unwrap();
+    run(&service, &ada, &paint("x")).good();
+    assert_eq!(paid(&service, &ada), MEDIA_PRICE);
+}
+
+#[test]
+fn what_was_charged_can_be_had_after_a_new_start() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let made = run(&service, &ada, &paint("x")).good();
+    let folder = service.folder.clone();
+    service.stop();
+    let service = Running::start_in(folder, &super::text(&upstream, ""));
+    let got = service.get(&super::path_of(&made["artifacts"][0]), ada.key.as_str());
+    assert_eq!(got.status, 200);
+    assert_eq!(paid(&service, &ada), MEDIA_PRICE);
+}

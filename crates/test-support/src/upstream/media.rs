@@ -1,0 +1,136 @@
+//! Images and speech: `POST /v1/images/generations`, `POST /v1/audio/speech`, and files to be fetched.
+//!
+//! What is made follows from what was asked, so that equal requests make equal bytes. What becomes
+//! of a request is a [`Step`](super::Step) as everywhere; bytes that are wrong are
+//! [`Step::Raw`](super::Step::Raw).
+
+use std::io;
+use std::net::TcpStream;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Crc;
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::dialect::{CREATED, Dialect};
+use super::play::{Next, Player};
+use super::seen::Exchange;
+use super::site::Site;
+use crate::http::{Reply, Request};
+
+/// The side of an image, in pixels.
+const SIDE: usize = 16;
+
+/// A PNG whose pixels follow from a text.
+pub fn png(text: &str) -> Vec<u8> {
+    let mut pixels = Vec::new();
+    let mut noise = seed(text);
+    for place in 0..SIDE * (SIDE + 1) {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // A row begins with how it was filtered: not at all.
+        pixels.push(if place % (SIDE + 1) == 0 { 0 } else { noise.to_be_bytes()[0] });
+    }
+    let packed = packed(&pixels);
+    let side = u32::try_from(SIDE).unwrap_or_default().to_be_bytes();
+    let head = [&side[..], &side, &[8, 0, 0, 0, 0]].concat();
+    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+    for (name, content) in [(b"IHDR", &head[..]), (b"IDAT", &packed), (b"IEND", &[])] {
+        let chunk = [&name[..], content].concat();
+        let mut sum = Crc::new();
+        sum.update(&chunk);
+        bytes.extend(u32::try_from(content.len()).unwrap_or_default().to_be_bytes());
+        bytes.extend(chunk);
+        bytes.extend(sum.sum().to_be_bytes());
+    }
+    bytes
+}
+
+/// Bytes as zlib has them, not compressed: to compress takes more stack than a connection has.
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).unwrap_or_default();
+    let mut packed = vec![0x78, 0x01, 0x01];
+    packed.extend(length.to_le_bytes());
+    packed.extend((!length).to_le_bytes());
+    packed.extend(bytes);
+    let (mut low, mut high) = (1_u32, 0_u32);
+    for byte in bytes {
+        low = (low + u32::from(*byte)) % 65521;
+        high = (high + low) % 65521;
+    }
+    packed.extend((high << 16 | low).to_be_bytes());
+    packed
+}
+
+/// A WAV file whose samples follow from a text.
+pub fn wav(text: &str) -> Vec<u8> {
+    let samples: Vec<u8> = seed(text).to_be_bytes().repeat(100);
+    let length = u32::try_from(samples.len()).unwrap_or_default();
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend((length + 36).to_le_bytes());
+    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x22\x56\0\0\x44\xac\0\0\x02\0\x10\0data");
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(samples);
+    bytes
+}
+
+/// Three frames of MP3, 128 kbit/s at 44.1 kHz.
+pub fn mp3() -> Vec<u8> {
+    let mut frame = vec![0xff, 0xfb, 0x90, 0x00];
+    frame.resize(417, 0);
+    frame.repeat(3)
+}
+
+fn seed(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Whether a path is one of these.
+pub(super) fn is_path(path: &str) -> bool {
+    matches!(path, "/v1/images/generations" | "/v1/audio/speech")
+}
+
+/// Answers one request.
+pub(super) fn respond(
+    site: &Site,
+    exchange: &Exchange,
+    request: &Request,
+    stream: &TcpStream,
+) -> io::Result<Next> {
+    let body: Value = request.message();
+    let is_image = request.path.starts_with("/v1/images");
+    let words = if is_image { "prompt" } else { "input" };
+    let text = body[words].as_str().unwrap_or_default();
+    let is_complete = !text.is_empty() && (is_image || body["voice"].is_string());
+    if !is_complete || body["stream"] == true {
+        let message = format!("you must provide `{words}` and `voice`, and no `stream`");
+        let body = Dialect::Chat.error(400, &message).to_string();
+        return super::connection::send(exchange, stream, &Reply::json(400, body));
+    }
+    let said = json!({"model": body["model"], "messages": [{"role": "user", "content": text}]});
+    let ask = Ask::read(Dialect::Chat, &said);
+    let step = site.choose(&ask);
+    let reply = if is_image { images(&body, text) } else { speech(&body, text) };
+    Player { site, exchange, ask: &ask, stream }.play_media(&step, &reply)
+}
+
+fn images(body: &Value, text: &str) -> Reply {
+    let count = body["n"].as_u64().unwrap_or(1);
+    let image = |number: u64| {
+        let words = if number == 0 { text.to_owned() } else { format!("{text} {number}") };
+        json!({"b64_json": STANDARD.encode(png(&words)), "revised_prompt": text})
+    };
+    let data: Vec<Value> = (0..count).map(image).collect();
+    Reply::json(200, json!({"created": CREATED, "data": data}).to_string())
+}
+
+fn speech(body: &Value, text: &str) -> Reply {
+    let (media_type, bytes) = match body["response_format"].as_str() {
+        Some("wav") => ("audio/wav", wav(text)),
+        Some("pcm") => ("audio/pcm", wav(text)[44..].to_vec()),
+        _ => ("audio/mpeg", mp3()),
+    };
+    Reply::empty(200).header("Content-Type", media_type).body(bytes)
+}
