@@ -71,12 +71,12 @@ fn a_job_that_waits_is_cancelled() {
 
 #[test]
 fn a_job_of_which_nothing_is_found_fails_and_is_refunded() {
-    let world = World::new("");
-    let (service, ada) = world.ready("");
-    let body = json!({"query": "zyzzyva quokka numbat", "depth": "quick"});
     fn silent(_: &str) -> String {
         String::new()
     }
+    let world = World::new("");
+    let (service, ada) = world.ready("");
+    let body = json!({"query": "zyzzyva quokka numbat", "depth": "quick"});
     world.upstream.set_default(Step::Speak(Speaker(silent), Duration::ZERO));
     let id = started(&service, &ada, &body);
     let job = ended(&service, &ada, &id);
