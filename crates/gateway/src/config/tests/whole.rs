@@ -34,7 +34,7 @@ log: {levl: info}
              `database`, `artifacts`, `admin_token`, `key_secret`, `providers`, `models`, \
              `prices`, `limits`, `on_client_gone`, `idempotency_hours`, `responses_days`, \
              `hold_lease_seconds`, `log`, `trace`, `research`, `fetch`, `downloads`, `media`, \
-             `search`)",
+             `search`, `mcp`)",
             "error 7:14: admin_token: the variable `ADMIN` is not set (set it in the profile's \
              `.env` or in the environment)",
             "error 11:15: providers.p.base_url: must be an address that begins with `http://` or \
