@@ -130,6 +130,11 @@ pub(crate) fn text(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "string" })
 }
 
+/// A stream of events: a text, or for readers who take it apart, one event with its fields.
+pub(crate) fn events(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": ["string", "object"] })
+}
+
 /// A whole number, not below zero.
 pub(crate) fn count(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "integer", "minimum": 0 })

@@ -1,4 +1,5 @@
-//! An S3 server, s3rver of Node, with one bucket in a folder of its own. It verifies signatures.
+//! An S3 server, s3rver of Node, with one bucket in a folder of its own. It knows keys by their ids,
+//! and does not verify signatures of version 4.
 
 use std::path::PathBuf;
 

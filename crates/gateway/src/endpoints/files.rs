@@ -127,7 +127,8 @@ fn wanted(headers: &HeaderMap, etag: &str, bytes: u64) -> Wanted {
         return Wanted::Nothing;
     }
     // A part of something else would be worth nothing; dates are not known here.
-    if text(IF_RANGE).is_some_and(|tag| tag.trim() != etag) {
+    let is_other = |tag: &HeaderValue| tag.as_bytes().trim_ascii() != etag.as_bytes();
+    if headers.get(IF_RANGE).is_some_and(is_other) {
         return Wanted::Whole;
     }
     let Some(asked) = text(RANGE).and_then(|range| range.trim().strip_prefix("bytes=")) else {
@@ -210,6 +211,10 @@ mod tests {
         for other in ["\"other\"", "W/\"abc\"", "Wed, 21 Oct 2015 07:28:00 GMT"] {
             assert_eq!(of(other), Wanted::Whole, "{other}");
         }
+        let mut headers = HeaderMap::new();
+        write(&mut headers, &[(RANGE, "bytes=1-2")]);
+        headers.insert(IF_RANGE, HeaderValue::from_bytes(b"\xc2\x84").unwrap());
+        assert_eq!(wanted(&headers, TAG, 10), Wanted::Whole, "what is no text is no tag");
     }
 
     #[test]

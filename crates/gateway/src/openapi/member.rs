@@ -7,7 +7,8 @@ use wire::error::Code;
 use wire::model::{Model, ModelList};
 
 use super::{
-    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, count, of, text,
+    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, count, events,
+    of, text,
 };
 
 /// What was charged.
@@ -159,7 +160,7 @@ pub(crate) static CHAT: Operation = Operation {
     answers: &[Answer {
         status: 200,
         description: "The completion, or its stream.",
-        contents: &[(JSON, chat_answer), (EVENTS, text)],
+        contents: &[(JSON, chat_answer), (EVENTS, events)],
         headers: PAID,
     }],
     failures: PAID_FAILURES,

@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 
 use super::member::{IDEMPOTENCY, OWN, PAID};
-use super::{Access, Answer, Body, EVENTS, JSON, Operation, Parameter, Place, Verb, text};
+use super::{Access, Answer, Body, EVENTS, JSON, Operation, Parameter, Place, Verb, events, text};
 
 /// `POST /v1/responses`.
 pub(crate) static CREATE: Operation = Operation {
@@ -27,7 +27,7 @@ pub(crate) static CREATE: Operation = Operation {
     answers: &[Answer {
         status: 200,
         description: "The response, or its stream.",
-        contents: &[(JSON, response), (EVENTS, text)],
+        contents: &[(JSON, response), (EVENTS, events)],
         headers: PAID,
     }],
     failures: &[
@@ -110,7 +110,7 @@ pub(crate) static SHOW: Operation = Operation {
     answers: &[Answer {
         status: 200,
         description: "The response, or its stream.",
-        contents: &[(JSON, response), (EVENTS, text)],
+        contents: &[(JSON, response), (EVENTS, events)],
         headers: OWN,
     }],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
