@@ -104,6 +104,7 @@ fn provider(server: &Server) -> Provider {
     Provider {
         name: server.name.clone(),
         kind: Kind::OpenAi,
+        program: None,
         base_url: server.base_url.clone(),
         api_key: None,
         headers: Vec::new(),

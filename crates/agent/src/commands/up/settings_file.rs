@@ -100,6 +100,10 @@ prices:
     media: 1000
     research: 10000
 
+# What `agent gateway downloads publish` puts here, everybody may download.
+downloads:
+  folder: downloads
+
 log:
   format: text
   level: info

@@ -1,8 +1,10 @@
 //! The `curl` lines of docs/member-api.md, pasted against `agent up`, and what they say comes back.
 
+use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use agent_test_support::wait::eventually;
+use serde_json::{Value, json};
 
 use super::up::Machine;
 
@@ -73,40 +75,49 @@ fn agree(shown: &Value, got: &Value, place: &str) {
 fn every_line_of_the_page_works_when_it_is_pasted() {
     let machine = Machine::new();
     let served = machine.start();
+    let folder = tempfile::tempdir().unwrap();
+    publish(&machine, folder.path());
     let base = format!("http://{}/v1", served.address);
-    let key = machine.key();
-    let run = |line: &str, more: &[(&str, &str)]| {
-        let output = Command::new("sh")
-            .args(["-c", line])
-            .env("AGENT_BASE_URL", &base)
-            .env("AGENT_API_KEY", &key)
-            .env("MODEL", "ollama/echo")
-            .envs(more.iter().copied())
-            .output()
-            .unwrap();
+    let mut variables = vec![
+        ("AGENT_BASE_URL", base),
+        ("AGENT_API_KEY", machine.key()),
+        ("MODEL", "ollama/echo".to_owned()),
+    ];
+    let run = |line: &str, variables: &[(&str, String)]| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(folder.path());
+        let output = shell.envs(variables.iter().map(|(name, value)| (name, value))).output();
+        let output = output.unwrap();
         assert!(output.status.success(), "{line}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let page = include_str!("../../../../../docs/member-api.md");
-    let examples = examples(page);
-    assert!(examples.len() >= 9, "{}", examples.len());
-    let find = |word: &str| {
+    let examples = examples(include_str!("../../../../../docs/member-api.md"));
+    assert!(examples.len() >= 16, "{}", examples.len());
+    let answer = |word: &str, variables: &[(&str, String)]| -> Value {
         let found = examples.iter().find(|example| example.line.contains(word));
-        found.unwrap_or_else(|| panic!("no line with {word}")).line.clone()
+        let line = &found.unwrap_or_else(|| panic!("no line with {word}")).line;
+        let printed = run(line, variables);
+        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
     };
-    // What later lines need from earlier answers.
-    let heads =
-        run(&find("/chat/completions").replacen("curl ", "curl -D - -o /dev/null ", 1), &[]);
-    let receipt = heads.lines().find_map(|line| line.strip_prefix("x-receipt-id: ")).unwrap();
-    let mut page = String::new();
-    agent_test_support::wait::eventually("the documents are found", || {
-        let found: Value = serde_json::from_str(&run(&find("/search"), &[])).unwrap();
-        page = found["results"][0]["url"].as_str().unwrap_or_default().to_owned();
-        !page.is_empty()
+    // What lines need from the answers to others.
+    let mut found = Value::Null;
+    eventually("the documents and the voices are found", || {
+        let listed = answer("/capabilities", &variables);
+        let speech = listed["data"].as_array().unwrap().iter().find(|it| it["id"] == "speech");
+        found = json!({"voice": speech.unwrap()["models"][0]["id"],
+            "page": answer("/search", &variables)["results"][0]["url"]});
+        found["voice"].is_string() && found["page"].is_string()
     });
-    let more = [("RECEIPT", receipt.trim()), ("PAGE", &page)];
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    variables.push(("VOICE", text(&found["voice"])));
+    variables.push(("PAGE", text(&found["page"])));
+    let made = answer("/media/run", &variables);
+    variables.push(("ARTIFACT", text(&made["artifacts"][0]["url"])));
+    let job = text(&answer("/research/jobs\"", &variables)["id"]);
+    variables.push(("RECEIPT", text(&made["id"]).replace("run_", "req_")));
+    variables.push(("JOB", job));
     for Example { line, answer } in &examples {
-        let printed = run(line, &more);
+        let printed = run(line, &variables);
         match answer {
             Some(shown) => {
                 let got = serde_json::from_str(&printed)
@@ -114,8 +125,17 @@ fn every_line_of_the_page_works_when_it_is_pasted() {
                 agree(shown, &got, &format!("{line}{printed}\nanswer"));
             }
             None => {
-                assert!(!printed.is_empty() && !printed.contains("\"error\""), "{line}{printed}")
+                let is_good = !printed.is_empty() && !printed.contains("\"error\": ");
+                assert!(is_good, "{line}{printed}");
             }
         }
     }
+}
+
+/// Publishes a file, as the operator does.
+fn publish(machine: &Machine, folder: &Path) {
+    let file = folder.join("agent-linux-x86_64");
+    std::fs::write(&file, "a program").unwrap();
+    machine.json(&["downloads", "key"]);
+    machine.json(&["downloads", "publish", "--version", "1.0.0", file.to_str().unwrap()]);
 }
