@@ -72,15 +72,15 @@ fn world() -> World {
     World { upstream, _search: search, tools: tools(&site), service, ada }
 }
 
+/// A key that is well made and that nobody was given.
+fn wrong_key() -> String {
+    let other = Running::start("listen: 127.0.0.1:0\ndatabase: \"sqlite:other.sqlite3\"\n");
+    other.holder("eve", 0).key.as_str().to_owned()
+}
+
 impl World {
     fn url(&self) -> String {
         format!("{}/mcp", self.service.origin())
-    }
-
-    /// A key that is well made and that nobody was given.
-    fn wrong_key(&self) -> String {
-        let other = Running::start("listen: 127.0.0.1:0\ndatabase: \"sqlite:other.sqlite3\"\n");
-        other.holder("eve", 0).key.as_str().to_owned()
     }
 
     /// What a right call of every tool costs.
@@ -96,7 +96,7 @@ impl World {
         let environment = [
             ("URL", self.url()),
             ("KEY", self.ada.key.as_str().to_owned()),
-            ("WRONG_KEY", self.wrong_key()),
+            ("WRONG_KEY", wrong_key()),
             ("TOOLS", Value::Object(tools).to_string()),
             ("PACKAGE", more.to_owned()),
         ];
@@ -218,7 +218,7 @@ fn the_inspector_finds_nothing_wrong_and_calls_every_tool() {
     let run = inspect("legacy", &good, &bad);
     assert!(run.stdout.contains("`prompt` is missing or empty"), "{run:?}");
     assert_ne!(run.code, 0, "{run:?}");
-    let wrong = format!("Authorization: Bearer {}", world.wrong_key());
+    let wrong = format!("Authorization: Bearer {}", wrong_key());
     let run = inspect("legacy", &wrong, &["--method", "tools/list"]);
     assert_ne!(run.code, 0);
     assert_eq!(paid(&world.service, &world.ada), world.price());
