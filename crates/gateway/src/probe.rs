@@ -1,11 +1,13 @@
 //! A provider asked once, outside of a running service: is it there, does it take our key.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::config::{self, Kind};
+use crate::media::espeak;
 use crate::problem::Problem;
 use crate::provider::{List, Provider};
 use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH};
@@ -30,12 +32,26 @@ pub struct Probe {
 
 /// Asks a provider for its models, the way a probe of its health does.
 pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
+    if let Some(program) = &provider.program {
+        return voices(provider, program).await;
+    }
     let policy = provider.health.clone().unwrap_or_default();
     let (mut probe, body) = ask(provider, &policy.path, None, policy.timeout).await?;
     let list = serde_json::from_slice::<List>(&body).ok();
     let ids = list.map(|list| list.data.into_iter().map(|listed| listed.id));
     probe.found = ids.map(|ids| ids.take(config::MAX_MODELS).collect());
     Ok(probe)
+}
+
+/// Asks a provider that is a program for its voices.
+async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Problem> {
+    let begun = Instant::now();
+    let voices = espeak::voices(program).await.map_err(|why| {
+        Problem::new(format!("the provider `{}` cannot be used: {why}", provider.name))
+            .hint("install espeak-ng, or name the program as `program`")
+    })?;
+    let found = Some(voices.into_iter().map(|voice| voice.id).collect());
+    Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
 }
 
 /// Asks a model of a provider for a very short answer. It costs what the provider asks for it.

@@ -2,6 +2,7 @@
 
 mod checking;
 mod databases;
+mod downloads;
 mod keys;
 mod members;
 mod money;

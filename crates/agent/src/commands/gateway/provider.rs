@@ -41,5 +41,6 @@ pub(super) const fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::OpenAi => "openai",
         Kind::Anthropic => "anthropic",
+        Kind::Espeak => "espeak",
     }
 }

@@ -105,6 +105,7 @@ fn provider(server: &Server) -> Provider {
         name: server.name.clone(),
         kind: Kind::OpenAi,
         base_url: server.base_url.clone(),
+        program: None,
         api_key: None,
         headers: Vec::new(),
         models: Vec::new(),
