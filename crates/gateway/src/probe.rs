@@ -43,6 +43,17 @@ pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
     Ok(probe)
 }
 
+/// Asks a provider that is a program for its voices.
+async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Problem> {
+    let begun = Instant::now();
+    let voices = espeak::voices(program).await.map_err(|why| {
+        Problem::new(format!("the provider `{}` cannot be used: {why}", provider.name))
+            .hint("install espeak-ng, or name the program as `program`")
+    })?;
+    let found = Some(voices.into_iter().map(|voice| voice.id).collect());
+    Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
+}
+
 /// Asks a model of a provider for a very short answer. It costs what the provider asks for it.
 pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Problem> {
     let messages = json!([{ "role": "user", "content": "Answer with the one word OK." }]);

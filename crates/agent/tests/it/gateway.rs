@@ -3,6 +3,7 @@
 mod checking;
 mod databases;
 mod documented;
+mod downloads;
 mod keys;
 mod members;
 mod money;

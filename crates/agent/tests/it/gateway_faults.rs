@@ -2,6 +2,7 @@
 
 mod disks;
 mod kills;
+mod media;
 mod races;
 mod research;
 mod restarts;

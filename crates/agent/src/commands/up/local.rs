@@ -106,6 +106,7 @@ fn provider(server: &Server) -> Provider {
         kind: Kind::OpenAi,
         program: None,
         base_url: server.base_url.clone(),
+        program: None,
         api_key: None,
         headers: Vec::new(),
         models: Vec::new(),
