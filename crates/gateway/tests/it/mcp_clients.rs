@@ -27,7 +27,7 @@ struct Tool {
 }
 
 /// Every tool there is. One that is listed and not in here fails the tests.
-fn tools(site: &Site) -> Vec<Tool> {
+fn tools(site: &Site, job: &str) -> Vec<Tool> {
     let tool = |name, good, bad, price| Tool { name, good, bad, price };
     vec![
         tool("list_capabilities", json!({}), json!({"verbose": true}), 0),
@@ -35,9 +35,20 @@ fn tools(site: &Site) -> Vec<Tool> {
         tool("ask", json!({"prompt": "héllo 漢字", "model": "up/echo"}), json!({}), PRICE),
         tool("web_search", json!({"query": "rust"}), json!({"query": ""}), PRICE),
         tool("web_fetch", json!({"url": site.url("/a")}), json!({"url": "ftp://a/"}), PRICE),
+        tool(
+            "generate_media",
+            json!({"model": "up/speak", "text": "Hello."}),
+            json!({"model": ""}),
+            PRICE,
+        ),
+        tool("start_research", json!({"query": "Why?"}), json!({"query": ""}), 0),
+        tool("get_research", json!({"id": job}), json!({"id": ""}), 0),
         tool("account", json!({}), json!({"id": 1}), 0),
     ]
 }
+
+const MODELS: &str =
+    "kind: openai, health: false, models: {echo: {}, hang: {}, speak: {capabilities: [speech]}}";
 
 struct World {
     upstream: Upstream,
@@ -58,9 +69,11 @@ fn world() -> World {
         "listen: 127.0.0.1:0\n\
          database: {{url: \"sqlite:gateway.sqlite3\", durability: process}}\n\
          providers:\n{}  found: {{kind: searxng, base_url: \"{}\"}}\n\
-         prices: {{default_micros: {{chat: {PRICE}, search: {PRICE}, fetch: {PRICE}}}}}\n\
+         prices: {{default_micros: {{chat: {PRICE}, search: {PRICE}, fetch: {PRICE}, \
+         media: {PRICE}, research: 0}}}}\n\
+         research: {{workers: 0}}\n\
          fetch: {{allow_private: [\"{HOST}:{}\"]}}\n",
-        provider("up", &upstream, "kind: openai, models: [echo, hang], health: false"),
+        provider("up", &upstream, MODELS),
         search.base_url(),
         site.address.port(),
     );
@@ -69,7 +82,10 @@ fn world() -> World {
         it.resolve_pages_with(names);
     });
     let ada = service.holder("ada", 1000 * PRICE);
-    World { upstream, _search: search, tools: tools(&site), service, ada }
+    let asked = json!({"query": "Why?"});
+    let job = service.post("/v1/research/jobs", ada.key.as_str(), &asked).good();
+    let tools = tools(&site, job["id"].as_str().unwrap());
+    World { upstream, _search: search, tools, service, ada }
 }
 
 /// A key that is well made and that nobody was given.
