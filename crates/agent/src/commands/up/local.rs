@@ -106,7 +106,6 @@ fn provider(server: &Server) -> Provider {
         kind: Kind::OpenAi,
         program: None,
         base_url: server.base_url.clone(),
-        program: None,
         api_key: None,
         headers: Vec::new(),
         models: Vec::new(),
