@@ -81,17 +81,6 @@ pub async fn can_speak() -> bool {
     espeak::voices(Path::new("espeak-ng")).await.is_ok()
 }
 
-/// Asks a program for its voices. It has no status; one that answers is well.
-async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Problem> {
-    let begun = Instant::now();
-    let voices = espeak::voices(program).await.map_err(|why| {
-        Problem::new(format!("the provider `{}` does not answer: {why}", provider.name))
-            .hint("install `espeak-ng`, or name the program in `program`")
-    })?;
-    let found = voices.into_iter().map(|voice| voice.id).collect();
-    Ok(Probe { status: 200, found: Some(found), message: None, took: begun.elapsed() })
-}
-
 async fn ask(
     configured: &config::Provider,
     path: &str,
