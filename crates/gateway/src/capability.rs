@@ -74,7 +74,9 @@ fn models(service: &Service, caller: &KeyRecord, capability: Capability) -> Vec<
             let price = |model: &Model| desk::price_micros(service, Depth::Standard, &model.id);
             let mut models = of_catalogue(service, caller, Capability::Chat, price);
             let can_search = service.search.is_usable();
-            models.iter_mut().for_each(|model| model.usable &= can_search);
+            for model in &mut models {
+                model.usable &= can_search;
+            }
             models
         }
     }

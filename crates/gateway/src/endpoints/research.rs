@@ -136,6 +136,10 @@ pub(super) async fn events(
 ) -> Result<Response, ApiError> {
     look(&service, &arrival, &headers, async |caller: &Caller| {
         let query = query.map_err(|error| bad_query(&error))?.0;
+        if query.starting_after.is_some_and(i64::is_negative) {
+            let message = "`starting_after` must be at least 0";
+            return Err(ApiError::of_param(Code::InvalidRequest, "starting_after", message));
+        }
         let job = desk::find(&service, caller, &id).await?;
         let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
         let last = last.and_then(|last| last.trim().parse().ok());

@@ -6,7 +6,7 @@ use wire::research::{JobList, JobView, ResearchRequest};
 
 use super::member::{CHARGE, IDEMPOTENCY, OWN, RECEIPT, REPLAYED};
 use super::{
-    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, of, text,
+    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, events, of, text,
 };
 
 static PLACE: Header =
@@ -154,7 +154,7 @@ pub(crate) static FOLLOW: Operation = Operation {
         status: 200,
         description: "Events: `queued`, `running`, `step.started`, `step.finished`, `step.failed`, \
                       and one of `completed`, `failed`, `cancelled`, `expired`.",
-        contents: &[(EVENTS, text)],
+        contents: &[(EVENTS, events)],
         headers: OWN,
     }],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],

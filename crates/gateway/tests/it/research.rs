@@ -217,6 +217,7 @@ fn jobs_are_seen_by_their_member_alone_and_listed_in_pages() {
     for (path, status) in [
         (format!("{JOBS}/job_0"), 404),
         (format!("{JOBS}/{}?wait=61", ids[0]), 400),
+        (format!("{JOBS}/{}/events?starting_after=-1", ids[0]), 400),
         (format!("{JOBS}?limit=0"), 400),
         (format!("{JOBS}?after=x"), 400),
     ] {
