@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
-use gateway::config::{Config, SearchProvider};
+use gateway::config::{Capability, Config, Kind, SearchProvider};
 use gateway::probe;
 use serde_json::json;
 
@@ -57,9 +57,12 @@ impl Models {
     pub(super) async fn of(config: &Config, found: &[Found], added: Vec<String>) -> Self {
         let known: BTreeMap<&str, &Vec<String>> =
             found.iter().map(|found| (found.server.name.as_str(), &found.models)).collect();
-        let asked = config.providers.iter().map(|provider| async {
-            let mut models: Vec<String> =
-                provider.models.iter().map(|model| model.id.clone()).collect();
+        // Voices are no models to chat with.
+        let chatting = config.providers.iter().filter(|provider| provider.kind != Kind::Espeak);
+        let asked = chatting.map(|provider| async {
+            let able =
+                provider.models.iter().filter(|it| it.capabilities.contains(&Capability::Chat));
+            let mut models: Vec<String> = able.map(|model| model.id.clone()).collect();
             match known.get(provider.name.as_str()) {
                 Some(found) => models.extend(found.iter().cloned()),
                 None if provider.discover => {

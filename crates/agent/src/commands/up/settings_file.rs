@@ -87,8 +87,8 @@ providers:
   # see `agent gateway example`.
   {DOCUMENTS}: {{kind: index, folder: {DOCUMENTS}}}
 
-  # Speech by the program espeak-ng, where it is installed.
-  {mark}voice: {{kind: espeak}}
+  # Speech by the program espeak-ng, where it is installed; its models are voices.
+  {mark}voice: {{kind: espeak, models: [en, de, es, fr]}}
 
 # Whole micro-credits for one request; 1 credit is 1000000.
 prices:
