@@ -9,6 +9,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use http::{HeaderMap, HeaderName};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Body as _;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 use wire::error::Code;
@@ -93,6 +94,30 @@ async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ApiError> {
 
 fn too_large(max: usize) -> ApiError {
     ApiError::new(Code::BodyTooLarge, format!("the body is larger than {max} bytes"))
+}
+
+/// Reads a body that must have exactly one shape; `wrong` says what is wrong with another one, by
+/// where that stands and what the reader says.
+pub(super) fn parse<T: DeserializeOwned>(
+    body: &[u8],
+    wrong: impl Fn(&str, &str) -> ApiError,
+) -> Result<T, ApiError> {
+    let no_json = |error: &serde_json::Error| {
+        ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+    };
+    if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
+        // Serde would take a list for a struct as well.
+        serde_json::from_slice::<IgnoredAny>(body).map_err(|error| no_json(&error))?;
+        return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        if error.is_data() { wrong(&path, &error.to_string()) } else { no_json(&error) }
+    })?;
+    reader.end().map_err(|error| no_json(&error))?;
+    Ok(request)
 }
 
 /// The client's word for this request, with the digest of what it asks.

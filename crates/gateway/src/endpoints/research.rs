@@ -15,12 +15,12 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use serde::Deserialize;
 use settings::nearest;
 use wire::error::Code;
-use wire::research::{JobList, JobView, ResearchRequest};
+use wire::research::{JobList, JobView};
 
 use super::operations::json;
-use super::own;
 use super::paid::{self, Received, write_replayed};
 use super::path::Id;
+use super::{body, own};
 use crate::background::Follower;
 use crate::config::Operation;
 use crate::failure::ApiError;
@@ -65,7 +65,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let received = paid::receive(&service, request, Scope::Research, "research").await?;
     let Received { caller, bytes, idempotency } = received;
-    let asked = parse(&bytes)?;
+    let asked = body::parse(&bytes, wrong)?;
     let started =
         Box::pin(desk::start(&service, &caller, (arrival.id, idempotency), asked)).await?;
     let Started { job, price, room, is_replayed } = started;
@@ -179,26 +179,6 @@ fn bad_query(error: &Bad) -> ApiError {
     ApiError::new(Code::InvalidRequest, format!("the query is wrong: {}", error.body_text()))
 }
 
-/// Reads a body that must have exactly the shape of a request.
-fn parse(body: &[u8]) -> Result<ResearchRequest, ApiError> {
-    let no_json = |error: &serde_json::Error| {
-        ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
-    };
-    if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
-        // Serde would take a list for a struct as well.
-        serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
-        return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
-    }
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        let error = error.into_inner();
-        if error.is_data() { wrong(&path, &error.to_string()) } else { no_json(&error) }
-    })?;
-    reader.end().map_err(|error| no_json(&error))?;
-    Ok(request)
-}
-
 /// What is wrong with the shape of a body.
 fn wrong(path: &str, said: &str) -> ApiError {
     if said.starts_with("unknown field") {
@@ -224,12 +204,14 @@ fn wrong(path: &str, said: &str) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use wire::research::ResearchRequest;
+
     use super::*;
 
     #[test]
     fn a_wrong_request_names_the_field() {
-        let wrong = |body: &str| {
-            let error = parse(body.as_bytes()).unwrap_err();
+        let wrong = |text: &str| {
+            let error = body::parse::<ResearchRequest>(text.as_bytes(), wrong).unwrap_err();
             let param = error.body().error.param.unwrap_or_default();
             (error.code().word(), param, error.message().to_owned())
         };

@@ -16,8 +16,8 @@ use wire::search::{
 };
 
 use super::operations::json;
-use super::own;
 use super::paid::{self, Received};
+use super::{body, own};
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::ApiError;
@@ -38,7 +38,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let received = paid::receive(&service, request, Scope::Search, "search").await?;
     let Received { caller, bytes, idempotency } = received;
-    let wanted = wanted(parse(&bytes)?)?;
+    let wanted = wanted(body::parse(&bytes, wrong)?)?;
     if !service.search.can_answer(&wanted) {
         return Err(Failure::NoProvider.into());
     }
@@ -47,26 +47,6 @@ pub(super) async fn create(
         Ok(json(&answer(&arrival, &wanted, found)))
     };
     own::answer_once(&service, &arrival, &caller, (Operation::Search, idempotency), work).await
-}
-
-/// Reads a body that must have exactly the shape of a search.
-fn parse(body: &[u8]) -> Result<SearchRequest, ApiError> {
-    let no_json = |error: &serde_json::Error| {
-        ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
-    };
-    if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
-        // Serde would take a list for a struct as well.
-        serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
-        return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
-    }
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        let error = error.into_inner();
-        if error.is_data() { wrong(&path, &error.to_string()) } else { no_json(&error) }
-    })?;
-    reader.end().map_err(|error| no_json(&error))?;
-    Ok(request)
 }
 
 /// What is wrong with the shape of a body.
