@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use gateway_store::{Scope, Store};
+use gateway_store::{KeyRecord, Scope, Store};
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::background::Background;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Model};
 use crate::clock;
-use crate::config::{ClientGone, Config};
+use crate::config::{Capability, ClientGone, Config};
 use crate::endpoints::oauth;
 use crate::failure::ApiError;
-use crate::identity::{Caller, Identities, KeyHasher, check_scope};
+use crate::identity::{Caller, Identities, KeyHasher, check_scope, may_use};
 use crate::media::Keep;
 use crate::meter::Meter;
 use crate::problem::Problem;
@@ -160,6 +160,21 @@ impl Service {
     /// and again; whoever waits for this first knows that the first request finds them.
     pub async fn discover(&self) {
         upkeep::discover(self).await;
+    }
+
+    /// A chat model for a caller who named none: the one that is preferred, or the first, of those
+    /// that can be used now.
+    pub(crate) fn chat_model(
+        &self,
+        caller: &KeyRecord,
+        preferred: Option<&str>,
+    ) -> Option<Arc<Model>> {
+        let catalogue = self.catalogue.load();
+        let preferred = preferred.and_then(|name| catalogue.model(name));
+        let is_fine = |model: &&Arc<Model>| {
+            model.is_for(Capability::Chat) && model.is_usable() && may_use(caller, &model.id)
+        };
+        preferred.into_iter().chain(catalogue.models()).find(is_fine).cloned()
     }
 
     /// Who sends these headers.

@@ -61,7 +61,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 async fn prepare(args: &Args, session: &Session) -> Result<(Ready, Start), Diagnostic> {
     let path = session.home()?.gateway().join("gateway.yaml");
     let found = local::look(local::candidates(&args.server, args.no_discover)).await;
-    let is_new = settings_file::write_if_missing(&path, &found, probe::can_speak().await)?;
+    // Looked for once: a file that is there says whether it is used.
+    let can_speak = !path.exists() && probe::can_speak().await;
+    let is_new = settings_file::write_if_missing(&path, &found, can_speak)?;
     let mut config = Location::default().load(session)?;
     let added = local::merge(&mut config, &found);
     if let Some(listen) = args.listen {

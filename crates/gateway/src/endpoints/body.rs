@@ -24,6 +24,8 @@ const MAX_DISCARDED: usize = 64 * 1024 * 1024;
 const DISCARD_TIME: Duration = Duration::from_secs(10);
 /// By what a client repeats a request.
 pub(super) static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// How much of the name of a field is told.
+const MAX_NAME_CHARS: usize = 64;
 /// The longest idempotency key.
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
@@ -118,6 +120,23 @@ pub(super) fn parse<T: DeserializeOwned>(
     })?;
     reader.end().map_err(|error| no_json(&error))?;
     Ok(request)
+}
+
+/// What is wrong where the reader says that a field is unknown.
+pub(super) fn unknown(said: &str, known: &[&str]) -> Option<ApiError> {
+    said.strip_prefix("unknown field")?;
+    let named = said.split('`').nth(1).unwrap_or_default();
+    let short: String = named.chars().take(MAX_NAME_CHARS).collect();
+    let message = format!("`{short}` is not known here; {}", meant(named, known));
+    Some(ApiError::of_param(Code::InvalidRequest, short, message))
+}
+
+/// Which field was probably meant, or which there are.
+pub(super) fn meant(named: &str, known: &[&str]) -> String {
+    match settings::nearest(named, known.iter().copied()) {
+        Some((_, meant)) => format!("did you mean `{meant}`?"),
+        None => format!("known are `{}`", known.join("`, `")),
+    }
 }
 
 /// The client's word for this request, with the digest of what it asks.

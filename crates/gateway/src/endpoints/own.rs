@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
-use gateway_store::Answer;
+use gateway_store::{Answer, Scope};
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use ledger::{IdempotencyKey, Micros, Rule};
 
@@ -30,7 +31,20 @@ pub(super) async fn answer(
     answer_once(service, arrival, caller, (operation, None), work).await
 }
 
-/// The same for work that is done, and paid for, once for an idempotency key.
+/// Recognises whoever asks, and does the work if their key is for it.
+pub(super) async fn look(
+    service: &Arc<Service>,
+    arrival: &Arrival,
+    headers: &HeaderMap,
+    (scope, operation): (Scope, Operation),
+    work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
+) -> Result<Response, ApiError> {
+    let caller = service.caller_for(headers, scope).await?;
+    let work = work(&caller);
+    answer(service, arrival, &caller, operation, work).await
+}
+
+/// The same as [`answer`] for work that is done, and paid for, once for an idempotency key.
 pub(super) async fn answer_once(
     service: &Arc<Service>,
     arrival: &Arrival,

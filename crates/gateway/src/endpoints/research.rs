@@ -7,19 +7,18 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
 use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use serde::Deserialize;
-use settings::nearest;
 use wire::error::Code;
 use wire::research::{JobList, JobView};
 
 use super::operations::json;
 use super::paid::{self, Received, write_replayed};
-use super::path::Id;
+use super::path::{self, Asked, Id};
 use super::{body, own};
 use crate::background::Follower;
 use crate::config::Operation;
@@ -31,16 +30,14 @@ use crate::research::view;
 use crate::server::Arrival;
 use crate::service::Service;
 
+/// What a key needs for looking at jobs, and what that is called.
+const LOOKING: (Scope, Operation) = (Scope::Research, Operation::ResearchRead);
 /// The fields of a request.
 const FIELDS: &[&str] = &["query", "model", "depth", "max_sources", "webhook_url", "metadata"];
 /// How many jobs a page has, unless told.
 const DEFAULT_LISTED: u32 = 20;
 /// The longest that somebody waits for the end of a job, in seconds.
 const MAX_WAIT: u64 = 60;
-/// The most of a name that is said again.
-const MAX_NAME_CHARS: usize = 64;
-
-type Bad = axum::extract::rejection::QueryRejection;
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct FindQuery {
@@ -89,11 +86,11 @@ pub(super) async fn find(
     State(service): State<Arc<Service>>,
     Extension(arrival): Extension<Arrival>,
     Id(id): Id,
-    query: Result<Query<FindQuery>, Bad>,
+    query: Asked<FindQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
-        let query = query.map_err(|error| bad_query(&error))?.0;
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
+        let query = path::query(query)?;
         let wait = query.wait.unwrap_or(0);
         if wait > MAX_WAIT {
             let message = format!("`wait` must be at most {MAX_WAIT} seconds");
@@ -108,11 +105,11 @@ pub(super) async fn find(
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     Extension(arrival): Extension<Arrival>,
-    query: Result<Query<ListQuery>, Bad>,
+    query: Asked<ListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
-        let query = query.map_err(|error| bad_query(&error))?.0;
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
+        let query = path::query(query)?;
         let limit = query.limit.unwrap_or(DEFAULT_LISTED);
         if !(1..=MAX_LISTED).contains(&limit) {
             let message = format!("`limit` must be 1 to {MAX_LISTED}");
@@ -131,11 +128,11 @@ pub(super) async fn events(
     State(service): State<Arc<Service>>,
     Extension(arrival): Extension<Arrival>,
     Id(id): Id,
-    query: Result<Query<EventsQuery>, Bad>,
+    query: Asked<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
-        let query = query.map_err(|error| bad_query(&error))?.0;
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
+        let query = path::query(query)?;
         if query.starting_after.is_some_and(i64::is_negative) {
             let message = "`starting_after` must be at least 0";
             return Err(ApiError::of_param(Code::InvalidRequest, "starting_after", message));
@@ -156,40 +153,17 @@ pub(super) async fn cancel(
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
         let job = desk::cancel(&service, caller, &id).await?;
         Ok(json(&desk::shown(&service, &job).await?))
     })
     .await
 }
 
-/// Does something for whoever asks, if they may look at jobs.
-async fn look(
-    service: &Arc<Service>,
-    arrival: &Arrival,
-    headers: &HeaderMap,
-    work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
-) -> Result<Response, ApiError> {
-    let caller = service.caller_for(headers, Scope::Research).await?;
-    let work = work(&caller);
-    own::answer(service, arrival, &caller, Operation::ResearchRead, work).await
-}
-
-fn bad_query(error: &Bad) -> ApiError {
-    ApiError::new(Code::InvalidRequest, format!("the query is wrong: {}", error.body_text()))
-}
-
 /// What is wrong with the shape of a body.
 fn wrong(path: &str, said: &str) -> ApiError {
-    if said.starts_with("unknown field") {
-        let named = said.split('`').nth(1).unwrap_or_default();
-        let short: String = named.chars().take(MAX_NAME_CHARS).collect();
-        let meant = match nearest(named, FIELDS.iter().copied()) {
-            Some((_, meant)) => format!("did you mean `{meant}`?"),
-            None => format!("known are `{}`", FIELDS.join("`, `")),
-        };
-        let message = format!("`{short}` is not known here; {meant}");
-        return ApiError::of_param(Code::InvalidRequest, short, message);
+    if let Some(unknown) = body::unknown(said, FIELDS) {
+        return unknown;
     }
     let (name, wanted) = match path {
         "model" => ("model", "the id of a chat model"),

@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
 use http::Request;
-use settings::nearest;
 use wire::error::Code;
 use wire::search::{
     Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, SearchResult,
@@ -28,8 +27,6 @@ use crate::service::Service;
 /// The fields that are understood, by where they stand.
 const FIELDS: &[&str] = &["query", "max_results", "recency", "domains"];
 const DOMAIN_FIELDS: &[&str] = &["include", "exclude"];
-/// How much of a field's name is told.
-const MAX_NAME_CHARS: usize = 64;
 
 pub(super) async fn create(
     State(service): State<Arc<Service>>,
@@ -51,16 +48,9 @@ pub(super) async fn create(
 
 /// What is wrong with the shape of a body.
 fn wrong(path: &str, said: &str) -> ApiError {
-    let named = said.split('`').nth(1).unwrap_or_default();
-    let short: String = named.chars().take(MAX_NAME_CHARS).collect();
-    if said.starts_with("unknown field") {
-        let known = if path.starts_with("domains") { DOMAIN_FIELDS } else { FIELDS };
-        let meant = match nearest(named, known.iter().copied()) {
-            Some((_, meant)) => format!("did you mean `{meant}`?"),
-            None => format!("known are `{}`", known.join("`, `")),
-        };
-        let message = format!("`{short}` is not known here; {meant}");
-        return ApiError::of_param(Code::InvalidRequest, short, message);
+    let known = if path.starts_with("domains") { DOMAIN_FIELDS } else { FIELDS };
+    if let Some(unknown) = body::unknown(said, known) {
+        return unknown;
     }
     let (name, wanted) = match path {
         "max_results" => ("max_results", format!("a whole number from 1 to {MAX_RESULTS}")),

@@ -14,8 +14,8 @@ use wire::web::{Page, PageFormat, PageRequest};
 use wire::whole::Whole;
 
 use super::operations::json;
-use super::own;
 use super::paid::{self, Received};
+use super::{body, own};
 use crate::clock;
 use crate::config::Operation;
 use crate::envelope::Envelope;
@@ -60,10 +60,7 @@ fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
     let envelope = Envelope::parse(bytes)?;
     if let Some(unknown) = envelope.names().find(|name| !FIELDS.contains(name)) {
         let shown: String = unknown.chars().take(MAX_NAME_CHARS).collect();
-        let hint = match settings::nearest(&shown, FIELDS.iter().copied()) {
-            Some((_, known)) => format!("did you mean `{known}`?"),
-            None => format!("known are `{}`", FIELDS.join("`, `")),
-        };
+        let hint = body::meant(&shown, FIELDS);
         let message = format!("there is no field `{shown}`; {hint}");
         return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
     }

@@ -16,10 +16,9 @@ use wire::whole::Whole;
 
 use super::answer;
 use super::tools::{Known, MAX_CHARS, MAX_MODELS, MAX_WAIT, MODELS, PAGE_CHARS, What};
-use crate::config::Capability;
 use crate::endpoints::inside::{self, Ask};
 use crate::failure::ApiError;
-use crate::identity::{Caller, may_use};
+use crate::identity::Caller;
 use crate::rate;
 use crate::server::Arrival;
 use crate::service::Service;
@@ -161,11 +160,7 @@ async fn first_made(service: &Service, caller: &Caller, run: &Value) -> Option<C
 
 /// A model for those who name none: the first that can be used now.
 fn any_model(service: &Service, caller: &Caller) -> Result<String, ApiError> {
-    let catalogue = service.catalogue.load();
-    let mut able = catalogue.models().filter(|model| {
-        model.is_for(Capability::Chat) && may_use(caller, &model.id) && model.is_usable()
-    });
-    able.next().map(|model| model.id.clone()).ok_or_else(|| {
+    service.chat_model(caller, None).map(|model| model.id.clone()).ok_or_else(|| {
         let message = "no model that this key may use can be asked at the moment";
         ApiError::new(Code::CapabilityUnavailable, message)
     })

@@ -43,13 +43,12 @@ impl Asked {
 /// What programs decide by is in its data.
 pub(crate) fn of_failure(error: &ApiError, request_id: &str) -> Response {
     let code = if error.code().status() < 500 { INVALID_REQUEST } else { INTERNAL_ERROR };
-    let ErrorDetail { message, .. } = error.body().error;
     let detail = ErrorDetail { request_id: Some(request_id.to_owned()), ..error.body().error };
     let mut data = json!(detail);
     if let Some(data) = data.as_object_mut() {
         data.remove("message");
     }
-    let error_told = json!({"code": code, "message": message, "data": data});
+    let error_told = json!({"code": code, "message": error.message(), "data": data});
     // The body was not read.
     let told = json!({"jsonrpc": "2.0", "id": null, "error": error_told});
     error.answer(request_id).map(|_| Body::from(told.to_string()))

@@ -20,7 +20,6 @@ use crate::catalogue::Model;
 use crate::config::{Capability, Operation};
 use crate::endpoints::paid;
 use crate::failure::{ApiError, chain};
-use crate::identity::may_use;
 use crate::service::Service;
 use crate::web::Target;
 
@@ -198,15 +197,9 @@ fn model(
     if let Some(asked) = asked {
         return paid::resolve(service, caller, asked, Capability::Chat);
     }
-    let catalogue = service.catalogue.load();
-    let preferred = service.config.research.model.as_deref();
-    let preferred = preferred.and_then(|name| catalogue.model(name));
-    let is_fine = |model: &&Arc<Model>| {
-        model.is_for(Capability::Chat) && model.is_usable() && may_use(caller, &model.id)
-    };
-    let chosen = preferred.into_iter().chain(catalogue.models()).find(is_fine);
+    let chosen = service.chat_model(caller, service.config.research.model.as_deref());
     let message = "research is not available at the moment: no chat model of this key is usable";
-    chosen.cloned().ok_or_else(|| unavailable(message))
+    chosen.ok_or_else(|| unavailable(message))
 }
 
 fn unavailable(message: &str) -> ApiError {

@@ -100,7 +100,7 @@ impl World {
 
 /// The one message of an answer: JSON, or the last event of a stream.
 #[track_caller]
-fn message(answer: &Answer) -> Value {
+pub(crate) fn message(answer: &Answer) -> Value {
     assert_eq!(answer.status, 200, "{}", answer.text());
     if answer.header("content-type").starts_with("application/json") {
         return answer.json();

@@ -5,6 +5,7 @@ use http::Request;
 use serde_json::{Value, json};
 
 use crate::fixture::paid;
+use crate::mcp::message;
 use crate::media;
 use crate::research_world::{JOB_PRICE, World, assert_sound};
 use crate::support::Running;
@@ -12,19 +13,15 @@ use crate::support::Running;
 /// The result of a tool, asked as an older client does.
 #[track_caller]
 fn call(service: &Running, key: &str, name: &str, arguments: &Value) -> Value {
-    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": name, "arguments": arguments}});
     let request = Request::post("/mcp")
         .header("authorization", format!("Bearer {key}"))
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream")
-        .body(message.to_string().into_bytes());
+        .body(asked.to_string().into_bytes());
     let answer = service.send_raw(request.unwrap());
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let text = answer.text();
-    let last = text.lines().filter_map(|line| line.strip_prefix("data:")).next_back();
-    let message: Value = serde_json::from_str(last.unwrap_or(text)).unwrap();
-    message["result"].clone()
+    message(&answer)["result"].clone()
 }
 
 #[test]

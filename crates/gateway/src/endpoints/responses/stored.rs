@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use gateway_store::{Closing, Scope, StoredResponse};
 use http::HeaderMap;
@@ -14,7 +14,7 @@ use wire::error::Code;
 
 use super::super::operations::json;
 use super::super::own;
-use super::super::path::Id;
+use super::super::path::{self, Asked, Id};
 use super::tail::{Followed, is_over, tail};
 use crate::background::Follower;
 use crate::config::Operation;
@@ -23,6 +23,8 @@ use crate::identity::Caller;
 use crate::server::Arrival;
 use crate::service::Service;
 
+/// What a key needs for looking at responses, and what that is called.
+const LOOKING: (Scope, Operation) = (Scope::Responses, Operation::ResponsesRead);
 const DEFAULT_ITEMS: usize = 20;
 const MAX_ITEMS: usize = 100;
 
@@ -39,17 +41,15 @@ pub(in crate::endpoints) struct ItemsQuery {
     order: Option<String>,
 }
 
-type Bad = axum::extract::rejection::QueryRejection;
-
 pub(in crate::endpoints) async fn find(
     State(service): State<Arc<Service>>,
     Extension(arrival): Extension<Arrival>,
     Id(id): Id,
-    query: Result<Query<FindQuery>, Bad>,
+    query: Asked<FindQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
-        let query = query.map_err(|error| bad_query(&error))?.0;
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
+        let query = path::query(query)?;
         let stored = look_up(&service, caller, &id).await?;
         if query.stream != Some(true) {
             return Ok(json(&body(&stored)));
@@ -71,7 +71,7 @@ pub(in crate::endpoints) async fn delete(
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
         let stored = look_up(&service, caller, &id).await?;
         if stored.background && !is_over(&stored.status) {
             stop(&service, &stored).await?;
@@ -88,7 +88,7 @@ pub(in crate::endpoints) async fn cancel(
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
         let stored = look_up(&service, caller, &id).await?;
         if !stored.background {
             let message = "only a response that was made with `background` can be cancelled";
@@ -107,11 +107,11 @@ pub(in crate::endpoints) async fn input_items(
     State(service): State<Arc<Service>>,
     Extension(arrival): Extension<Arrival>,
     Id(id): Id,
-    query: Result<Query<ItemsQuery>, Bad>,
+    query: Asked<ItemsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    look(&service, &arrival, &headers, async |caller: &Caller| {
-        let query = query.map_err(|error| bad_query(&error))?.0;
+    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
+        let query = path::query(query)?;
         let stored = look_up(&service, caller, &id).await?;
         items(&stored, &query).map(|list| json(&list))
     })
@@ -152,18 +152,6 @@ fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError>
         "has_more": has_more,
         "data": items,
     }))
-}
-
-/// Does something for whoever asks, if they may look at stored responses.
-async fn look(
-    service: &Arc<Service>,
-    arrival: &Arrival,
-    headers: &HeaderMap,
-    work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
-) -> Result<Response, ApiError> {
-    let caller = service.caller_for(headers, Scope::Responses).await?;
-    let work = work(&caller);
-    own::answer(service, arrival, &caller, Operation::ResponsesRead, work).await
 }
 
 /// A stored response of the caller.
@@ -217,8 +205,4 @@ pub(super) fn is_id(id: &str) -> bool {
 
 fn missing() -> ApiError {
     ApiError::new(Code::NotFound, "there is no response of this id of yours")
-}
-
-fn bad_query(error: &Bad) -> ApiError {
-    ApiError::new(Code::InvalidRequest, format!("the query is wrong: {}", error.body_text()))
 }
