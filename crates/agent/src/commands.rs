@@ -3,6 +3,7 @@
 mod completions;
 mod gateway;
 mod mcp;
+mod me;
 mod metrics;
 mod up;
 
@@ -15,6 +16,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
+    Me(me::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
     Metrics(metrics::Args),
@@ -25,6 +27,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Command::Up(args) => up::run(&args, session),
+        Command::Me(args) => me::run(&args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),

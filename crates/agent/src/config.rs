@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_saphyr::Spanned;
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
@@ -46,12 +47,8 @@ pub(crate) struct MetricsConfig {
 
 /// Reads what the configuration says about metrics; a missing file says nothing.
 pub(crate) fn metrics(path: &Path) -> Result<MetricsConfig, Diagnostic> {
-    let Some(text) = read(path)? else {
-        return Ok(MetricsConfig { mode: None, retention_days: DEFAULT_RETENTION_DAYS });
-    };
-    let file: Option<File> =
-        serde_saphyr::from_str(&text).map_err(|error| not_understood(path, &error))?;
-    let section = file.unwrap_or_default().metrics.unwrap_or_default();
+    let file: File = part(path)?;
+    let section = file.metrics.unwrap_or_default();
     let mode = match &section.mode {
         None => None,
         Some(spanned) => Some(Mode::parse(&spanned.value).ok_or_else(|| {
@@ -72,6 +69,14 @@ pub(crate) fn metrics(path: &Path) -> Result<MetricsConfig, Diagnostic> {
             })?,
     };
     Ok(MetricsConfig { mode, retention_days })
+}
+
+/// Reads the part of the configuration that `T` knows; a missing or empty file says nothing.
+pub(crate) fn part<T: DeserializeOwned + Default>(path: &Path) -> Result<T, Diagnostic> {
+    let Some(text) = read(path)? else { return Ok(T::default()) };
+    let file: Option<T> =
+        serde_saphyr::from_str(&text).map_err(|error| not_understood(path, &error))?;
+    Ok(file.unwrap_or_default())
 }
 
 /// A change of the configuration that can be made.

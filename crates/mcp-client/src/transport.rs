@@ -5,7 +5,7 @@ pub(crate) mod connector;
 pub mod environment;
 pub mod event_stream;
 pub(crate) mod http;
-pub(crate) mod http_client;
+pub mod http_client;
 pub mod lines;
 pub(crate) mod preflight;
 pub(crate) mod process;

@@ -1,6 +1,7 @@
 //! Requests to one remote server: its headers, its TLS, its proxy, and redirects that do not
-//! carry credentials to strangers.
+//! carry credentials to strangers. The program around this crate asks its own service this way too.
 
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::connector::{Connector, Proxies, bare_host, is_private};
 use super::tls::{self, Peer};
-use crate::config::HttpEndpoint;
+use crate::config::{Auth, HttpEndpoint, HttpTransport, Text, Verify};
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::head;
@@ -67,7 +68,7 @@ const RESERVED: &[&str] = &[
 
 /// What sends requests to one server.
 #[derive(Debug)]
-pub(crate) struct HttpClient {
+pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
     proxies: Proxies,
     url: Uri,
@@ -82,6 +83,28 @@ impl HttpClient {
         Self::of(endpoint, host, Peer::Server)
     }
 
+    /// What sends requests to one service with these headers, by the system's authorities and
+    /// through the proxies of this environment.
+    pub fn to_service(
+        url: &str,
+        headers: Vec<(String, Text)>,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self, Error> {
+        let endpoint = HttpEndpoint {
+            url: Text::literal(url),
+            headers,
+            transport: HttpTransport::Streamable,
+            skip_preflight: true,
+            verify: Verify::System,
+            client_cert: None,
+            auth: Auth::Static,
+        };
+        // Reading the authorities takes longer than many a request.
+        let is_plain = url.starts_with("http://");
+        let peer = if is_plain { Peer::Plain } else { Peer::Server };
+        Self::with(&endpoint, Proxies::of(environment), peer)
+    }
+
     /// What sends requests to those whom the server names: nothing that the entry says of the
     /// server itself is taken for them, but for whom to believe beside the system's authorities.
     pub(crate) fn to_others(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
@@ -91,6 +114,10 @@ impl HttpClient {
     }
 
     fn of(endpoint: &HttpEndpoint, host: &Host, peer: Peer) -> Result<Self, Error> {
+        Self::with(endpoint, Proxies::of(&host.environment), peer)
+    }
+
+    fn with(endpoint: &HttpEndpoint, proxies: Proxies, peer: Peer) -> Result<Self, Error> {
         let shown = endpoint.url.shown().to_owned();
         let (url, login) = address(endpoint.url.value())
             .map_err(|reason| Error::BadUrl { url: shown.clone(), reason })?;
@@ -98,7 +125,6 @@ impl HttpClient {
         if let (Some(login), false) = (login, configured.contains_key(AUTHORIZATION)) {
             configured.insert(AUTHORIZATION, login);
         }
-        let proxies = Proxies::of(&host.environment);
         let connector = Connector::new(tls::configure(endpoint, peer)?, proxies.clone());
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
@@ -121,7 +147,8 @@ impl HttpClient {
         std::mem::take(&mut self.configured)
     }
 
-    pub(crate) fn url(&self) -> &Uri {
+    /// The address of the server.
+    pub fn url(&self) -> &Uri {
         &self.url
     }
 
@@ -189,7 +216,7 @@ impl HttpClient {
     }
 
     /// Sends one request. A redirect is an answer like any other.
-    pub(crate) async fn send_once(
+    pub async fn send_once(
         &self,
         method: &Method,
         target: &Uri,

@@ -27,6 +27,8 @@ pub(crate) enum Peer {
     /// Somebody whom the server names, as who signs people in: always verified, by the system's
     /// authorities or those of the entry's bundle, and never shown our certificate.
     Other,
+    /// A service that is spoken to in plain text and never redirects: nobody is believed.
+    Plain,
 }
 
 /// Reads every file the entry names; a missing or unreadable one fails here, before connecting.
@@ -36,13 +38,14 @@ pub(crate) fn configure(endpoint: &HttpEndpoint, peer: Peer) -> Result<Arc<Clien
         .with_safe_default_protocol_versions()
         .map_err(|error| internal(endpoint, &error))?;
     let builder = match (&endpoint.verify, peer) {
+        (_, Peer::Plain) => builder.with_root_certificates(RootCertStore::empty()),
         (Verify::System, Peer::Server) => builder.with_root_certificates(required_roots(endpoint)?),
         (Verify::System | Verify::Off, Peer::Other) => {
             builder.with_root_certificates(system_roots())
         }
         (Verify::Bundle(path), _) => {
             let beside = match peer {
-                Peer::Server => RootCertStore::empty(),
+                Peer::Server | Peer::Plain => RootCertStore::empty(),
                 Peer::Other => RootCertStore::clone(&system_roots()),
             };
             let rule = Rule::listed(path, beside, &provider)?;

@@ -1,0 +1,72 @@
+//! `agent me`: the account and the key, as the service sees them.
+
+use ledger::Micros;
+use wire::account::{Me, PeriodView};
+
+use crate::diagnostic::Diagnostic;
+use crate::member::Member;
+use crate::output::printable;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// Show your account: balance, key, and what was used
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent me\n  agent me --json")]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let member = Member::find(session)?;
+    let me: Me =
+        block_on(async { member.get("/me").await.map_err(|trouble| member.diagnostic(&trouble)) })?;
+    if session.output.is_json() {
+        return session.output.json(&me);
+    }
+    session.output.text(text(&me, &member.settings.base_url.value))
+}
+
+fn text(me: &Me, base: &str) -> String {
+    let credits = |micros: i64| Micros::new(micros).to_string();
+    let key = &me.key;
+    let mut lines = vec![
+        ("service", base.to_owned()),
+        ("member", format!("{} ({})", printable(&me.name), printable(&me.id))),
+        ("available", format!("{} credits", credits(me.available_micros))),
+    ];
+    if me.held_micros > 0 {
+        lines.push(("held", format!("{} credits", credits(me.held_micros))));
+    }
+    lines.push(("today", period(&me.usage.today)));
+    lines.push(("this month", period(&me.usage.month)));
+    lines.push(("key", format!("{} ({})", printable(&key.name), printable(&key.id))));
+    lines.push(("scopes", printable(&key.scopes.join(", "))));
+    if let Some(models) = &key.models {
+        lines.push(("models", printable(&models.join(", "))));
+    }
+    if let Some(at) = &key.expires_at {
+        lines.push(("expires", printable(at)));
+    }
+    let spent = credits(key.spent_micros);
+    lines.push((
+        "key spent",
+        match key.spend_limit_micros {
+            Some(limit) => format!("{spent} of {} credits", credits(limit)),
+            None => format!("{spent} credits"),
+        },
+    ));
+    let limits = [
+        key.requests_per_minute.map(|most| format!("{most} requests a minute")),
+        key.concurrency.map(|most| format!("{most} at once")),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    if !limits.is_empty() {
+        lines.push(("limits", limits.join(", ")));
+    }
+    let line = |(name, value): (&str, String)| format!("{name:<11} {value}\n");
+    lines.into_iter().map(line).collect()
+}
+
+fn period(period: &PeriodView) -> String {
+    let charged = Micros::new(period.charged_micros);
+    let word = if period.requests == 1 { "request" } else { "requests" };
+    format!("{} {word}, {charged} credits", period.requests)
+}

@@ -1,0 +1,226 @@
+//! The member service, as commands and tasks ask it: one address, one key, plain answers and
+//! streams of events.
+
+pub(crate) mod events;
+pub(crate) mod settings;
+pub(crate) mod trouble;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Response, Uri};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use mcp_client::config::Text;
+use mcp_client::transport::http_client::HttpClient;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use self::events::Events;
+use self::settings::Settings;
+use self::trouble::Trouble;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// The largest answer that is read whole.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+/// The largest refusal that is read.
+const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
+/// How long an answer that is made at once may take to begin.
+const SOON: Duration = Duration::from_secs(30);
+/// How long an answer that somebody has to make may take to begin.
+const LATER: Duration = Duration::from_mins(15);
+/// How long a connection may say nothing in the middle of an answer.
+pub(crate) const MAX_SILENCE: Duration = Duration::from_mins(5);
+
+/// What an answer that was charged cost.
+static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+/// What somebody can ask the operator about.
+static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
+
+/// The member service.
+#[derive(Debug)]
+pub(crate) struct Member {
+    http: HttpClient,
+    pub(crate) settings: Settings,
+}
+
+/// One request.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    method: Method,
+    path: String,
+    body: Bytes,
+    headers: HeaderMap,
+    within: Duration,
+}
+
+impl Ask {
+    /// Asks for what is there.
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path.into(), Bytes::new(), SOON)
+    }
+
+    /// Has something done.
+    pub(crate) fn post(path: impl Into<String>, body: &impl Serialize) -> Self {
+        // What we ask with are our own plain structures.
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        let mut ask = Self::new(Method::POST, path.into(), body.into(), LATER);
+        ask.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        ask
+    }
+
+    fn new(method: Method, path: String, body: Bytes, within: Duration) -> Self {
+        Self { method, path, body, headers: HeaderMap::new(), within }
+    }
+
+    /// With one more header. A value that no header can hold is left out.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// The answer may take so long to begin.
+    pub(crate) fn within(mut self, within: Duration) -> Self {
+        self.within = within;
+        self
+    }
+}
+
+/// An answer that was read whole.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// What it says.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
+        serde_json::from_slice(&self.body).map_err(|error| Trouble::Nonsense {
+            what: format!("an answer that is not understood: {error}"),
+        })
+    }
+
+    /// What it cost, if the service says so.
+    pub(crate) fn charge_micros(&self) -> Option<i64> {
+        number(&self.headers, &CHARGE)
+    }
+
+    /// The receipt, if there is one.
+    pub(crate) fn receipt(&self) -> Option<&str> {
+        self.headers.get(&RECEIPT).and_then(|value| value.to_str().ok())
+    }
+}
+
+impl Member {
+    /// The service of the profile, as a command for it needs it: with a key.
+    pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
+        let settings = Settings::load(session)?;
+        settings.key()?;
+        Self::of(settings, session)
+    }
+
+    /// The service that these settings name.
+    pub(crate) fn of(settings: Settings, session: &Session) -> Result<Self, Diagnostic> {
+        let mut headers = Vec::new();
+        if let Some(key) = &settings.key {
+            let bearer = format!("Bearer {}", key.value.value());
+            headers.push(("authorization".to_owned(), Text::literal(bearer)));
+        }
+        let agent = concat!("agent/", env!("CARGO_PKG_VERSION"));
+        headers.push(("user-agent".to_owned(), Text::literal(agent)));
+        let base = &settings.base_url.value;
+        let http = HttpClient::to_service(base, headers, &session.environment.all)
+            .map_err(|error| settings.base_url.wrong(&error.to_string()))?;
+        Ok(Self { http, settings })
+    }
+
+    /// Asks, and reads the answer whole.
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
+        let response = self.send(ask).await?;
+        let (parts, body) = response.into_parts();
+        let body = read(body, MAX_ANSWER_BYTES).await?;
+        Ok(Answer { headers: parts.headers, body })
+    }
+
+    /// Asks for what is there, and understands it.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+        self.ask(Ask::get(path)).await?.json()
+    }
+
+    /// Asks, and gives the events of the answer as they come.
+    pub(crate) async fn events(&self, mut ask: Ask) -> Result<Events, Trouble> {
+        ask.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let response = self.send(ask).await?;
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().to_owned();
+        if !kind.starts_with("text/event-stream") {
+            let what = format!("an answer of type `{kind}` where events should come");
+            return Err(Trouble::Nonsense { what });
+        }
+        Ok(Events::new(response))
+    }
+
+    /// Asks, and gives a good answer whose body is still to be read.
+    pub(crate) async fn send(&self, ask: Ask) -> Result<Response<Incoming>, Trouble> {
+        let target = self.address(&ask.path)?;
+        self.send_to(&target, ask).await
+    }
+
+    /// The same for an address that the service named. The key goes to the service alone.
+    pub(crate) async fn send_to(
+        &self,
+        target: &Uri,
+        ask: Ask,
+    ) -> Result<Response<Incoming>, Trouble> {
+        let Ask { method, body, headers, within, .. } = ask;
+        let answer = self.http.send_once(&method, target, &headers, body);
+        let response = match tokio::time::timeout(within, answer).await {
+            Ok(response) => response.map_err(|error| Trouble::of_connection(&error))?,
+            Err(_) => return Err(Trouble::Late { after: within }),
+        };
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        // A refusal whose body breaks off is still a refusal.
+        let body = read(body, MAX_REFUSAL_BYTES).await.unwrap_or_default();
+        Err(Trouble::refused(status, &parts.headers, &body))
+    }
+
+    /// An address of the service.
+    fn address(&self, path: &str) -> Result<Uri, Trouble> {
+        let base = self.http.url();
+        let whole = format!("{}{path}", base.path().trim_end_matches('/'));
+        let mut parts = base.clone().into_parts();
+        let path = PathAndQuery::try_from(whole);
+        parts.path_and_query = path.ok();
+        Uri::from_parts(parts).map_err(|_| Trouble::Nonsense { what: "no address".to_owned() })
+    }
+
+    /// What went wrong, for a person.
+    pub(crate) fn diagnostic(&self, trouble: &Trouble) -> Diagnostic {
+        trouble.diagnostic(&self.settings)
+    }
+}
+
+/// Reads a body whole, as long as it goes on.
+async fn read(body: Incoming, most: usize) -> Result<Bytes, Trouble> {
+    let whole = Limited::new(body, most).collect();
+    match tokio::time::timeout(MAX_SILENCE, whole).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) => Err(Trouble::Broken { reason: error.to_string() }),
+        Err(_) => Err(Trouble::Late { after: MAX_SILENCE }),
+    }
+}
+
+/// The whole number in a header.
+pub(crate) fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}

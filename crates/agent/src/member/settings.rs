@@ -1,0 +1,171 @@
+//! Where the service is and which key opens it: the profile's `.env`, the environment, then
+//! `config.yaml`.
+
+use std::collections::BTreeMap;
+
+use gateway::config::DEFAULT_LISTEN;
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+use settings::{KnownSecret, Scope};
+
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::home::Home;
+use crate::mcp::scope;
+use crate::session::Session;
+
+/// The variable of the address.
+pub(crate) const BASE_URL: &str = "AGENT_BASE_URL";
+/// The variable of the address for tools.
+pub(crate) const MCP_URL: &str = "AGENT_MCP_URL";
+/// The variable of the key.
+pub(crate) const API_KEY: &str = "AGENT_API_KEY";
+
+/// Something that was set, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct Set<T> {
+    pub(crate) value: T,
+    /// In words that follow "is".
+    pub(crate) place: String,
+}
+
+impl Set<String> {
+    /// What is said of a value that cannot be used.
+    pub(crate) fn wrong(&self, why: &str) -> Diagnostic {
+        let message = format!("`{}` is no address of a service: {why}", self.value);
+        Diagnostic::configuration(message).hint(format!("it is {}", self.place))
+    }
+}
+
+/// What the profile says of the service.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) base_url: Set<String>,
+    /// Where its tools are.
+    pub(crate) mcp_url: Set<String>,
+    pub(crate) key: Option<Set<KnownSecret>>,
+    /// The model for those who name none.
+    pub(crate) model: Option<Set<String>>,
+    /// Where a key would be looked for.
+    missing_key: String,
+}
+
+/// The parts of the configuration that are about the service.
+#[derive(Debug, Default, Deserialize)]
+struct File {
+    member: Option<MemberFile>,
+    model: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberFile {
+    base_url: Option<Spanned<String>>,
+    mcp_url: Option<Spanned<String>>,
+    api_key: Option<Spanned<String>>,
+}
+
+impl Settings {
+    /// Reads the settings of the profile. Nothing needs to be set but the key.
+    pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
+        let home = session.home()?;
+        let scope = scope(session, &home)?;
+        let path = home.config();
+        let file: File = config::part(&path)?;
+        let member = file.member.unwrap_or_default();
+        let looker = Looker { home: &home, scope: &scope };
+        let base_url = looker.find(BASE_URL, member.base_url.as_ref(), "member.base_url");
+        let base_url = base_url.unwrap_or_else(|| Set {
+            value: format!("http://{DEFAULT_LISTEN}/v1"),
+            place: format!("the default; {BASE_URL} or `member.base_url` says otherwise"),
+        });
+        let base_url = Set { value: base_url.value.trim_end_matches('/').to_owned(), ..base_url };
+        check(&base_url)?;
+        let mcp_url = looker.find(MCP_URL, member.mcp_url.as_ref(), "member.mcp_url");
+        let mcp_url = mcp_url.unwrap_or_else(|| beside(&base_url));
+        check(&mcp_url)?;
+        let key = looker.find(API_KEY, member.api_key.as_ref(), "member.api_key");
+        let key =
+            key.map(|Set { value, place }| Set { value: KnownSecret::new(API_KEY, value), place });
+        let model = file.model.filter(|model| !model.value.trim().is_empty());
+        let model = model.map(|model| Set {
+            value: model.value.trim().to_owned(),
+            place: format!("`model` at {}:{}", path.display(), model.referenced.line()),
+        });
+        let missing_key = home.env_file().display().to_string();
+        Ok(Self { base_url, mcp_url, key, model, missing_key })
+    }
+
+    /// The key, without which nothing can be asked.
+    pub(crate) fn key(&self) -> Result<&KnownSecret, Diagnostic> {
+        self.key.as_ref().map(|key| &key.value).ok_or_else(|| {
+            let base = &self.base_url.value;
+            let diagnostic = Diagnostic::sign_in(format!("there is no key for {base}"));
+            let diagnostic = if self.is_own_machine() {
+                diagnostic.hint("`agent up` starts a service on this machine and makes a key")
+            } else {
+                diagnostic
+            };
+            diagnostic.hint(format!("write `{API_KEY}=agk_…` into {}", self.missing_key))
+        })
+    }
+
+    /// Whether the service is on this machine.
+    pub(crate) fn is_own_machine(&self) -> bool {
+        let uri = self.base_url.value.parse::<http::Uri>().unwrap_or_default();
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        host == "localhost"
+            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// Where values are looked for, in order.
+struct Looker<'a> {
+    home: &'a Home,
+    scope: &'a Scope,
+}
+
+impl Looker<'_> {
+    fn find(
+        &self,
+        name: &str,
+        written: Option<&Spanned<String>>,
+        key: &str,
+    ) -> Option<Set<String>> {
+        let of = |from: &BTreeMap<String, String>, place: String| {
+            let value = from.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+            value.map(|value| Set { value: value.to_owned(), place })
+        };
+        let in_file = || format!("{name} of {}", self.home.env_file().display());
+        let in_environment = || format!("{name} of the environment");
+        of(&self.scope.secrets, in_file())
+            .or_else(|| of(&self.scope.process, in_environment()))
+            .or_else(|| {
+                let written = written?;
+                let place = format!(
+                    "`{key}` at {}:{}",
+                    self.home.config().display(),
+                    written.referenced.line()
+                );
+                let value = self.scope.resolve(&written.value).0;
+                let value = value.trim();
+                (!value.is_empty()).then(|| Set { value: value.to_owned(), place })
+            })
+    }
+}
+
+fn check(address: &Set<String>) -> Result<(), Diagnostic> {
+    let uri = address.value.parse::<http::Uri>();
+    let uri = uri.map_err(|error| address.wrong(&error.to_string()))?;
+    let is_fine = matches!(uri.scheme_str(), Some("http" | "https"))
+        && uri.host().is_some_and(|host| !host.is_empty())
+        && uri.query().is_none();
+    if is_fine { Ok(()) } else { Err(address.wrong("it must be like http://host/v1")) }
+}
+
+/// The tools of a service stand beside its base address.
+fn beside(base: &Set<String>) -> Set<String> {
+    let root = base.value.strip_suffix("/v1").unwrap_or(&base.value);
+    let place = format!("beside the address, which is {}", base.place);
+    Set { value: format!("{root}/mcp"), place }
+}

@@ -1,0 +1,23 @@
+//! Runs the work of a command that waits for others. A signal ends it.
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::signals::Signals;
+
+/// Does the work; Ctrl-C and its kin drop it and end the command.
+pub(crate) fn block_on<T>(
+    work: impl Future<Output = Result<T, Diagnostic>>,
+) -> Result<T, Diagnostic> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
+    let done = runtime.block_on(async {
+        let mut signals = Signals::listen();
+        tokio::select! {
+            done = work => done,
+            exit = signals.next() => Err(Diagnostic::interrupted(exit)),
+        }
+    });
+    runtime.shutdown_background();
+    done
+}
