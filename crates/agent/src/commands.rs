@@ -5,6 +5,7 @@ mod gateway;
 mod mcp;
 mod me;
 mod metrics;
+mod run;
 mod up;
 
 use clap::Subcommand;
@@ -16,6 +17,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
+    Run(run::Args),
     Me(me::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
@@ -27,6 +29,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Command::Up(args) => up::run(&args, session),
+        Command::Run(args) => run::run(&args, session),
         Command::Me(args) => me::run(&args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),

@@ -134,6 +134,12 @@ impl Diagnostic {
         self
     }
 
+    /// In one line, for whoever has no room for more.
+    pub(crate) fn line(&self) -> String {
+        let message = self.message.iter().cloned();
+        message.chain(self.causes.iter().cloned()).collect::<Vec<_>>().join(": ")
+    }
+
     /// The diagnostic for machines.
     pub(crate) fn to_json(&self) -> Value {
         json!({

@@ -64,6 +64,11 @@ impl Home {
         self.root.join("cache")
     }
 
+    /// What a person said to calls of tools.
+    pub(crate) fn approvals(&self) -> PathBuf {
+        self.root.join("approvals.json")
+    }
+
     /// The member service: its configuration and, unless that says otherwise, its database.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.root.join("gateway")

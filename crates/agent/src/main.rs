@@ -3,6 +3,7 @@
 //! This file only starts: [`cli`] says what can be typed, [`commands`] does it, [`diagnostic`] tells
 //! what went wrong, and [`output`] is the only other place that writes to the terminal.
 
+mod at_terminal;
 mod cli;
 mod commands;
 mod config;
@@ -12,13 +13,17 @@ mod home;
 mod log;
 mod mcp;
 mod member;
+mod narrate;
 mod output;
 mod prompt;
 mod resource;
 mod runtime;
 mod session;
 mod store_trouble;
+mod tally;
+mod task;
 mod view;
+mod workbench;
 
 use std::process::ExitCode;
 

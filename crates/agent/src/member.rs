@@ -36,7 +36,7 @@ const LATER: Duration = Duration::from_mins(15);
 pub(crate) const MAX_SILENCE: Duration = Duration::from_mins(5);
 
 /// What an answer that was charged cost.
-static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
 /// What somebody can ask the operator about.
 static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
 

@@ -1,6 +1,8 @@
 //! Questions to a person at a terminal. Where there is none, nobody is asked.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
@@ -39,6 +41,58 @@ impl Prompt {
             read.map_err(|error| Diagnostic::failed("cannot read the answer").because(&error))?;
         Ok((read > 0).then(|| answer.trim().to_owned()))
     }
+}
+
+/// Asks for a line without holding up anything else; nothing if the input has ended. Whoever drops
+/// this leaves what is typed later to others.
+pub(crate) async fn ask_meanwhile(question: String) -> Option<String> {
+    let given_up = GivenUp::default();
+    let is_given_up = Arc::clone(&given_up.0);
+    let reading = tokio::task::spawn_blocking(move || {
+        forget_typed();
+        anstream::eprint!("{question} ");
+        let _ = io::stderr().flush();
+        if !wait_for_line(&is_given_up) {
+            return None;
+        }
+        let mut answer = String::new();
+        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
+        matches!(read, Ok(1..)).then(|| answer.trim().to_owned())
+    });
+    reading.await.ok().flatten()
+}
+
+/// Says that nobody waits for an answer any more.
+#[derive(Debug, Default)]
+struct GivenUp(Arc<AtomicBool>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Waits until a line can be read, or nobody wants it any more.
+#[cfg(unix)]
+fn wait_for_line(is_given_up: &AtomicBool) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let tick = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    loop {
+        if is_given_up.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut watched, Some(&tick)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            _ => return true,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn wait_for_line(_: &AtomicBool) -> bool {
+    true
 }
 
 /// Throws away what was typed before the question: it cannot be an answer to it.

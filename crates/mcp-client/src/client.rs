@@ -154,7 +154,11 @@ impl Client {
         let entry =
             registry.lookup(name).ok_or_else(|| Error::UnknownTool { name: name.to_owned() })?;
         let handle = self.handle(&entry.server)?;
-        if entry.needs_approval && self.decide(entry, &arguments).await == Decision::Deny {
+        let is_approved = entry.needs_approval && entry.is_approved(options.approved.as_deref());
+        if entry.needs_approval
+            && !is_approved
+            && self.decide(entry, &arguments).await == Decision::Deny
+        {
             return Err(Error::NotApproved { tool: name.to_owned() });
         }
         let outcome = match &entry.action {

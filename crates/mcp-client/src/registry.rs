@@ -63,6 +63,14 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether what was approved is this tool as it is defined.
+    pub(crate) fn is_approved(&self, digest: Option<&str>) -> bool {
+        match (&self.action, digest) {
+            (Action::Tool(tool), Some(digest)) => tool.digest() == digest,
+            _ => false,
+        }
+    }
+
     /// The server's own name of it, or the name of the utility.
     pub fn native(&self) -> &str {
         match &self.action {

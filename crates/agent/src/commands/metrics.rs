@@ -18,16 +18,15 @@ mod view;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use usage_metrics::consent::{Decision, Facts, decide};
 use usage_metrics::package::Package;
 use usage_metrics::store::{Folder, Store};
 use uuid::Uuid;
 
-use crate::config::{self, MetricsConfig};
 use crate::diagnostic::Diagnostic;
 use crate::documents::{Cut, DEFAULT_MAX_BYTES, Source, sources};
 use crate::session::Session;
 use crate::store_trouble::store_trouble;
+use crate::tally::decision;
 
 /// Count usage on this machine, look at it, and judge packages of any installation
 #[derive(Debug, clap::Args)]
@@ -82,17 +81,6 @@ pub(crate) fn run(command: Metrics, session: &Session) -> Result<(), Diagnostic>
 /// The folder of this installation's metrics.
 fn folder(session: &Session) -> Result<Folder, Diagnostic> {
     Ok(Folder::new(session.home()?.metrics()))
-}
-
-/// What the configuration says, and what follows from it and the environment.
-fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> {
-    let config = config::metrics(&session.home()?.config())?;
-    let decision = decide(&Facts {
-        do_not_track: session.environment.do_not_track.as_deref(),
-        ci: session.environment.ci.as_deref(),
-        configured: config.mode,
-    });
-    Ok((config, decision))
 }
 
 /// The store that is there; nothing if nothing was ever recorded.

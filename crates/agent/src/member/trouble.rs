@@ -36,6 +36,17 @@ pub(crate) enum Trouble {
     Nonsense { what: String },
 }
 
+/// When the same request may succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Not at all, or nobody knows.
+    Never,
+    /// After a while.
+    Soon,
+    /// When the service wants it.
+    After(Duration),
+}
+
 impl Trouble {
     /// What a connection that failed means.
     pub(super) fn of_connection(error: &mcp_client::Error) -> Self {
@@ -59,7 +70,7 @@ impl Trouble {
     }
 
     /// What an error within a stream means.
-    pub(super) fn in_stream(error: &Value) -> Self {
+    pub(crate) fn in_stream(error: &Value) -> Self {
         let detail = serde_json::from_value(error.clone()).unwrap_or_else(|_| {
             let message = error.get("message").and_then(Value::as_str);
             detail(message.unwrap_or("the stream ended with an error").to_owned())
@@ -83,16 +94,20 @@ impl Trouble {
         }
     }
 
-    /// Whether the same request may succeed later, and when the service wants it.
-    pub(crate) fn again(&self) -> Option<Option<Duration>> {
+    /// Whether the same request may succeed later.
+    pub(crate) fn again(&self) -> Again {
         match self {
             Self::Refused { status, retry_after, .. } => {
-                let is_passing = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
-                is_passing.contains(status).then_some(*retry_after)
+                let passing = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
+                match retry_after {
+                    _ if !passing.contains(status) => Again::Never,
+                    Some(wait) => Again::After(*wait),
+                    None => Again::Soon,
+                }
             }
-            Self::Unreachable { .. } => Some(None),
+            Self::Unreachable { .. } => Again::Soon,
             // It may have been done, and paid for.
-            Self::Broken { .. } | Self::Late { .. } | Self::Nonsense { .. } => None,
+            Self::Broken { .. } | Self::Late { .. } | Self::Nonsense { .. } => Again::Never,
         }
     }
 

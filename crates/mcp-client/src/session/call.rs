@@ -22,6 +22,8 @@ pub struct CallOptions {
     pub progress: Option<ProgressSink>,
     /// How long the call may be silent, instead of what the entry says.
     pub timeout: Option<Duration>,
+    /// A person said yes to a tool of this [digest](Tool::digest); any other is asked about.
+    pub approved: Option<String>,
 }
 
 impl std::fmt::Debug for CallOptions {

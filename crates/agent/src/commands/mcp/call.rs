@@ -105,6 +105,7 @@ impl Call<'_> {
         let options = CallOptions {
             progress: Some(progress(Arc::clone(reporter), self.fleet.shown.clone())),
             timeout: self.args.timeout.map(Duration::from_secs),
+            approved: None,
         };
         let called = client.call(&entry.name, arguments, options).await;
         reporter.done_waiting();

@@ -1,0 +1,128 @@
+//! The person at the terminal, who is asked what a program must not decide alone.
+
+mod difference;
+mod form;
+
+use std::sync::Arc;
+
+use mcp_client::host::Answer;
+use tokio::sync::Mutex;
+
+use self::difference::difference;
+use crate::mcp::Fleet;
+use crate::mcp::observe::Reporter;
+use crate::mcp::shown::Shown;
+use crate::output::{Output, WARNING};
+use crate::prompt::{Prompt, ask_meanwhile};
+use crate::task::person::{Filled, Form, Person, Question, Said, Why, Wish};
+
+/// How often a question is put again when the answer is none.
+const MAX_ASKED: u32 = 3;
+
+/// Somebody at the terminal.
+#[derive(Debug, Clone)]
+pub(crate) struct AtTerminal {
+    shown: Shown,
+    reporter: Arc<Reporter>,
+    /// One question at a time.
+    one: Arc<Mutex<()>>,
+}
+
+impl AtTerminal {
+    /// The person at the terminal; nobody if there is none.
+    pub(crate) fn find(output: &Output, fleet: &Fleet) -> Option<Arc<dyn Person>> {
+        Prompt::find(output)?;
+        let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
+        Some(Arc::new(Self { shown, reporter, one: Arc::default() }))
+    }
+
+    /// Asks until one of the letters comes.
+    async fn choose(self, text: String, question: &str, choices: &[(&str, Said)]) -> Said {
+        let _one = self.one.lock().await;
+        self.reporter.done_waiting();
+        let mut before = format!("{text}\n");
+        for _ in 0..MAX_ASKED {
+            let Some(answer) = ask_meanwhile(format!("{before}{question}")).await else {
+                return Said::Absent;
+            };
+            let answer = answer.to_lowercase();
+            let is_meant = |word: &str| !answer.is_empty() && word.starts_with(&answer);
+            if let Some((_, said)) = choices.iter().find(|(word, _)| is_meant(word)) {
+                return *said;
+            }
+            before.clear();
+        }
+        Said::No
+    }
+
+    fn question(&self, question: &Question) -> String {
+        let arguments = serde_json::to_string_pretty(&question.arguments).unwrap_or_default();
+        let why = match &question.why {
+            Why::Untrusted => {
+                "the server is untrusted and the tool does not say that it only reads"
+            }
+            Why::Changed { .. } => "the tool is not what it was when it was used last",
+        };
+        let mut text = format!(
+            "{WARNING}This call needs your yes:{WARNING:#} {why}.\n  server       {}\n  tool         \
+             {} ({})\n  description  {}\n  arguments    {}",
+            self.shown.line(&question.server),
+            self.shown.line(&question.native),
+            self.shown.line(&question.tool),
+            self.indented(&question.description),
+            // All of them: what is cut is what somebody would hide.
+            self.indented(&arguments),
+        );
+        if let Why::Changed { before, after } = &question.why {
+            let lines = difference(&self.shown.whole(before), &self.shown.whole(after));
+            text.push_str("\n  changed      ");
+            text.push_str(&lines.replace('\n', "\n               "));
+        }
+        text
+    }
+
+    fn indented(&self, text: &str) -> String {
+        self.shown.whole(text.trim_end()).replace('\n', "\n               ")
+    }
+}
+
+impl Person for AtTerminal {
+    fn approve(&self, question: Question) -> Answer<Said> {
+        let (this, text) = (self.clone(), self.question(&question));
+        Box::pin(async move {
+            let choices = [
+                ("yes", Said::Once),
+                ("always", Said::Always),
+                ("no", Said::No),
+                ("stop", Said::Stop),
+            ];
+            let ask = "Run it? [y]es once, [a]lways for this tool, [n]o, [s]top the task:";
+            this.choose(text, ask, &choices).await
+        })
+    }
+
+    fn fill(&self, form: Form) -> Answer<Filled> {
+        let this = self.clone();
+        Box::pin(async move {
+            let _one = this.one.lock().await;
+            this.reporter.done_waiting();
+            form::fill(&form, &this.shown).await
+        })
+    }
+
+    fn allow_sampling(&self, wish: Wish) -> Answer<Said> {
+        let text = format!(
+            "{WARNING}A server wants a model's answer:{WARNING:#}\n  server       {}\n  model        \
+             {}\n  at most      {} tokens\n  prompt       {}",
+            self.shown.line(&wish.server),
+            self.shown.line(&wish.model),
+            wish.max_tokens,
+            self.indented(&wish.prompt),
+        );
+        let this = self.clone();
+        Box::pin(async move {
+            let choices = [("yes", Said::Once), ("no", Said::No)];
+            this.choose(text, "Let it be asked, on your account? [y]es, [n]o:", &choices).await
+        })
+    }
+}

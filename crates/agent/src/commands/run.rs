@@ -1,0 +1,235 @@
+//! `agent run`: one task, or many of a file. The answer goes to standard output, everything else to
+//! standard error.
+
+mod batch;
+
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcp_client::Client;
+use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::observe::Place;
+use crate::narrate::Narrator;
+use crate::session::Session;
+use crate::tally;
+use crate::task::bounds::{Bounds, MAX_ROUNDS, MAX_TIME};
+use crate::task::gate::Beforehand;
+use crate::task::model::Form;
+use crate::task::{self, Means};
+use crate::workbench::{Interrupts, Wanted, Workbench, micros};
+
+/// The most that is read from standard input.
+const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Have a task done, with tools
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The answer goes to standard output, everything else to standard error. What comes \
+                  on standard input is given to the model with the task.\n\nExamples:\n  agent run \
+                  \"What changed in this folder today?\"\n  git diff | agent run \"Review this \
+                  change\"\n  agent run --json \"Say hello\" | jq .\n  agent run --batch tasks.txt \
+                  --jobs 4 > answers.jsonl"
+)]
+pub(crate) struct Args {
+    /// The task, in your words; `-` or nothing reads it from standard input
+    #[arg(value_name = "TASK")]
+    words: Vec<String>,
+    /// Run every task of this file: one on each line, as text or as `{"id", "task"}`
+    #[arg(long, value_name = "FILE", conflicts_with = "words")]
+    batch: Option<PathBuf>,
+    /// How many tasks of a file run at once
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "batch",
+          value_parser = clap::value_parser!(u8).range(1..=16))]
+    jobs: u8,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// How tasks are run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Manner {
+    /// The model; `agent models` lists them
+    #[arg(long, short, value_name = "ID")]
+    model: Option<String>,
+    /// How the model is asked
+    #[arg(long, value_name = "FORM")]
+    api: Option<Api>,
+    /// Only the tools of this server; may be repeated
+    #[arg(long, value_name = "NAME")]
+    server: Vec<String>,
+    /// No tools at all
+    #[arg(long, conflicts_with = "server")]
+    no_tools: bool,
+    /// Say yes to what trusted servers ask; never covers untrusted ones
+    #[arg(long, short)]
+    yes: bool,
+    /// Say yes to every call of this server, also if it is untrusted; may be repeated
+    #[arg(long, value_name = "SERVER")]
+    approve: Vec<String>,
+    /// How often the model is asked at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROUNDS)))]
+    max_rounds: Option<u32>,
+    /// How long a task may take, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    max_time: Option<Duration>,
+    /// What a task may cost, in credits
+    #[arg(long, value_name = "CREDITS", value_parser = credits)]
+    max_credits: Option<i64>,
+}
+
+/// How the model is asked.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Api {
+    /// Chat completions
+    Chat,
+    /// Responses
+    Responses,
+}
+
+impl Manner {
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted {
+            model: self.model.clone(),
+            form: self.api.map(|api| match api {
+                Api::Chat => Form::Chat,
+                Api::Responses => Form::Responses,
+            }),
+            servers: self.server.clone(),
+            no_tools: self.no_tools,
+            beforehand: Beforehand {
+                yes: self.yes,
+                servers: self.approve.iter().cloned().collect(),
+            },
+            is_alone: false,
+        }
+    }
+
+    pub(crate) fn bounds(&self, usual: Bounds) -> Bounds {
+        Bounds {
+            rounds: self.max_rounds.unwrap_or(usual.rounds),
+            time: self.max_time.unwrap_or(usual.time),
+            micros: self.max_credits.or(usual.micros),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let tasks = match &args.batch {
+        Some(path) => Some(batch::read(path)?),
+        None => None,
+    };
+    let words = if tasks.is_none() { words(&args.words)? } else { String::new() };
+    let wanted = Wanted { is_alone: tasks.is_some(), ..args.manner.wanted() };
+    let bench = Workbench::load(wanted, Place::Notes, session)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
+    let done = runtime.block_on(async {
+        let mut interrupts = Interrupts::listen();
+        let client = Client::start(bench.entries(), bench.fleet.host.clone());
+        let done = match &tasks {
+            Some(tasks) => {
+                batch::run(tasks, args, (&bench, &client), &mut interrupts, session).await
+            }
+            None => one(&words, args, (&bench, &client), &mut interrupts, session).await,
+        };
+        bench.fleet.reporter.done_waiting();
+        // A second signal does not wait for the servers.
+        let _ = interrupts.guard(async |_| client.close().await).await;
+        done
+    });
+    runtime.shutdown_background();
+    tally::close(&bench.recorder);
+    done
+}
+
+async fn one(
+    words: &str,
+    args: &Args,
+    (bench, client): Bench<'_>,
+    interrupts: &mut Interrupts,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let ran = interrupts.guard(async |stop| {
+        let counting = bench.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
+        bench.fleet.reporter.waiting_for("starting the servers …");
+        let model = tokio::select! {
+            model = bench.model(client, &counting) => model?,
+            () = stop.now.cancelled() => {
+                return Err(Diagnostic::interrupted(crate::diagnostic::Exit::Interrupted));
+            }
+        };
+        bench.fleet.reporter.done_waiting();
+        let shown = bench.fleet.shown.clone();
+        let toolbox = bench.toolbox(client, &model, session)?;
+        let means = Means {
+            model: &model,
+            toolbox: &toolbox,
+            bounds: args.manner.bounds(bench.bounds()),
+            counting,
+            stop: stop.now,
+            is_ending: stop.is_ending,
+        };
+        let mut narrator = Narrator::new(session.output.clone(), shown);
+        let mut conversation = bench.conversation(session);
+        let done = task::run(words, &mut conversation, &means, &mut narrator).await;
+        Ok((done, narrator))
+    });
+    let (done, narrator) = ran.await??;
+    if !narrator.has_told() && !session.output.is_json() && !done.answer.is_empty() {
+        let mut answer = bench.fleet.shown.whole(&done.answer);
+        if !answer.ends_with('\n') {
+            answer.push('\n');
+        }
+        session.output.bytes(answer.as_bytes())?;
+    }
+    if let Some(trouble) = narrator.trouble {
+        return Err(trouble);
+    }
+    done.end.diagnostic(&bench.member.settings).map_or(Ok(()), Err)
+}
+
+/// The task as it was typed and piped.
+fn words(typed: &[String]) -> Result<String, Diagnostic> {
+    let typed = typed.join(" ");
+    let is_piped = !io::stdin().is_terminal();
+    let typed = if typed.trim() == "-" { String::new() } else { typed };
+    let mut piped = String::new();
+    if is_piped || typed.trim().is_empty() {
+        let read = io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_string(&mut piped);
+        read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    }
+    if piped.len() as u64 > MAX_INPUT_BYTES {
+        let message = format!("standard input has more than {MAX_INPUT_BYTES} bytes");
+        return Err(Diagnostic::usage(message));
+    }
+    let words = match (typed.trim().is_empty(), piped.trim().is_empty()) {
+        (false, true) => typed,
+        (true, false) => piped,
+        (false, false) => format!("{typed}\n\n{piped}"),
+        (true, true) => {
+            return Err(Diagnostic::usage("there is no task")
+                .hint("write it behind the command: `agent run \"Say hello\"`"));
+        }
+    };
+    Ok(words.trim().to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "it must be a number of seconds".to_owned())?;
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    time.filter(|time| !time.is_zero() && *time <= MAX_TIME)
+        .ok_or_else(|| format!("it must be more than 0 and at most {}", MAX_TIME.as_secs()))
+}
+
+fn credits(text: &str) -> Result<i64, String> {
+    let credits = text.parse().ok().and_then(micros);
+    credits.ok_or_else(|| "it must be an amount of credits, such as `0.5`".to_owned())
+}
+
+/// What tasks of one client share.
+type Bench<'a> = (&'a Workbench, &'a Client);

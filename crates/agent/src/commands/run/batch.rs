@@ -1,0 +1,156 @@
+//! Many tasks of a file, a few at a time. Each gives a line of JSON on standard output.
+
+use std::path::Path;
+
+use futures_util::stream::{self, StreamExt};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
+
+use super::{Args, Bench};
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+use crate::task::end::Cause;
+use crate::task::event::{Event, Listener};
+use crate::task::{self, Means};
+use crate::workbench::{Interrupts, Stop};
+
+/// The most tasks of one file.
+const MAX_TASKS: usize = 100_000;
+
+/// A task of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Job {
+    /// By what its answer is known: the number of its line, unless it has a name.
+    #[serde(default)]
+    id: Value,
+    task: String,
+}
+
+/// Reads the tasks: a line each, empty ones left out.
+pub(super) fn read(path: &Path) -> Result<Vec<Job>, Diagnostic> {
+    let text = config::read(path)?
+        .ok_or_else(|| Diagnostic::usage(format!("there is no file {}", path.display())))?;
+    let mut jobs = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let number = at + 1;
+        let mut job = if line.trim_start().starts_with('{') {
+            serde_json::from_str::<Job>(line).map_err(|error| {
+                let message = format!("{}:{number}: this is no task", path.display());
+                Diagnostic::usage(message)
+                    .because(&error)
+                    .hint("write `{\"task\": \"…\"}`, or the task as plain text")
+            })?
+        } else {
+            Job { id: Value::Null, task: line.trim().to_owned() }
+        };
+        if job.id.is_null() {
+            job.id = json!(number);
+        }
+        jobs.push(job);
+    }
+    if jobs.is_empty() || jobs.len() > MAX_TASKS {
+        let message = format!("{} has {} tasks", path.display(), jobs.len());
+        return Err(Diagnostic::usage(message).hint(format!("it may have 1 to {MAX_TASKS}")));
+    }
+    Ok(jobs)
+}
+
+/// Runs them. One that fails leaves the others alone.
+pub(super) async fn run(
+    jobs: &[Job],
+    args: &Args,
+    (bench, client): Bench<'_>,
+    interrupts: &mut Interrupts,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let ran = interrupts.guard(async |stop: Stop| {
+        let counting = bench.counting(Entrypoint::Batch, ExecutionSurface::Batch);
+        let model = bench.model(client, &counting).await?;
+        let bar = session.output.progress(jobs.len() as u64, "tasks");
+        let work = |job: Job| {
+            let (model, counting, stop) = (&model, counting.clone(), stop.clone());
+            async move {
+                let toolbox = bench.toolbox(client, model, session)?;
+                let means = Means {
+                    model,
+                    toolbox: &toolbox,
+                    bounds: args.manner.bounds(bench.bounds()),
+                    counting,
+                    stop: stop.now,
+                    is_ending: stop.is_ending,
+                };
+                let mut conversation = bench.conversation(session);
+                let done = task::run(&job.task, &mut conversation, &means, &mut Unheard).await;
+                Ok::<_, Diagnostic>((job, done))
+            }
+        };
+        let waiting = jobs.iter().cloned().take_while(|_| !stop.now.is_cancelled());
+        let mut running = stream::iter(waiting).map(work).buffer_unordered(args.jobs.into());
+        let (mut failed, mut seen) = (0_usize, 0_usize);
+        while let Some(finished) = running.next().await {
+            let (job, done) = finished?;
+            seen += 1;
+            failed += usize::from(!done.end.is_completed());
+            let line = json!({
+                "id": job.id,
+                "end_reason": done.end.ending().end_reason.text(),
+                "message": done.end.to_string(),
+                "answer": done.answer,
+                "spent": done.spent,
+            });
+            session.output.json_line(&bench.fleet.shown.json(line))?;
+            bar.inc(1);
+            if let Cause::Trouble(trouble) = &done.end.cause
+                && trouble.status() == Some(401)
+            {
+                return Err(bench.member.diagnostic(trouble));
+            }
+        }
+        bar.finish_and_clear();
+        Ok((failed, seen))
+    });
+    let (failed, seen) = ran.await??;
+    if seen < jobs.len() {
+        let message = format!("interrupted after {seen} of {} tasks", jobs.len());
+        return Err(Diagnostic { message: Some(message), ..interrupted() });
+    }
+    if failed > 0 {
+        return Err(Diagnostic::failed(format!("{failed} of {seen} tasks did not end well")));
+    }
+    Ok(())
+}
+
+fn interrupted() -> Diagnostic {
+    Diagnostic::interrupted(crate::diagnostic::Exit::Interrupted)
+}
+
+/// Nobody watches single tasks of a file.
+struct Unheard;
+
+impl Listener for Unheard {
+    fn event(&mut self, _: Event<'_>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_lines_or_objects() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tasks");
+        std::fs::write(&path, "one\n\n{\"id\": \"b\", \"task\": \"two\"}\n{\"task\":\"x\"}\n")
+            .unwrap();
+        let jobs = read(&path).unwrap();
+        let ids: Vec<&Value> = jobs.iter().map(|job| &job.id).collect();
+        assert_eq!(ids, [&json!(1), &json!("b"), &json!(4)]);
+        std::fs::write(&path, "fine\n{\"task\": 5}\n").unwrap();
+        let error = read(&path).unwrap_err().line();
+        assert!(error.contains("tasks:2: this is no task"), "{error}");
+        std::fs::write(&path, "\n").unwrap();
+        assert!(read(&path).is_err());
+    }
+}

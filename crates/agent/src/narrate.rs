@@ -1,0 +1,226 @@
+//! Tells a person at a terminal, or a program, what happens in a task.
+
+use std::io::{self, IsTerminal};
+
+use indicatif::ProgressBar;
+use ledger::Micros;
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::shown::Shown;
+use crate::output::{DIM, ERROR, GOOD, Output, WARNING};
+use crate::task::Spent;
+use crate::task::conversation::Call;
+use crate::task::event::{Event, Listener};
+use crate::task::toolbox::{How, Outcome};
+
+/// How much of the arguments of a call is shown.
+const MAX_ARGUMENT_CHARS: usize = 120;
+
+/// Where the words of the model go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// To standard output as they come.
+    AsTheyCome,
+    /// Nowhere: whoever asked takes the answer at the end.
+    AtTheEnd,
+}
+
+/// Tells what happens.
+#[derive(Debug)]
+pub(crate) struct Narrator {
+    output: Output,
+    shown: Shown,
+    words: Words,
+    spinner: ProgressBar,
+    /// The words so far do not end a line.
+    is_mid_line: bool,
+    /// Why the words could not be written.
+    pub(crate) trouble: Option<Diagnostic>,
+}
+
+impl Narrator {
+    pub(crate) fn new(output: Output, shown: Shown) -> Self {
+        let is_watched = io::stdout().is_terminal() && !output.is_json();
+        let words = if is_watched { Words::AsTheyCome } else { Words::AtTheEnd };
+        let spinner = output.spinner();
+        Self { output, shown, words, spinner, is_mid_line: false, trouble: None }
+    }
+
+    /// Whether the answer was written as it came.
+    pub(crate) fn has_told(&self) -> bool {
+        self.words == Words::AsTheyCome
+    }
+
+    fn say(&mut self, text: &str) {
+        if self.words == Words::AtTheEnd {
+            return;
+        }
+        self.quiet();
+        let text = self.shown.whole(text);
+        self.is_mid_line = !text.ends_with('\n');
+        self.write(&text);
+    }
+
+    fn write(&mut self, text: &str) {
+        if let Err(diagnostic) = self.output.text(text) {
+            self.trouble.get_or_insert(diagnostic);
+        }
+    }
+
+    /// Beside the words, on a line of its own.
+    fn note(&mut self, text: &str) {
+        self.quiet();
+        self.end_line();
+        self.output.note(text);
+    }
+
+    fn end_line(&mut self) {
+        if self.is_mid_line {
+            self.is_mid_line = false;
+            self.write("\n");
+        }
+    }
+
+    fn wait_for(&mut self, what: String) {
+        self.end_line();
+        self.spinner.set_message(what);
+        if !self.spinner.is_hidden() {
+            self.spinner.enable_steady_tick(std::time::Duration::from_millis(100));
+        }
+    }
+
+    fn quiet(&mut self) {
+        self.spinner.disable_steady_tick();
+        self.spinner.set_message("");
+        self.spinner.reset();
+    }
+
+    fn called(&mut self, call: &Call, outcome: &Outcome) {
+        let (style, mark) = match outcome.how {
+            How::Done => (GOOD, "✓"),
+            How::Failed | How::TimedOut => (ERROR, "✗"),
+            How::Blocked => (WARNING, "–"),
+        };
+        let arguments = shortened(&call.arguments);
+        let (name, arguments) = (self.shown.line(&call.name), self.shown.line(&arguments));
+        let (took, size) = (duration(outcome.took), size(outcome.text.len()));
+        let mut line =
+            format!("{style}{mark}{style:#} {name} {DIM}{arguments}{DIM:#} {took}, {size}");
+        if outcome.how != How::Done {
+            let why = self.shown.first_line(&outcome.text);
+            line.push_str(&format!("\n  {why}"));
+        }
+        self.note(&line);
+    }
+}
+
+impl Listener for Narrator {
+    fn event(&mut self, event: Event<'_>) {
+        if self.output.is_json() {
+            let line = self.shown.json(event.json());
+            if let Err(diagnostic) = self.output.json_line(&line) {
+                self.trouble.get_or_insert(diagnostic);
+            }
+            return;
+        }
+        match event {
+            Event::Asking { model } => self.wait_for(format!("{model} …")),
+            Event::Text { text } => self.say(text),
+            Event::CutShort => self.note("the answer became too long and was cut"),
+            Event::Calling { call, .. } => {
+                let line = format!("{} {}", call.name, shortened(&call.arguments));
+                let line = self.shown.line(&line);
+                self.wait_for(line);
+            }
+            Event::Progress { text, .. } => {
+                let text = self.shown.line(text);
+                self.spinner.set_message(text);
+            }
+            Event::Called { call, outcome } => self.called(call, outcome),
+            Event::Trimmed { cut } => self.note(&format!(
+                "{DIM}the conversation no longer fits: {} results and {} messages were cut{DIM:#}",
+                cut.results, cut.messages
+            )),
+            Event::Waiting { trouble, wait } => {
+                let line = trouble.line();
+                let seconds = wait.as_secs_f64();
+                self.note(&format!(
+                    "{WARNING}waiting:{WARNING:#} {line}; asked again in {seconds:.0} s"
+                ));
+            }
+            Event::Unfinished { calls } => {
+                let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+                let names = self.shown.line(&names.join(", "));
+                self.note(&format!(
+                    "{WARNING}warning:{WARNING:#} these may or may not have run: {names}"
+                ));
+            }
+            Event::Finished { spent, .. } => {
+                self.quiet();
+                self.end_line();
+                self.output.detail(used(spent));
+            }
+        }
+    }
+}
+
+/// What a task used, in a line.
+pub(crate) fn used(spent: &Spent) -> String {
+    let of = |count: u32, one: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {one}{plural}")
+    };
+    format!(
+        "{}, {}, {} tokens in, {} out, {} credits",
+        of(spent.model_calls, "model call"),
+        of(spent.tool_calls, "tool call"),
+        spent.input_tokens,
+        spent.output_tokens,
+        Micros::new(spent.charge_micros),
+    )
+}
+
+fn shortened(arguments: &str) -> String {
+    let mut short: String = arguments.chars().take(MAX_ARGUMENT_CHARS).collect();
+    if short.len() < arguments.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// A time as a person reads it.
+pub(crate) fn duration(time: std::time::Duration) -> String {
+    match time.as_millis() {
+        ms @ 0..1000 => format!("{ms} ms"),
+        1000..60_000 => format!("{:.1} s", time.as_secs_f64()),
+        _ => format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60),
+    }
+}
+
+/// A size as a person reads it.
+pub(crate) fn size(bytes: usize) -> String {
+    let kilobytes = bytes / 1000;
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{kilobytes} kB"),
+        _ => format!("{}.{} MB", kilobytes / 1000, kilobytes % 1000 / 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_are_short() {
+        assert_eq!(duration(Duration::from_millis(7)), "7 ms");
+        assert_eq!(duration(Duration::from_millis(1234)), "1.2 s");
+        assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");
+        assert_eq!(
+            (size(12), size(34_567), size(3_456_789)),
+            ("12 B".into(), "34 kB".into(), "3.4 MB".into())
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! A task: words of a person go to a model, the model calls tools, and what it says last is the
+//! answer. No terminal is known here; whoever watches is told by [`Event`]s, and whoever decides is
+//! asked through [`Person`].
+//!
+//! [`run`] is the loop. It is bounded in rounds, time and money; it retries what may pass; it keeps
+//! the conversation within the model's window; and it ends in exactly one of the ways in [`end`].
+
+pub(crate) mod bounds;
+pub(crate) mod conversation;
+pub(crate) mod counting;
+pub(crate) mod end;
+pub(crate) mod event;
+pub(crate) mod gate;
+pub(crate) mod model;
+pub(crate) mod person;
+pub(crate) mod requests;
+mod retry;
+mod round;
+pub(crate) mod toolbox;
+mod window;
+
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use self::bounds::Bounds;
+use self::conversation::{Call, Conversation, Message};
+use self::counting::Counting;
+use self::end::{Cause, End};
+use self::event::{Event, Listener};
+use self::model::{Finish, Limits, Model, Question, Reply};
+use self::retry::Patience;
+use self::toolbox::Toolbox;
+use self::window::Window;
+
+/// How many rounds in a row may end with nothing but refusals of a person before the task ends.
+const MAX_DENIED_ROUNDS: u32 = 3;
+
+/// What a task is run with.
+#[derive(Debug)]
+pub(crate) struct Means<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) toolbox: &'a Toolbox,
+    pub(crate) bounds: Bounds,
+    pub(crate) counting: Counting,
+    /// Ends the task where it stands.
+    pub(crate) stop: CancellationToken,
+    /// Says that it is the program that ends.
+    pub(crate) is_ending: CancellationToken,
+}
+
+impl Means<'_> {
+    /// Why the task was stopped.
+    fn stopped(&self) -> Cause {
+        if self.is_ending.is_cancelled() { Cause::Ended } else { Cause::Cancelled }
+    }
+}
+
+/// What became of a task.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) end: End,
+    /// What the model said last.
+    pub(crate) answer: String,
+    pub(crate) spent: Spent,
+}
+
+/// What a task used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Spent {
+    pub(crate) model_calls: u32,
+    pub(crate) tool_calls: u32,
+    pub(crate) retries: u32,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    /// As far as the service said so.
+    pub(crate) charge_micros: i64,
+}
+
+/// Does what a person asks, in a conversation that goes on.
+pub(crate) async fn run(
+    words: &str,
+    conversation: &mut Conversation,
+    means: &Means<'_>,
+    listener: &mut dyn Listener,
+) -> Done {
+    let begun = Instant::now();
+    means.counting.task_started();
+    conversation.push(Message::User { text: words.to_owned() });
+    let mut course = Course::new(means, conversation, listener);
+    let limit = means.bounds.time;
+    let end = tokio::select! {
+        biased;
+        () = means.stop.cancelled() => End::of(means.stopped()),
+        () = tokio::time::sleep(limit) => End::of(Cause::TimedOut { limit }),
+        end = course.go() => end,
+    };
+    let spent = course.leave(&end);
+    let answer = conversation.answer();
+    means.counting.task_finished(&end, begun.elapsed(), &spent);
+    listener.event(Event::Finished { end: &end, answer: &answer, spent: &spent });
+    Done { end, answer, spent }
+}
+
+/// A task on its way.
+struct Course<'a, 'b> {
+    means: &'a Means<'a>,
+    conversation: &'b mut Conversation,
+    listener: &'b mut dyn Listener,
+    spent: Spent,
+    /// What the model has said of an answer that is still coming.
+    coming: Option<String>,
+    /// The calls that are running.
+    running: Vec<Call>,
+}
+
+impl<'a, 'b> Course<'a, 'b> {
+    fn new(
+        means: &'a Means<'a>,
+        conversation: &'b mut Conversation,
+        listener: &'b mut dyn Listener,
+    ) -> Self {
+        let (spent, coming, running) = (Spent::default(), None, Vec::new());
+        Self { means, conversation, listener, spent, coming, running }
+    }
+
+    async fn go(&mut self) -> End {
+        let mut denied = 0;
+        for _ in 0..self.means.bounds.rounds {
+            if let Some(end) = self.over_budget() {
+                return end;
+            }
+            let reply = match self.ask().await {
+                Ok(reply) => reply,
+                Err(end) => return end,
+            };
+            let finish = reply.finish;
+            let calls = reply.calls.clone();
+            self.conversation.push(Message::Assistant { text: reply.text, calls: reply.calls });
+            if calls.is_empty() {
+                return self.last(finish);
+            }
+            let round = self.run_calls(&calls).await;
+            if round.is_stopped {
+                return End::of(Cause::Denied);
+            }
+            denied = if round.is_all_denied { denied + 1 } else { 0 };
+            if denied == MAX_DENIED_ROUNDS {
+                return End::of(Cause::Denied);
+            }
+        }
+        End::of(Cause::Rounds { limit: self.means.bounds.rounds })
+    }
+
+    /// Asks the model, again where that may help.
+    async fn ask(&mut self) -> Result<Reply, End> {
+        let tools = self.means.toolbox.offered();
+        let window = Window::of(self.means.model, &tools);
+        let mut patience = Patience::default();
+        let key = model::new_key();
+        loop {
+            let trimmed = window.fit(self.conversation);
+            if let Some(trimmed) = &trimmed {
+                self.listener.event(Event::Trimmed { cut: trimmed });
+            }
+            self.listener.event(Event::Asking { model: &self.means.model.id });
+            let mut told = patience.told();
+            let Self { listener, coming, conversation, .. } = self;
+            let coming = coming.insert(String::new());
+            let limits = Limits::default();
+            let question = Question { conversation, tools: &tools, key: &key, limits: &limits };
+            let mut hear = |text: &str| {
+                coming.push_str(text);
+                if let Some(new) = told.hear(text) {
+                    listener.event(Event::Text { text: &new });
+                }
+            };
+            let asked = self.means.model.ask(&question, &mut hear).await;
+            self.coming = None;
+            self.means.counting.model_called(self.means.model, &asked);
+            match asked {
+                Ok(reply) => {
+                    self.spent.model_calls += 1;
+                    self.spent.input_tokens += reply.usage.input;
+                    self.spent.output_tokens += reply.usage.output;
+                    self.spent.charge_micros += reply.charge_micros;
+                    return Ok(reply);
+                }
+                Err(trouble) if window::is_too_long(&trouble) && window.shrink() => {}
+                Err(trouble) => {
+                    let Some(wait) = patience.wait_for(&trouble, told) else {
+                        return Err(End::of(Cause::Trouble(trouble)));
+                    };
+                    self.spent.retries += 1;
+                    self.listener.event(Event::Waiting { trouble: &trouble, wait });
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// What is left to say when the task is over, however it ended.
+    fn leave(&mut self, end: &End) -> Spent {
+        if let Some(text) = self.coming.take() {
+            self.means.counting.model_cancelled(self.means.model);
+            if !text.is_empty() {
+                let text = format!("{text}\n[{end}]");
+                self.conversation.push(Message::Assistant { text, calls: Vec::new() });
+            }
+        }
+        let running = std::mem::take(&mut self.running);
+        for _ in &running {
+            self.spent.tool_calls += 1;
+            self.means.counting.tool_cancelled();
+        }
+        self.conversation.close_open_calls(end);
+        if !running.is_empty() {
+            self.listener.event(Event::Unfinished { calls: &running });
+        }
+        self.spent
+    }
+
+    /// The end of a task whose model called no more tools.
+    fn last(&mut self, finish: Finish) -> End {
+        match finish {
+            Finish::Filtered => End::of(Cause::Filtered),
+            Finish::Length => {
+                self.listener.event(Event::CutShort);
+                End::of(Cause::Completed)
+            }
+            Finish::Stop if self.conversation.answer().trim().is_empty() => End::of(Cause::Empty),
+            Finish::Stop => End::of(Cause::Completed),
+        }
+    }
+
+    /// The end, if the next call of the model could cost more than is left.
+    fn over_budget(&self) -> Option<End> {
+        let limit = self.means.bounds.micros?;
+        let next = self.spent.charge_micros.saturating_add(self.means.model.price_micros);
+        (next > limit).then(|| End::of(Cause::Budget { limit }))
+    }
+}

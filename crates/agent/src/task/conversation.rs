@@ -1,0 +1,145 @@
+//! What was said so far, in a form that can be kept and sent to any model.
+
+use serde::{Deserialize, Serialize};
+
+use super::end::End;
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// What the model should know before all else.
+    System { text: String },
+    /// What the person said.
+    User { text: String },
+    /// What the model said and wants done.
+    Assistant {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call>,
+    },
+    /// What a tool gave back.
+    Tool { id: String, name: String, text: String },
+}
+
+/// A tool that the model wants called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// JSON, if the model is well.
+    pub(crate) arguments: String,
+}
+
+/// What was said so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Conversation {
+    messages: Vec<Message>,
+}
+
+impl Conversation {
+    /// A conversation that begins with what the model should know.
+    pub(crate) fn new(system: impl Into<String>) -> Self {
+        Self { messages: vec![Message::System { text: system.into() }] }
+    }
+
+    /// A conversation that was kept.
+    pub(crate) fn of(messages: Vec<Message>) -> Self {
+        Self { messages }
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    pub(super) fn messages_mut(&mut self) -> &mut Vec<Message> {
+        &mut self.messages
+    }
+
+    /// What the model said last, since the person spoke.
+    pub(crate) fn answer(&self) -> String {
+        let said = self.messages.iter().rev().take_while(|m| !matches!(m, Message::User { .. }));
+        let mut texts = said.filter_map(|message| match message {
+            Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        });
+        texts.next().unwrap_or_default()
+    }
+
+    /// Gives every call that has no result one that says why, so that the conversation can go on.
+    /// Tells which these were.
+    pub(super) fn close_open_calls(&mut self, end: &End) -> Vec<Call> {
+        let Some(at) = self.messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }))
+        else {
+            return Vec::new();
+        };
+        let Message::Assistant { calls, .. } = &self.messages[at] else { return Vec::new() };
+        let has_result = |call: &Call| {
+            let after = &self.messages[at + 1..];
+            after.iter().any(|m| matches!(m, Message::Tool { id, .. } if *id == call.id))
+        };
+        let open: Vec<Call> = calls.iter().filter(|call| !has_result(call)).cloned().collect();
+        for Call { id, name, .. } in open.clone() {
+            let text = format!("[no result: the task ended ({end}); it may or may not have run]");
+            self.messages.push(Message::Tool { id, name, text });
+        }
+        open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::end::Cause;
+    use super::*;
+
+    fn call(id: &str) -> Call {
+        Call { id: id.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() }
+    }
+
+    #[test]
+    fn what_is_kept_reads_back() {
+        let all = vec![
+            Message::System { text: "be good".to_owned() },
+            Message::User { text: "hi\n\"you\"".to_owned() },
+            Message::Assistant { text: String::new(), calls: vec![call("1")] },
+            Message::Tool { id: "1".to_owned(), name: "t".to_owned(), text: "ok".to_owned() },
+            Message::Assistant { text: "done".to_owned(), calls: Vec::new() },
+        ];
+        let lines: Vec<String> =
+            all.iter().map(|message| serde_json::to_string(message).unwrap()).collect();
+        let back: Vec<Message> =
+            lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(back, all);
+        assert_eq!(Conversation::of(back).answer(), "done");
+    }
+
+    #[test]
+    fn every_call_gets_a_result_however_a_task_ends() {
+        let mut conversation = Conversation::new("s");
+        conversation.push(Message::User { text: "go".to_owned() });
+        let calls = vec![call("1"), call("2")];
+        conversation.push(Message::Assistant { text: String::new(), calls });
+        let result = Message::Tool { id: "1".into(), name: "t".into(), text: "ok".into() };
+        conversation.push(result);
+        let open = conversation.close_open_calls(&End::of(Cause::Cancelled));
+        assert_eq!(open, [call("2")]);
+        let last = conversation.messages().last().unwrap();
+        assert!(matches!(last, Message::Tool { id, text, .. }
+            if id == "2" && text.contains("may or may not have run")));
+        assert!(conversation.close_open_calls(&End::of(Cause::Cancelled)).is_empty());
+    }
+
+    #[test]
+    fn the_answer_is_of_this_turn() {
+        let mut conversation = Conversation::new("s");
+        conversation.push(Message::User { text: "one".to_owned() });
+        conversation.push(Message::Assistant { text: "first".to_owned(), calls: Vec::new() });
+        conversation.push(Message::User { text: "two".to_owned() });
+        assert_eq!(conversation.answer(), "");
+    }
+}

@@ -1,0 +1,199 @@
+//! What may run without asking, what a person was asked, and what is remembered of the answers.
+//!
+//! Remembered is the definition that the answer rests on: a tool that says something else than when
+//! it was approved is another tool, and is asked about with both definitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mcp_client::registry::{Action, Entry};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use usage_metrics::catalogue::ApprovalOutcome;
+
+use super::person::{Person, Question, Said, Why};
+use crate::config::{self, lock};
+use crate::diagnostic::Diagnostic;
+
+/// The most of a definition that is remembered.
+const MAX_DEFINITION_BYTES: usize = 64 * 1024;
+/// The most tools that are remembered of one server.
+const MAX_TOOLS: usize = 2000;
+
+/// What is said of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nobody needs to be asked.
+    NotRequired,
+    Approved,
+    Denied,
+    /// Denied, and the task ends.
+    Stopped,
+    /// A yes is needed and nobody is there.
+    Absent,
+}
+
+impl Verdict {
+    pub(crate) fn is_yes(self) -> bool {
+        matches!(self, Self::NotRequired | Self::Approved)
+    }
+
+    /// What is counted.
+    pub(crate) fn counted(self) -> Option<ApprovalOutcome> {
+        match self {
+            Self::NotRequired => None,
+            Self::Approved => Some(ApprovalOutcome::Approved),
+            Self::Denied | Self::Stopped | Self::Absent => Some(ApprovalOutcome::Denied),
+        }
+    }
+}
+
+/// What was said on the command line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Beforehand {
+    /// Yes to whatever is asked of servers that are trusted.
+    pub(crate) yes: bool,
+    /// Yes to whatever these servers want, trusted or not.
+    pub(crate) servers: BTreeSet<String>,
+}
+
+/// Decides on calls.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    path: PathBuf,
+    person: Arc<dyn Person>,
+    beforehand: Beforehand,
+    /// One question at a time, and one change of the file.
+    memory: tokio::sync::Mutex<()>,
+}
+
+/// The file: what is remembered by server and tool.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Memory {
+    #[serde(default)]
+    tools: BTreeMap<String, BTreeMap<String, Remembered>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Remembered {
+    digest: String,
+    /// Whether every further call is approved.
+    #[serde(default)]
+    always: bool,
+    definition: String,
+}
+
+impl Gate {
+    pub(crate) fn new(path: PathBuf, person: Arc<dyn Person>, beforehand: Beforehand) -> Self {
+        Self { path, person, beforehand, memory: tokio::sync::Mutex::default() }
+    }
+
+    /// Whether this call may run.
+    pub(crate) async fn decide(
+        &self,
+        entry: &Entry,
+        arguments: &Value,
+    ) -> Result<Verdict, Diagnostic> {
+        // What a utility does is known, and it only reads.
+        let Action::Tool(tool) = &entry.action else { return Ok(Verdict::NotRequired) };
+        if tool.read_only() {
+            return Ok(Verdict::NotRequired);
+        }
+        let _one_at_a_time = self.memory.lock().await;
+        let now =
+            Remembered { digest: tool.digest(), always: false, definition: definition(entry) };
+        let before = self.read()?.of(entry).cloned();
+        let is_same = before.as_ref().is_some_and(|before| before.digest == now.digest);
+        let is_changed = before.is_some() && !is_same;
+        let is_free = if entry.needs_approval {
+            before.as_ref().is_some_and(|before| before.always) && is_same
+        } else {
+            !is_changed
+        };
+        if is_free {
+            if before.is_none() {
+                self.remember(entry, &now)?;
+            }
+            let asked_before = entry.needs_approval;
+            return Ok(if asked_before { Verdict::Approved } else { Verdict::NotRequired });
+        }
+        if self.is_yes_beforehand(entry) {
+            let always = before.is_some_and(|before| before.always);
+            self.remember(entry, &Remembered { always, ..now })?;
+            return Ok(Verdict::Approved);
+        }
+        let why = match before {
+            Some(before) if is_changed => {
+                Why::Changed { before: before.definition, after: now.definition.clone() }
+            }
+            _ => Why::Untrusted,
+        };
+        let said = self.person.approve(question(entry, arguments, why)).await;
+        let always = said == Said::Always;
+        if matches!(said, Said::Once | Said::Always) {
+            self.remember(entry, &Remembered { always, ..now })?;
+        }
+        Ok(match said {
+            Said::Once | Said::Always => Verdict::Approved,
+            Said::No => Verdict::Denied,
+            Said::Stop => Verdict::Stopped,
+            Said::Absent => Verdict::Absent,
+        })
+    }
+
+    fn is_yes_beforehand(&self, entry: &Entry) -> bool {
+        let is_named = self.beforehand.servers.contains(&*entry.server);
+        is_named || self.beforehand.yes && !entry.needs_approval
+    }
+
+    fn read(&self) -> Result<Memory, Diagnostic> {
+        let Some(text) = config::read(&self.path)? else { return Ok(Memory::default()) };
+        serde_json::from_str(&text).map_err(|error| {
+            let path = self.path.display();
+            Diagnostic::configuration(format!("cannot understand {path}"))
+                .because(&error)
+                .hint("remove it: everything is asked again then")
+        })
+    }
+
+    fn remember(&self, entry: &Entry, now: &Remembered) -> Result<(), Diagnostic> {
+        let _lock = lock::take(&self.path)?;
+        let mut memory = self.read()?;
+        let tools = memory.tools.entry(entry.server.to_string()).or_default();
+        if tools.len() >= MAX_TOOLS && !tools.contains_key(entry.native()) {
+            return Ok(());
+        }
+        let known = tools.insert(entry.native().to_owned(), now.clone());
+        if known.as_ref() == Some(now) {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(&memory).unwrap_or_default();
+        config::write(&self.path, &(text + "\n"))
+    }
+}
+
+impl Memory {
+    fn of(&self, entry: &Entry) -> Option<&Remembered> {
+        self.tools.get(&*entry.server)?.get(entry.native())
+    }
+}
+
+fn question(entry: &Entry, arguments: &Value, why: Why) -> Question {
+    Question {
+        server: entry.server.to_string(),
+        tool: entry.name.to_string(),
+        native: entry.native().to_owned(),
+        description: entry.description.to_string(),
+        arguments: arguments.clone(),
+        why,
+    }
+}
+
+/// What a tool says of itself, in lines.
+fn definition(entry: &Entry) -> String {
+    let schema = serde_json::to_string_pretty(&*entry.schema).unwrap_or_default();
+    let mut text = format!("{}\n{schema}", entry.description);
+    text.truncate(text.floor_char_boundary(MAX_DEFINITION_BYTES));
+    text
+}

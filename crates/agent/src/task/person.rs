@@ -1,0 +1,105 @@
+//! Who decides what a program must not decide alone.
+
+use std::fmt;
+
+use mcp_client::host::Answer;
+use serde_json::{Map, Value};
+
+/// A call that needs a yes, with everything it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Question {
+    pub(crate) server: String,
+    /// As the model calls it.
+    pub(crate) tool: String,
+    /// As the server calls it.
+    pub(crate) native: String,
+    pub(crate) description: String,
+    pub(crate) arguments: Value,
+    /// Why it is asked.
+    pub(crate) why: Why,
+}
+
+/// Why a yes is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// The server is untrusted, and the tool does not say that it only reads.
+    Untrusted,
+    /// The tool is another one than what was approved.
+    Changed {
+        /// The definition that was approved, and the one there is, line by line.
+        before: String,
+        after: String,
+    },
+}
+
+/// What a person says to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Run it this once.
+    Once,
+    /// Run it, and whenever it is called again as it is defined now.
+    Always,
+    /// Do not run it.
+    No,
+    /// Do not run it, and end the task.
+    Stop,
+    /// Nobody is there.
+    Absent,
+}
+
+/// A form that a server wants filled in, or a prompt that it wants a model to answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Form {
+    pub(crate) server: String,
+    pub(crate) message: String,
+    /// The schema of a flat object.
+    pub(crate) schema: Value,
+}
+
+/// What a person did with a form.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Filled {
+    Accepted(Map<String, Value>),
+    Declined,
+    /// Nobody is there, or the person left it.
+    Cancelled,
+}
+
+/// A prompt that a server wants a model to answer on the person's account.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wish {
+    pub(crate) server: String,
+    pub(crate) model: String,
+    pub(crate) prompt: String,
+    pub(crate) max_tokens: u32,
+}
+
+/// Somebody who can be asked.
+pub(crate) trait Person: fmt::Debug + Send + Sync {
+    /// Whether a call may run.
+    fn approve(&self, question: Question) -> Answer<Said>;
+
+    /// Fills in a form.
+    fn fill(&self, form: Form) -> Answer<Filled>;
+
+    /// Whether a server may have a model answer this.
+    fn allow_sampling(&self, wish: Wish) -> Answer<Said>;
+}
+
+/// Nobody: whatever needs a person is refused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nobody;
+
+impl Person for Nobody {
+    fn approve(&self, _: Question) -> Answer<Said> {
+        Box::pin(std::future::ready(Said::Absent))
+    }
+
+    fn fill(&self, _: Form) -> Answer<Filled> {
+        Box::pin(std::future::ready(Filled::Cancelled))
+    }
+
+    fn allow_sampling(&self, _: Wish) -> Answer<Said> {
+        Box::pin(std::future::ready(Said::Absent))
+    }
+}

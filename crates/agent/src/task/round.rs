@@ -1,0 +1,107 @@
+//! One round of tool calls: side by side where their servers allow it, else one after the other.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use futures_util::future::join_all;
+use mcp_client::{Progress, ProgressSink};
+
+use super::conversation::{Call, Message};
+use super::event::{Event, Listener};
+use super::gate::Verdict;
+use super::toolbox::Outcome;
+use super::{Course, Means};
+
+/// The most calls of one round; the rest are not run.
+const MAX_CALLS: usize = 32;
+/// The most calls that run side by side.
+const MAX_AT_ONCE: usize = 8;
+
+/// What became of a round.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// A person ended the task.
+    pub(super) is_stopped: bool,
+    /// Nothing ran, because nobody said yes.
+    pub(super) is_all_denied: bool,
+}
+
+impl Course<'_, '_> {
+    /// Runs the calls in their order. Each result is part of the conversation as soon as it is there.
+    pub(super) async fn run_calls(&mut self, calls: &[Call]) -> Round {
+        let mut round = Round { is_stopped: false, is_all_denied: true };
+        let (wanted, too_many) = calls.split_at(calls.len().min(MAX_CALLS));
+        let mut rest = wanted;
+        while !rest.is_empty() && !round.is_stopped {
+            let toolbox = self.means.toolbox;
+            let together = rest.iter().take_while(|call| toolbox.is_parallel(call)).count();
+            let (batch, later) = rest.split_at(together.clamp(1, MAX_AT_ONCE));
+            rest = later;
+            self.running = batch.to_vec();
+            let outcomes = run_together(self.means, self.listener, batch).await;
+            self.running.clear();
+            for (call, outcome) in batch.iter().zip(outcomes) {
+                self.listener.event(Event::Called { call, outcome: &outcome });
+                self.means.counting.tool_called(&outcome);
+                self.spent.tool_calls += 1;
+                self.spent.charge_micros += outcome.charge_micros.unwrap_or_default();
+                round.is_stopped |= outcome.approval == Verdict::Stopped;
+                round.is_all_denied &= !outcome.approval.is_yes();
+                self.tell(call, outcome.text);
+            }
+        }
+        let why = if round.is_stopped { "the task ends" } else { "too many calls at once" };
+        for call in rest.iter().chain(too_many) {
+            self.tell(call, format!("not run: {why}"));
+        }
+        round
+    }
+
+    fn tell(&mut self, call: &Call, text: String) {
+        let Call { id, name, .. } = call.clone();
+        self.conversation.push(Message::Tool { id, name, text });
+    }
+}
+
+async fn run_together(
+    means: &Means<'_>,
+    listener: &mut dyn Listener,
+    batch: &[Call],
+) -> Vec<Outcome> {
+    for call in batch {
+        let server = means.toolbox.server(&call.name);
+        listener.event(Event::Calling { call, server: server.as_deref() });
+    }
+    let (sender, heard) = mpsc::channel::<(String, String)>();
+    let sink = |call: &Call| -> ProgressSink {
+        let (id, sender) = (call.id.clone(), sender.clone());
+        Arc::new(move |progress: Progress| {
+            // Nobody listens any more once the round is over.
+            let _ = sender.send((id.clone(), line(&progress)));
+        })
+    };
+    let running = join_all(batch.iter().map(|call| means.toolbox.run(call, Some(sink(call)))));
+    tokio::pin!(running);
+    let mut tick = tokio::time::interval(std::time::Duration::from_millis(100));
+    loop {
+        tokio::select! {
+            done = &mut running => return done,
+            _ = tick.tick() => {
+                for (call, text) in heard.try_iter() {
+                    listener.event(Event::Progress { call: &call, text: &text });
+                }
+            }
+        }
+    }
+}
+
+fn line(progress: &Progress) -> String {
+    let far = match progress.total {
+        Some(total) => format!("{}/{total}", progress.done),
+        None => progress.done.to_string(),
+    };
+    match &progress.message {
+        Some(message) => format!("{far} {message}"),
+        None => far,
+    }
+}

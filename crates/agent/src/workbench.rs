@@ -1,0 +1,228 @@
+//! What a task is run with, put together from the profile: the service and its model, the servers
+//! and their tools, what a person approved, and what counts.
+
+mod config;
+mod interrupts;
+mod opening;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_client::Client;
+use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, Text, Verify};
+use mcp_client::supervise::State;
+use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
+use usage_metrics::recorder::Recorder;
+
+pub(crate) use self::config::{TaskConfig, micros};
+pub(crate) use self::interrupts::{Interrupts, Stop};
+use crate::at_terminal::AtTerminal;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::observe::Place;
+use crate::mcp::{Fleet, nearest};
+use crate::member::Member;
+use crate::member::settings::Settings;
+use crate::session::Session;
+use crate::tally;
+use crate::task::bounds::Bounds;
+use crate::task::conversation::Conversation;
+use crate::task::counting::Counting;
+use crate::task::gate::{Beforehand, Gate};
+use crate::task::model::{Form, Model};
+use crate::task::person::{Nobody, Person};
+use crate::task::requests::Served;
+use crate::task::toolbox::Toolbox;
+
+/// The name of the member service among the servers.
+const OWN_SERVER: &str = "member";
+/// How long a task waits for servers that have not answered yet. Tools of late ones join.
+const SERVERS_WAIT: Duration = Duration::from_secs(10);
+/// The window of a model that does not say, for the share that tools may take of it.
+const UNKNOWN_WINDOW: u64 = 32 * 1024;
+
+/// What was asked for on the command line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) model: Option<String>,
+    pub(crate) form: Option<Form>,
+    /// Only these servers; all if there is none.
+    pub(crate) servers: Vec<String>,
+    pub(crate) no_tools: bool,
+    pub(crate) beforehand: Beforehand,
+    /// Nobody is asked anything.
+    pub(crate) is_alone: bool,
+}
+
+/// Everything but the model, which is found while the servers start.
+#[derive(Debug)]
+pub(crate) struct Workbench {
+    pub(crate) member: Arc<Member>,
+    pub(crate) fleet: Fleet,
+    pub(crate) config: TaskConfig,
+    pub(crate) recorder: Recorder,
+    person: Arc<dyn Person>,
+    served: Served,
+    wanted: Wanted,
+}
+
+impl Workbench {
+    /// Reads the profile. Nothing is connected yet.
+    pub(crate) fn load(
+        wanted: Wanted,
+        place: Place,
+        session: &Session,
+    ) -> Result<Self, Diagnostic> {
+        let settings = Settings::load(session)?;
+        settings.key()?;
+        let config = TaskConfig::load(session)?;
+        let mut fleet = Fleet::load(session, place)?;
+        fleet.servers.whole()?;
+        fleet.servers.tell_problems(session);
+        for name in wanted.servers.iter().chain(&wanted.beforehand.servers) {
+            check_name(name, &fleet)?;
+        }
+        if let Some(key) = &settings.key {
+            let secret = (key.value.label.clone(), key.value.value().to_owned());
+            fleet.host.redactor.learn([secret]);
+        }
+        let member = Arc::new(Member::of(settings, session)?);
+        let recorder = tally::recorder(session)?;
+        fleet.with_browser(session);
+        let at_terminal = AtTerminal::find(&session.output, &fleet).filter(|_| !wanted.is_alone);
+        let served = Served::new(at_terminal.clone());
+        fleet.host.requests = Arc::new(served.clone());
+        let person = at_terminal.unwrap_or_else(|| Arc::new(Nobody));
+        Ok(Self { member, fleet, config, recorder, person, served, wanted })
+    }
+
+    /// The servers of the task: those of the configuration, and the member service itself.
+    pub(crate) fn entries(&self) -> Vec<ServerEntry> {
+        if self.wanted.no_tools {
+            return Vec::new();
+        }
+        let only: BTreeSet<&str> = self.wanted.servers.iter().map(String::as_str).collect();
+        let is_wanted = |name: &str| only.is_empty() || only.contains(name);
+        let mut entries: Vec<ServerEntry> =
+            self.fleet.servers.enabled().filter(|entry| is_wanted(&entry.name)).cloned().collect();
+        let is_there = self.fleet.servers.entries().any(|entry| self.is_own(entry));
+        if self.config.own_tools && !is_there && is_wanted(OWN_SERVER) {
+            entries.push(self.own_entry());
+        }
+        entries
+    }
+
+    /// Whether an entry is the member service, by its name or its address.
+    fn is_own(&self, entry: &ServerEntry) -> bool {
+        let own = &self.member.settings.mcp_url.value;
+        let is_address = match &entry.endpoint {
+            Endpoint::Http(http) => http.url.value() == own,
+            Endpoint::Stdio(_) => false,
+        };
+        entry.name == OWN_SERVER || is_address
+    }
+
+    fn own_entry(&self) -> ServerEntry {
+        let settings = &self.member.settings;
+        let key = settings.key.as_ref().map(|key| format!("Bearer {}", key.value.value()));
+        let bearer = key.map(|key| Text::literal(key).masked("Bearer …"));
+        let endpoint = HttpEndpoint {
+            url: Text::literal(&settings.mcp_url.value),
+            headers: bearer
+                .map(|bearer| ("Authorization".to_owned(), bearer))
+                .into_iter()
+                .collect(),
+            transport: HttpTransport::Streamable,
+            skip_preflight: true,
+            verify: Verify::System,
+            client_cert: None,
+            auth: mcp_client::config::Auth::Static,
+        };
+        let mut entry = ServerEntry::new(OWN_SERVER, Endpoint::Http(Box::new(endpoint)));
+        entry.parallel_calls = true;
+        entry
+    }
+
+    /// Finds the model while the servers come up.
+    pub(crate) async fn model(
+        &self,
+        client: &Client,
+        counting: &Counting,
+    ) -> Result<Model, Diagnostic> {
+        let form = self.wanted.form.unwrap_or(self.config.form);
+        let model = Model::find(Arc::clone(&self.member), self.wanted.model.as_deref(), form);
+        let (model, ()) = tokio::join!(model, client.settled(SERVERS_WAIT));
+        self.missing(client)?;
+        let model = model?;
+        self.served.with_model(model.clone(), counting.clone());
+        Ok(model)
+    }
+
+    /// An error if a server that must be there is not; a note for those that are late.
+    fn missing(&self, client: &Client) -> Result<(), Diagnostic> {
+        for status in client.missing_required() {
+            let entry = self.fleet.servers.find(&status.server)?;
+            if let Some(diagnostic) = self.fleet.unusable(&entry.entry, &status) {
+                return Err(diagnostic);
+            }
+        }
+        let status = client.status();
+        let late = status.iter().filter(|status| matches!(status.state, State::Connecting));
+        for status in late {
+            let name = &status.server;
+            self.fleet.reporter.say(format!("{name} is still connecting; its tools join later"));
+        }
+        let bad = status.iter().filter(|status| {
+            matches!(status.state, State::Parked { .. } | State::NeedsSignIn { .. })
+        });
+        for status in bad {
+            let line = format!("{} is {}; its tools are missing", status.server, status.state);
+            self.fleet.reporter.say(self.fleet.shown.first_line(&line));
+        }
+        Ok(())
+    }
+
+    /// The tools, as this model can take them.
+    pub(crate) fn toolbox(
+        &self,
+        client: &Client,
+        model: &Model,
+        session: &Session,
+    ) -> Result<Toolbox, Diagnostic> {
+        let path = session.home()?.approvals();
+        let gate = Gate::new(path, Arc::clone(&self.person), self.wanted.beforehand.clone());
+        let parallel = self.entries().into_iter().filter(|entry| entry.parallel_calls);
+        let window = model.context_length.unwrap_or(UNKNOWN_WINDOW);
+        let share = window * u64::from(self.config.tools_share) / 100;
+        Ok(Toolbox::new(client.clone(), gate, self.fleet.shown.clone())
+            .parallel(parallel.map(|entry| entry.name))
+            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX)))
+    }
+
+    /// What counts for tasks that come this way.
+    pub(crate) fn counting(&self, entrypoint: Entrypoint, surface: ExecutionSurface) -> Counting {
+        Counting { recorder: self.recorder.clone(), entrypoint, surface }
+    }
+
+    /// How far a task may go.
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.config.bounds
+    }
+
+    /// A conversation that has not begun.
+    pub(crate) fn conversation(&self, session: &Session) -> Conversation {
+        Conversation::new(opening::text(&self.config, session))
+    }
+}
+
+fn check_name(name: &str, fleet: &Fleet) -> Result<(), Diagnostic> {
+    if name == OWN_SERVER || fleet.servers.entries().any(|entry| entry.name == *name) {
+        return Ok(());
+    }
+    let known = fleet.servers.entries().map(|entry| entry.name.as_str()).chain([OWN_SERVER]);
+    let diagnostic = Diagnostic::usage(format!("there is no server `{name}`"));
+    Err(match nearest(name, known) {
+        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+        None => diagnostic.hint("`agent mcp list` shows the servers"),
+    })
+}
