@@ -53,6 +53,15 @@ impl Answer {
                 answer.calls.clear();
                 answer.pieces = vec![speaker.0(&ask.text)];
             }
+            Step::Turn(text, calls) => {
+                answer.pieces = text.split_inclusive(' ').map(str::to_owned).collect();
+                let call = |(number, (name, arguments)): (usize, &(String, String))| Call {
+                    id: format!("call_{number}_{}", ask.tools_said.len()),
+                    name: name.clone(),
+                    arguments: arguments.clone(),
+                };
+                answer.calls = calls.iter().enumerate().map(call).collect();
+            }
             Step::Empty => {
                 answer.calls.clear();
                 answer.pieces.clear();

@@ -69,6 +69,8 @@ pub enum Step {
     Endless,
     /// What the speaker says to the last user message, after some time without a byte.
     Speak(Speaker, Duration),
+    /// This text, word by word, and these calls: names, and arguments as they are sent.
+    Turn(&'static str, Vec<(String, String)>),
     /// These bytes as a whole answer.
     Raw {
         /// The status.
