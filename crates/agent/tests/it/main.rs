@@ -18,6 +18,8 @@ mod mcp_live;
 mod mcp_login;
 // Packages made, shown, merged and exported.
 mod packages;
+// Tasks with tools, from the words of a person to the answer.
+mod tasks;
 // Packages of anybody, judged.
 mod verdicts;
 // The page of `agent metrics view`, in a real browser.

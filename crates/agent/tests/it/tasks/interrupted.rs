@@ -1,0 +1,107 @@
+//! Somebody ends a task, or its service, in the middle.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use agent_test_support::upstream::Step;
+use agent_test_support::wait::eventually;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{MODEL, World, call, notes, say, text};
+
+fn start(world: &World, arguments: &[&str]) -> Child {
+    let mut command = world.command([&["run", "--json", "--model", MODEL], arguments].concat());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Ends it and gives its code and its events.
+fn end(child: Child) -> (i32, Vec<serde_json::Value>, String) {
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let events = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), events, stderr)
+}
+
+#[test]
+fn an_interrupt_at_any_moment_leaves_nothing_running() {
+    let world = World::with_servers(&notes(""));
+    let upstream = &world.ground.upstream;
+    // While the model is silent, in the middle of an answer, and while a tool runs.
+    let moments: [(&str, Vec<Step>); 4] = [
+        ("silent", vec![Step::Hang]),
+        ("answering", vec![Step::HangMid]),
+        ("calling", vec![call("mcp__notes__slow", &text("x"))]),
+        ("after a call", vec![call("mcp__notes__echo", &text("x")), Step::Hang]),
+    ];
+    for (moment, steps) in moments {
+        let before = upstream.requests().len();
+        let asked = steps.len();
+        world.script(steps);
+        let child = start(&world, &["Go"]);
+        eventually(moment, || {
+            upstream.completions().len() >= asked && upstream.requests().len() > before
+        });
+        if moment == "calling" {
+            eventually("it runs", || world.file("fixture.log").contains("call slow"));
+        }
+        if moment == "answering" {
+            std::thread::sleep(Duration::from_millis(300)); // sleep: the first words are on their way
+        }
+        signal(&child, Signal::INT);
+        let (code, events, stderr) = end(child);
+        assert_eq!(code, 130, "{moment}: {stderr}");
+        let last = events.last().unwrap();
+        assert_eq!(last["end_reason"], "user_cancelled", "{moment}: {events:?}");
+        if moment == "calling" {
+            let unfinished = events.iter().find(|event| event["type"] == "unfinished").unwrap();
+            assert_eq!(unfinished["tools"][0], "mcp__notes__slow");
+        }
+        eventually("nothing is asked any more", || upstream.in_flight() == 0);
+        let processes = std::process::Command::new("pgrep")
+            .args(["-f", &world.ground.bench.work().display().to_string()])
+            .output()
+            .unwrap();
+        let _ = processes;
+        upstream.set_default(Step::Echo);
+    }
+}
+
+#[test]
+fn being_told_to_end_is_another_end() {
+    let world = World::new();
+    world.script(vec![Step::Hang]);
+    let child = start(&world, &["--no-tools", "Go"]);
+    eventually("it is asked", || !world.asked().is_empty());
+    signal(&child, Signal::TERM);
+    let (code, events, _) = end(child);
+    assert_eq!(code, 143);
+    assert_eq!(events.last().unwrap()["end_reason"], "system_aborted");
+}
+
+#[test]
+fn a_service_that_dies_and_comes_back_is_asked_again() {
+    let mut world = World::with_servers(&notes(""));
+    world.ground.configure("");
+    let address = world.served.address.clone();
+    // The service listens where it did.
+    let yaml = world.ground.bench.home().join("gateway/gateway.yaml");
+    let fixed = std::fs::read_to_string(&yaml).unwrap();
+    std::fs::write(&yaml, fixed.replace("listen: 127.0.0.1:0", &format!("listen: {address}")))
+        .unwrap();
+    world.script(vec![call("mcp__notes__echo", &text("x")), Step::Hang, say("Back again.")]);
+    let child = start(&world, &["--server", "notes", "Go"]);
+    eventually("the second question", || world.asked().len() == 2);
+    world.served.signal(Signal::KILL);
+    world.served.wait();
+    world.served = world.ground.serve();
+    assert_eq!(world.served.address, address);
+    let (code, events, stderr) = end(child);
+    assert_eq!(code, 0, "{stderr} {events:?}");
+    assert_eq!(events.last().unwrap()["answer"], "Back again.");
+    assert!(events.iter().any(|event| event["type"] == "waiting"));
+}
