@@ -13,6 +13,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use ledger::Micros;
 use mcp_client::config::Text;
 use mcp_client::transport::http_client::HttpClient;
 use serde::Serialize;
@@ -223,4 +224,25 @@ async fn read(body: Incoming, most: usize) -> Result<Bytes, Trouble> {
 /// The whole number in a header.
 pub(crate) fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// An amount as a person reads it: in credits, without places that say nothing.
+pub(crate) fn credits(micros: i64) -> String {
+    let text = Micros::new(micros).to_string();
+    let short = text.trim_end_matches('0');
+    short.strip_suffix('.').unwrap_or(short).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_no_more_places_than_they_need() {
+        for (micros, text) in
+            [(0, "0"), (1000, "0.001"), (10_000_000, "10"), (-1_500_000, "-1.5"), (100, "0.0001")]
+        {
+            assert_eq!(credits(micros), text);
+        }
+    }
 }

@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal};
 
 use indicatif::ProgressBar;
-use ledger::Micros;
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::shown::Shown;
+use crate::member::credits;
 use crate::output::{DIM, ERROR, GOOD, Output, WARNING};
 use crate::task::Spent;
 use crate::task::conversation::Call;
@@ -176,7 +176,7 @@ pub(crate) fn used(spent: &Spent) -> String {
         of(spent.tool_calls, "tool call"),
         spent.input_tokens,
         spent.output_tokens,
-        Micros::new(spent.charge_micros),
+        credits(spent.charge_micros),
     )
 }
 

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
-use ledger::Micros;
 use serde_json::Value;
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
-use super::number;
 use super::settings::Settings;
+use super::{credits, number};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::printable;
 
@@ -161,12 +160,11 @@ fn refusal(
             .hint("an operator makes keys with `agent gateway key create`")
         }
         402 => {
-            let amount = |micros: i64| Micros::new(micros).to_string();
             let of = Diagnostic::failed(match (detail.needed_micros, detail.available_micros) {
                 (Some(needed), Some(available)) => format!(
                     "this needs {} credits, and {} are available",
-                    amount(needed),
-                    amount(available)
+                    credits(needed),
+                    credits(available)
                 ),
                 _ => message.clone(),
             });

@@ -31,7 +31,13 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::on("")
+    }
+
+    /// The same with this at the end of the service's configuration.
+    pub(crate) fn on(more: &str) -> Self {
         let ground = Ground::new();
+        ground.configure(more);
         let key = ground.alice();
         let served = ground.serve();
         Self { ground, served, key }
@@ -78,7 +84,7 @@ impl World {
     /// The same for a program: the events.
     pub(crate) fn events(&self, arguments: &[&str]) -> (Run, Vec<Value>) {
         let run = self.run(&[&["--json"], arguments].concat());
-        let events = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events = events(&run);
         (run, events)
     }
 
@@ -98,6 +104,11 @@ impl World {
     pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.ground.bench.work().join(name)).unwrap_or_default()
     }
+}
+
+/// The events of a run for a program.
+pub(crate) fn events(run: &Run) -> Vec<Value> {
+    run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The model calls one tool.

@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use agent_test_support::upstream::Step;
-use serde_json::json;
 
-use super::{World, call, notes, say, text};
+use super::{World, call, events, notes, say, text};
 
 #[test]
 fn time_is_over_when_it_is_over() {
@@ -21,7 +20,7 @@ fn time_is_over_when_it_is_over() {
 #[test]
 fn money_that_may_not_be_spent_is_not() {
     let world = World::with_servers(&notes(""));
-    world.ground.upstream.set_default(call("mcp__notes__echo", &text("again")));
+    world.script(vec![call("mcp__notes__echo", &text("again")); 9]);
     let (run, events) = world.events(&["--max-credits", "0.003", "Go"]);
     assert_eq!(run.code, 1, "{run:?}");
     let last = events.last().unwrap();
@@ -57,7 +56,12 @@ fn no_money_and_no_right_are_told_at_once() {
     let world = World::new();
     let member = world.ground.run(["member", "create", "poor"]);
     assert_eq!(member.code, 0, "{member:?}");
-    let key = world.ground.run(["key", "create", "poor", "--quiet"]).stdout.trim().to_owned();
+    let key = world
+        .ground
+        .run(["key", "create", "poor", "--name", "k", "--quiet"])
+        .stdout
+        .trim()
+        .to_owned();
     let mut command = world.command(["run", "--no-tools", "--model", super::MODEL, "Go"]);
     let run = agent_test_support::command::Run::of(command.env("AGENT_API_KEY", &key), b"");
     assert_eq!(run.code, 1, "{run:?}");
@@ -67,8 +71,9 @@ fn no_money_and_no_right_are_told_at_once() {
 
 #[test]
 fn what_no_longer_fits_is_cut_with_a_note() {
-    let world = World::with_servers(&notes(""));
-    world.ground.configure("models:\n  test/echo:\n    context_length: 4000\n");
+    let world =
+        World::on("models:\n  small:\n    targets: [test/echo]\n    context_length: 4000\n");
+    world.configure(&format!("mcp_servers:\n{}", notes("")));
     let long = "lorem ".repeat(1000);
     world.script(vec![
         call("mcp__notes__echo", &text(&long)),
@@ -76,14 +81,12 @@ fn what_no_longer_fits_is_cut_with_a_note() {
         call("mcp__notes__echo", &text("short")),
         say("Done."),
     ]);
-    drop(world.served.address.clone());
-    let world = World { served: world.ground.serve(), ..world };
-    let (run, events) = world.events(&["--server", "notes", "Go"]);
+    let run = world.agent(&["run", "--json", "--model", "small", "--server", "notes", "Go"]);
     assert_eq!(run.code, 0, "{run:?}");
+    let events = events(&run);
     let cut: Vec<_> = events.iter().filter(|event| event["type"] == "trimmed").collect();
     assert!(!cut.is_empty(), "{events:?}");
     let told = world.told();
     assert!(told[0].contains("were cut to make room; call mcp__notes__echo again"), "{}", told[0]);
     assert_eq!(told[2], "short");
-    let _ = json!(null);
 }

@@ -57,7 +57,7 @@ fn arguments_that_are_none_are_not_sent() {
 #[test]
 fn a_loop_without_an_end_is_ended() {
     let world = World::with_servers(&notes(""));
-    world.ground.upstream.set_default(call("mcp__notes__echo", &text("again")));
+    world.script(vec![call("mcp__notes__echo", &text("again")); 9]);
     let (run, events) = world.events(&["--max-rounds", "7", "Go"]);
     assert_eq!(run.code, 1, "{run:?}");
     let last = events.last().unwrap();
