@@ -72,6 +72,84 @@ fn an_interrupt_at_any_moment_leaves_nothing_running() {
 }
 
 #[test]
+fn an_interrupt_while_servers_start_or_nobody_answers_ends_at_once() {
+    let world = World::with_servers(
+        "  stuck:\n    command: python3\n    args: [server]\n    env: {FIXTURE_MODE: hang, FIXTURE_LOG: fixture.log}\n",
+    );
+    let child = start(&world, &["Go"]);
+    eventually("the server runs", || world.file("fixture.log").contains("started"));
+    signal(&child, Signal::INT);
+    let (code, _, stderr) = end(child);
+    assert_eq!(code, 130, "{stderr}");
+    assert_eq!(world.asked().len(), 0);
+    // A service that takes the question and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut command = world.command(["run", "--no-tools", "Go"]);
+    command.env("AGENT_BASE_URL", format!("http://{}/v1", silent.local_addr().unwrap()));
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    let (connection, _) = silent.accept().unwrap();
+    signal(&child, Signal::INT);
+    let (code, _, stderr) = end(child);
+    assert_eq!(code, 130, "{stderr}");
+    drop(connection);
+}
+
+#[test]
+fn an_interrupt_while_it_waits_serves_or_works_through_a_file_ends_it() {
+    let launch = agent_test_support::mcp::everything_stdio();
+    let world = World::new();
+    world.configure(&format!(
+        "mcp_servers:\n  all:\n    command: {}\n    args: {}\n",
+        launch.command.display(),
+        serde_json::json!(launch.args)
+    ));
+    // It waits for a service that is busy.
+    world.script(vec![Step::RetryAfter(503, 60); 4]);
+    let child = start(&world, &["--no-tools", "Go"]);
+    eventually("it is asked", || !world.asked().is_empty());
+    std::thread::sleep(Duration::from_millis(500)); // sleep: the refusal is on its way back
+    signal(&child, Signal::INT);
+    assert_eq!(end(child).0, 130);
+    // A server waits for a model's answer.
+    let before = world.asked().len();
+    let prompt = serde_json::json!({"prompt": "Hi"});
+    world.script(vec![call("mcp__all__trigger_sampling_request", &prompt), Step::Hang]);
+    let child = start(&world, &["--server", "all", "Go"]);
+    eventually("the server asked", || world.asked().len() == before + 2);
+    signal(&child, Signal::INT);
+    let (code, events, stderr) = end(child);
+    assert_eq!(code, 130, "{stderr}");
+    assert!(events.iter().any(|event| event["type"] == "unfinished"), "{events:?}");
+    // Tasks of a file: the one that runs ends, the rest do not begin.
+    let file = world.ground.bench.work().join("tasks");
+    std::fs::write(&file, "one\ntwo\nthree\nfour\n").unwrap();
+    let before = world.asked().len();
+    world.script(vec![say("1"), Step::Hang]);
+    let path = file.display().to_string();
+    let child = start(&world, &["--no-tools", "--batch", &path, "--jobs", "1"]);
+    eventually("the second task", || world.asked().len() == before + 2);
+    signal(&child, Signal::INT);
+    let (code, lines, stderr) = end(child);
+    assert_eq!(code, 130, "{stderr}");
+    assert!(stderr.contains("interrupted after 2 of 4 tasks"), "{stderr}");
+    let ends: Vec<&str> = lines.iter().map(|line| line["end_reason"].as_str().unwrap()).collect();
+    assert_eq!(ends, ["completed", "user_cancelled"]);
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait() {
+    let world = World::with_servers(&notes(""));
+    world.script(vec![call("mcp__notes__slow", &text("x"))]);
+    let child = start(&world, &["Go"]);
+    eventually("it runs", || world.file("fixture.log").contains("call slow"));
+    signal(&child, Signal::INT);
+    signal(&child, Signal::INT);
+    let (code, _, stderr) = end(child);
+    assert_eq!(code, 130, "{stderr}");
+}
+
+#[test]
 fn being_told_to_end_is_another_end() {
     let world = World::new();
     world.script(vec![Step::Hang]);
