@@ -1,11 +1,14 @@
 //! The commands, one file each.
 
 mod completions;
+mod doctor;
 mod gateway;
 mod mcp;
 mod me;
+mod media;
 mod metrics;
 mod up;
+mod update;
 
 use clap::Subcommand;
 
@@ -17,9 +20,12 @@ use crate::session::Session;
 pub(crate) enum Command {
     Up(up::Args),
     Me(me::Args),
+    Media(media::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
     Metrics(metrics::Args),
+    Doctor(doctor::Args),
+    Update(update::Args),
     Completions(completions::Args),
 }
 
@@ -28,9 +34,12 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     match command {
         Command::Up(args) => up::run(&args, session),
         Command::Me(args) => me::run(&args, session),
+        Command::Media(args) => media::run(&args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
+        Command::Doctor(args) => doctor::run(&args, session),
+        Command::Update(args) => update::run(&args, session),
         Command::Completions(args) => completions::run(&args, session),
     }
 }
