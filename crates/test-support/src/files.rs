@@ -114,7 +114,7 @@ impl Content {
     /// If the client has left.
     pub fn send(&self, asked: &Asked, stream: &mut TcpStream, cut: Cut) -> io::Result<()> {
         let part = self.wanted(asked);
-        let tag = self.tag.iter().map(|tag| format!("ETag: {tag}\r\n")).collect::<String>();
+        let tag = self.tag.as_ref().map_or_else(String::new, |tag| format!("ETag: {tag}\r\n"));
         let (status, range) = match &part {
             Some(Range { start, end }) => {
                 let total = self.bytes.len();
@@ -142,7 +142,8 @@ impl Content {
         let start = asked.header("range")?.strip_prefix("bytes=")?.strip_suffix('-')?;
         let start: usize = start.parse().ok()?;
         let is_same = asked.header("if-range").is_none_or(|tag| Some(tag) == self.tag.as_deref());
-        (self.has_parts && is_same && start < self.bytes.len()).then(|| start..self.bytes.len())
+        let end = self.bytes.len();
+        (self.has_parts && is_same && start < end).then_some(start..end)
     }
 }
 

@@ -22,16 +22,13 @@ use crate::session::Session;
 
 /// Replace this program by the newest one that was published
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The manifest of downloads must be signed with a key that you know from \
+#[command(after_help = "The manifest of downloads must be signed with a key that you know from \
                   elsewhere: `update.public_key` in config.yaml, or the one that was built in. \
                   Without one nothing is downloaded. Size and digest of the file are verified, \
                   and it must run, before it takes the place of this program; the one before \
                   stays as `<name>.previous`.\n\n\
                   Examples:\n  agent update --check\n  agent update\n  agent update --rollback\n  \
-                  agent update --channel-url https://example.com/downloads/manifest.json"
-)]
-#[expect(clippy::struct_excessive_bools, reason = "switches are what a command line has")]
+                  agent update --channel-url https://example.com/downloads/manifest.json")]
 pub(crate) struct Args {
     /// Only say whether there is a newer one
     #[arg(long)]
