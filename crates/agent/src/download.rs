@@ -121,12 +121,10 @@ pub(crate) async fn fetch(
         part.discard();
         return Ok(Done::AlreadyThere);
     }
-    part.check_room(wanted.bytes)?;
-    let filled = fill(member, wanted, &mut part, limits, watch).await;
-    match filled {
+    match fill(member, wanted, &mut part, limits, watch).await {
         Ok(()) => part.put(place).map(|()| Done::Fetched),
         Err(error) => {
-            if error.is_of_content() {
+            if error.is_of_content() || part.length() == 0 {
                 part.discard();
             }
             Err(error)
@@ -142,6 +140,7 @@ async fn fill(
     limits: &Limits,
     watch: &dyn Fn(Progress<'_>),
 ) -> Result<(), Error> {
+    part.check_room(wanted.bytes)?;
     let mut tries = Tries::new(limits, part.length());
     let mut origin = Origin::default();
     loop {

@@ -37,8 +37,10 @@ impl Ended {
 }
 
 fn digest_of(bytes: &[u8]) -> Digest {
-    let text = digest(&SHA256, bytes);
-    let text: String = text.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text = String::new();
+    for byte in digest(&SHA256, bytes).as_ref() {
+        text += &format!("{byte:02x}");
+    }
     Digest::parse(&text).unwrap()
 }
 

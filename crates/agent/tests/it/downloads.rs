@@ -17,6 +17,16 @@ use serde_json::{Value, json};
 
 use crate::gateway::{plain, settings};
 
+#[test]
+fn every_command_has_a_help_page_with_examples() {
+    let bench = crate::command_line::bench();
+    for command in ["media download", "update", "doctor"] {
+        let help = bench.run(command.split(' ').chain(["--help"]));
+        let example = format!("Examples:\n  agent {command}");
+        assert!(help.code == 0 && help.stdout.contains(&example), "{help:?}");
+    }
+}
+
 /// The run that a server of ours knows.
 const RUN: &str = "run_00000000000000000000000000000001";
 
@@ -29,7 +39,11 @@ fn filters() -> insta::Settings {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::new();
+    for byte in digest(&SHA256, bytes).as_ref() {
+        text += &format!("{byte:02x}");
+    }
+    text
 }
 
 /// The program with the service at an address.

@@ -51,7 +51,8 @@ pub(super) fn look(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagno
         Ok(member) => member,
         Err(diagnostic) => return Ok(vec![Check::of("service", diagnostic), key]),
     };
-    block_on(async { Ok(Asked { member: &member, session }.all(key).await) })
+    let asked = Asked { member: &member, session };
+    block_on(async { Ok(Box::pin(asked.all(key)).await) })
 }
 
 struct Asked<'a> {

@@ -69,15 +69,12 @@ impl Channel {
         };
         let url = given.url.map(|url| (url, "`--channel-url`"));
         let url = first(url, section.url.as_ref(), "url", BUILT_IN_URL);
-        let base = match url {
-            Some(url) => {
-                let folder = url.value.strip_suffix("/manifest.json").unwrap_or(&url.value);
-                Set { value: folder.trim_end_matches('/').to_owned(), place: url.place }
-            }
-            None => {
-                let base = Settings::load(session)?.base_url;
-                Set { value: format!("{}/downloads", base.value), place: base.place }
-            }
+        let base = if let Some(Set { value, place }) = url {
+            let folder = value.strip_suffix("/manifest.json").unwrap_or(&value);
+            Set { value: folder.trim_end_matches('/').to_owned(), place }
+        } else {
+            let base = Settings::load(session)?.base_url;
+            Set { value: format!("{}/downloads", base.value), place: base.place }
         };
         let key = given.key.map(|key| (key, "`--public-key`"));
         let key = first(key, section.public_key.as_ref(), "public_key", BUILT_IN_KEY);

@@ -21,7 +21,8 @@ impl Studio {
         let ground = Ground::new();
         ground.configure(&format!(
             "  made:\n    kind: openai\n    base_url: {}\n    api_key: ${{UPSTREAM_KEY}}\n    \
-             health: false\n    models: {{paint: {{capabilities: [image]}}}}\n",
+             health: false\n    models: {{paint: {{capabilities: [image]}}}}\n\
+             media: {{max_images: 4}}\n",
             ground.upstream.base_url()
         ));
         let key = ground.alice();
@@ -116,7 +117,7 @@ fn the_terminal_shows_how_far_it_is() {
         stream.write_all(&content[200_000..])
     });
     let mut command = agent(&bench, &server.url(), &["media", "download", RUN]);
-    let run = terminal::run(&mut command, "");
+    let run = terminal::run(command.env("TERM", "xterm"), "");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.contains("200000/400000 bytes"), "{run:?}");
     let piped = Run::of(&mut agent(&bench, &server.url(), &["media", "download", RUN]), b"");

@@ -38,7 +38,7 @@ impl Machine {
         fs::read_to_string(self.bench.home().join(".env")).unwrap()
     }
 
-    pub(super) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         self.env_file()
             .lines()
             .find_map(|line| line.strip_prefix("AGENT_API_KEY="))

@@ -89,7 +89,13 @@ fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagno
 /// What the service says of one artifact. Its tag is its digest.
 async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
     let answer = member.ask(Ask::head(format!("/media/artifacts/{id}"))).await;
-    let answer = answer.map_err(|trouble| member.diagnostic(&trouble))?;
+    let answer = answer.map_err(|trouble| match trouble.status() {
+        // An answer without a body cannot say it.
+        Some(404) => {
+            Diagnostic::failed(format!("there is no artifact {id} of yours, or its time is over"))
+        }
+        _ => member.diagnostic(&trouble),
+    })?;
     let text = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
     let bytes = number(&answer.headers, &CONTENT_LENGTH).and_then(|bytes| bytes.try_into().ok());
     let sha256 = text(ETAG).and_then(|tag| Digest::parse(tag.trim_matches('"')));
