@@ -8,9 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use agent_test_support::command::{Bench, Run};
 use agent_test_support::files::{FileServer, write_head};
 use agent_test_support::wait::eventually;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::command_line::bench;
+use crate::downloads::faults::Started;
 use crate::gateway::up::Machine;
 use crate::gateway::{Ground, Served, settings};
 use crate::mcp_live::{configure, entry, steady};
@@ -204,14 +206,33 @@ fn a_service_that_is_not_one_or_lies_cannot_hurt() {
     }
 }
 
-#[test]
-fn a_service_that_never_answers_is_not_waited_for_long() {
-    let bench = bench();
-    let server = FileServer::start(|_, _, stream| {
+/// A service that never answers.
+fn silent() -> FileServer {
+    FileServer::start(|_, _, stream| {
         let mut scrap = [0; 16];
         while std::io::Read::read(stream, &mut scrap).is_ok_and(|count| count > 0) {}
         Ok(())
-    });
+    })
+}
+
+#[test]
+fn it_can_be_interrupted() {
+    let bench = bench();
+    let server = silent();
+    configure(&bench, &format!("mcp_servers:\n{}", entry("mute", "FIXTURE_MODE: hang")));
+    let mut command = bench.command(["doctor"]);
+    command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
+    let begun = std::time::Instant::now();
+    let mut started = Started::new(&mut command);
+    eventually("the service is asked", || !server.seen().is_empty());
+    assert_eq!(started.end(Signal::INT), Some(130));
+    assert!(begun.elapsed().as_secs() < 9, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_service_that_never_answers_is_not_waited_for_long() {
+    let bench = bench();
+    let server = silent();
     let begun = std::time::Instant::now();
     let mut command = bench.command(["doctor"]);
     command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");

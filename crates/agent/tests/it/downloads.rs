@@ -1,6 +1,6 @@
 //! Verified downloads: what the service made, and the program itself.
 
-mod faults;
+pub(crate) mod faults;
 mod hostile;
 mod media;
 mod update;

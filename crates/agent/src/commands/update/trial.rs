@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::output::printable;
 
 /// How long a program may take to say its version.
-const MAX_WAIT: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 /// How much it may say.
 const MAX_BYTES: u64 = 4096;
 

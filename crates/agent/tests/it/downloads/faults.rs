@@ -15,10 +15,10 @@ use crate::command_line::bench;
 const DOWNLOAD: [&str; 5] = ["media", "download", RUN, "--output", "file.png"];
 
 /// A process that ends with the test.
-struct Started(Child);
+pub(crate) struct Started(Child);
 
 impl Started {
-    fn new(command: &mut Command) -> Self {
+    pub(crate) fn new(command: &mut Command) -> Self {
         Self(
             command
                 .stdin(Stdio::null())
@@ -29,7 +29,7 @@ impl Started {
         )
     }
 
-    fn end(&mut self, signal: Signal) -> Option<i32> {
+    pub(crate) fn end(&mut self, signal: Signal) -> Option<i32> {
         let pid = Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
         self.0.wait().unwrap().code()
@@ -52,7 +52,7 @@ fn stalling(bytes: &[u8], at: usize) -> FileServer {
     })
 }
 
-fn length(path: &Path) -> u64 {
+pub(super) fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |found| found.len())
 }
 
@@ -150,14 +150,14 @@ fn a_disk_that_fills_up_is_told_and_the_rest_comes_later() {
     let mut command = agent(&bench, &server.url(), &arguments);
     let first = std::thread::spawn(move || Run::of(&mut command, b""));
     eventually("it has begun", || length(&disk.path().join("file.png.part")) == 100_000);
-    let filler = disk.fill();
+    let ballast = disk.fill();
     filled.send(()).unwrap();
     let run = first.join().unwrap();
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.contains("there is no room for"), "{run:?}");
     assert!(run.stderr.contains("hint: make room"), "{run:?}");
     assert!(!output.exists());
-    fs::remove_file(filler).unwrap();
+    fs::remove_file(ballast).unwrap();
     let mut command = agent(&bench, &server.url(), &arguments);
     let run = Run::of(&mut command, b"");
     assert_eq!(run.code, 0, "{run:?}");

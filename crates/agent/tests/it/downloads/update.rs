@@ -218,6 +218,8 @@ fn a_program_that_does_not_run_or_is_another_one_changes_nothing() {
         ("9.9.4", b"#!/bin/sh\nexit 3\n".to_vec()),
         ("9.9.5", b"#!/bin/sh\nprintf '\\033[2Jhello'\n".to_vec()),
         ("9.9.6", b"#!/no/such/interpreter\n".to_vec()),
+        ("9.9.7", b"#!/bin/sh\nexec yes agent 9.9.7\n".to_vec()),
+        ("9.9.8", b"#!/bin/sh\nexec sleep 600\n".to_vec()),
     ] {
         let machine = Machine::up();
         machine.publish(version, &content);

@@ -1,9 +1,12 @@
 //! `agent update` from a channel that means harm, or breaks.
 
+use agent_test_support::wait::eventually;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::signature::{Ed25519KeyPair, KeyPair};
+use rustix::process::Signal;
 
+use super::faults::{Started, length};
 use super::update::{install, installed, script};
 use super::*;
 use crate::command_line::bench;
@@ -76,6 +79,29 @@ fn a_channel_of_plain_files_is_enough() {
     assert_eq!(left, ["agent", "agent.previous"]);
     assert_eq!(fs::read(bench.work().join("bin/agent")).unwrap(), script("9.9.9"));
     assert!(server.seen().pop().unwrap().header("range").is_some());
+}
+
+#[test]
+fn killed_in_the_middle_it_goes_on_where_it_was() {
+    let bench = bench();
+    install(&bench);
+    let program = [script("9.9.9"), vec![b'#'; 50_000]].concat();
+    let (manifest, key) = signed("9.9.9", "agent-x", &program);
+    let server = channel(&manifest, move |number, asked, stream| {
+        let cut = if number == 1 { Cut::SilentAfter(20_000) } else { Cut::Never };
+        Content::new(program.clone()).send(asked, stream, cut)
+    });
+    let url = format!("{}/dist", server.url());
+    let arguments = ["--channel-url", &url, "--public-key", &key];
+    let mut command = installed(&bench, "http://127.0.0.1:1", &arguments);
+    let mut first = Started::new(&mut command);
+    let part = bench.work().join("bin/.agent-9.9.9.part");
+    eventually("the first half is there", || length(&part) == 20_000);
+    first.end(Signal::KILL);
+    assert_eq!(names(&bench.work().join("bin")), [".agent-9.9.9.part", "agent"]);
+    let (run, left) = update(&bench, &server, &key);
+    assert_eq!((run.code, left.join(" ")), (0, "agent agent.previous".to_owned()), "{run:?}");
+    assert_eq!(server.seen().pop().unwrap().header("range"), Some("bytes=20000-"));
 }
 
 #[test]
