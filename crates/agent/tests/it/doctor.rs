@@ -15,7 +15,7 @@ use crate::command_line::bench;
 use crate::downloads::faults::Started;
 use crate::gateway::up::Machine;
 use crate::gateway::{Ground, Served, settings};
-use crate::mcp_live::{configure, entry, steady};
+use crate::mcp_live::{configure, entry, log, steady};
 
 /// An address where nobody is.
 fn nobody() -> String {
@@ -219,12 +219,15 @@ fn silent() -> FileServer {
 fn it_can_be_interrupted() {
     let bench = bench();
     let server = silent();
-    configure(&bench, &format!("mcp_servers:\n{}", entry("mute", "FIXTURE_MODE: hang")));
+    configure(
+        &bench,
+        &format!("mcp_servers:\n{}", entry("mute", "FIXTURE_MODE: hang, FIXTURE_LOG: fixture.log")),
+    );
     let mut command = bench.command(["doctor"]);
     command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
     let begun = std::time::Instant::now();
     let mut started = Started::new(&mut command);
-    eventually("the service is asked", || !server.seen().is_empty());
+    eventually("both are asked", || !server.seen().is_empty() && log(&bench).exists());
     assert_eq!(started.end(Signal::INT), Some(130));
     assert!(begun.elapsed().as_secs() < 9, "{:?}", begun.elapsed());
 }
