@@ -1,12 +1,15 @@
 //! The commands, one file each.
 
 mod completions;
+mod doctor;
 mod gateway;
 mod mcp;
 mod me;
+mod media;
 mod metrics;
 mod run;
 mod up;
+mod update;
 
 use clap::Subcommand;
 
@@ -19,9 +22,12 @@ pub(crate) enum Command {
     Up(up::Args),
     Run(run::Args),
     Me(me::Args),
+    Media(media::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
     Metrics(metrics::Args),
+    Doctor(doctor::Args),
+    Update(update::Args),
     Completions(completions::Args),
 }
 
@@ -31,9 +37,12 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Up(args) => up::run(&args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Me(args) => me::run(&args, session),
+        Command::Media(args) => media::run(&args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
+        Command::Doctor(args) => doctor::run(&args, session),
+        Command::Update(args) => update::run(&args, session),
         Command::Completions(args) => completions::run(&args, session),
     }
 }

@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod diagnostic;
 mod documents;
+mod download;
 mod home;
 mod log;
 mod mcp;

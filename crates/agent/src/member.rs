@@ -56,12 +56,18 @@ pub(crate) struct Ask {
     body: Bytes,
     headers: HeaderMap,
     within: Duration,
+    most_bytes: usize,
 }
 
 impl Ask {
     /// Asks for what is there.
     pub(crate) fn get(path: impl Into<String>) -> Self {
         Self::new(Method::GET, path.into(), Bytes::new(), SOON)
+    }
+
+    /// Asks what would come, and for nothing of it.
+    pub(crate) fn head(path: impl Into<String>) -> Self {
+        Self::new(Method::HEAD, path.into(), Bytes::new(), SOON)
     }
 
     /// Has something done.
@@ -74,7 +80,8 @@ impl Ask {
     }
 
     fn new(method: Method, path: String, body: Bytes, within: Duration) -> Self {
-        Self { method, path, body, headers: HeaderMap::new(), within }
+        let (headers, most_bytes) = (HeaderMap::new(), MAX_ANSWER_BYTES);
+        Self { method, path, body, headers, within, most_bytes }
     }
 
     /// With one more header. A value that no header can hold is left out.
@@ -88,6 +95,12 @@ impl Ask {
     /// The answer may take so long to begin.
     pub(crate) fn within(mut self, within: Duration) -> Self {
         self.within = within;
+        self
+    }
+
+    /// An answer that is longer is not read.
+    pub(crate) fn at_most(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
         self
     }
 }
@@ -143,9 +156,16 @@ impl Member {
 
     /// Asks, and reads the answer whole.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
-        let response = self.send(ask).await?;
+        let target = self.address(&ask.path)?;
+        self.ask_at(&target, ask).await
+    }
+
+    /// The same for an address beside the base address.
+    pub(crate) async fn ask_at(&self, target: &Uri, ask: Ask) -> Result<Answer, Trouble> {
+        let most_bytes = ask.most_bytes;
+        let response = self.send_to(target, ask).await?;
         let (parts, body) = response.into_parts();
-        let body = read(body, MAX_ANSWER_BYTES).await?;
+        let body = read(body, most_bytes).await?;
         Ok(Answer { headers: parts.headers, body })
     }
 
@@ -195,12 +215,21 @@ impl Member {
         Err(Trouble::refused(status, &parts.headers, &body))
     }
 
+    /// What stands beside the base address, such as `/readyz`.
+    pub(crate) fn beside(&self, path: &str) -> Result<Uri, Trouble> {
+        let base = self.http.url().path().trim_end_matches('/');
+        self.at(format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base)))
+    }
+
     /// An address of the service.
-    fn address(&self, path: &str) -> Result<Uri, Trouble> {
-        let base = self.http.url();
-        let whole = format!("{}{path}", base.path().trim_end_matches('/'));
-        let mut parts = base.clone().into_parts();
-        let path = PathAndQuery::try_from(whole);
+    pub(crate) fn address(&self, path: &str) -> Result<Uri, Trouble> {
+        let base = self.http.url().path().trim_end_matches('/');
+        self.at(format!("{base}{path}"))
+    }
+
+    fn at(&self, path: String) -> Result<Uri, Trouble> {
+        let mut parts = self.http.url().clone().into_parts();
+        let path = PathAndQuery::try_from(path);
         parts.path_and_query = path.ok();
         Uri::from_parts(parts).map_err(|_| Trouble::Nonsense { what: "no address".to_owned() })
     }

@@ -11,7 +11,7 @@ mod package;
 mod reset_id;
 mod schema;
 mod show;
-mod status;
+pub(super) mod status;
 mod validate;
 mod view;
 

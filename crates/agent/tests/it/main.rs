@@ -5,6 +5,10 @@
 mod command_line;
 // Recording is a person's choice, and everything about it is told.
 mod consent;
+// Everything the program needs, looked at in one go.
+mod doctor;
+// Files of the service, and the program itself, verified.
+mod downloads;
 // The member service: run, looked after, stopped.
 mod gateway;
 mod gateway_faults;
