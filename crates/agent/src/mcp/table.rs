@@ -50,6 +50,12 @@ impl Table {
     }
 }
 
+/// Names and what stands for them, a line each.
+pub(crate) fn fields(fields: &[(&str, String)]) -> String {
+    let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    fields.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+}
+
 /// A number with its thousands apart.
 pub(crate) fn grouped(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
