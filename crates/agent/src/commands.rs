@@ -1,10 +1,15 @@
 //! The commands, one file each.
 
 mod completions;
+mod fetch;
 mod gateway;
 mod mcp;
 mod me;
+mod media;
 mod metrics;
+mod models;
+mod research;
+mod search;
 mod up;
 
 use clap::Subcommand;
@@ -17,6 +22,11 @@ use crate::session::Session;
 pub(crate) enum Command {
     Up(up::Args),
     Me(me::Args),
+    Models(models::Args),
+    Search(search::Args),
+    Fetch(fetch::Args),
+    Research(research::Args),
+    Media(media::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
     Metrics(metrics::Args),
@@ -28,6 +38,11 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     match command {
         Command::Up(args) => up::run(&args, session),
         Command::Me(args) => me::run(&args, session),
+        Command::Models(args) => models::run(&args, session),
+        Command::Search(args) => search::run(&args, session),
+        Command::Fetch(args) => fetch::run(&args, session),
+        Command::Research(args) => research::run(args, session),
+        Command::Media(args) => media::run(args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),

@@ -10,15 +10,19 @@ mod diagnostic;
 mod documents;
 mod home;
 mod log;
+mod markdown;
 mod mcp;
 mod member;
 mod output;
+mod pairs;
+mod period;
 mod prompt;
 mod resource;
 mod runtime;
 mod session;
 mod store_trouble;
 mod view;
+mod wrap;
 
 use std::process::ExitCode;
 

@@ -16,6 +16,8 @@ mod mcp_links;
 mod mcp_live;
 // Signing in to servers, and out of them.
 mod mcp_login;
+// What a member does with the service.
+mod member;
 // Packages made, shown, merged and exported.
 mod packages;
 // Packages of anybody, judged.
