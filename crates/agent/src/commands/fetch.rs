@@ -104,7 +104,9 @@ fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result<()
         return session.output.bytes(content.as_bytes());
     };
     // Of anything else no Markdown was made.
-    let is_markdown = page.media_type.contains("html") || page.media_type.contains("markdown");
+    let is_markdown = page.media_type.contains("html")
+        || page.media_type.contains("markdown")
+        || page.final_url.ends_with(".md");
     if format.is_none() && is_markdown {
         return session.output.text(markdown::rendered(content, columns));
     }

@@ -80,7 +80,7 @@ struct Row {
     price_micros: i64,
     context: Option<u64>,
     about: Option<String>,
-    /// Why it cannot be used at the moment.
+    /// For what it cannot be used at the moment, and why.
     trouble: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Row {
         let is_all = troubles.len() == model.capabilities.len();
         let trouble = troubles.first().map(|(_, why)| {
             let names: Vec<&str> = troubles.iter().map(|(name, _)| name.as_str()).collect();
-            if is_all { why.clone() } else { format!("not for {}: {why}", names.join(", ")) }
+            if is_all { format!(": {why}") } else { format!(" for {}: {why}", names.join(", ")) }
         });
         Self {
             id: model.id.clone(),
@@ -115,7 +115,7 @@ impl Row {
             price_micros: one.price_micros,
             context: model.and_then(|model| model.context_length),
             about: model.and_then(|model| model.description.clone()),
-            trouble: why(one, capability),
+            trouble: why(one, capability).map(|why| format!(": {why}")),
         }
     }
 }
@@ -143,18 +143,18 @@ fn text(rows: &[Row], output: &Output) -> String {
             row.context.map_or_else(|| "-".to_owned(), grouped),
         ]);
     }
-    let table = table.text();
-    let mut lines = table.lines();
-    let mut text = lines.next().map(|line| format!("{line}\n")).unwrap_or_default();
-    for (line, row) in lines.zip(rows) {
-        text.push_str(&format!("{line}\n"));
-        if let Some(why) = &row.trouble {
-            let why = printable(why);
-            text.push_str(&format!("{INDENT}{WARNING}cannot be used:{WARNING:#} {why}\n"));
-        }
-        for line in row.about.iter().flat_map(|about| described(about, output)) {
-            text.push_str(&format!("{INDENT}{DIM}{line}{DIM:#}\n"));
-        }
+    table.with_below(rows.iter().map(|row| below(row, output)))
+}
+
+/// What stands below a model: why it cannot be used, and what it is.
+fn below(row: &Row, output: &Output) -> String {
+    let mut text = String::new();
+    if let Some(why) = &row.trouble {
+        let why = printable(why);
+        text.push_str(&format!("{INDENT}{WARNING}cannot be used{WARNING:#}{why}\n"));
+    }
+    for line in row.about.iter().flat_map(|about| described(about, output)) {
+        text.push_str(&format!("{INDENT}{DIM}{line}{DIM:#}\n"));
     }
     text
 }

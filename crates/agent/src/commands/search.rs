@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::mcp::table::counted;
 use crate::member::patience::{Patient, Waiting};
 use crate::output::{DIM, harmless, printable};
-use crate::period::since;
+use crate::period::{moment, since};
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::wrap;
@@ -99,7 +99,7 @@ fn text(results: &[SearchResult], columns: Option<usize>) -> String {
             text.push_str(&format!("{indent}{line}\n"));
         }
         if let Some(at) = &result.published_at {
-            text.push_str(&format!("{indent}{DIM}published {}{DIM:#}\n", printable(at)));
+            text.push_str(&format!("{indent}{DIM}published {}{DIM:#}\n", moment(at)));
         }
     }
     text

@@ -27,6 +27,14 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 
+    /// The rows as lines, each with more lines below it.
+    pub(crate) fn with_below(&self, below: impl IntoIterator<Item = String>) -> String {
+        let text = self.text();
+        // Nothing stands below the headings.
+        let below = std::iter::once(String::new()).chain(below);
+        text.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+    }
+
     /// The rows as lines.
     pub(crate) fn text(&self) -> String {
         let width = |column: usize| {

@@ -158,7 +158,8 @@ impl Tries {
     pub(crate) fn pause(&mut self, trouble: &Trouble) -> Option<Duration> {
         let is_broken = matches!(trouble, Trouble::Broken { .. });
         let is_away = self.broke.is_some() && matches!(trouble, Trouble::Unreachable { .. });
-        if self.may_repeat && (is_broken || is_away) && self.mends < MAX_MENDS {
+        let is_mended = self.may_repeat && (is_broken || is_away);
+        if is_mended && self.mends < MAX_MENDS {
             self.broke.get_or_insert_with(Instant::now);
             self.mends += 1;
             return Some(growing(self.mends));
@@ -168,7 +169,7 @@ impl Tries {
             let is_ours = self.broke.is_some_and(|broke| broke.elapsed() < MAX_RUNNING);
             return is_ours.then_some(LOOK_EVERY);
         }
-        let wanted = trouble.again()?;
+        let wanted = if is_mended { None } else { trouble.again()? };
         self.waits += 1;
         let pause = wanted.unwrap_or_else(|| growing(self.waits)).max(FIRST_PAUSE);
         (self.begun.elapsed() + pause <= self.most).then_some(pause)
@@ -211,7 +212,11 @@ mod tests {
         let pauses: Vec<_> = std::iter::from_fn(|| tries.pause(&broken())).take(99).collect();
         assert_eq!(pauses.len(), MAX_MENDS as usize);
         assert!(pauses.is_sorted() && pauses[0] == FIRST_PAUSE);
+        assert!(tries.pause(&broken()).is_none());
         assert_eq!(Tries::new(Duration::from_secs(60), false).pause(&broken()), None);
+        let mut waiting = Tries::new(Duration::from_secs(60), true);
+        waiting.mends = MAX_MENDS;
+        assert_eq!(waiting.pause(&broken()), Some(FIRST_PAUSE), "a person waits for longer");
         let late = Trouble::Late { after: Duration::from_secs(1) };
         assert_eq!(Tries::new(Duration::from_secs(60), true).pause(&late), None);
     }

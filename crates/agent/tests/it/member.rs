@@ -49,7 +49,7 @@ impl Club {
              voice: {{capabilities: [speech], price_micros: 3000}}\n\
              prices: {{default_micros: {{chat: 1000, search: 4000, fetch: 5000, research: 10000}}}}\n\
              research: {{workers: 1, lease_seconds: 2, quick: {{queries: 1, pages: 1}}}}\n\
-             hold_lease_seconds: 2\n{more}"
+             media: {{max_images: 4}}\nhold_lease_seconds: 2\n{more}"
         ));
         let folder = ground.bench.home().join("gateway/files");
         fs::create_dir_all(&folder).unwrap();
@@ -118,6 +118,7 @@ impl Club {
 pub(crate) fn told(club: &Club, name: &str, text: &str) {
     let text = club.ground.plain(text).replace(&club.key[..16], "[key]");
     let mut settings = settings();
+    settings.add_filter(r"\bin \d+ s\b", "in [n] s");
     settings.add_filter(r"job_[0-9a-f]{32}", "[job]");
     settings.add_filter(r"run_[0-9a-f]{32}", "[run]");
     settings.add_filter(r"art_[0-9A-Za-z]+", "[artifact]");

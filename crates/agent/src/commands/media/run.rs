@@ -210,14 +210,10 @@ fn listed(artifacts: &[Artifact]) -> String {
     for artifact in artifacts {
         table.row([artifact.id.clone(), artifact.media_type.clone(), grouped(artifact.bytes)]);
     }
-    let table = table.text();
-    let mut lines = table.lines();
-    let mut text = lines.next().map(|line| format!("{line}\n")).unwrap_or_default();
-    for (line, artifact) in lines.zip(artifacts) {
+    table.with_below(artifacts.iter().map(|artifact| {
         let (url, digest) = (printable(&artifact.url), printable(&artifact.sha256));
-        text.push_str(&format!("{line}\n  {url}\n  sha256 {digest}\n"));
-    }
-    text
+        format!("  {url}\n  sha256 {digest}\n")
+    }))
 }
 
 /// Shows a picture where the terminal can.

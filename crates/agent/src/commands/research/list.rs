@@ -7,13 +7,13 @@ use super::path;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
 use crate::member::patience::{Patient, Waiting};
-use crate::output::printable;
+use crate::output::{DIM, harmless, printable};
 use crate::period::moment;
 use crate::runtime::block_on;
 use crate::session::Session;
 
 /// How much of a question is shown, in characters.
-const MAX_QUERY_CHARS: usize = 60;
+const MAX_QUERY_CHARS: usize = 70;
 
 /// List your jobs, newest first
 #[derive(Debug, clap::Args)]
@@ -62,32 +62,35 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// A line for each job, and its question below.
 fn text(jobs: &[JobView]) -> String {
     let mut table = Table::new([
         ("job", Lean::Left),
         ("status", Lean::Left),
-        ("steps", Lean::Right),
         ("credits", Lean::Right),
-        ("started", Lean::Left),
-        ("question", Lean::Left),
+        ("queued", Lean::Left),
     ]);
     for job in jobs {
         let cost = job.charge_micros.map(|micros| Micros::new(micros).to_string());
+        let (done, total) = (job.progress.done, job.progress.total);
+        let is_on = job.finished_at.is_none() && total > 0;
+        let far = if is_on { format!(" {done}/{total}") } else { String::new() };
         table.row([
             job.id.clone(),
-            job.status.clone(),
-            format!("{}/{}", job.progress.done, job.progress.total),
+            format!("{}{far}", job.status),
             cost.unwrap_or_else(|| "-".to_owned()),
             moment(&job.created_at),
-            short(&job.query),
         ]);
     }
-    table.text()
+    let questions = jobs.iter().map(|job| short(&job.query));
+    let questions = questions.map(|question| format!("    {DIM}{question}{DIM:#}\n"));
+    table.with_below(questions)
 }
 
 /// The beginning of a question.
 fn short(query: &str) -> String {
-    let one_line: String = query.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words: Vec<String> = query.split_whitespace().map(harmless).collect();
+    let one_line = words.join(" ");
     if one_line.chars().count() <= MAX_QUERY_CHARS {
         return one_line;
     }

@@ -51,6 +51,7 @@ fn state(job: &JobView) -> String {
     }
     match &job.finished_at {
         Some(at) => lines.push(("ended", moment(at))),
+        None if progress.total == 0 => {}
         None => {
             let (done, total, step) = (progress.done, progress.total, printable(&progress.step));
             lines.push(("progress", format!("{done} of {total} steps, now {step}")));

@@ -5,6 +5,32 @@ use serde_json::Value;
 use super::{Club, told};
 
 #[test]
+fn every_command_has_a_help_page_with_examples() {
+    let bench = crate::command_line::bench();
+    for command in [
+        "me",
+        "models",
+        "search",
+        "fetch",
+        "research",
+        "research start",
+        "research list",
+        "research show",
+        "research watch",
+        "research cancel",
+        "media",
+        "media list",
+        "media run",
+    ] {
+        let help = bench.run(command.split(' ').chain(["--help"]));
+        let is_whole = help.stdout.contains("Examples:")
+            && help.stdout.contains(&format!("  agent {command}"))
+            && (help.stdout.contains("--wait") || help.stdout.contains("Commands:"));
+        assert!(help.code == 0 && is_whole, "{command}: {}", help.stdout);
+    }
+}
+
+#[test]
 fn the_account_is_shown_with_its_limits() {
     let club = Club::new();
     let served = club.serve();

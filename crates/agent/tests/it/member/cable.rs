@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Passes everything on, unless it is told otherwise.
@@ -19,6 +19,13 @@ struct State {
     /// How many connections were made.
     made: AtomicUsize,
     live: Mutex<Vec<TcpStream>>,
+}
+
+impl State {
+    fn lose_one(&self) -> bool {
+        let less = |left: usize| left.checked_sub(1);
+        self.lost.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+    }
 }
 
 impl Cable {
@@ -42,7 +49,7 @@ impl Cable {
         target.clone_into(&mut self.state.target.lock().unwrap());
     }
 
-    /// Loses the answers to the next connections.
+    /// Loses the answers to the next requests that have something done.
     pub(super) fn lose(&self, answers: usize) {
         self.state.lost.store(answers, Ordering::SeqCst);
     }
@@ -60,33 +67,34 @@ impl Cable {
     }
 }
 
-fn pass(state: &State, client: &TcpStream) {
+fn pass(state: &Arc<State>, client: &TcpStream) {
     let target = state.target.lock().unwrap().clone();
     let Ok(service) = TcpStream::connect(target) else { return };
     let ends = [client.try_clone().unwrap(), service.try_clone().unwrap()];
     state.live.lock().unwrap().extend(ends);
+    let is_lost = Arc::new(AtomicBool::new(false));
     let (mut from, mut to) = (client.try_clone().unwrap(), service.try_clone().unwrap());
-    std::thread::spawn(move || copy(&mut from, &mut to));
+    let (shared, lost) = (state.clone(), is_lost.clone());
+    std::thread::spawn(move || {
+        copy(&mut from, &mut to, |bytes| {
+            if bytes.starts_with(b"POST ") && shared.lose_one() {
+                lost.store(true, Ordering::SeqCst);
+            }
+            true
+        });
+    });
     let (mut from, mut to) = (service, client.try_clone().unwrap());
-    let is_lost = state
-        .lost
-        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
-        .is_ok();
-    if is_lost {
-        let _ = from.read(&mut [0; 1]);
-        let _ = from.shutdown(Shutdown::Both);
-        let _ = to.shutdown(Shutdown::Both);
-        return;
-    }
-    copy(&mut from, &mut to);
+    copy(&mut from, &mut to, |_| !is_lost.load(Ordering::SeqCst));
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
 }
 
-fn copy(from: &mut TcpStream, to: &mut TcpStream) {
+/// Passes bytes on for as long as they may.
+fn copy(from: &mut TcpStream, to: &mut TcpStream, mut may_pass: impl FnMut(&[u8]) -> bool) {
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if to.write_all(&buffer[..count]).is_err() {
+        if !may_pass(&buffer[..count]) || to.write_all(&buffer[..count]).is_err() {
             break;
         }
     }
-    let _ = to.shutdown(Shutdown::Write);
 }

@@ -67,7 +67,6 @@ fn what_is_no_answer_is_told_as_such() {
         (http("500 Oops", "text/plain", b"\x1b[2J"), 5),
         (http("400 Bad", "application/json", evil.as_bytes()), 1),
         (http("302 Found", "text/plain", b""), 1),
-        (b"nonsense\r\n\r\n".to_vec(), 5),
     ] {
         let address = serve(move |_| answer.clone());
         for arguments in ALL {
@@ -77,6 +76,13 @@ fn what_is_no_answer_is_told_as_such() {
             assert!(run.stderr.contains("error: "), "{run:?}");
         }
     }
+}
+
+#[test]
+fn what_is_no_http_is_given_up_after_a_few_tries() {
+    let address = serve(|_| b"nonsense\r\n\r\n".to_vec());
+    let run = run(&address, &["me"]);
+    assert_eq!((run.code, &*run.stdout), (5, ""), "{run:?}");
 }
 
 #[test]

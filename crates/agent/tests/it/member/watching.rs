@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
+use agent_test_support::upstream::Step;
 use agent_test_support::wait::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -59,15 +60,23 @@ fn events_are_lines_and_each_comes_once_though_connections_are_cut() {
 fn a_restart_of_the_service_is_outlived() {
     let club = Club::new();
     let mut served = club.serve();
-    let id = begin(&club, &served);
+    // The plan is made, the notes wait.
+    club.ground.upstream.script("echo", vec![Step::Echo, Step::Gate]);
+    let words = ["research", "start", "Why is the sky blue?", "--depth", "quick"];
+    let run = club.run(&served, &[&words[..], &["--model", "test/echo"]].concat());
+    let id = run.stdout.trim();
     let cable = Cable::to(&served.address);
-    let mut child = watch(&club, &cable.address, &[&id]);
+    let mut child = watch(&club, &cable.address, &[id]);
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    eventually("it follows", || cable.made() == 1);
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|line: &String| !line.contains(" read: ")) {
+        seen.push(told.next().unwrap().unwrap());
+    }
+    eventually("notes are being made", || club.ground.upstream.in_flight() == 1);
     served.signal(Signal::KILL);
     served.wait();
     let line = told.next().unwrap().unwrap();
-    assert!(line.contains("the connection broke") || line.contains("ended"), "{line}");
+    assert!(line.contains("the connection broke"), "{line}");
     club.ground.upstream.open_gate();
     let served = club.ground.serve();
     cable.lead_to(&served.address);
@@ -77,6 +86,7 @@ fn a_restart_of_the_service_is_outlived() {
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
     assert!(report.contains("## Sources"), "{report}");
     assert!(rest.iter().any(|line| line.contains("check: ")), "{rest:?}");
+    assert!(!rest.iter().any(|line| line.contains("read: ")), "what was told stays told: {rest:?}");
     assert_eq!(club.balance(), 10_000_000 - 10_000);
 }
 
