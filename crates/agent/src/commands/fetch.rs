@@ -106,7 +106,7 @@ fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result<()
     // Of anything else no Markdown was made.
     let is_markdown = page.media_type.contains("html")
         || page.media_type.contains("markdown")
-        || page.final_url.ends_with(".md");
+        || page.final_url.to_ascii_lowercase().ends_with(".md");
     if format.is_none() && is_markdown {
         return session.output.text(markdown::rendered(content, columns));
     }

@@ -156,7 +156,8 @@ fn a_line_or_a_block_without_end_is_given_out_in_parts() {
 #[test]
 fn nothing_that_can_be_written_is_too_much() {
     let deep = format!("{}text\n", ">".repeat(3000));
-    let list: String = (0..300).map(|depth| format!("{}- x\n", "  ".repeat(depth))).collect();
+    let items = (0..300).map(|depth| format!("{}- x\n", "  ".repeat(depth)));
+    let list = items.collect::<Vec<_>>().concat();
     let wide = format!("|{}\n|{}\n", "a|".repeat(500), "-|".repeat(500));
     for text in [deep, list, wide, "*".repeat(5000), "[".repeat(5000), "`".repeat(5001)] {
         assert!(rendered(&text, 40).len() < 2_000_000);

@@ -32,7 +32,8 @@ impl Table {
         let text = self.text();
         // Nothing stands below the headings.
         let below = std::iter::once(String::new()).chain(below);
-        text.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+        let rows = text.lines().zip(below).map(|(line, below)| format!("{line}\n{below}"));
+        rows.collect::<Vec<_>>().concat()
     }
 
     /// The rows as lines.
@@ -61,7 +62,8 @@ impl Table {
 /// Names and what stands for them, a line each.
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    fields.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+    let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {value}\n"));
+    lines.collect::<Vec<_>>().concat()
 }
 
 /// A number with its thousands apart.

@@ -24,7 +24,7 @@ pub(super) fn set(bytes: &[u8]) -> Result<String, serde_json::Error> {
             ' ' | '\t' | '\n' | '\r' => {}
             '{' | '[' => {
                 out.push(letter);
-                while letters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                while letters.next_if(char::is_ascii_whitespace).is_some() {}
                 if matches!(letters.peek(), Some('}' | ']')) {
                     out.extend(letters.next());
                 } else {

@@ -213,12 +213,12 @@ mod tests {
         assert_eq!(pauses.len(), MAX_MENDS as usize);
         assert!(pauses.is_sorted() && pauses[0] == FIRST_PAUSE);
         assert!(tries.pause(&broken()).is_none());
-        assert_eq!(Tries::new(Duration::from_secs(60), false).pause(&broken()), None);
-        let mut waiting = Tries::new(Duration::from_secs(60), true);
+        assert_eq!(Tries::new(Duration::from_mins(1), false).pause(&broken()), None);
+        let mut waiting = Tries::new(Duration::from_mins(1), true);
         waiting.mends = MAX_MENDS;
         assert_eq!(waiting.pause(&broken()), Some(FIRST_PAUSE), "a person waits for longer");
         let late = Trouble::Late { after: Duration::from_secs(1) };
-        assert_eq!(Tries::new(Duration::from_secs(60), true).pause(&late), None);
+        assert_eq!(Tries::new(Duration::from_mins(1), true).pause(&late), None);
     }
 
     #[test]
@@ -235,11 +235,11 @@ mod tests {
     #[test]
     fn waits_are_as_long_as_the_service_says_and_not_longer_than_the_person_does() {
         let busy = refused(429, Some("7"), "rate_limited");
-        let mut tries = Tries::new(Duration::from_secs(60), true);
+        let mut tries = Tries::new(Duration::from_mins(1), true);
         assert_eq!(tries.pause(&busy), Some(Duration::from_secs(7)));
         assert_eq!(Tries::new(Duration::from_secs(6), true).pause(&busy), None);
         assert_eq!(Tries::new(Duration::ZERO, true).pause(&busy), None);
-        let mut tries = Tries::new(Duration::from_secs(60), false);
+        let mut tries = Tries::new(Duration::from_mins(1), false);
         let down = refused(503, None, "draining");
         assert_eq!(tries.pause(&down), Some(FIRST_PAUSE));
         assert_eq!(tries.pause(&down), Some(FIRST_PAUSE * 2));

@@ -27,8 +27,8 @@ pub(super) async fn read(service: &Patient<'_>, artifact: &Artifact) -> Result<B
         return Err(wrong("the size"));
     }
     let found = digest(&SHA256, &bytes);
-    let hex: String = found.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    if !hex.eq_ignore_ascii_case(&artifact.sha256) {
+    let hex: Vec<String> = found.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    if !hex.concat().eq_ignore_ascii_case(&artifact.sha256) {
         return Err(wrong("the SHA-256 digest"));
     }
     Ok(bytes)

@@ -50,6 +50,6 @@ fn text(capability: &Capability) -> String {
         let price = Micros::new(model.price_micros).to_string();
         table.row([model.id.clone(), price, state.to_owned()]);
     }
-    let indented: String = table.text().lines().map(|line| format!("  {line}\n")).collect();
-    head + &indented
+    let lines: Vec<String> = table.text().lines().map(|line| format!("  {line}\n")).collect();
+    head + &lines.concat()
 }

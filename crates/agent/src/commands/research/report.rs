@@ -19,12 +19,11 @@ pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
         output.detail(format!("step {}  {}  {what}", step.number, moment(&step.finished_at)));
     }
     let Some(report) = &job.report else { return output.text(state(job)) };
-    match output.columns() {
-        Some(columns) => output.text(markdown::rendered(&report.markdown, columns))?,
-        None => {
-            let end = if report.markdown.ends_with('\n') { "" } else { "\n" };
-            output.bytes(format!("{}{end}", report.markdown).as_bytes())?;
-        }
+    if let Some(columns) = output.columns() {
+        output.text(markdown::rendered(&report.markdown, columns))?;
+    } else {
+        let end = if report.markdown.ends_with('\n') { "" } else { "\n" };
+        output.bytes(format!("{}{end}", report.markdown).as_bytes())?;
     }
     for source in &job.sources {
         let (url, digest) = (printable(&source.url), printable(&source.sha256));

@@ -3,6 +3,7 @@
 use std::fs;
 
 use agent_test_support::command::Run;
+use agent_test_support::upstream::Seen;
 use agent_test_support::upstream::media::{mp3, png};
 use serde_json::Value;
 
@@ -32,8 +33,7 @@ fn what_was_made_is_listed_and_its_picture_is_shown_where_that_is_possible() {
     let made = club.json(&served, &paint);
     assert_eq!((&made["object"], &made["capability"]), (&"media.run".into(), &"image".into()));
     // The prompt is what was typed.
-    let asked: Vec<Value> =
-        club.ground.upstream.completions().iter().map(|seen| seen.json()).collect();
+    let asked: Vec<Value> = club.ground.upstream.completions().iter().map(Seen::json).collect();
     assert_eq!(asked[0]["prompt"], "a lighthouse");
     let with = |name: &str, value: &str| {
         let mut command = club.command(&served.address, &paint);

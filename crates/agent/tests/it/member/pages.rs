@@ -1,5 +1,9 @@
 //! `agent search` and `agent fetch`.
 
+use std::process::Stdio;
+
+use agent_test_support::command::Run;
+
 use super::terminal::on_terminal;
 use super::{Club, PAGE, told};
 
@@ -98,4 +102,18 @@ fn a_page_that_may_not_be_read_is_refused_and_costs_nothing() {
     .collect();
     told(&club, "fetch_wrong", &runs.join("\n"));
     assert_eq!(club.balance(), 10_000_000);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let club = Club::new();
+    let served = club.serve();
+    for arguments in [&["search", "sky"][..], &["fetch", "https://docs.example/sky.md"], &["me"]] {
+        let mut command = club.command(&served.address, arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let run = Run::from(child.wait_with_output().unwrap());
+        assert_eq!(run.code, 0, "{arguments:?} {run:?}");
+        assert!(!run.stderr.contains("error"), "{run:?}");
+    }
 }

@@ -139,3 +139,18 @@ fn start_and_watch_in_one_give_the_report() {
     assert_eq!(events[0]["type"], "queued", "{lines:?}");
     assert_eq!(events.last().unwrap()["type"], "completed");
 }
+
+#[test]
+fn a_person_at_a_terminal_sees_what_is_being_done() {
+    let club = Club::new();
+    let served = club.serve();
+    let words = ["research", "start", "Why is the sky blue?", "--depth", "quick", "--watch"];
+    let words = [&words[..], &["--model", "test/echo"]].concat();
+    let mut command = club.command(&served.address, &words);
+    command.env("TERM", "xterm");
+    let run = crate::mcp_config::terminal::run(&mut command, "");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("[6/6] check: "), "{run:?}");
+    assert!(run.stderr.contains("completed …") || run.stderr.contains("queued …"), "{run:?}");
+    assert!(run.stdout.contains("## Sources"), "{run:?}");
+}
