@@ -102,8 +102,9 @@ fn ctrl_c_leaves_the_job_and_says_how_to_go_on() {
     assert!(lines.next().unwrap().unwrap().contains("queued"));
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
-    drop(lines);
     let output = child.wait_with_output().unwrap();
+    // Until here somebody read: a reader who leaves would be another end.
+    drop(lines);
     assert_eq!(output.status.code(), Some(130));
     let error: Value = serde_json::from_slice(&output.stderr).unwrap();
     let hint = format!("the job goes on; `agent research watch {id}` follows it again");
