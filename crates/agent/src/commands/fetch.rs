@@ -13,11 +13,15 @@ use crate::period::{moment, since};
 use crate::runtime::block_on;
 use crate::session::Session;
 
+/// What the content can become.
+const FORMATS: [&str; 3] = ["markdown", "text", "html"];
+
 /// Read a page as Markdown, text or HTML
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The content goes to standard output, everything else to standard error. On a terminal \
-                        Markdown is shown with its headings, lists and tables, unless --format is given; \
+    after_help = "The content goes to standard output, everything else to standard error. On a \
+                  terminal \
+        Markdown is shown with its headings, lists and tables, unless --format is given; \
                         elsewhere it is written as it is.\n\n\
                         Examples:\n  agent fetch https://example.com/\n  \
                         agent fetch https://example.com/ --format text --max-chars 2000\n  \
@@ -28,7 +32,7 @@ pub(crate) struct Args {
     url: String,
     /// What the content becomes: markdown if not given
     #[arg(long, value_name = "FORMAT",
-          value_parser = PossibleValuesParser::new(["markdown", "text", "html"]).try_map(format_of))]
+          value_parser = PossibleValuesParser::new(FORMATS).try_map(format_of))]
     format: Option<PageFormat>,
     /// The most characters of the content: 50000 if not given
     #[arg(long, value_name = "N")]

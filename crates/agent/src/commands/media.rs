@@ -15,7 +15,7 @@ use crate::session::Session;
 #[command(
     arg_required_else_help = true,
     after_help = "Examples:\n  agent media list\n  \
-                  agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output lighthouse.png"
+        agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output lighthouse.png"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -17,7 +17,8 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "A job runs in the service, whether or not somebody follows it. It is charged when its \
+    after_help = "A job runs in the service, whether or not somebody follows it. It is charged \
+                  when its \
                   report is there, and costs nothing otherwise.\n\n\
                   Examples:\n  agent research start \"Which files can be searched?\" --watch\n  \
                   agent research list\n  agent research show job_0123 > report.md\n  \

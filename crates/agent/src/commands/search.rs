@@ -14,6 +14,9 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::wrap;
 
+/// How old results may be.
+const AGES: [&str; 4] = ["day", "week", "month", "year"];
+
 const TITLE: Style = Style::new().bold();
 
 /// Search the web, or whatever the operator lets be searched
@@ -23,7 +26,7 @@ const TITLE: Style = Style::new().bold();
                         error.\n\n\
                         Examples:\n  agent search tide tables hamburg\n  \
                         agent search rust async traits --recency year --max 5\n  \
-                        agent search borrow checker --site rust-lang.org --not-site forum.rust-lang.org\n  \
+        agent search borrow checker --site rust-lang.org --not-site forum.rust-lang.org\n  \
                         agent search tides --json"
 )]
 pub(crate) struct Args {
@@ -35,7 +38,7 @@ pub(crate) struct Args {
     max: Option<u32>,
     /// How old results may be
     #[arg(long, value_name = "AGE",
-          value_parser = PossibleValuesParser::new(["day", "week", "month", "year"]).try_map(recency))]
+          value_parser = PossibleValuesParser::new(AGES).try_map(recency))]
     recency: Option<Recency>,
     /// Only from this domain and those below it; may be repeated
     #[arg(long, value_name = "DOMAIN")]

@@ -25,11 +25,12 @@ const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 /// Make an image of a prompt, or speech of a text
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Whether the text is a prompt or is spoken follows from the model. What was made is kept \
-                        by the service for a while and listed with its address, size and digest; --output \
+    after_help = "Whether the text is a prompt or is spoken follows from the model. What was made \
+                  is kept \
+        by the service for a while and listed with its address, size and digest; --output \
                         fetches it too. Several files are numbered: a.png, a-2.png.\n\n\
-                        Examples:\n  agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output a.png\n  \
-                        agent media run espeak/en \"Hello.\" --option speed=0.9 --output hello.wav\n  \
+        Examples:\n  agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output a.png\n  \
+        agent media run espeak/en \"Hello.\" --option speed=0.9 --output hello.wav\n  \
                         agent media run espeak/en - < speech.txt --output - | aplay"
 )]
 pub(crate) struct Args {

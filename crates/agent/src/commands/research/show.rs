@@ -11,10 +11,11 @@ use crate::session::Session;
 /// Show a job: its report once there is one, else how far it is
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The report, with its sources, goes to standard output: as Markdown, or on a terminal as \
-                        that is meant to look. Everything else goes to standard error; -v tells the \
+    after_help = "The report, with its sources, goes to standard output: as Markdown, or on a \
+                  terminal as \
+        that is meant to look. Everything else goes to standard error; -v tells the \
                         steps.\n\n\
-                        Examples:\n  agent research show job_0123\n  agent research show job_0123 > report.md\n  \
+        Examples:\n  agent research show job_0123\n  agent research show job_0123 > report.md\n  \
                         agent research show job_0123 -v"
 )]
 pub(crate) struct Args {

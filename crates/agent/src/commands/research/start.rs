@@ -16,7 +16,7 @@ use crate::session::Session;
 /// Start a job; its id is printed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent research start \"Why is the sky blue?\"\n  \
-                        agent research start \"Why is the sky blue?\" --depth deep --watch > report.md\n  \
+        agent research start \"Why is the sky blue?\" --depth deep --watch > report.md\n  \
                         agent research start \"Why is the sky blue?\" --metadata ticket=42 \\\n    \
                         --webhook https://example.com/told")]
 pub(crate) struct Args {

@@ -18,10 +18,11 @@ use crate::session::Session;
 /// Follow a job to its end and print its report
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Progress goes to standard error, the report to standard output; with --json every \
-                        event is a line there. Where the connection breaks or the service restarts, it \
+    after_help = "Progress goes to standard error, the report to standard output; with --json \
+                  every \
+        event is a line there. Where the connection breaks or the service restarts, it \
                         is followed on from where it was. Ctrl-C leaves the job running.\n\n\
-                        Exit codes: 0 it completed, 1 it failed, expired or was cancelled, 5 the service \
+        Exit codes: 0 it completed, 1 it failed, expired or was cancelled, 5 the service \
                         stayed away, 130 Ctrl-C.\n\n\
                         Examples:\n  agent research watch job_0123\n  \
                         agent research watch job_0123 > report.md\n  \
