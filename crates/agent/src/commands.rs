@@ -2,12 +2,16 @@
 
 mod completions;
 mod doctor;
+mod fetch;
 mod gateway;
 mod mcp;
 mod me;
 mod media;
 mod metrics;
+mod models;
+mod research;
 mod run;
+mod search;
 mod up;
 mod update;
 
@@ -22,6 +26,10 @@ pub(crate) enum Command {
     Up(up::Args),
     Run(run::Args),
     Me(me::Args),
+    Models(models::Args),
+    Search(search::Args),
+    Fetch(fetch::Args),
+    Research(research::Args),
     Media(media::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
@@ -37,7 +45,11 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Up(args) => up::run(&args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Me(args) => me::run(&args, session),
-        Command::Media(args) => media::run(&args, session),
+        Command::Models(args) => models::run(&args, session),
+        Command::Search(args) => search::run(&args, session),
+        Command::Fetch(args) => fetch::run(&args, session),
+        Command::Research(args) => research::run(args, session),
+        Command::Media(args) => media::run(args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),

@@ -12,10 +12,13 @@ mod documents;
 mod download;
 mod home;
 mod log;
+mod markdown;
 mod mcp;
 mod member;
 mod narrate;
 mod output;
+mod pairs;
+mod period;
 mod prompt;
 mod resource;
 mod runtime;
@@ -25,6 +28,7 @@ mod tally;
 mod task;
 mod view;
 mod workbench;
+mod wrap;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,9 @@
 //! The member service, as commands and tasks ask it: one address, one key, plain answers and
 //! streams of events.
 
+mod document;
 pub(crate) mod events;
+pub(crate) mod patience;
 pub(crate) mod settings;
 pub(crate) mod trouble;
 
@@ -38,6 +40,8 @@ pub(crate) const MAX_SILENCE: Duration = Duration::from_mins(5);
 
 /// What an answer that was charged cost.
 pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+/// What makes a request that is sent again the same one.
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// What somebody can ask the operator about.
 static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
 
@@ -49,7 +53,7 @@ pub(crate) struct Member {
 }
 
 /// One request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ask {
     method: Method,
     path: String,
@@ -57,12 +61,14 @@ pub(crate) struct Ask {
     headers: HeaderMap,
     within: Duration,
     most_bytes: usize,
+    /// Whether it can be sent again without being done, and paid for, twice.
+    may_repeat: bool,
 }
 
 impl Ask {
     /// Asks for what is there.
     pub(crate) fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path.into(), Bytes::new(), SOON)
+        Self::new(Method::GET, path.into(), Bytes::new(), SOON).repeatable()
     }
 
     /// Asks what would come, and for nothing of it.
@@ -81,7 +87,18 @@ impl Ask {
 
     fn new(method: Method, path: String, body: Bytes, within: Duration) -> Self {
         let (headers, most_bytes) = (HeaderMap::new(), MAX_ANSWER_BYTES);
-        Self { method, path, body, headers, within, most_bytes }
+        Self { method, path, body, headers, within, most_bytes, may_repeat: false }
+    }
+
+    /// It is done, and paid for, once for this key, however often it is sent.
+    pub(crate) fn once(self, key: &str) -> Self {
+        self.with(IDEMPOTENCY_KEY.clone(), key).repeatable()
+    }
+
+    /// Done twice it is as if it were done once.
+    pub(crate) fn repeatable(mut self) -> Self {
+        self.may_repeat = true;
+        self
     }
 
     /// With one more header. A value that no header can hold is left out.
@@ -115,14 +132,22 @@ pub(crate) struct Answer {
 impl Answer {
     /// What it says.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
-        serde_json::from_slice(&self.body).map_err(|error| Trouble::Nonsense {
-            what: format!("an answer that is not understood: {error}"),
-        })
+        serde_json::from_slice(&self.body).map_err(|error| Trouble::nonsense(&error))
     }
 
     /// What it cost, if the service says so.
     pub(crate) fn charge_micros(&self) -> Option<i64> {
         number(&self.headers, &CHARGE)
+    }
+
+    /// The same for a person.
+    pub(crate) fn cost(&self) -> Option<String> {
+        self.charge_micros().map(|micros| format!("{} credits", Micros::new(micros)))
+    }
+
+    /// The document as it came, set with lines and indentation.
+    pub(crate) fn document(&self) -> Result<String, Trouble> {
+        document::set(&self.body).map_err(|error| Trouble::nonsense(&error))
     }
 
     /// The receipt, if there is one.

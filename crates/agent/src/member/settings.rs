@@ -113,8 +113,13 @@ impl Settings {
             } else {
                 diagnostic
             };
-            diagnostic.hint(format!("write `{API_KEY}=agk_…` into {}", self.missing_key))
+            diagnostic.hint(self.how_to_set_key())
         })
+    }
+
+    /// Where a key is put.
+    pub(super) fn how_to_set_key(&self) -> String {
+        format!("write `{API_KEY}=agk_…` into {}", self.missing_key)
     }
 
     /// Whether the service is on this machine.

@@ -20,6 +20,8 @@ mod mcp_links;
 mod mcp_live;
 // Signing in to servers, and out of them.
 mod mcp_login;
+// What a member does with the service.
+mod member;
 // Packages made, shown, merged and exported.
 mod packages;
 // Tasks with tools, from the words of a person to the answer.

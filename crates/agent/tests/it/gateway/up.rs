@@ -34,6 +34,16 @@ impl Machine {
         Served::start(&mut self.up(&["--listen", "127.0.0.1:0", "--server", &server]))
     }
 
+    /// Where everything of it is kept.
+    pub(crate) fn home(&self) -> std::path::PathBuf {
+        self.bench.home()
+    }
+
+    /// A folder for files of a test.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.bench.work()
+    }
+
     fn env_file(&self) -> String {
         fs::read_to_string(self.bench.home().join(".env")).unwrap()
     }
