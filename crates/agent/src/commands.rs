@@ -6,6 +6,7 @@ mod mcp;
 mod me;
 mod metrics;
 mod run;
+mod skills;
 mod up;
 
 use clap::Subcommand;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Me(me::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
+    Skills(skills::Args),
     Metrics(metrics::Args),
     Completions(completions::Args),
 }
@@ -33,6 +35,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Me(args) => me::run(&args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
+        Command::Skills(args) => skills::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
         Command::Completions(args) => completions::run(&args, session),
     }
