@@ -18,6 +18,8 @@ mod mcp_live;
 mod mcp_login;
 // Packages made, shown, merged and exported.
 mod packages;
+// Skills kept, installed, put away, loaded by models and counted.
+mod skills;
 // Packages of anybody, judged.
 mod verdicts;
 // The page of `agent metrics view`, in a real browser.
