@@ -246,6 +246,9 @@ impl Skills {
         if !wanted.no_tools {
             catalogue = places.catalogue();
             catalogue.tell(session);
+            if let Some(project) = places.project().filter(|it| it.is_dir()) {
+                session.output.detail(format!("skills of the project: {}", project.display()));
+            }
             if let Err(diagnostic) = diary.notice(&catalogue.skills) {
                 // A task can be done without it.
                 let line = printable(&diagnostic.line());

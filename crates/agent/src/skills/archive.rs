@@ -26,7 +26,7 @@ pub(crate) fn put_away(places: &Places, name: &Name, diary: &Diary) -> Result<Pa
     let mut page = diary.open()?;
     page.seen(&skill);
     let to = archive.join(name.as_str());
-    refuse_existing(&to, &format!("a skill `{name}` was put away before"))?;
+    refuse_existing(&to, &format!("there is an archived skill `{name}` already"))?;
     fs::create_dir_all(&archive).map_err(|error| cannot_move(&from, &to, &error))?;
     fs::rename(&from, &to).map_err(|error| cannot_move(&from, &to, &error))?;
     page.moved(&skill, State::Archived);
@@ -44,11 +44,11 @@ pub(crate) fn bring_back(
     let to = places.home().join(name.as_str());
     let Ok(folder) = Folder::open(&from, None) else {
         let known = put_away_before(places);
-        let diagnostic = Diagnostic::usage(format!("no skill `{name}` was put away"));
+        let diagnostic = Diagnostic::usage(format!("there is no archived skill `{name}`"));
         let near = nearest(name.as_str(), known.iter().map(String::as_str));
         return Err(match near {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("`agent skills list` names those that were"),
+            None => diagnostic.hint("`agent skills list` names them"),
         });
     };
     let mut page = diary.open()?;
@@ -76,7 +76,7 @@ pub(crate) fn put_away_before(places: &Places) -> Vec<String> {
 fn missing(name: &Name, places: &Places) -> Diagnostic {
     if let Some(project) = places.project().filter(|it| it.join(name.as_str()).is_dir()) {
         return Diagnostic::usage(format!("the skill `{name}` belongs to the project"))
-            .hint(format!("it is in {}; only skills of the home are put away", project.display()));
+            .hint(format!("it is in {}; only skills of the home are archived", project.display()));
     }
     let diagnostic = Diagnostic::usage(format!("there is no skill `{name}`"));
     match places.catalogue().nearest(name.as_str()) {

@@ -21,7 +21,7 @@ use crate::session::Session;
 /// The most skills there may be.
 pub(crate) const MAX_SKILLS: usize = 500;
 /// The most entries of a folder that are looked at.
-const MAX_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 2000;
 /// The most problems that are told at once.
 const MAX_TOLD: usize = 10;
 
@@ -175,7 +175,7 @@ impl Places {
     ) -> Result<Skill, Problem> {
         let path = folder.join(entry);
         let name = Name::parse(entry).ok_or_else(|| {
-            Problem::of(path.clone(), Flaw::of(format!("no skill's name: {RULE}")))
+            Problem::of(path.clone(), Flaw::of(format!("it cannot be the name of a skill: {RULE}")))
         })?;
         let folder = Folder::open(&path, bound).map_err(|flaw| Problem::of(path, flaw))?;
         let is_in_home = on == Shelf::Home || self.home().join(name.as_str()).is_dir();
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(catalogue.skills.len(), 1);
         let lines: Vec<_> = catalogue.problems.iter().map(Problem::line).collect();
         assert_eq!(lines.len(), 3, "{lines:?}");
-        assert!(lines[0].contains("Bad Name: no skill's name"), "{lines:?}");
+        assert!(lines[0].contains("Bad Name: it cannot be the name of a skill"), "{lines:?}");
         assert!(lines[1].contains("empty/SKILL.md: there is no such file"), "{lines:?}");
         assert!(lines[2].contains("torn/SKILL.md:3: "), "{lines:?}");
     }
@@ -348,6 +348,15 @@ mod tests {
         let catalogue = places.catalogue();
         assert_eq!(catalogue.skills.len(), MAX_SKILLS);
         assert!(catalogue.problems[0].what.contains("`s0500` and those after it"));
+    }
+
+    #[test]
+    fn there_is_an_end_to_a_folder_of_skills() {
+        let (_folder, places) = ground();
+        for number in 0..=MAX_ENTRIES {
+            fs::create_dir_all(places.home().join(format!("s{number:04}"))).unwrap();
+        }
+        assert_eq!(names(places.home(), &mut Vec::new()).len(), MAX_ENTRIES);
     }
 
     #[test]

@@ -99,10 +99,12 @@ impl Folder {
         Ok(path)
     }
 
-    /// The further files, by their paths in the folder. Links are left out.
+    /// The further files, by their paths in the folder. Links, and names that would break a line,
+    /// are left out.
     pub(crate) fn files(&self) -> Vec<String> {
+        let is_told = |name: &String| name != SKILL_FILE && !name.contains(char::is_control);
         let files = self.entries().filter(|entry| entry.file_type().is_file());
-        files.map(|entry| self.name(&entry)).filter(|name| name != SKILL_FILE).collect()
+        files.map(|entry| self.name(&entry)).filter(is_told).collect()
     }
 
     /// What the folder holds now.
@@ -211,6 +213,7 @@ mod tests {
         symlink(home.path().join("secret"), folder.path().join("out")).unwrap();
         symlink(home.path(), folder.path().join("up")).unwrap();
         symlink("more/table.txt", folder.path().join("within")).unwrap();
+        fs::write(folder.path().join("a\nb"), "x").unwrap();
         for out in ["out", "up/secret"] {
             assert!(folder.text(out).unwrap_err().what.contains("leads out"), "{out}");
         }
@@ -238,6 +241,29 @@ mod tests {
         assert_eq!(folder.text("big").unwrap_err(), Flaw::at(2, "this line is not UTF-8"));
         fs::write(&path, b"a\0b").unwrap();
         assert_eq!(folder.text("big").unwrap_err().what, "it is no text");
+    }
+
+    #[test]
+    fn there_is_an_end_to_files() {
+        let (_home, folder) = skill();
+        for number in 0..MAX_FILES {
+            fs::write(folder.path().join(format!("f{number:04}")), "").unwrap();
+        }
+        assert_eq!(folder.files().len(), MAX_FILES - 1, "and SKILL.md");
+    }
+
+    #[test]
+    fn of_files_beyond_the_limit_only_the_size_counts() {
+        let (_home, folder) = skill();
+        let big = usize::try_from(MAX_DIGEST_BYTES).unwrap();
+        let write = |name: &str, text: &[u8]| fs::write(folder.path().join(name), text).unwrap();
+        write("a", &vec![b'a'; big]);
+        write("b", b"1");
+        let before = folder.digests();
+        write("b", b"2");
+        assert_eq!(folder.digests(), before);
+        write("b", b"22");
+        assert_ne!(folder.digests(), before);
     }
 
     #[test]

@@ -47,8 +47,8 @@ impl House {
         let (bench, upstream) = (bench(), Upstream::start());
         upstream.want_no_key();
         upstream.set_models(&["echo"]);
-        let server = format!("ollama={}", upstream.base_url());
-        let arguments = ["up", "--no-discover", "--listen", "127.0.0.1:0", "--server", &server];
+        let models = format!("ollama={}", upstream.base_url());
+        let arguments = ["up", "--no-discover", "--listen", "127.0.0.1:0", "--server", &models];
         let served = Served::start(bench.command(arguments).env("USER", "me"));
         Self { bench, upstream, served }
     }

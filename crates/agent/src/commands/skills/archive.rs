@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         return session.output.json(&json!({"archived": name.as_str(), "path": to}));
     }
-    session.output.text(format!("{GOOD}Put away{GOOD:#} {name}.\n"))?;
+    session.output.text(format!("{GOOD}Archived{GOOD:#} {name}.\n"))?;
     session.output.note(format!("It is in {}.", to.display()));
     Ok(())
 }

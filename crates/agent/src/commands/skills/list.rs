@@ -18,6 +18,8 @@ use crate::skills::record::Record;
 
 /// How wide a row is, if the names leave room.
 const WIDTH: usize = 80;
+/// What the columns between the name and the description take, and what separates them.
+const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
 /// What is told of a description however wide the names are.
 const LEAST_DESCRIPTION: usize = 20;
 
@@ -49,7 +51,8 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     catalogue.tell(session);
     if !archived.is_empty() {
-        session.output.note(format!("Put away: {}.", archived.join(", ")));
+        let names = archived.join(", ");
+        session.output.note(format!("Archived: {names}; `agent skills restore` brings one back."));
     }
     if catalogue.skills.is_empty() {
         session.output.note("`agent skills install FOLDER` brings one.");
@@ -68,8 +71,7 @@ pub(super) fn records(
 fn table(catalogue: &Catalogue, records: &BTreeMap<String, Record>) -> String {
     let name = |skill: &Skill| skill.name().len();
     let widest = catalogue.skills.iter().map(name).max().unwrap_or_default().max("name".len());
-    // The columns between the name and the description, and what separates them.
-    let room = WIDTH.saturating_sub(widest + 33).max(LEAST_DESCRIPTION);
+    let room = WIDTH.saturating_sub(widest + BETWEEN).max(LEAST_DESCRIPTION);
     let mut table = Table::new([
         ("name", Lean::Left),
         ("from", Lean::Left),

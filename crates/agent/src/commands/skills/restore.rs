@@ -10,7 +10,7 @@ use crate::skills::archive::bring_back;
 use crate::skills::name::Name;
 use crate::skills::places::Places;
 
-/// Bring back a skill that was put away
+/// Bring back a skill that was archived
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent skills restore review")]
 pub(crate) struct Args {
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         return session.output.json(&json!({"restored": name.as_str(), "path": to}));
     }
-    session.output.text(format!("{GOOD}Brought back{GOOD:#} {name}.\n"))?;
+    session.output.text(format!("{GOOD}Restored{GOOD:#} {name}.\n"))?;
     session.output.note(format!("It is in {}.", to.display()));
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::mcp::shown::Shown;
 use crate::output::printable;
 use crate::session::Session;
+use crate::skills::listing::one_line;
 use crate::skills::places::Places;
 
 /// Show a skill: where it is, how it was used, and what it says
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let day = |ms: i64| Timestamp::from_ms(ms).day();
     let mut lines = vec![
         ("name", skill.name().to_owned()),
-        ("description", printable(&skill.description)),
+        ("description", one_line(&skill.description, usize::MAX)),
         ("from", skill.located.shelf.word().to_owned()),
         ("folder", skill.located.folder.path().display().to_string()),
     ];

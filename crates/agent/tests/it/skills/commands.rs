@@ -52,7 +52,7 @@ fn a_skill_is_installed_listed_shown_put_away_and_brought_back() {
     snapshot(&bench, "install_forced", ["install", "review", "--force"]);
     snapshot(&bench, "archive", ["archive", "careful"]);
     snapshot(&bench, "list_with_archived", ["list"]);
-    snapshot(&bench, "archive_unknown", ["archive", "carefull"]);
+    snapshot(&bench, "archive_unknown", ["archive", "reviews"]);
     snapshot(&bench, "restore", ["restore", "careful"]);
     snapshot(&bench, "restore_unknown", ["restore", "careful"]);
     snapshot(&bench, "path", ["path"]);
@@ -106,6 +106,12 @@ fn broken_skills_are_named_beside_the_good_ones() {
     fs::create_dir_all(home.join("big")).unwrap();
     fs::write(home.join("big/SKILL.md"), "x".repeat(300 * 1024)).unwrap();
     snapshot(&bench, "list_broken", ["list"]);
+    for number in 0..7 {
+        fs::create_dir_all(home.join(format!("none-{number}"))).unwrap();
+    }
+    let run = skills(&bench, ["list"]);
+    assert_eq!(run.stderr.matches("warning: left out: ").count(), 10, "{run:?}");
+    assert!(run.stderr.contains("warning: 2 more; `agent skills list --json`"), "{run:?}");
     snapshot(&bench, "show_broken", ["show", "plain"]);
     snapshot(&bench, "show_unknown", ["show", "goood"]);
 }
