@@ -8,6 +8,7 @@ use usage_metrics::recorder::Recorder;
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table, grouped};
+use crate::output::printable;
 use crate::session::Session;
 use crate::skills::archive::put_away_before;
 use crate::skills::catalogue::{Catalogue, Problem, Skill};
@@ -34,7 +35,7 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let places = Places::find(session)?;
     let catalogue = places.catalogue();
-    let records = records(&places, session)?;
+    let records = records(&places, session);
     let archived = put_away_before(&places);
     if session.output.is_json() {
         let skill = |skill: &Skill| about(skill, records.get(&skill.located.key()));
@@ -60,12 +61,13 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What is kept of the use of skills.
-pub(super) fn records(
-    places: &Places,
-    session: &Session,
-) -> Result<BTreeMap<String, Record>, Diagnostic> {
-    Diary::new(places, Recorder::off(), session.clock.clone()).records()
+/// What is kept of the use of skills; a file that cannot be read hides no skill.
+pub(super) fn records(places: &Places, session: &Session) -> BTreeMap<String, Record> {
+    let records = Diary::new(places, Recorder::off(), session.clock.clone()).records();
+    records.unwrap_or_else(|diagnostic| {
+        session.output.warn(format!("no uses are known: {}", printable(&diagnostic.line())));
+        BTreeMap::new()
+    })
 }
 
 fn table(catalogue: &Catalogue, records: &BTreeMap<String, Record>) -> String {

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let read = skill.located.document();
     let document = read.map_err(|problem| Diagnostic::failed(problem.line()))?;
     let files = skill.located.folder.files();
-    let mut records = records(&places, session)?;
+    let mut records = records(&places, session);
     let record = records.remove(&skill.located.key());
     if session.output.is_json() {
         let mut value = about(&skill, record.as_ref());

@@ -117,6 +117,21 @@ fn broken_skills_are_named_beside_the_good_ones() {
 }
 
 #[test]
+fn a_record_that_makes_no_sense_hides_no_skill() {
+    let bench = source();
+    assert_eq!(skills(&bench, ["install", "review"]).code, 0);
+    fs::write(bench.home().join("skills/.usage.json"), "{").unwrap();
+    for command in [["list", "--no-color"], ["show", "review"]] {
+        let run = skills(&bench, command);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.stdout.contains("review"), "{run:?}");
+        assert!(run.stderr.contains("warning: no uses are known: cannot understand"), "{run:?}");
+    }
+    snapshot(&bench, "archive_unreadable_record", ["archive", "review"]);
+    assert!(bench.home().join("skills/review/SKILL.md").exists());
+}
+
+#[test]
 fn hostile_names_are_refused_everywhere() {
     let bench = source();
     fs::create_dir_all(bench.home().join("skills")).unwrap();
