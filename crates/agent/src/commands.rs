@@ -12,6 +12,7 @@ mod models;
 mod research;
 mod run;
 mod search;
+mod skills;
 mod up;
 mod update;
 
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Media(media::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
+    Skills(skills::Args),
     Metrics(metrics::Args),
     Doctor(doctor::Args),
     Update(update::Args),
@@ -52,6 +54,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Media(args) => media::run(args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
+        Command::Skills(args) => skills::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
         Command::Doctor(args) => doctor::run(&args, session),
         Command::Update(args) => update::run(&args, session),

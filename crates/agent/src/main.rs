@@ -23,6 +23,7 @@ mod prompt;
 mod resource;
 mod runtime;
 mod session;
+mod skills;
 mod store_trouble;
 mod tally;
 mod task;

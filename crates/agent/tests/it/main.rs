@@ -24,6 +24,8 @@ mod mcp_login;
 mod member;
 // Packages made, shown, merged and exported.
 mod packages;
+// Skills kept, installed, put away, loaded by models and counted.
+mod skills;
 // Tasks with tools, from the words of a person to the answer.
 mod tasks;
 // Packages of anybody, judged.

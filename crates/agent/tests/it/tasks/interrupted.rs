@@ -104,13 +104,6 @@ fn an_interrupt_while_it_waits_serves_or_works_through_a_file_ends_it() {
         launch.command.display(),
         serde_json::json!(launch.args)
     ));
-    // It waits for a service that is busy.
-    world.script(vec![Step::RetryAfter(503, 60); 4]);
-    let child = start(&world, &["--no-tools", "Go"]);
-    eventually("it is asked", || !world.asked().is_empty());
-    std::thread::sleep(Duration::from_millis(500)); // sleep: the refusal is on its way back
-    signal(&child, Signal::INT);
-    assert_eq!(end(child).0, 130);
     // A server waits for a model's answer.
     let before = world.asked().len();
     let prompt = serde_json::json!({"prompt": "Hi"});
@@ -135,6 +128,14 @@ fn an_interrupt_while_it_waits_serves_or_works_through_a_file_ends_it() {
     assert!(stderr.contains("interrupted after 2 of 4 tasks"), "{stderr}");
     let ends: Vec<&str> = lines.iter().map(|line| line["end_reason"].as_str().unwrap()).collect();
     assert_eq!(ends, ["completed", "user_cancelled"]);
+    // It waits for a service that is busy.
+    world.script(vec![Step::RetryAfter(503, 60); 4]);
+    let before = world.asked().len();
+    let child = start(&world, &["--no-tools", "Go"]);
+    eventually("it is asked", || world.asked().len() > before);
+    std::thread::sleep(Duration::from_millis(500)); // sleep: the refusal is on its way back
+    signal(&child, Signal::INT);
+    assert_eq!(end(child).0, 130);
 }
 
 #[test]
