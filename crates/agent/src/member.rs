@@ -142,7 +142,7 @@ impl Answer {
 
     /// The same for a person.
     pub(crate) fn cost(&self) -> Option<String> {
-        self.charge_micros().map(|micros| format!("{} credits", Micros::new(micros)))
+        self.charge_micros().map(|micros| format!("{} credits", credits(micros)))
     }
 
     /// The document as it came, set with lines and indentation.

@@ -1,10 +1,10 @@
 //! `agent me`: the account and the key, as the service sees them.
 
-use ledger::Micros;
 use wire::account::{Me, PeriodView};
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{counted, fields};
+use crate::member::credits;
 use crate::member::patience::{Patient, Waiting};
 use crate::output::printable;
 use crate::period::moment;
@@ -30,7 +30,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 fn text(me: &Me, base: &str) -> String {
-    let credits = |micros: i64| Micros::new(micros).to_string();
     let key = &me.key;
     let mut lines = vec![
         ("service", base.to_owned()),
@@ -70,7 +69,7 @@ fn text(me: &Me, base: &str) -> String {
 }
 
 fn period(period: &PeriodView) -> String {
-    let charged = Micros::new(period.charged_micros);
+    let charged = credits(period.charged_micros);
     let requests = counted(usize::try_from(period.requests).unwrap_or(0), "request");
     format!("{requests}, {charged} credits")
 }

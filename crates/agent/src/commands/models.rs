@@ -1,11 +1,11 @@
 //! `agent models`: what there is to ask, what it costs, and whether it can be used now.
 
-use ledger::Micros;
 use wire::capability::{Capability, CapabilityList, CapableModel};
 use wire::model::{Model, ModelList};
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table, grouped};
+use crate::member::credits;
 use crate::member::patience::{Patient, Waiting};
 use crate::output::{DIM, Output, WARNING, harmless, printable};
 use crate::runtime::block_on;
@@ -139,7 +139,7 @@ fn text(rows: &[Row], output: &Output) -> String {
         table.row([
             row.id.clone(),
             row.uses.clone(),
-            Micros::new(row.price_micros).to_string(),
+            credits(row.price_micros),
             row.context.map_or_else(|| "-".to_owned(), grouped),
         ]);
     }

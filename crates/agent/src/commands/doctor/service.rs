@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::DATE;
-use ledger::Micros;
 use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -17,6 +16,7 @@ use super::report::Check;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
 use crate::mcp::table::counted;
+use crate::member::credits;
 use crate::member::settings::Settings;
 use crate::member::trouble::Trouble;
 use crate::member::{Answer, Ask, Member};
@@ -176,7 +176,13 @@ impl Asked<'_> {
         } else {
             Check::ok(AREA, usable.join(", "))
         }];
-        // What nobody set up is no trouble; what was set up and does not work is.
+        let has_chat = list.iter().any(|found| found.id == "chat" && !found.models.is_empty());
+        if !has_chat && !list.is_empty() {
+            let check =
+                Check::warning(AREA, "no model can be talked to: `agent run` has none to ask");
+            checks.push(check.hint("an operator adds a provider of models to gateway.yaml"));
+        }
+        // What else nobody set up is no trouble; what was set up and does not work is.
         let broken = list.iter().filter(|found| !found.usable && !found.models.is_empty());
         checks.extend(broken.map(|found| {
             let reason = found.reason.as_deref().unwrap_or("nobody says why");
@@ -188,7 +194,7 @@ impl Asked<'_> {
 }
 
 fn balance(me: &Me) -> Check {
-    let available = format!("{} credits", Micros::new(me.available_micros));
+    let available = format!("{} credits", credits(me.available_micros));
     if me.available_micros > 0 {
         return Check::ok("balance", format!("{available} can be spent"));
     }

@@ -1,11 +1,11 @@
 //! `agent media list`: what makes media, and whether it can now.
 
-use ledger::Micros;
 use wire::capability::{Capability, CapabilityList};
 
 use super::is_media;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table, counted};
+use crate::member::credits;
 use crate::member::patience::{Patient, Waiting};
 use crate::output::{WARNING, printable};
 use crate::runtime::block_on;
@@ -47,7 +47,7 @@ fn text(capability: &Capability) -> String {
     for model in &capability.models {
         let is_usable = model.usable && capability.usable;
         let state = if is_usable { "ready" } else { "cannot be used now" };
-        let price = Micros::new(model.price_micros).to_string();
+        let price = credits(model.price_micros);
         table.row([model.id.clone(), price, state.to_owned()]);
     }
     let lines: Vec<String> = table.text().lines().map(|line| format!("  {line}\n")).collect();

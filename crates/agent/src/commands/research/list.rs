@@ -1,11 +1,11 @@
 //! `agent research list`: jobs, newest first.
 
-use ledger::Micros;
 use wire::research::{JobList, JobView};
 
 use super::path;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
+use crate::member::credits;
 use crate::member::patience::{Patient, Waiting};
 use crate::output::{DIM, harmless, printable};
 use crate::period::moment;
@@ -71,7 +71,7 @@ fn text(jobs: &[JobView]) -> String {
         ("queued", Lean::Left),
     ]);
     for job in jobs {
-        let cost = job.charge_micros.map(|micros| Micros::new(micros).to_string());
+        let cost = job.charge_micros.map(|micros| credits(micros));
         let (done, total) = (job.progress.done, job.progress.total);
         let is_on = job.finished_at.is_none() && total > 0;
         let far = if is_on { format!(" {done}/{total}") } else { String::new() };

@@ -1,12 +1,12 @@
 //! A job for a person: its report, its steps, how it ended.
 
-use ledger::Micros;
 use serde_json::Value;
 use wire::research::JobView;
 
 use crate::diagnostic::Diagnostic;
 use crate::markdown;
 use crate::mcp::table::{counted, fields};
+use crate::member::credits;
 use crate::output::printable;
 use crate::period::moment;
 use crate::session::Session;
@@ -33,7 +33,7 @@ pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
     let sources = counted(job.sources.len(), "source");
     output.note(format!("{} from {sources} by {}", printable(&job.id), printable(&job.model)));
     if let Some(charge) = job.charge_micros {
-        output.note(format!("cost: {} credits", Micros::new(charge)));
+        output.note(format!("cost: {} credits", credits(charge)));
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ fn state(job: &JobView) -> String {
             .push(("error", format!("{} ({})", printable(&error.message), printable(&error.code))));
     }
     if let Some(charge) = job.charge_micros {
-        lines.push(("cost", format!("{} credits", Micros::new(charge))));
+        lines.push(("cost", format!("{} credits", credits(charge))));
     }
     fields(&lines)
 }

@@ -1,12 +1,12 @@
 //! `agent research start`: a job is queued.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use ledger::Micros;
 use serde_json::Value;
 use wire::research::{Depth, JobView, ResearchRequest};
 
 use super::watch::watch;
 use crate::diagnostic::Diagnostic;
+use crate::member::credits;
 use crate::member::patience::{Patient, Waiting};
 use crate::output::printable;
 use crate::pairs;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     session.output.note(format!("queued for {}", printable(&job.model)));
     if let Some(price) = answer.charge_micros() {
-        let price = Micros::new(price);
+        let price = credits(price);
         session.output.note(format!("set aside: {price} credits, charged when it completes"));
     }
     if args.watch {
