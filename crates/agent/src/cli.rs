@@ -16,9 +16,10 @@ use crate::session::{Environment, Session};
     name = "agent",
     version,
     about = "Run tasks with tools, and the members-only AI service behind them",
-    after_help = "Examples:\n  agent metrics status          What is recorded, where, and why\n  \
-                  agent metrics validate *.json Judge packages\n  agent completions bash        \
-                  Completions for your shell",
+    after_help = "Examples:\n  agent up                      The member service on this machine\n  \
+                  agent run \"Say hello\"         A task, with tools\n  agent chat                    \
+                  A conversation\n  agent mcp add files -- CMD    A server with tools\n  agent doctor                  \
+                  What to fix",
     disable_help_subcommand = true,
     arg_required_else_help = true
 )]

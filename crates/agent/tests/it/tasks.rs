@@ -17,6 +17,7 @@ use agent_test_support::upstream::Step;
 use serde_json::{Value, json};
 
 use crate::gateway::{Ground, Served};
+use crate::mcp_config::terminal;
 use crate::mcp_live::configure;
 
 /// The model of these tasks.
@@ -104,6 +105,11 @@ impl World {
     pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.ground.bench.work().join(name)).unwrap_or_default()
     }
+}
+
+/// Runs a command at a terminal where a line is typed at each question.
+pub(crate) fn at_terminal(command: &mut Command, typed: &str) -> Run {
+    terminal::answering(command, typed, &[": "])
 }
 
 /// The events of a run for a program.

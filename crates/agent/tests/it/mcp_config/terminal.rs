@@ -10,12 +10,17 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// How a question ends.
-const QUESTIONS: [&str; 4] = ["[y/N] ", "): ", "window. ", ": "];
+const QUESTIONS: [&str; 3] = ["[y/N] ", "): ", "window. "];
 
 /// Runs a command whose standard input and standard error are a terminal, and types one line at
 /// each question. The yes that is typed before the first one must not count. Standard output goes
 /// elsewhere.
 pub(crate) fn run(command: &mut Command, typed: &str) -> Run {
+    answering(command, typed, &QUESTIONS)
+}
+
+/// The same with other questions.
+pub(crate) fn answering(command: &mut Command, typed: &str, questions: &[&str]) -> Run {
     let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&near).unwrap();
     unlockpt(&near).unwrap();
@@ -42,7 +47,7 @@ pub(crate) fn run(command: &mut Command, typed: &str) -> Run {
     // The near end fails when nobody holds the far one any more.
     while let Ok(count @ 1..) = near.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..count]);
-        if QUESTIONS.iter().any(|end| shown.ends_with(end.as_bytes())) {
+        if questions.iter().any(|end| shown.ends_with(end.as_bytes())) {
             near.write_all(answers.next().unwrap_or("\n").as_bytes()).unwrap();
         }
     }

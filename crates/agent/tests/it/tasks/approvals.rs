@@ -5,7 +5,6 @@ use std::fs;
 use agent_test_support::command::Run;
 
 use super::{MODEL, World, call, notes, say, text};
-use crate::mcp_config::terminal;
 
 const UNTRUSTED: &str = "    trust: untrusted\n";
 const WRITE: &str = "mcp__notes__write_note";
@@ -21,7 +20,7 @@ fn script(world: &World) {
 /// Runs the task at a terminal where this is typed.
 fn at_terminal(world: &World, typed: &str) -> Run {
     script(world);
-    terminal::run(&mut world.command(["run", "--model", MODEL, "Write x"]), typed)
+    super::at_terminal(&mut world.command(["run", "--model", MODEL, "Write x"]), typed)
 }
 
 fn was_run(world: &World) -> usize {

@@ -4,7 +4,6 @@ use agent_test_support::mcp::everything_stdio;
 use serde_json::json;
 
 use super::{MODEL, World, call, say};
-use crate::mcp_config::terminal;
 
 fn world(more: &str) -> World {
     let launch = everything_stdio();
@@ -47,7 +46,7 @@ fn an_untrusted_server_gets_none_unless_a_person_says_yes() {
     world.script(vec![call(SAMPLE, &prompt), say("A fox is red."), say("Done.")]);
     let mut command =
         world.command(["run", "--model", MODEL, "--server", "all", "--approve", "all", "Go"]);
-    let run = terminal::run(&mut command, "y\n");
+    let run = super::at_terminal(&mut command, "y\n");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.contains("A server wants a model's answer"), "{run:?}");
     assert!(run.stderr.contains("What is a fox?"), "{run:?}");
@@ -71,7 +70,7 @@ fn a_form_is_filled_in_at_the_terminal() {
     world.script(vec![call(ELICIT, &json!({})), say("Done.")]);
     let mut command = world.command(["run", "--model", MODEL, "--server", "all", "Go"]);
     let answers = "Ada\n".to_owned() + &"\n".repeat(40) + "y\n";
-    let run = terminal::run(&mut command, &answers);
+    let run = super::at_terminal(&mut command, &answers);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.contains("The server all asks"), "{run:?}");
 }
