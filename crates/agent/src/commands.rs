@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod chat;
 mod completions;
 mod gateway;
 mod mcp;
@@ -18,6 +19,7 @@ use crate::session::Session;
 pub(crate) enum Command {
     Up(up::Args),
     Run(run::Args),
+    Chat(chat::Args),
     Me(me::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
@@ -30,6 +32,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     match command {
         Command::Up(args) => up::run(&args, session),
         Command::Run(args) => run::run(&args, session),
+        Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),

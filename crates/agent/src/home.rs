@@ -69,6 +69,11 @@ impl Home {
         self.root.join("approvals.json")
     }
 
+    /// Conversations, and what was typed in them.
+    pub(crate) fn chat(&self) -> PathBuf {
+        self.root.join("chat")
+    }
+
     /// The member service: its configuration and, unless that says otherwise, its database.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.root.join("gateway")

@@ -11,6 +11,7 @@ mod diagnostic;
 mod documents;
 mod home;
 mod log;
+mod markdown;
 mod mcp;
 mod member;
 mod narrate;

@@ -147,7 +147,7 @@ impl Output {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let spinner = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
             spinner.set_style(style);
         }
         spinner
@@ -158,13 +158,26 @@ impl Output {
         let Err(diagnostic) = result else {
             return Exit::Done;
         };
+        self.tell(&diagnostic);
+        diagnostic.exit
+    }
+
+    /// Tells what went wrong, where the program goes on.
+    pub(crate) fn tell(&self, diagnostic: &Diagnostic) {
         if diagnostic.message.is_some() {
             match self.style {
-                Style::Human => print_diagnostic(&diagnostic),
+                Style::Human => print_diagnostic(diagnostic),
                 Style::Json => anstream::eprintln!("{}", diagnostic.to_json()),
             }
         }
-        diagnostic.exit
+    }
+
+    /// How many columns standard output has, where it is a terminal that a person reads.
+    pub(crate) fn width(&self) -> Option<usize> {
+        if self.is_json() || !io::stdout().is_terminal() {
+            return None;
+        }
+        Some(columns().filter(|columns| *columns > 0).unwrap_or(DEFAULT_COLUMNS))
     }
 }
 
@@ -177,6 +190,20 @@ fn print_diagnostic(diagnostic: &Diagnostic) {
     for hint in &diagnostic.hints {
         anstream::eprintln!("  {GOOD}hint:{GOOD:#} {hint}");
     }
+}
+
+/// How wide a terminal is that does not say.
+pub(crate) const DEFAULT_COLUMNS: usize = 80;
+
+#[cfg(unix)]
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(size.ws_col.into())
+}
+
+#[cfg(not(unix))]
+fn columns() -> Option<usize> {
+    None
 }
 
 /// Longest name or pointer that is shown to a person, in characters.

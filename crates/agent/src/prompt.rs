@@ -46,18 +46,35 @@ impl Prompt {
 /// Asks for a line without holding up anything else; nothing if the input has ended. Whoever drops
 /// this leaves what is typed later to others.
 pub(crate) async fn ask_meanwhile(question: String) -> Option<String> {
+    let answer = line_meanwhile(question, Before::Forgotten, MAX_ANSWER_BYTES).await;
+    answer.map(|answer| answer.trim().to_owned())
+}
+
+/// What becomes of what was typed before a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// It is no answer.
+    Forgotten,
+    /// It may be one.
+    Taken,
+}
+
+/// Reads a line of a terminal, of so many bytes at most, without holding up anything else.
+pub(crate) async fn line_meanwhile(question: String, before: Before, most: u64) -> Option<String> {
     let given_up = GivenUp::default();
     let is_given_up = Arc::clone(&given_up.0);
     let reading = tokio::task::spawn_blocking(move || {
-        forget_typed();
+        if before == Before::Forgotten {
+            forget_typed();
+        }
         anstream::eprint!("{question} ");
         let _ = io::stderr().flush();
         if !wait_for_line(&is_given_up) {
             return None;
         }
         let mut answer = String::new();
-        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
-        matches!(read, Ok(1..)).then(|| answer.trim().to_owned())
+        let read = io::stdin().lock().take(most).read_line(&mut answer);
+        matches!(read, Ok(1..)).then_some(answer)
     });
     reading.await.ok().flatten()
 }

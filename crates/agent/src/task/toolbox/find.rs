@@ -49,7 +49,7 @@ pub(super) fn definition(registry: &Registry) -> Definition {
 }
 
 /// The tools that fit best, best first.
-pub(super) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r Entry> {
+pub(crate) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r Entry> {
     let wanted = words(query);
     let documents: Vec<(&Entry, Vec<String>, Vec<String>)> = registry
         .entries()
