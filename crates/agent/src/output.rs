@@ -99,14 +99,14 @@ impl Output {
     /// Says something beside the data.
     pub(crate) fn note(&self, text: impl Display) {
         if self.volume >= Volume::Normal {
-            anstream::eprintln!("{text}");
+            aside(&text);
         }
     }
 
     /// Says beside the data what somebody must know to go on, however quiet it is to be.
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn need(&self, text: impl Display) {
-        anstream::eprintln!("{text}");
+        aside(&text);
     }
 
     /// Says beside the data what may hurt; a program gets an object on a line of its own.
@@ -122,7 +122,7 @@ impl Output {
     /// Says something only a curious person wants to know.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.volume >= Volume::Verbose {
-            anstream::eprintln!("{text}");
+            aside(&text);
         }
     }
 
@@ -167,7 +167,7 @@ impl Output {
         if diagnostic.message.is_some() {
             match self.style {
                 Style::Human => print_diagnostic(diagnostic),
-                Style::Json => anstream::eprintln!("{}", diagnostic.to_json()),
+                Style::Json => aside(diagnostic.to_json()),
             }
         }
     }
@@ -181,14 +181,19 @@ impl Output {
     }
 }
 
+/// A line on standard error. Where nobody reads it any more, nobody misses it.
+pub(crate) fn aside(text: impl Display) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 fn print_diagnostic(diagnostic: &Diagnostic) {
     let message = diagnostic.message.as_deref().unwrap_or_default();
-    anstream::eprintln!("{ERROR}error:{ERROR:#} {message}");
+    aside(format!("{ERROR}error:{ERROR:#} {message}"));
     for cause in &diagnostic.causes {
-        anstream::eprintln!("  {DIM}cause:{DIM:#} {cause}");
+        aside(format!("  {DIM}cause:{DIM:#} {cause}"));
     }
     for hint in &diagnostic.hints {
-        anstream::eprintln!("  {GOOD}hint:{GOOD:#} {hint}");
+        aside(format!("  {GOOD}hint:{GOOD:#} {hint}"));
     }
 }
 

@@ -67,8 +67,10 @@ pub(crate) async fn line_meanwhile(question: String, before: Before, most: u64) 
         if before == Before::Forgotten {
             forget_typed();
         }
-        anstream::eprint!("{question} ");
-        let _ = io::stderr().flush();
+        // Where the terminal is gone, the reading ends as well.
+        let mut err = anstream::stderr().lock();
+        let _ = write!(err, "{question} ").and_then(|()| err.flush());
+        drop(err);
         if !wait_for_line(&is_given_up) {
             return None;
         }
@@ -93,7 +95,7 @@ impl Drop for GivenUp {
         self.flag.store(true, Ordering::Release);
         if !self.is_answered {
             // The question stays without an answer; what comes next has a line of its own.
-            anstream::eprintln!();
+            crate::output::aside("");
         }
     }
 }

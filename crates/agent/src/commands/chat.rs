@@ -38,8 +38,8 @@ pub(crate) struct Args {
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     whole: Option<String>,
     /// Go on with a conversation: this one, or the one that was used last
-    #[arg(long, short, value_name = "ID")]
-    resume: Option<Option<String>>,
+    #[arg(long, short, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    resume: Option<String>,
     /// List the conversations that are kept
     #[arg(long, conflicts_with_all = ["whole", "resume"])]
     list: bool,
@@ -53,7 +53,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return archive.list(session);
     }
     let kept = match &args.resume {
-        Some(id) => Some(archive.resume(id.as_deref(), session)?),
+        Some(id) => {
+            let id = Some(id.as_str()).filter(|id| !id.is_empty());
+            Some(archive.resume(id, session)?)
+        }
         None => None,
     };
     let bench = Workbench::load(args.manner.wanted(), Place::Notes, session)?;

@@ -58,6 +58,13 @@ impl Conversation {
         Self { messages, journal: None }
     }
 
+    /// Says anew what the model should know before all else: it is another day by now.
+    pub(crate) fn open_with(&mut self, opening: Message) {
+        if let Some(first @ Message::System { .. }) = self.messages.first_mut() {
+            *first = opening;
+        }
+    }
+
     /// From now on, what is said is told to this journal as well.
     pub(crate) fn told_to(mut self, journal: Box<dyn Journal>) -> Self {
         self.journal = Some(journal);

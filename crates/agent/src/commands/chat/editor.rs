@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
@@ -23,6 +24,8 @@ use crate::workbench::Interrupts;
 
 /// How many lines are remembered.
 const MAX_HISTORY: usize = 2000;
+/// How long the engine may take to leave the terminal as it was.
+const MAX_STOP: Duration = Duration::from_secs(1);
 /// By what the engine knows the list of commands.
 const MENU: &str = "commands";
 
@@ -108,19 +111,18 @@ impl Editor {
             (engine, read)
         });
         tokio::pin!(reading);
-        let (read, exit) = tokio::select! {
-            read = &mut reading => (read, None),
+        let read = tokio::select! {
+            read = &mut reading => read,
             exit = interrupts.next() => {
                 self.stop.store(true, Ordering::Release);
-                (reading.await, Some(exit))
+                // A terminal that is gone may never let go of who reads from it.
+                let _ = tokio::time::timeout(MAX_STOP, reading).await;
+                return Err(Diagnostic::interrupted(exit));
             }
         };
         let (engine, read) = read
             .map_err(|error| Diagnostic::failed("cannot read from the terminal").because(&error))?;
         self.engine = Some(engine);
-        if let Some(exit) = exit {
-            return Err(Diagnostic::interrupted(exit));
-        }
         Ok(match read {
             Ok(Signal::Success(text)) => Ok(Key::Text(self.joined.take(&text))),
             Ok(Signal::CtrlC) => {

@@ -176,8 +176,10 @@ pub(super) async fn cost(talk: &Talk<'_>) -> Result<(), Diagnostic> {
         ),
         ("spent", format!("{} credits", Micros::new(spent.charge_micros))),
     ];
-    let mut text: String =
-        lines.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect();
+    let mut text = String::new();
+    for (name, value) in lines {
+        text.push_str(&format!("{name:<12} {value}\n"));
+    }
     if let Ok(me) = &me {
         let available = Micros::new(me.available_micros);
         text.push_str(&format!("{:<12} {available} credits\n", "balance"));
@@ -230,12 +232,12 @@ pub(super) fn history(talk: &Talk<'_>) -> Result<(), Diagnostic> {
         let messages: Vec<&Message> = said.collect();
         return told(talk, json!({"type": "history", "messages": messages}));
     }
-    let lines: String = said.map(|message| format!("{}\n", line(message))).collect();
+    let lines: Vec<String> = said.map(line).collect();
     if lines.is_empty() {
         talk.output().note("nothing was said yet");
         return Ok(());
     }
-    talk.output().text(fitted(talk, &lines))
+    talk.output().text(fitted(talk, &format!("{}\n", lines.join("\n"))))
 }
 
 /// A message in a line.
@@ -260,7 +262,8 @@ pub(super) fn line(message: &Message) -> String {
 /// Lines that fit the terminal, if there is one.
 fn fitted(talk: &Talk<'_>, text: &str) -> String {
     let Some(width) = talk.output().width() else { return text.to_owned() };
-    text.lines().map(|line| format!("{}\n", shortened(line, width))).collect()
+    let lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();
+    format!("{}\n", lines.join("\n"))
 }
 
 /// Writes what a program asked for, without secrets.

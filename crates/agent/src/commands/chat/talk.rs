@@ -54,11 +54,13 @@ pub(super) struct Talk<'a> {
     archive: Archive,
 }
 
-/// What comes after a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What comes after a message or a command.
+#[derive(Debug)]
 enum Then {
     GoOn,
     Quit,
+    /// Nobody can be told anything any more.
+    Break(Diagnostic),
 }
 
 impl<'a> Talk<'a> {
@@ -92,6 +94,9 @@ impl<'a> Talk<'a> {
     pub(super) async fn resume(&mut self, kept: Kept, is_model_asked_for: bool) {
         let Kept { record, conversation, model, spent } = kept;
         (self.record, self.conversation, self.spent) = (record, conversation, spent);
+        if let Some(opening) = self.bench.conversation(self.session).messages().first() {
+            self.conversation.open_with(opening.clone());
+        }
         if model == self.model.id {
             return;
         }
@@ -132,6 +137,7 @@ impl<'a> Talk<'a> {
             match done {
                 Ok(Then::GoOn) => {}
                 Ok(Then::Quit) => break,
+                Ok(Then::Break(diagnostic)) => return Err(diagnostic),
                 // Nobody reads any more, or the program has to end.
                 Err(end) if end.message.is_none() || is_of_signal(end.exit) => {
                     let is_stop = end.exit == Exit::Interrupted && input.is_person();
@@ -196,7 +202,7 @@ impl<'a> Talk<'a> {
         let typed = if is_message { Typed::Words(text.trim()) } else { slash::read(text)? };
         match typed {
             Typed::Nothing | Typed::Words("") => Ok(Then::GoOn),
-            Typed::Words(words) => self.say(words, interrupts).await.map(|()| Then::GoOn),
+            Typed::Words(words) => self.say(words, interrupts).await,
             Typed::Command(slash, behind) => {
                 let done = interrupts.guard(async |stop: Stop| {
                     tokio::select! {
@@ -210,7 +216,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Has the model answer.
-    async fn say(&mut self, words: &str, interrupts: &mut Interrupts) -> Result<(), Diagnostic> {
+    async fn say(&mut self, words: &str, interrupts: &mut Interrupts) -> Result<Then, Diagnostic> {
         let fleet = &self.bench.fleet;
         let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
         let mut narrator = Narrator::new(self.session.output.clone(), shown, reporter);
@@ -233,15 +239,15 @@ impl<'a> Talk<'a> {
             let answer = self.bench.fleet.shown.whole(&done.answer);
             self.output().bytes(format!("{}\n", answer.trim_end_matches('\n')).as_bytes())?;
         }
-        if let Some(trouble) = narrator.trouble {
-            return Err(trouble);
-        }
-        match done.end.diagnostic(&self.bench.member.settings) {
-            None => Ok(()),
-            Some(_) if done.end.cause == Cause::Denied => {
+        let ended = done.end.diagnostic(&self.bench.member.settings);
+        match (ended, narrator.trouble) {
+            (Some(ended), _) if done.end.cause == Cause::Ended => Ok(Then::Break(ended)),
+            (_, Some(trouble)) => Ok(Then::Break(trouble)),
+            (None, None) => Ok(Then::GoOn),
+            (Some(_), None) if done.end.cause == Cause::Denied => {
                 Err(Diagnostic::failed(format!("the answer ended here: {}", done.end)))
             }
-            Some(diagnostic) => Err(diagnostic),
+            (Some(diagnostic), None) => Err(diagnostic),
         }
     }
 

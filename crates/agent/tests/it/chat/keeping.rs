@@ -155,3 +155,13 @@ fn a_model_that_is_gone_does_not_keep_a_conversation_from_going_on() {
     assert_eq!((run.code, &*run.stdout), (0, "Two.\n"), "{run:?}");
     assert!(run.stderr.contains("there is no model `ollama/gone`"), "{run:?}");
 }
+
+#[test]
+fn a_conversation_that_cannot_be_kept_goes_on() {
+    let ground = Ground::new();
+    ground.script(vec![says("One."), says("Two.")]);
+    fs::write(ground.bench.home().join("chat"), "in the way").unwrap();
+    let run = ground.piped(&[], "first\nsecond\n");
+    assert_eq!((run.code, &*run.stdout), (0, "One.\nTwo.\n"), "{run:?}");
+    assert_eq!(run.stderr.matches("the conversation is no longer kept in").count(), 1, "{run:?}");
+}

@@ -1,6 +1,8 @@
 //! `/reload-mcp`: what changes is told first, programs are asked about, and the rest keeps running.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 
 use agent_test_support::mcp::Launch;
 
@@ -106,8 +108,6 @@ fn without_a_terminal_a_new_program_is_left_out() {
     ground.configure(&notes(&ground, "notes"));
     let after = fs::read_to_string(&path).unwrap();
     fs::write(&path, before).unwrap();
-    use std::io::{BufRead, BufReader, Write};
-    use std::process::Stdio;
     let mut child = ground
         .command(&["--json", "--yes"])
         .stdin(Stdio::piped())

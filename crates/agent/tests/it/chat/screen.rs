@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use agent_test_support::wait::{DEADLINE, eventually};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -31,7 +33,7 @@ pub(crate) struct Screen {
 impl Screen {
     /// Starts the command in a session of its own, whose terminal this is.
     pub(crate) fn start(command: &mut Command) -> Self {
-        let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&near).unwrap();
         unlockpt(&near).unwrap();
         let name = ptsname(&near, Vec::new()).unwrap();
@@ -59,7 +61,9 @@ impl Screen {
         let mut back = near.try_clone().unwrap();
         let reading = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
-            while let Ok(count @ 1..) = from.read(&mut buffer) {
+            while is_readable(&from, &to)
+                && let Ok(count @ 1..) = from.read(&mut buffer)
+            {
                 let answers = to.lock().unwrap().draw(&buffer[..count]);
                 back.write_all(answers.as_bytes()).unwrap();
             }
@@ -138,6 +142,21 @@ impl Screen {
         self.reading.join().unwrap();
     }
 
+    /// Takes the terminal away; the exit code of what was before it, if it has one.
+    pub(crate) fn hangs_up(self) -> Option<i32> {
+        let Self { mut child, near, far, drawn, reading } = self;
+        drawn.lock().unwrap().is_gone = true;
+        reading.join().unwrap();
+        drop((near, far));
+        let mut status = None;
+        eventually("it ends", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        let status = status.unwrap();
+        status.code().or_else(|| status.signal().map(|signal| -signal))
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
@@ -161,6 +180,19 @@ impl Screen {
     }
 }
 
+/// Waits until there is something to read; no longer if the terminal is taken away.
+fn is_readable(near: &File, drawn: &Mutex<Drawn>) -> bool {
+    let tick = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    loop {
+        if drawn.lock().unwrap().is_gone {
+            return false;
+        }
+        if poll(&mut [PollFd::new(near, PollFlags::IN)], Some(&tick)) != Ok(0) {
+            return true;
+        }
+    }
+}
+
 /// What was drawn so far.
 #[derive(Debug, Default)]
 struct Drawn {
@@ -173,6 +205,8 @@ struct Drawn {
     /// Lines can be edited now, and how often they could.
     is_editing: bool,
     prompts: usize,
+    /// The terminal is taken away.
+    is_gone: bool,
 }
 
 impl Drawn {
@@ -279,7 +313,8 @@ impl Drawn {
 
     fn text(&self) -> String {
         let lines = self.lines.iter().map(|line| line.iter().collect::<String>());
-        lines.map(|line| format!("{}\n", line.trim_end())).collect()
+        let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+        lines.join("\n")
     }
 }
 
@@ -293,10 +328,9 @@ fn whole(bytes: &[u8]) -> Option<usize> {
             end + 3
         }
         (0x1b, Some(b']')) => bytes.iter().position(|byte| *byte == 0x07)? + 1,
-        (0x1b, Some(_)) => 2,
         (0xf0.., _) => 4,
         (0xe0.., _) => 3,
-        (0xc0.., _) => 2,
+        (0x1b, Some(_)) | (0xc0.., _) => 2,
         _ => 1,
     };
     (bytes.len() >= length).then_some(length)

@@ -173,3 +173,36 @@ fn what_was_typed_is_remembered_for_its_owner_alone() {
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
 }
+
+#[test]
+fn words_of_a_model_cannot_drive_the_terminal() {
+    let ground = Ground::new();
+    ground.script(vec![says("clear \x1b[2J and \x1b]0;title\x07 this \u{9b}2J")]);
+    let mut person = ground.person(&[]);
+    let shown = person.says("be nasty");
+    assert_eq!(shown, "clear \\u{1b}[2J and \\u{1b}]0;title\\u{7} this \\u{9b}2J");
+    person.types("\x04");
+    assert_eq!(person.finish().0, 0);
+}
+
+#[test]
+fn a_signal_during_an_answer_ends_the_program() {
+    let ground = Ground::new();
+    ground.script(vec![Step::HangMid]);
+    let mut person = ground.person(&[]);
+    person.enters("tell me a long story");
+    agent_test_support::wait::eventually("it is asked", || ground.upstream.in_flight() == 1);
+    person.signal(Signal::TERM);
+    assert_eq!(person.finish().0, 143);
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_program() {
+    let ground = Ground::new();
+    ground.script(vec![Step::HangMid]);
+    assert_eq!(ground.person(&[]).hangs_up(), Some(129));
+    let mut person = ground.person(&[]);
+    person.enters("tell me a long story");
+    agent_test_support::wait::eventually("it is asked", || ground.upstream.in_flight() == 1);
+    assert_eq!(person.hangs_up(), Some(143));
+}
