@@ -15,6 +15,7 @@ use std::process::Command;
 use agent_test_support::command::{Bench, Run};
 use agent_test_support::mcp::Launch;
 use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::wait::eventually;
 
 use self::screen::Screen;
 use crate::gateway::Served;
@@ -77,6 +78,13 @@ impl Ground {
     pub(super) fn person(&self, arguments: &[&str]) -> Screen {
         let mut screen = Screen::start(&mut self.command(arguments));
         screen.awaits_prompt(1);
+        screen
+    }
+
+    /// The same, once every server has been tried: a busy machine takes longer than a person waits.
+    pub(super) fn person_with_servers(&self, arguments: &[&str]) -> Screen {
+        let mut screen = self.person(arguments);
+        eventually("all servers are settled", || !screen.says("/mcp").contains("connecting"));
         screen
     }
 

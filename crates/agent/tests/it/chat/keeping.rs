@@ -74,7 +74,7 @@ fn a_call_that_was_lost_with_its_program_has_a_result_when_it_goes_on() {
     };
     ground.configure(&entry("notes", &slow, ""));
     ground.script(vec![calls("mcp__notes__slow", &serde_json::json!({})), says("I see.")]);
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     person.enters("go").sees("mcp__notes__slow");
     let [file] = &*files(&ground) else { panic!() };
     agent_test_support::wait::eventually("the call is kept", || {

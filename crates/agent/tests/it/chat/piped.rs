@@ -1,6 +1,10 @@
 //! Conversations of programs: a message a line, answers on standard output.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use agent_test_support::upstream::Step;
+use agent_test_support::wait::eventually;
 use serde_json::Value;
 
 use super::{Ground, calls, says};
@@ -63,20 +67,37 @@ fn nobody_is_there_to_approve() {
     ground.configure(&super::entry("files", &launch, "    trust: untrusted\n"));
     let write = serde_json::json!({"path": folder.join("x"), "content": "x"});
     ground.script(vec![calls("mcp__files__write_file", &write), says("Not allowed.")]);
-    let run = ground.piped(&["--yes"], "write\n");
-    assert_eq!((run.code, &*run.stdout), (0, "Not allowed.\n"), "{run:?}");
+    assert_eq!(answer_with_servers(&ground, &["--yes"], "write"), "Not allowed.");
     assert!(!folder.join("x").exists());
     let write = serde_json::json!({"path": folder.join("y"), "content": "y"});
     ground.script(vec![calls("mcp__files__write_file", &write), says("Allowed.")]);
-    let run = ground.piped(&["--approve", "files"], "write\n");
-    assert_eq!((run.code, &*run.stdout), (0, "Allowed.\n"), "{run:?}");
+    assert_eq!(answer_with_servers(&ground, &["--approve", "files"], "write"), "Allowed.");
     assert!(folder.join("y").exists());
+}
+
+/// The answer to a message that is sent once every server has been tried.
+fn answer_with_servers(ground: &Ground, arguments: &[&str], message: &str) -> String {
+    let mut command = ground.command(arguments);
+    let piped = command.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = piped.stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut answer = |line: &str, kind: &str| {
+        writeln!(input, "{line}").unwrap();
+        let mut values = lines.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+        values.find(|value: &Value| value["type"] == kind).unwrap()
+    };
+    eventually("all servers are settled", || {
+        !answer("/mcp", "mcp").to_string().contains("\"connecting\"")
+    });
+    let answer = answer(message, "finished")["answer"].as_str().unwrap().to_owned();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    answer
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_it() {
-    use std::io::Write;
-    use std::process::Stdio;
     let ground = Ground::new();
     ground.upstream.set_default(says("Hello."));
     let mut child = ground

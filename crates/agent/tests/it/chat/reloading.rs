@@ -34,7 +34,7 @@ fn a_server_is_added_one_removed_and_one_keeps_running() {
     let (stays, goes, comes) =
         (notes(&ground, "stays"), notes(&ground, "goes"), notes(&ground, "comes"));
     ground.configure(&format!("{stays}{goes}"));
-    let mut person = ground.person(&["--yes"]);
+    let mut person = ground.person_with_servers(&["--yes"]);
     ground.configure(&format!("{stays}{comes}"));
     let (prompts, row) = person.here();
     person.enters("/reload-mcp").sees("Start it? [y/N]");
@@ -58,7 +58,7 @@ fn a_program_that_is_refused_leaves_everything_as_it_was() {
     let ground = Ground::new();
     let (notes, other) = (notes(&ground, "notes"), notes(&ground, "other"));
     ground.configure(&notes);
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     let changed = notes.replace("FIXTURE_LOG", "OTHER: x, FIXTURE_LOG");
     ground.configure(&format!("{changed}{other}"));
     let (prompts, _) = person.here();
@@ -77,7 +77,7 @@ fn what_only_changes_the_policy_is_adopted_without_a_question() {
     let ground = Ground::new();
     let notes = notes(&ground, "notes");
     ground.configure(&notes);
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     ground.configure(&format!("{notes}    tools: {{include: [echo]}}\n"));
     let shown = person.says("/reload-mcp");
     assert!(shown.contains("adopted    notes"), "{shown}");
@@ -91,7 +91,7 @@ fn what_only_changes_the_policy_is_adopted_without_a_question() {
 fn a_file_that_cannot_be_read_changes_nothing() {
     let ground = Ground::new();
     ground.configure(&notes(&ground, "notes"));
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     fs::write(ground.bench.home().join("config.yaml"), "mcp_servers: [\n").unwrap();
     let shown = person.says("/reload-mcp");
     assert!(shown.contains("error:"), "{shown}");

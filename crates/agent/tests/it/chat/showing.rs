@@ -22,7 +22,7 @@ fn at_a_terminal() {
     let ground = with_notes();
     ground
         .script(vec![calls("mcp__notes__echo", &json!({"text": "x".repeat(100)})), says("Done.")]);
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     let mut shown = String::new();
     for typed in [
         "/help",

@@ -30,7 +30,7 @@ fn a_call_is_shown_with_its_time_and_size() {
         calls("mcp__all__echo", &json!({"message": "hello"})),
         says("It said hello."),
     ]);
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     let shown = person.says("say hello");
     let (call, answer) = shown.split_once('\n').unwrap();
     assert!(call.starts_with("✓ mcp__all__echo {\"message\":\"hello\"} "), "{shown}");
@@ -53,7 +53,7 @@ fn an_untrusted_server_writes_only_after_a_yes() {
         writes(&folder, "again"),
         says("Written again."),
     ]);
-    let mut person = ground.person(&["--yes"]);
+    let mut person = ground.person_with_servers(&["--yes"]);
     let ask = |person: &mut super::Screen, words: &str, answer: &str, times: usize| {
         let (prompts, _) = person.here();
         person.enters(words).sees_times("[s]top the task:", times);
@@ -80,7 +80,7 @@ fn an_untrusted_server_writes_only_after_a_yes() {
 fn stop_ends_the_answer_and_the_conversation_goes_on() {
     let (ground, folder) = untrusted();
     ground.script(vec![writes(&folder, "x"), says("Fine, something else.")]);
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     let (prompts, _) = person.here();
     person.enters("one").sees("[s]top the task:");
     person.types("s\n").awaits_prompt(prompts + 1);
@@ -95,7 +95,7 @@ fn stop_ends_the_answer_and_the_conversation_goes_on() {
 fn ctrl_c_at_a_question_stops_the_answer_alone() {
     let (ground, folder) = untrusted();
     ground.script(vec![writes(&folder, "x"), says("I am here.")]);
-    let mut person = ground.person(&[]);
+    let mut person = ground.person_with_servers(&[]);
     let (prompts, _) = person.here();
     person.enters("one").sees("[s]top the task:");
     person.types("\x03").awaits_prompt(prompts + 1);
