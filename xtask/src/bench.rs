@@ -30,6 +30,7 @@ const AREAS: &[Area] = &[
         programs: &[("gateway", "gateway")],
         starts: &[("agent", "--bin", "agent")],
     },
+    Area { name: "agent", programs: &[("agent", "tasks")], starts: &[] },
 ];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {

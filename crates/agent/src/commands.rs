@@ -2,12 +2,20 @@
 
 mod chat;
 mod completions;
+mod doctor;
+mod fetch;
 mod gateway;
 mod mcp;
 mod me;
+mod media;
 mod metrics;
+mod models;
+mod research;
 mod run;
+mod search;
+mod skills;
 mod up;
+mod update;
 
 use clap::Subcommand;
 
@@ -21,9 +29,17 @@ pub(crate) enum Command {
     Run(run::Args),
     Chat(chat::Args),
     Me(me::Args),
+    Models(models::Args),
+    Search(search::Args),
+    Fetch(fetch::Args),
+    Research(research::Args),
+    Media(media::Args),
     Gateway(gateway::Args),
     Mcp(mcp::Args),
+    Skills(skills::Args),
     Metrics(metrics::Args),
+    Doctor(doctor::Args),
+    Update(update::Args),
     Completions(completions::Args),
 }
 
@@ -34,9 +50,17 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
+        Command::Models(args) => models::run(&args, session),
+        Command::Search(args) => search::run(&args, session),
+        Command::Fetch(args) => fetch::run(&args, session),
+        Command::Research(args) => research::run(args, session),
+        Command::Media(args) => media::run(args, session),
         Command::Gateway(args) => gateway::run(args, session),
         Command::Mcp(args) => mcp::run(args.command, session),
+        Command::Skills(args) => skills::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
+        Command::Doctor(args) => doctor::run(&args, session),
+        Command::Update(args) => update::run(&args, session),
         Command::Completions(args) => completions::run(&args, session),
     }
 }

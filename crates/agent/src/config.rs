@@ -218,7 +218,14 @@ fn not_understood(path: &Path, error: &serde_saphyr::Error) -> Diagnostic {
     let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
     let message = format!("cannot understand {}{}", path.display(), place.unwrap_or_default());
     let mut diagnostic = Diagnostic::configuration(message);
-    let why = match error {
+    diagnostic.causes.push(reason(error));
+    diagnostic
+}
+
+/// Why YAML was not understood, without the place.
+pub(crate) fn reason(error: &serde_saphyr::Error) -> String {
+    let error = error.without_snippet();
+    match error {
         serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
             format!("`{}` stands twice", printable(key))
         }
@@ -231,9 +238,7 @@ fn not_understood(path: &Path, error: &serde_saphyr::Error) -> Diagnostic {
             let first = text.lines().next().unwrap_or_default();
             first.split(" at line ").next().unwrap_or_default().to_owned()
         }
-    };
-    diagnostic.causes.push(why);
-    diagnostic
+    }
 }
 
 fn bad_value(path: &Path, line: u64, key: &str, value: &str) -> Diagnostic {

@@ -74,6 +74,11 @@ impl Home {
         self.root.join("chat")
     }
 
+    /// The skills, and what is kept of their use.
+    pub(crate) fn skills(&self) -> PathBuf {
+        self.root.join("skills")
+    }
+
     /// The member service: its configuration and, unless that says otherwise, its database.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.root.join("gateway")

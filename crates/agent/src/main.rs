@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod diagnostic;
 mod documents;
+mod download;
 mod home;
 mod log;
 mod markdown;
@@ -16,15 +17,19 @@ mod mcp;
 mod member;
 mod narrate;
 mod output;
+mod pairs;
+mod period;
 mod prompt;
 mod resource;
 mod runtime;
 mod session;
+mod skills;
 mod store_trouble;
 mod tally;
 mod task;
 mod view;
 mod workbench;
+mod wrap;
 
 use std::process::ExitCode;
 

@@ -1,26 +1,201 @@
-//! Markdown as it comes, for a terminal.
+//! Markdown for a terminal, piece by piece: what can no longer change is given out at once.
+//!
+//! Blocks are cut here, line by line, so that the result does not depend on how the text arrived;
+//! [`page`] makes lines of each.
 
-/// Renders one text, piece by piece.
+mod cut;
+mod page;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use self::cut::{Fence, indentation, is_definition, is_heading, is_item};
+use self::page::Page;
+
+/// A longer line is taken for two, in bytes.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+/// A longer block is taken for two, in bytes.
+const MAX_BLOCK_BYTES: usize = 256 * 1024;
+
+/// Makes lines for a terminal of Markdown.
 #[derive(Debug)]
 pub(crate) struct Renderer {
-    _width: usize,
+    page: Page,
+    /// The line that has not ended.
+    line: String,
+    /// The lines of the block that has not ended.
+    lines: String,
+    block: Block,
+    /// Whether the block may end here.
+    is_after_blank: bool,
+    /// The block of code whose lines go out as they come.
+    fence: Option<Fence>,
+    /// A block of code within a list.
+    inner_fence: Option<Fence>,
+}
+
+/// What the lines are that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// There are none.
+    None,
+    /// Something that ends with a blank line.
+    Plain,
+    /// A list, which goes on behind blank lines.
+    List,
+    /// Code by indentation, which does so too.
+    Indented,
 }
 
 impl Renderer {
     /// For a terminal of so many columns.
     pub(crate) fn new(width: usize) -> Self {
-        Self { _width: width }
+        Self {
+            page: Page::new(width),
+            line: String::new(),
+            lines: String::new(),
+            block: Block::None,
+            is_after_blank: false,
+            fence: None,
+            inner_fence: None,
+        }
     }
 
-    /// Takes the next piece; gives what can be shown.
-    #[expect(clippy::unused_self, reason = "what was pushed before decides what is shown")]
+    /// Takes the next piece; gives what can be printed now.
     pub(crate) fn push(&mut self, text: &str) -> String {
-        text.to_owned()
+        for letter in text.chars() {
+            let is_end = letter == '\n';
+            if is_end || self.line.len() >= MAX_LINE_BYTES {
+                self.end_line();
+            }
+            if !is_end {
+                self.line.push(letter);
+            }
+        }
+        self.page.take()
     }
 
-    /// The rest.
-    #[expect(clippy::unused_self, reason = "what was pushed before decides what is shown")]
+    /// Nothing more comes; gives the rest.
     pub(crate) fn finish(&mut self) -> String {
-        String::new()
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.end_block();
+        self.fence = None;
+        self.page.take()
     }
+
+    fn end_line(&mut self) {
+        let mut line = std::mem::take(&mut self.line);
+        if line.ends_with('\r') {
+            line.pop();
+        }
+        if let Some(fence) = &self.fence {
+            if fence.is_closed_by(&line) {
+                self.fence = None;
+            } else {
+                self.page.code_line(fence.content(&line));
+            }
+        } else if let Some(fence) = &self.inner_fence {
+            if fence.is_closed_by(&line) {
+                self.inner_fence = None;
+            }
+            self.keep(&line);
+        } else {
+            self.take(&line);
+        }
+    }
+
+    /// Takes a line that is not inside of code.
+    fn take(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            match self.block {
+                Block::None => {}
+                Block::Plain => self.end_block(),
+                Block::List | Block::Indented => {
+                    self.is_after_blank = true;
+                    self.keep("");
+                }
+            }
+            return;
+        }
+        let indent = indentation(line);
+        let goes_on = match self.block {
+            Block::List => indent >= 2 || is_item(line),
+            Block::Indented => indent >= 4,
+            Block::None | Block::Plain => true,
+        };
+        if std::mem::take(&mut self.is_after_blank) && !goes_on {
+            self.end_block();
+        }
+        let is_inside = self.block == Block::List && indent >= 2;
+        if let Some(fence) = Fence::opened_by(line) {
+            if is_inside {
+                self.inner_fence = Some(fence);
+                self.keep(line);
+                return;
+            }
+            if indent < 4 {
+                self.end_block();
+                self.page.begin_code();
+                self.fence = Some(fence);
+                return;
+            }
+        }
+        if indent < 4 && !is_inside {
+            if is_heading(line) {
+                self.end_block();
+                self.keep_first(line, Block::Plain);
+                self.end_block();
+                return;
+            }
+            if self.block == Block::None && is_definition(line) {
+                self.page.literal(line);
+                return;
+            }
+            if self.block == Block::Plain && is_item(line) {
+                self.end_block();
+            }
+        }
+        if self.block == Block::None {
+            let block = match indent {
+                4.. => Block::Indented,
+                _ if is_item(line) => Block::List,
+                _ => Block::Plain,
+            };
+            self.keep_first(line, block);
+        } else {
+            self.keep(line);
+        }
+    }
+
+    fn keep_first(&mut self, line: &str, block: Block) {
+        self.block = block;
+        self.keep(line);
+    }
+
+    fn keep(&mut self, line: &str) {
+        self.lines.push_str(line);
+        self.lines.push('\n');
+        if self.lines.len() > MAX_BLOCK_BYTES {
+            self.end_block();
+        }
+    }
+
+    fn end_block(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        self.block = Block::None;
+        self.is_after_blank = false;
+        self.inner_fence = None;
+        if !lines.is_empty() {
+            self.page.blocks(&lines);
+        }
+    }
+}
+
+/// The whole of a text.
+pub(crate) fn rendered(text: &str, width: usize) -> String {
+    let mut renderer = Renderer::new(width);
+    let begin = renderer.push(text);
+    begin + &renderer.finish()
 }

@@ -1,7 +1,9 @@
 //! The member service, as commands and tasks ask it: one address, one key, plain answers and
 //! streams of events.
 
+mod document;
 pub(crate) mod events;
+pub(crate) mod patience;
 pub(crate) mod settings;
 pub(crate) mod trouble;
 
@@ -13,6 +15,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use ledger::Micros;
 use mcp_client::config::Text;
 use mcp_client::transport::http_client::HttpClient;
 use serde::Serialize;
@@ -37,6 +40,8 @@ pub(crate) const MAX_SILENCE: Duration = Duration::from_mins(5);
 
 /// What an answer that was charged cost.
 pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+/// What makes a request that is sent again the same one.
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// What somebody can ask the operator about.
 static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
 
@@ -48,19 +53,27 @@ pub(crate) struct Member {
 }
 
 /// One request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ask {
     method: Method,
     path: String,
     body: Bytes,
     headers: HeaderMap,
     within: Duration,
+    most_bytes: usize,
+    /// Whether it can be sent again without being done, and paid for, twice.
+    may_repeat: bool,
 }
 
 impl Ask {
     /// Asks for what is there.
     pub(crate) fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path.into(), Bytes::new(), SOON)
+        Self::new(Method::GET, path.into(), Bytes::new(), SOON).repeatable()
+    }
+
+    /// Asks what would come, and for nothing of it.
+    pub(crate) fn head(path: impl Into<String>) -> Self {
+        Self::new(Method::HEAD, path.into(), Bytes::new(), SOON)
     }
 
     /// Has something done.
@@ -73,7 +86,19 @@ impl Ask {
     }
 
     fn new(method: Method, path: String, body: Bytes, within: Duration) -> Self {
-        Self { method, path, body, headers: HeaderMap::new(), within }
+        let (headers, most_bytes) = (HeaderMap::new(), MAX_ANSWER_BYTES);
+        Self { method, path, body, headers, within, most_bytes, may_repeat: false }
+    }
+
+    /// It is done, and paid for, once for this key, however often it is sent.
+    pub(crate) fn once(self, key: &str) -> Self {
+        self.with(IDEMPOTENCY_KEY.clone(), key).repeatable()
+    }
+
+    /// Done twice it is as if it were done once.
+    pub(crate) fn repeatable(mut self) -> Self {
+        self.may_repeat = true;
+        self
     }
 
     /// With one more header. A value that no header can hold is left out.
@@ -89,6 +114,12 @@ impl Ask {
         self.within = within;
         self
     }
+
+    /// An answer that is longer is not read.
+    pub(crate) fn at_most(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
+        self
+    }
 }
 
 /// An answer that was read whole.
@@ -101,14 +132,22 @@ pub(crate) struct Answer {
 impl Answer {
     /// What it says.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
-        serde_json::from_slice(&self.body).map_err(|error| Trouble::Nonsense {
-            what: format!("an answer that is not understood: {error}"),
-        })
+        serde_json::from_slice(&self.body).map_err(|error| Trouble::nonsense(&error))
     }
 
     /// What it cost, if the service says so.
     pub(crate) fn charge_micros(&self) -> Option<i64> {
         number(&self.headers, &CHARGE)
+    }
+
+    /// The same for a person.
+    pub(crate) fn cost(&self) -> Option<String> {
+        self.charge_micros().map(|micros| format!("{} credits", credits(micros)))
+    }
+
+    /// The document as it came, set with lines and indentation.
+    pub(crate) fn document(&self) -> Result<String, Trouble> {
+        document::set(&self.body).map_err(|error| Trouble::nonsense(&error))
     }
 
     /// The receipt, if there is one.
@@ -142,9 +181,16 @@ impl Member {
 
     /// Asks, and reads the answer whole.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
-        let response = self.send(ask).await?;
+        let target = self.address(&ask.path)?;
+        self.ask_at(&target, ask).await
+    }
+
+    /// The same for an address beside the base address.
+    pub(crate) async fn ask_at(&self, target: &Uri, ask: Ask) -> Result<Answer, Trouble> {
+        let most_bytes = ask.most_bytes;
+        let response = self.send_to(target, ask).await?;
         let (parts, body) = response.into_parts();
-        let body = read(body, MAX_ANSWER_BYTES).await?;
+        let body = read(body, most_bytes).await?;
         Ok(Answer { headers: parts.headers, body })
     }
 
@@ -194,12 +240,21 @@ impl Member {
         Err(Trouble::refused(status, &parts.headers, &body))
     }
 
+    /// What stands beside the base address, such as `/readyz`.
+    pub(crate) fn beside(&self, path: &str) -> Result<Uri, Trouble> {
+        let base = self.http.url().path().trim_end_matches('/');
+        self.at(format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base)))
+    }
+
     /// An address of the service.
-    fn address(&self, path: &str) -> Result<Uri, Trouble> {
-        let base = self.http.url();
-        let whole = format!("{}{path}", base.path().trim_end_matches('/'));
-        let mut parts = base.clone().into_parts();
-        let path = PathAndQuery::try_from(whole);
+    pub(crate) fn address(&self, path: &str) -> Result<Uri, Trouble> {
+        let base = self.http.url().path().trim_end_matches('/');
+        self.at(format!("{base}{path}"))
+    }
+
+    fn at(&self, path: String) -> Result<Uri, Trouble> {
+        let mut parts = self.http.url().clone().into_parts();
+        let path = PathAndQuery::try_from(path);
         parts.path_and_query = path.ok();
         Uri::from_parts(parts).map_err(|_| Trouble::Nonsense { what: "no address".to_owned() })
     }
@@ -223,4 +278,25 @@ async fn read(body: Incoming, most: usize) -> Result<Bytes, Trouble> {
 /// The whole number in a header.
 pub(crate) fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// An amount as a person reads it: in credits, without places that say nothing.
+pub(crate) fn credits(micros: i64) -> String {
+    let text = Micros::new(micros).to_string();
+    let short = text.trim_end_matches('0');
+    short.strip_suffix('.').unwrap_or(short).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_no_more_places_than_they_need() {
+        for (micros, text) in
+            [(0, "0"), (1000, "0.001"), (10_000_000, "10"), (-1_500_000, "-1.5"), (100, "0.0001")]
+        {
+            assert_eq!(credits(micros), text);
+        }
+    }
 }

@@ -3,13 +3,12 @@
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
-use ledger::Micros;
-
 use crate::diagnostic::Diagnostic;
 use crate::markdown::Renderer;
 use crate::mcp::observe::Reporter;
 use crate::mcp::shown::Shown;
-use crate::output::{DEFAULT_COLUMNS, DIM, ERROR, GOOD, Output, WARNING};
+use crate::member::credits;
+use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
 use crate::task::Spent;
 use crate::task::conversation::Call;
 use crate::task::event::{Event, Listener};
@@ -76,7 +75,7 @@ impl Narrator {
         self.quiet();
         let text = self.shown.whole(text);
         let output = &self.output;
-        let new = || Renderer::new(output.width().unwrap_or(DEFAULT_COLUMNS));
+        let new = || Renderer::new(output.columns().unwrap_or(USUAL_COLUMNS));
         let text = self.renderer.get_or_insert_with(new).push(&text);
         self.write(&text);
     }
@@ -141,11 +140,11 @@ impl Narrator {
         let name = self.shown.line(&call.name);
         let mut how = format!("{}, {}", duration(outcome.took), size(outcome.text.len()));
         if let Some(charge) = outcome.charge_micros.filter(|charge| *charge != 0) {
-            how.push_str(&format!(", {} credits", Micros::new(charge)));
+            how.push_str(&format!(", {} credits", credits(charge)));
         }
         // The line fits if it can: mark, name, arguments, and how it went.
         let taken = name.chars().count() + how.chars().count() + 4;
-        let room = match self.output.width() {
+        let room = match self.output.columns() {
             Some(width) => width.saturating_sub(taken).max(MIN_ARGUMENT_CHARS),
             None => MAX_ARGUMENT_CHARS,
         };
@@ -225,7 +224,7 @@ pub(crate) fn used(spent: &Spent) -> String {
         of(spent.tool_calls, "tool call"),
         spent.input_tokens,
         spent.output_tokens,
-        Micros::new(spent.charge_micros),
+        credits(spent.charge_micros),
     )
 }
 

@@ -45,6 +45,13 @@ pub(crate) enum Color {
     Never,
 }
 
+/// The columns of a terminal that does not say.
+pub(crate) const USUAL_COLUMNS: usize = 80;
+/// Narrower terminals break lines as they like.
+const MIN_COLUMNS: usize = 20;
+/// Longer lines are hard to read.
+const MAX_COLUMNS: usize = 100;
+
 /// Where a command writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
@@ -64,6 +71,25 @@ impl Output {
     /// Whether a program reads the output.
     pub(crate) fn is_json(&self) -> bool {
         self.style == Style::Json
+    }
+
+    /// Whether nothing but data and errors is wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.volume == Volume::Quiet
+    }
+
+    /// The columns that text may take, where standard output is a terminal.
+    #[expect(clippy::unused_self, reason = "only who holds the output may ask about it")]
+    pub(crate) fn columns(&self) -> Option<usize> {
+        if !io::stdout().is_terminal() {
+            return None;
+        }
+        #[cfg(unix)]
+        let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
+        #[cfg(not(unix))]
+        let columns = 0_u16;
+        let columns = if columns == 0 { USUAL_COLUMNS } else { usize::from(columns) };
+        Some(columns.clamp(MIN_COLUMNS, MAX_COLUMNS))
     }
 
     /// Writes data for a person, colours included.
@@ -171,14 +197,6 @@ impl Output {
             }
         }
     }
-
-    /// How many columns standard output has, where it is a terminal that a person reads.
-    pub(crate) fn width(&self) -> Option<usize> {
-        if self.is_json() || !io::stdout().is_terminal() {
-            return None;
-        }
-        Some(columns().filter(|columns| *columns > 0).unwrap_or(DEFAULT_COLUMNS))
-    }
 }
 
 /// A line on standard error. Where nobody reads it any more, nobody misses it.
@@ -197,20 +215,6 @@ fn print_diagnostic(diagnostic: &Diagnostic) {
     }
 }
 
-/// How wide a terminal is that does not say.
-pub(crate) const DEFAULT_COLUMNS: usize = 80;
-
-#[cfg(unix)]
-fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(size.ws_col.into())
-}
-
-#[cfg(not(unix))]
-fn columns() -> Option<usize> {
-    None
-}
-
 /// Longest name or pointer that is shown to a person, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
 
@@ -224,6 +228,20 @@ pub(crate) fn printable(text: &str) -> String {
             break;
         }
         if letter.is_control() {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+/// A longer text of somebody else's making as it can be shown on a terminal: lines and tabs stay,
+/// other control characters are written out.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() && !matches!(letter, '\n' | '\t') {
             shown.extend(letter.escape_default());
         } else {
             shown.push(letter);

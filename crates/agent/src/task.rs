@@ -32,6 +32,7 @@ use self::model::{Finish, Limits, Model, Question, Reply};
 use self::retry::Patience;
 use self::toolbox::Toolbox;
 use self::window::Window;
+use crate::member::trouble::Trouble;
 
 /// How many rounds in a row may end with nothing but refusals of a person before the task ends.
 const MAX_DENIED_ROUNDS: u32 = 3;
@@ -192,10 +193,9 @@ impl<'a, 'b> Course<'a, 'b> {
             };
             let asked = self.means.model.ask(&question, &mut hear).await;
             self.coming = None;
-            self.means.counting.model_called(self.means.model, &asked);
             match asked {
                 Ok(reply) => {
-                    self.spent.model_calls += 1;
+                    self.answered(&Ok(&reply));
                     self.spent.input_tokens += reply.usage.input;
                     self.spent.output_tokens += reply.usage.output;
                     self.spent.charge_micros += reply.charge_micros;
@@ -204,6 +204,7 @@ impl<'a, 'b> Course<'a, 'b> {
                 Err(trouble) if window::is_too_long(&trouble) && window.shrink() => {}
                 Err(trouble) => {
                     let Some(wait) = patience.wait_for(&trouble, told) else {
+                        self.answered(&Err(&trouble));
                         return Err(End::of(Cause::Trouble(trouble)));
                     };
                     self.spent.retries += 1;
@@ -214,9 +215,16 @@ impl<'a, 'b> Course<'a, 'b> {
         }
     }
 
+    /// A question is over, however often it was asked.
+    fn answered(&mut self, answer: &Result<&Reply, &Trouble>) {
+        self.spent.model_calls += 1;
+        self.means.counting.model_called(self.means.model, answer);
+    }
+
     /// What is left to say when the task is over, however it ended.
     fn leave(&mut self, end: &End) -> Spent {
         if let Some(text) = self.coming.take() {
+            self.spent.model_calls += 1;
             self.means.counting.model_cancelled(self.means.model);
             if !text.is_empty() {
                 let text = format!("{text}\n[{end}]");

@@ -23,7 +23,12 @@ use crate::mcp::observe::Place;
 use crate::mcp::{Fleet, Servers, nearest};
 use crate::member::Member;
 use crate::member::settings::Settings;
+use crate::output::printable;
 use crate::session::Session;
+use crate::skills::catalogue::Catalogue;
+use crate::skills::diary::Diary;
+use crate::skills::places::Places;
+use crate::skills::tool::LoadSkill;
 use crate::tally;
 use crate::task::bounds::Bounds;
 use crate::task::conversation::Conversation;
@@ -64,6 +69,14 @@ pub(crate) struct Workbench {
     person: Arc<dyn Person>,
     served: Served,
     wanted: Wanted,
+    skills: Skills,
+}
+
+/// The skills of a task, and what gives them to the model.
+#[derive(Debug)]
+struct Skills {
+    catalogue: Catalogue,
+    tool: Arc<LoadSkill>,
 }
 
 impl Workbench {
@@ -93,7 +106,8 @@ impl Workbench {
         let served = Served::new(at_terminal.clone());
         fleet.host.requests = Arc::new(served.clone());
         let person = at_terminal.unwrap_or_else(|| Arc::new(Nobody));
-        Ok(Self { member, fleet, config, recorder, person, served, wanted })
+        let skills = Skills::load(&wanted, (&fleet, &recorder), session)?;
+        Ok(Self { member, fleet, config, recorder, person, served, wanted, skills })
     }
 
     /// The servers of the task: those of the configuration, and the member service itself.
@@ -227,9 +241,13 @@ impl Workbench {
         let parallel = self.entries().into_iter().filter(|entry| entry.parallel_calls);
         let window = model.context_length.unwrap_or(UNKNOWN_WINDOW);
         let share = window * u64::from(self.config.tools_share) / 100;
-        Ok(Toolbox::new(client.clone(), gate, self.fleet.shown.clone())
+        let toolbox = Toolbox::new(client.clone(), gate, self.fleet.shown.clone())
             .parallel(parallel.map(|entry| entry.name))
-            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX)))
+            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX));
+        if self.skills.catalogue.skills.is_empty() {
+            return Ok(toolbox);
+        }
+        Ok(toolbox.with(self.skills.tool.clone()))
     }
 
     /// What counts for tasks that come this way.
@@ -244,7 +262,34 @@ impl Workbench {
 
     /// A conversation that has not begun.
     pub(crate) fn conversation(&self, session: &Session) -> Conversation {
-        Conversation::new(opening::text(&self.config, session))
+        Conversation::new(opening::text(&self.config, &self.skills.catalogue, session))
+    }
+}
+
+impl Skills {
+    /// Those of the profile and the project; none where there are no tools.
+    fn load(
+        wanted: &Wanted,
+        (fleet, recorder): (&Fleet, &Recorder),
+        session: &Session,
+    ) -> Result<Self, Diagnostic> {
+        let places = Places::find(session)?;
+        let diary = Diary::new(&places, recorder.clone(), session.clock.clone());
+        let mut catalogue = Catalogue::default();
+        if !wanted.no_tools {
+            catalogue = places.catalogue();
+            catalogue.tell(session);
+            if let Some(project) = places.project().filter(|it| it.is_dir()) {
+                session.output.detail(format!("skills of the project: {}", project.display()));
+            }
+            if let Err(diagnostic) = diary.notice(&catalogue.skills) {
+                // A task can be done without it.
+                let line = printable(&diagnostic.line());
+                session.output.warn(format!("the use of skills is not recorded: {line}"));
+            }
+        }
+        let reporter = Arc::clone(&fleet.reporter);
+        Ok(Self { catalogue, tool: Arc::new(LoadSkill { places, diary, reporter }) })
     }
 }
 

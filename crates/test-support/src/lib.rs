@@ -6,6 +6,7 @@
 pub mod browser;
 pub mod command;
 pub mod disk;
+pub mod files;
 mod http;
 pub mod mcp;
 pub mod oauth;

@@ -5,7 +5,7 @@ mod call;
 mod candidate;
 mod client_document;
 mod disable;
-mod doctor;
+pub(super) mod doctor;
 mod enable;
 mod guard;
 mod import;

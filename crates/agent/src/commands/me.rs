@@ -1,31 +1,35 @@
 //! `agent me`: the account and the key, as the service sees them.
 
-use ledger::Micros;
 use wire::account::{Me, PeriodView};
 
 use crate::diagnostic::Diagnostic;
-use crate::member::Member;
+use crate::mcp::table::{counted, fields};
+use crate::member::credits;
+use crate::member::patience::{Patient, Waiting};
 use crate::output::printable;
+use crate::period::moment;
 use crate::runtime::block_on;
 use crate::session::Session;
 
 /// Show your account: balance, key, and what was used
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent me\n  agent me --json")]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(flatten)]
+    waiting: Waiting,
+}
 
-pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let member = Member::find(session)?;
-    let me: Me =
-        block_on(async { member.get("/me").await.map_err(|trouble| member.diagnostic(&trouble)) })?;
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let service = Patient::find(session, args.waiting)?;
+    let answer = block_on(service.get("/me"))?;
     if session.output.is_json() {
-        return session.output.json(&me);
+        return service.print(&answer);
     }
-    session.output.text(text(&me, &member.settings.base_url.value))
+    let me = service.read(&answer)?;
+    session.output.text(text(&me, &service.member.settings.base_url.value))
 }
 
 fn text(me: &Me, base: &str) -> String {
-    let credits = |micros: i64| Micros::new(micros).to_string();
     let key = &me.key;
     let mut lines = vec![
         ("service", base.to_owned()),
@@ -43,7 +47,7 @@ fn text(me: &Me, base: &str) -> String {
         lines.push(("models", printable(&models.join(", "))));
     }
     if let Some(at) = &key.expires_at {
-        lines.push(("expires", printable(at)));
+        lines.push(("expires", moment(at)));
     }
     let spent = credits(key.spent_micros);
     lines.push((
@@ -61,12 +65,11 @@ fn text(me: &Me, base: &str) -> String {
     if !limits.is_empty() {
         lines.push(("limits", limits.join(", ")));
     }
-    let line = |(name, value): (&str, String)| format!("{name:<11} {value}\n");
-    lines.into_iter().map(line).collect()
+    fields(&lines)
 }
 
 fn period(period: &PeriodView) -> String {
-    let charged = Micros::new(period.charged_micros);
-    let word = if period.requests == 1 { "request" } else { "requests" };
-    format!("{} {word}, {charged} credits", period.requests)
+    let charged = credits(period.charged_micros);
+    let requests = counted(usize::try_from(period.requests).unwrap_or(0), "request");
+    format!("{requests}, {charged} credits")
 }

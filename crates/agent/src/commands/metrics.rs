@@ -11,7 +11,7 @@ mod package;
 mod reset_id;
 mod schema;
 pub(crate) mod show;
-mod status;
+pub(super) mod status;
 mod validate;
 mod view;
 

@@ -27,6 +27,15 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 
+    /// The rows as lines, each with more lines below it.
+    pub(crate) fn with_below(&self, below: impl IntoIterator<Item = String>) -> String {
+        let text = self.text();
+        // Nothing stands below the headings.
+        let below = std::iter::once(String::new()).chain(below);
+        let rows = text.lines().zip(below).map(|(line, below)| format!("{line}\n{below}"));
+        rows.collect::<Vec<_>>().concat()
+    }
+
     /// The rows as lines.
     pub(crate) fn text(&self) -> String {
         let width = |column: usize| {
@@ -48,6 +57,13 @@ impl Table {
         }
         text
     }
+}
+
+/// Names and what stands for them, a line each.
+pub(crate) fn fields(fields: &[(&str, String)]) -> String {
+    let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {value}\n"));
+    lines.collect::<Vec<_>>().concat()
 }
 
 /// A number with its thousands apart.

@@ -96,6 +96,13 @@ impl Settings {
         Ok(Self { base_url, mcp_url, key, model, missing_key })
     }
 
+    /// A place that everybody may ask, without a key.
+    pub(crate) fn open_to_all(base_url: Set<String>) -> Result<Self, Diagnostic> {
+        check(&base_url)?;
+        let mcp_url = beside(&base_url);
+        Ok(Self { base_url, mcp_url, key: None, model: None, missing_key: String::new() })
+    }
+
     /// The key, without which nothing can be asked.
     pub(crate) fn key(&self) -> Result<&KnownSecret, Diagnostic> {
         self.key.as_ref().map(|key| &key.value).ok_or_else(|| {
@@ -106,8 +113,13 @@ impl Settings {
             } else {
                 diagnostic
             };
-            diagnostic.hint(format!("write `{API_KEY}=agk_…` into {}", self.missing_key))
+            diagnostic.hint(self.how_to_set_key())
         })
+    }
+
+    /// Where a key is put.
+    pub(super) fn how_to_set_key(&self) -> String {
+        format!("write `{API_KEY}=agk_…` into {}", self.missing_key)
     }
 
     /// Whether the service is on this machine.

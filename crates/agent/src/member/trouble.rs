@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
-use ledger::Micros;
 use serde_json::Value;
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
-use super::number;
 use super::settings::Settings;
+use super::{credits, number};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::printable;
 
@@ -67,6 +66,11 @@ impl Trouble {
             Err(_) => detail(format!("the answer is {status}, without a word that is understood")),
         };
         Self::Refused { status, detail: Box::new(detail), retry_after }
+    }
+
+    /// What an answer that is no document of ours means.
+    pub(crate) fn nonsense(error: &serde_json::Error) -> Self {
+        Self::Nonsense { what: format!("an answer that is not understood: {error}") }
     }
 
     /// What an error within a stream means.
@@ -158,27 +162,27 @@ fn refusal(
                 Some(key) => of.hint(format!("the key is {}", key.place)),
                 None => of,
             }
+            .hint(settings.how_to_set_key())
             .hint("an operator makes keys with `agent gateway key create`")
         }
         402 => {
-            let amount = |micros: i64| Micros::new(micros).to_string();
             let of = Diagnostic::failed(match (detail.needed_micros, detail.available_micros) {
                 (Some(needed), Some(available)) => format!(
                     "this needs {} credits, and {} are available",
-                    amount(needed),
-                    amount(available)
+                    credits(needed),
+                    credits(available)
                 ),
                 _ => message.clone(),
             });
             of.hint("`agent me` shows the account")
                 .hint("an operator adds credit with `agent gateway member top-up`")
         }
-        403 => Diagnostic::failed(message).hint("`agent me` shows what the key is for"),
+        403 => forbidden(message, detail),
         429 => {
             let wait = retry_after.map_or_else(String::new, |wait| {
                 format!("; it may be asked again in {} s", wait.as_secs())
             });
-            Diagnostic::peer(format!("{message}{wait}")).hint("`--wait` waits for it")
+            Diagnostic::peer(format!("{message}{wait}"))
         }
         code if code >= 500 => {
             let of = Diagnostic::peer(message);
@@ -195,6 +199,18 @@ fn refusal(
     }
     debug_assert!(diagnostic.exit != Exit::Done);
     diagnostic
+}
+
+/// What a member may not do, and who could change that.
+fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
+    let is = |code: Code| detail.code.as_deref() == Some(code.word());
+    let of = Diagnostic::failed(message);
+    if is(Code::ScopeMissing) || is(Code::ModelNotAllowed) {
+        of.hint("`agent me` shows what the key is for")
+            .hint("an operator changes that with `agent gateway key change`")
+    } else {
+        of
+    }
 }
 
 fn with_cause(mut diagnostic: Diagnostic, cause: &str) -> Diagnostic {

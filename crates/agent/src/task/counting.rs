@@ -45,8 +45,8 @@ impl Counting {
         });
     }
 
-    pub(super) fn model_called(&self, asked: &Model, answer: &Result<Reply, Trouble>) {
-        let answered = answer.as_ref().ok().and_then(|reply| reply.model.as_deref());
+    pub(super) fn model_called(&self, asked: &Model, answer: &Result<&Reply, &Trouble>) {
+        let answered = answer.ok().and_then(|reply| reply.model.as_deref());
         let outcome = match answer {
             Ok(_) => ModelCallOutcome::Success,
             Err(_) => ModelCallOutcome::Failed,

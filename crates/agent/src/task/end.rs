@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use ledger::Micros;
 use usage_metrics::catalogue::EndReason;
 use usage_metrics::mapping::task::Ending;
 
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::member::credits;
 use crate::member::settings::Settings;
 use crate::member::trouble::Trouble;
 
@@ -93,7 +93,7 @@ impl fmt::Display for End {
             Cause::Denied => write!(f, "what it needs was not approved"),
             Cause::Rounds { limit } => write!(f, "the model was asked {limit} times"),
             Cause::Budget { limit } => {
-                write!(f, "more than {} credits could be spent", Micros::new(*limit))
+                write!(f, "more than {} credits could be spent", credits(*limit))
             }
             Cause::TimedOut { limit } => write!(f, "{} s are over", limit.as_secs()),
             Cause::Cancelled => write!(f, "interrupted"),

@@ -5,7 +5,6 @@ mod responses;
 
 use std::sync::Arc;
 
-use http::header::HeaderName;
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -23,8 +22,6 @@ const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;
 /// The most calls of one answer that are kept.
 const MAX_CALLS: usize = 64;
-/// By what a question is known when it is asked again.
-static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// In which form the model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -222,7 +219,7 @@ impl Model {
         key: &str,
         hear: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Reply, Trouble> {
-        let ask = Ask::post(path, body).with(IDEMPOTENCY_KEY.clone(), key);
+        let ask = Ask::post(path, body).once(key);
         let mut stream = self.member.events(ask).await?;
         let charge_micros = number(&stream.headers, &CHARGE).unwrap_or_default();
         let mut growing = Growing::default();

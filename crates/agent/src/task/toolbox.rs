@@ -182,7 +182,8 @@ impl Toolbox {
             return self.find(&registry, &arguments);
         }
         let Some(entry) = registry.lookup(&call.name) else {
-            return blocked(unknown(&call.name, &registry, &self.own));
+            let text = unknown(&call.name, &registry, &self.own);
+            return Outcome { category: ToolCategory::Unknown, ..blocked(text) };
         };
         let verdict = match self.gate.decide(entry, &arguments).await {
             Ok(verdict) => verdict,

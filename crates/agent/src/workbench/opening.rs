@@ -2,9 +2,11 @@
 
 use super::TaskConfig;
 use crate::session::Session;
+use crate::skills::catalogue::Catalogue;
+use crate::skills::listing;
 
 /// The opening of a conversation.
-pub(super) fn text(config: &TaskConfig, session: &Session) -> String {
+pub(super) fn text(config: &TaskConfig, skills: &Catalogue, session: &Session) -> String {
     let today = session.clock.now().day();
     let folder = std::env::current_dir().unwrap_or_default();
     let mut text = format!(
@@ -16,6 +18,10 @@ pub(super) fn text(config: &TaskConfig, session: &Session) -> String {
          Answer in the language of the person, in Markdown, and no longer than needed.",
         folder.display()
     );
+    if let Some(skills) = listing::text(&skills.skills) {
+        text.push_str("\n\n");
+        text.push_str(&skills);
+    }
     if let Some(more) = &config.instructions {
         text.push_str("\n\n");
         text.push_str(more.trim());

@@ -9,7 +9,7 @@ mod members;
 mod money;
 mod serving;
 mod tools;
-mod up;
+pub(crate) mod up;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

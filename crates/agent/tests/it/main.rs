@@ -7,6 +7,10 @@ mod chat;
 mod command_line;
 // Recording is a person's choice, and everything about it is told.
 mod consent;
+// Everything the program needs, looked at in one go.
+mod doctor;
+// Files of the service, and the program itself, verified.
+mod downloads;
 // The member service: run, looked after, stopped.
 mod gateway;
 mod gateway_faults;
@@ -18,8 +22,14 @@ mod mcp_links;
 mod mcp_live;
 // Signing in to servers, and out of them.
 mod mcp_login;
+// What a member does with the service.
+mod member;
 // Packages made, shown, merged and exported.
 mod packages;
+// Skills kept, installed, put away, loaded by models and counted.
+mod skills;
+// Tasks with tools, from the words of a person to the answer.
+mod tasks;
 // Packages of anybody, judged.
 mod verdicts;
 // The page of `agent metrics view`, in a real browser.

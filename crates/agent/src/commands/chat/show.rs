@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ledger::Micros;
 use serde_json::{Value, json};
 use usage_metrics::consent::Mode;
 use wire::account::Me;
@@ -14,6 +13,7 @@ use crate::commands::mcp::tools::access;
 use crate::commands::metrics::show::drafts;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table, counted, grouped};
+use crate::member::credits;
 use crate::narrate::{shortened, size};
 use crate::output::printable;
 use crate::tally;
@@ -57,7 +57,7 @@ pub(super) async fn models(talk: &Talk<'_>) -> Result<(), Diagnostic> {
         rows.row([
             if one.id == talk.model.id { "*" } else { "" }.to_owned(),
             one.id.clone(),
-            one.price_micros.map_or_else(unknown, |price| Micros::new(price).to_string()),
+            one.price_micros.map_or_else(unknown, credits),
             one.context_length.map_or_else(unknown, grouped),
         ]);
     }
@@ -69,7 +69,7 @@ pub(super) fn model(talk: &Talk<'_>) -> Result<(), Diagnostic> {
     if talk.output().is_json() {
         return told(talk, json!({"type": "model", "model": model.id}));
     }
-    let price = Micros::new(model.price_micros);
+    let price = credits(model.price_micros);
     let id = printable(&model.id);
     talk.output().note(format!("{id} answers from now on; a call costs {price} credits"));
     Ok(())
@@ -132,7 +132,7 @@ pub(super) fn tools(talk: &Talk<'_>, words: &str) -> Result<(), Diagnostic> {
         let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
         let offers = counted(count, "tool");
         let mut line = format!("{offers}, about {} tokens in every request", grouped(tokens));
-        let is_found = offered.iter().any(|tool| registry.lookup(&tool.name).is_none());
+        let is_found = offered.iter().any(|tool| *tool.name == *find::NAME);
         if is_found {
             let all = registry.len();
             line.push_str(&format!("; {all} in all, found by the model with its words"));
@@ -174,14 +174,14 @@ pub(super) async fn cost(talk: &Talk<'_>) -> Result<(), Diagnostic> {
             "tokens",
             format!("{} in, {} out", grouped(spent.input_tokens), grouped(spent.output_tokens)),
         ),
-        ("spent", format!("{} credits", Micros::new(spent.charge_micros))),
+        ("spent", format!("{} credits", credits(spent.charge_micros))),
     ];
     let mut text = String::new();
     for (name, value) in lines {
         text.push_str(&format!("{name:<12} {value}\n"));
     }
     if let Ok(me) = &me {
-        let available = Micros::new(me.available_micros);
+        let available = credits(me.available_micros);
         text.push_str(&format!("{:<12} {available} credits\n", "balance"));
     }
     talk.output().text(text)?;
@@ -261,7 +261,7 @@ pub(super) fn line(message: &Message) -> String {
 
 /// Lines that fit the terminal, if there is one.
 fn fitted(talk: &Talk<'_>, text: &str) -> String {
-    let Some(width) = talk.output().width() else { return text.to_owned() };
+    let Some(width) = talk.output().columns() else { return text.to_owned() };
     let lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();
     format!("{}\n", lines.join("\n"))
 }

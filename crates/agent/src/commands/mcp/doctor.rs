@@ -1,15 +1,18 @@
 //! `agent mcp doctor`: everything that could be wrong, each with what to do about it.
 
 mod document;
-mod finding;
+pub(crate) mod finding;
 mod offline;
 mod online;
+
+use std::time::Duration;
 
 use mcp_client::config::{Configured, ServerEntry};
 
 use self::finding::{Finding, Findings};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::observe::Place;
+use crate::mcp::shown::Shown;
 use crate::mcp::{Fleet, already_told};
 use crate::session::Session;
 
@@ -26,17 +29,48 @@ pub(crate) struct Args {
     offline: bool,
 }
 
+/// Whether servers are connected, and how long they are waited for at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Offline,
+    Online { at_most: Duration },
+}
+
+/// What was found, and what makes it fit to be shown.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    pub(crate) findings: Findings,
+    pub(crate) shown: Shown,
+}
+
 /// Looks, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let reach =
+        if args.offline { Reach::Offline } else { Reach::Online { at_most: Duration::MAX } };
+    let Looked { findings, shown } = look(args.server.as_deref(), reach, session)?;
+    if session.output.is_json() {
+        session.output.json(&shown.json(findings.json()))?;
+    } else {
+        session.output.text(findings.text(&shown))?;
+    }
+    if findings.is_bad() { Err(already_told(Exit::Failed)) } else { Ok(()) }
+}
+
+/// Looks at the servers, or at one, and at the files around them.
+pub(crate) fn look(
+    server: Option<&str>,
+    reach: Reach,
+    session: &Session,
+) -> Result<Looked, Diagnostic> {
     let fleet = Fleet::load(session, Place::Kept)?;
-    let chosen: Vec<&Configured> = match &args.server {
+    let chosen: Vec<&Configured> = match server {
         // One that has errors is not among the servers; its problems are findings.
         Some(name) if has_errors(&fleet, name) => Vec::new(),
         Some(name) => vec![fleet.servers.find(name)?],
         None => fleet.servers.parsed.servers.iter().collect(),
     };
     let mut findings = Findings::default();
-    offline::configuration(&fleet.servers, args.server.as_deref(), &mut findings);
+    offline::configuration(&fleet.servers, server, &mut findings);
     offline::files(session, &mut findings)?;
     for configured in &chosen {
         offline::server(configured, &fleet, session, &mut findings);
@@ -47,21 +81,16 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     // What is known to fail is not tried.
     let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
-    if !args.offline && !enabled.is_empty() {
-        online::servers(&fleet, &enabled, session, &mut findings)?;
-    }
-    if !args.offline {
+    if let Reach::Online { at_most } = reach {
+        if !enabled.is_empty() {
+            online::servers(&fleet, (&enabled, at_most), session, &mut findings)?;
+        }
         document::check(&fleet, &entries, session, &mut findings)?;
     }
-    if chosen.is_empty() && args.server.is_none() && findings.worst().is_none() {
+    if chosen.is_empty() && server.is_none() && findings.worst().is_none() {
         findings.add(Finding::advice("no servers are configured").fix("`agent mcp add` adds one"));
     }
-    if session.output.is_json() {
-        session.output.json(&fleet.shown.json(findings.json()))?;
-    } else {
-        session.output.text(findings.text(&fleet.shown))?;
-    }
-    if findings.is_bad() { Err(already_told(Exit::Failed)) } else { Ok(()) }
+    Ok(Looked { findings, shown: fleet.shown })
 }
 
 fn has_errors(fleet: &Fleet, name: &str) -> bool {

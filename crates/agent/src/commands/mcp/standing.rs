@@ -5,6 +5,7 @@ use mcp_client::oauth::{ClientKind, Grant, Standing};
 use serde_json::{Value, json};
 
 use crate::mcp::is_alone;
+use crate::period::length;
 use crate::session::Session;
 
 /// Now, in seconds since 1970.
@@ -76,17 +77,6 @@ fn ends(granted: &Grant, now: u64) -> String {
     }
 }
 
-/// A length of time in the largest unit that fits.
-pub(super) fn length(seconds: u64) -> String {
-    let (count, unit) = match seconds {
-        0..=119 => (seconds, "second"),
-        120..=7199 => (seconds / 60, "minute"),
-        7200..=172_799 => (seconds / 3600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
-}
-
 /// How we are known to the authorization server.
 pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
     match client {
@@ -147,12 +137,5 @@ mod tests {
         assert_eq!(told(Some(10_000 - 180), true), "expired 3 minutes ago, renews by itself");
         assert_eq!(told(Some(10_000), false), "expired 0 seconds ago; sign in again");
         assert_eq!(told(None, true), "when the server says so");
-    }
-
-    #[test]
-    fn lengths_are_told_in_the_largest_unit_that_fits() {
-        let told = [1, 119, 120, 7199, 7200, 172_800].map(length);
-        let expected = ["1 second", "119 seconds", "2 minutes", "119 minutes", "2 hours", "2 days"];
-        assert_eq!(told, expected);
     }
 }

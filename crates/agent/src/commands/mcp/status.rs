@@ -6,13 +6,14 @@ use mcp_client::config::ServerEntry;
 use mcp_client::oauth::{Standing, kept};
 use serde_json::{Value, json};
 
-use super::standing::{State, expiry, known_by, length, now, standing_json};
+use super::standing::{State, expiry, known_by, now, standing_json};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::observe::Place;
 use crate::mcp::table::{Lean, Table};
 use crate::mcp::{Fleet, is_alone};
 use crate::output::{DIM, GOOD, WARNING, printable};
+use crate::period::length;
 use crate::session::Session;
 
 /// Show who is signed in to the servers with `auth: oauth`

@@ -51,6 +51,19 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.text(text)
 }
 
+/// Whether something is recorded and by which rule, and what is wrong with the store.
+pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>), Diagnostic> {
+    let (_, decision) = decision(session)?;
+    let folder = folder(session)?;
+    let word = if decision.mode == Mode::Local { "on" } else { "off" };
+    let line = format!("recording is {word}: {}", decision.rule);
+    let trouble = match look(&folder, decision, session) {
+        Found::Nothing | Found::Good(_) => None,
+        Found::Unwritable(_, error) | Found::Broken(error) => Some(store_trouble(&folder, &error)),
+    };
+    Ok((line, trouble))
+}
+
 fn look(folder: &Folder, decision: Decision, session: &Session) -> Found {
     let mut store = match Store::existing(folder, Uuid::new_v4) {
         Ok(Some(store)) => store,

@@ -64,7 +64,7 @@ impl Inner {
         let asked = model.ask(&question, &mut nobody);
         let asked = tokio::time::timeout(policy.timeout, asked).await;
         let Ok(asked) = asked else { return Err(refused("the model took too long")) };
-        counting.model_called(&model, &asked);
+        counting.model_called(&model, &asked.as_ref());
         match asked {
             Ok(reply) => Ok(result(&model, reply)),
             Err(trouble) => Err(refused(&trouble.line())),

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Definition;
 
 /// What the model calls it by.
-pub(super) const NAME: &str = "find_tools";
+pub(crate) const NAME: &str = "find_tools";
 /// How many tools one search gives.
 const MAX_FOUND: usize = 8;
 /// How much of a description is told.

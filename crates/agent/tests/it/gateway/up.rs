@@ -9,13 +9,13 @@ use agent_test_support::upstream::Upstream;
 use super::{Served, plain, settings};
 
 /// A home without anything, and a model server that wants no key.
-pub(super) struct Machine {
-    bench: Bench,
+pub(crate) struct Machine {
+    pub(crate) bench: Bench,
     server: Upstream,
 }
 
 impl Machine {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let server = Upstream::start();
         server.want_no_key();
         server.set_models(&["echo", "shatter"]);
@@ -29,16 +29,26 @@ impl Machine {
     }
 
     /// With the model server where it is.
-    pub(super) fn start(&self) -> Served {
+    pub(crate) fn start(&self) -> Served {
         let server = format!("ollama={}", self.server.base_url());
         Served::start(&mut self.up(&["--listen", "127.0.0.1:0", "--server", &server]))
+    }
+
+    /// Where everything of it is kept.
+    pub(crate) fn home(&self) -> std::path::PathBuf {
+        self.bench.home()
+    }
+
+    /// A folder for files of a test.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.bench.work()
     }
 
     fn env_file(&self) -> String {
         fs::read_to_string(self.bench.home().join(".env")).unwrap()
     }
 
-    pub(super) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         self.env_file()
             .lines()
             .find_map(|line| line.strip_prefix("AGENT_API_KEY="))

@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// How a question ends.
-const QUESTIONS: [&str; 3] = ["[y/N] ", "): ", "window. "];
+const QUESTIONS: [&str; 4] = ["[y/N] ", "): ", "window. ", ": "];
 
 /// Runs a command whose standard input and standard error are a terminal, and types one line at
 /// each question. The yes that is typed before the first one must not count. Standard output goes

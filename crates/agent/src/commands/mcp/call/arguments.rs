@@ -3,10 +3,11 @@
 use std::io::{self, Read};
 
 use mcp_client::registry::Entry;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
+use crate::pairs;
 
 /// The largest arguments that are read, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -14,7 +15,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Reads them; none at all are an empty object.
 pub(super) fn read(json: Option<&str>, pairs: &[String]) -> Result<Value, Diagnostic> {
     match json {
-        None => from_pairs(pairs),
+        None => pairs::object(pairs, "argument").map(Value::Object),
         Some("-") => {
             let mut text = String::new();
             let read = io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
@@ -49,21 +50,6 @@ fn parse(text: &str) -> Result<Value, Diagnostic> {
     Err(Diagnostic::usage(format!("the arguments must be a JSON object, found {kind}")))
 }
 
-fn from_pairs(pairs: &[String]) -> Result<Value, Diagnostic> {
-    let mut object = Map::new();
-    for pair in pairs {
-        let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-            return Err(Diagnostic::usage(format!("`{}` is no KEY=VALUE", printable(pair))));
-        };
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        if object.insert(key.to_owned(), value).is_some() {
-            let key = printable(key);
-            return Err(Diagnostic::usage(format!("the argument `{key}` is given twice")));
-        }
-    }
-    Ok(Value::Object(object))
-}
-
 /// Whether everything is there that the tool says it needs.
 pub(super) fn check(tool: &Entry, arguments: &Value) -> Result<(), Diagnostic> {
     let required = tool.schema.get("required").and_then(Value::as_array);
@@ -89,20 +75,6 @@ pub(super) fn check(tool: &Entry, arguments: &Value) -> Result<(), Diagnostic> {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    fn pairs(pairs: &[&str]) -> Result<Value, Diagnostic> {
-        from_pairs(&pairs.iter().map(|&pair| pair.to_owned()).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn values_are_json_where_they_can_be() {
-        let found = pairs(&["a=1", "b=x", "c=[true]", "d=", "e=a=b", "f=\"1\""]).unwrap();
-        let expected = json!({"a": 1, "b": "x", "c": [true], "d": "", "e": "a=b", "f": "1"});
-        assert_eq!(found, expected);
-        for wrong in [&["a"][..], &["=1"], &["a=1", "a=2"]] {
-            assert!(pairs(wrong).is_err(), "{wrong:?}");
-        }
-    }
 
     #[test]
     fn only_objects_are_arguments() {

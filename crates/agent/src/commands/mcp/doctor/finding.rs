@@ -8,7 +8,7 @@ use crate::output::{DIM, ERROR, GOOD, WARNING};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Severity {
+pub(crate) enum Severity {
     /// It is as it should be.
     Good,
     /// It could be better.
@@ -41,12 +41,12 @@ impl Severity {
 
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Finding {
-    severity: Severity,
-    what: String,
-    server: Option<String>,
-    place: Option<String>,
-    fixes: Vec<String>,
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    pub(crate) what: String,
+    pub(crate) server: Option<String>,
+    pub(crate) place: Option<String>,
+    pub(crate) fixes: Vec<String>,
 }
 
 impl Finding {
@@ -54,31 +54,31 @@ impl Finding {
         Self { severity, what: what.into(), server: None, place: None, fixes: Vec::new() }
     }
 
-    pub(super) fn good(what: impl Into<String>) -> Self {
+    pub(crate) fn good(what: impl Into<String>) -> Self {
         Self::new(Severity::Good, what)
     }
 
-    pub(super) fn advice(what: impl Into<String>) -> Self {
+    pub(crate) fn advice(what: impl Into<String>) -> Self {
         Self::new(Severity::Advice, what)
     }
 
-    pub(super) fn warning(what: impl Into<String>) -> Self {
+    pub(crate) fn warning(what: impl Into<String>) -> Self {
         Self::new(Severity::Warning, what)
     }
 
-    pub(super) fn error(what: impl Into<String>) -> Self {
+    pub(crate) fn error(what: impl Into<String>) -> Self {
         Self::new(Severity::Error, what)
     }
 
-    pub(super) fn of(self, server: &str) -> Self {
+    pub(crate) fn of(self, server: &str) -> Self {
         Self { server: Some(server.to_owned()), ..self }
     }
 
-    pub(super) fn at(self, place: impl Into<String>) -> Self {
+    pub(crate) fn at(self, place: impl Into<String>) -> Self {
         Self { place: Some(place.into()), ..self }
     }
 
-    pub(super) fn fix(mut self, fix: impl Into<String>) -> Self {
+    pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
         self.fixes.push(fix.into());
         self
     }
@@ -86,35 +86,35 @@ impl Finding {
 
 /// All of them, in the order they were found.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    all: Vec<Finding>,
+pub(crate) struct Findings {
+    pub(crate) all: Vec<Finding>,
 }
 
 impl Findings {
-    pub(super) fn add(&mut self, finding: Finding) {
+    pub(crate) fn add(&mut self, finding: Finding) {
         if !self.all.contains(&finding) {
             self.all.push(finding);
         }
     }
 
     /// Whether a server certainly does not work.
-    pub(super) fn has_error(&self, server: &str) -> bool {
+    pub(crate) fn has_error(&self, server: &str) -> bool {
         let mut errors = self.all.iter().filter(|finding| finding.severity == Severity::Error);
         errors.any(|finding| finding.server.as_deref() == Some(server))
     }
 
     /// The worst there is.
-    pub(super) fn worst(&self) -> Option<Severity> {
+    pub(crate) fn worst(&self) -> Option<Severity> {
         self.all.iter().map(|finding| finding.severity).max()
     }
 
     /// Whether something is worse than advice.
-    pub(super) fn is_bad(&self) -> bool {
+    pub(crate) fn is_bad(&self) -> bool {
         self.worst() > Some(Severity::Advice)
     }
 
     /// For a person: the worst last, where it is seen.
-    pub(super) fn text(&self, shown: &Shown) -> String {
+    pub(crate) fn text(&self, shown: &Shown) -> String {
         let mut sorted: Vec<&Finding> = self.all.iter().collect();
         sorted.sort_by_key(|finding| finding.severity);
         let mut text = String::new();
@@ -148,7 +148,7 @@ impl Findings {
     }
 
     /// For programs.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let findings = self.all.iter().map(|finding| {
             json!({
                 "severity": finding.severity.word(),

@@ -1,5 +1,7 @@
 //! What only shows when the servers are connected.
 
+use std::time::Duration;
+
 use mcp_client::config::{ServerEntry, ToolPolicy};
 use mcp_client::content::warnings;
 use mcp_client::supervise::State;
@@ -17,7 +19,7 @@ const MANY_TOKENS: u32 = 20_000;
 /// Connects the servers and looks at what they offer.
 pub(super) fn servers(
     fleet: &Fleet,
-    enabled: &[&ServerEntry],
+    (enabled, at_most): (&[&ServerEntry], Duration),
     session: &Session,
     findings: &mut Findings,
 ) -> Result<(), Diagnostic> {
@@ -25,7 +27,7 @@ pub(super) fn servers(
     let spinner = session.output.spinner();
     fleet.run(entries, async |client| {
         spinner.set_message(format!("connecting {}", counted(enabled.len(), "server")));
-        client.settled(patience(enabled.iter().copied())).await;
+        client.settled(patience(enabled.iter().copied()).min(at_most)).await;
         spinner.finish_and_clear();
         let registry = client.registry();
         for status in client.status() {

@@ -1,0 +1,69 @@
+//! `agent doctor`: everything the program needs, each with what to do where it is not well.
+
+mod files;
+mod report;
+mod servers;
+mod service;
+mod standing;
+
+use std::thread;
+
+use self::report::{Check, Report};
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Look whether everything works, and say what to fix
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Looks at the home folder, the configuration, the key, the member service, MCP \
+                  servers, metrics, updates, the disk and the clock.\n\n\
+                  Exit codes: 0 nothing is a problem, 1 something is.\n\n\
+                  Examples:\n  agent doctor\n  agent doctor --offline\n  agent doctor --json"
+)]
+pub(crate) struct Args {
+    /// Ask nobody: neither the service nor servers
+    #[arg(long)]
+    offline: bool,
+}
+
+/// Whether others are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Offline,
+    Online,
+}
+
+/// Looks, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let reach = if args.offline { Reach::Offline } else { Reach::Online };
+    let mut report = Report::default();
+    report.extend(files::home(session)?);
+    let configuration = files::configuration(session)?;
+    let is_readable = configuration.is_fine();
+    report.add(configuration);
+    report.extend(if is_readable { everything(reach, session)? } else { Vec::new() });
+    report.extend(files::disk(session)?);
+    if session.output.is_json() {
+        session.output.json(&report.json())?;
+    } else {
+        session.output.text(report.text())?;
+    }
+    if report.is_healthy() { Ok(()) } else { Err(Diagnostic::already_told()) }
+}
+
+/// What needs a configuration that can be read, all at the same time.
+fn everything(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagnostic> {
+    thread::scope(|scope| {
+        let service = scope.spawn(|| service::look(reach, session));
+        let servers = scope.spawn(|| servers::look(reach, session));
+        let mut checks = Vec::new();
+        let standing = [standing::metrics(session), standing::updates(session)];
+        for looked in [service, servers] {
+            // A panic is a bug of ours wherever it happens.
+            let looked = looked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            checks.extend(looked?);
+        }
+        checks.extend(standing);
+        Ok(checks)
+    })
+}

@@ -1,0 +1,216 @@
+//! The member service: the settings for it, whether it is there, and what the key is good for.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::DATE;
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+use wire::account::Me;
+use wire::capability::CapabilityList;
+use wire::model::ModelList;
+
+use super::Reach;
+use super::report::Check;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+use crate::mcp::table::counted;
+use crate::member::credits;
+use crate::member::settings::Settings;
+use crate::member::trouble::Trouble;
+use crate::member::{Answer, Ask, Member};
+use crate::output::printable;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// How long the service may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest answer that is read.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// How far the clocks may be apart.
+const MAX_SKEW: Duration = Duration::from_mins(2);
+
+/// Looks at all of it.
+pub(super) fn look(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagnostic> {
+    let settings = match Settings::load(session) {
+        Ok(settings) => settings,
+        Err(diagnostic) => return Ok(vec![Check::of("service", diagnostic)]),
+    };
+    let base = settings.base_url.clone();
+    let key = match (settings.key(), &settings.key) {
+        (Err(diagnostic), _) => Check::of("key", diagnostic),
+        (Ok(_), Some(key)) => Check::ok("key", format!("it is {}", key.place)),
+        (Ok(_), None) => Check::problem("key", "there is none"),
+    };
+    if reach == Reach::Offline {
+        let what = format!("{} was not asked (offline)", base.value);
+        return Ok(vec![Check::ok("service", what), key]);
+    }
+    let member = match Member::of(settings, session) {
+        Ok(member) => member,
+        Err(diagnostic) => return Ok(vec![Check::of("service", diagnostic), key]),
+    };
+    let asked = Asked { member: &member, session };
+    block_on(async { Ok(Box::pin(asked.all(key)).await) })
+}
+
+struct Asked<'a> {
+    member: &'a Member,
+    session: &'a Session,
+}
+
+impl Asked<'_> {
+    async fn all(&self, key: Check) -> Vec<Check> {
+        let has_key = key.is_fine();
+        let ((ready, health), (me, models, capabilities)) = tokio::join!(
+            async { tokio::join!(self.beside("/readyz"), self.beside("/healthz")) },
+            async {
+                if has_key {
+                    let (me, models) = (self.get("/me"), self.get("/models"));
+                    tokio::join!(me, models, self.get("/capabilities"))
+                } else {
+                    (None, None, None)
+                }
+            }
+        );
+        let mut checks = vec![self.service(&ready, health.ok().as_ref())];
+        if matches!(ready, Err(Trouble::Unreachable { .. } | Trouble::Late { .. })) {
+            checks.push(key);
+            return checks;
+        }
+        if let Ok(answer) = &ready {
+            checks.extend(self.clock(&answer.headers));
+        }
+        match me.map(|me| me.and_then(|answer| answer.json::<Me>())) {
+            None => checks.push(key),
+            Some(Err(trouble)) => checks.push(Check::of("key", self.member.diagnostic(&trouble))),
+            Some(Ok(me)) => {
+                let place = self.member.settings.key.as_ref().map(|key| key.place.as_str());
+                let place = place.unwrap_or_default();
+                checks.push(Check::ok("key", format!("it is accepted, and is {place}")));
+                checks.push(balance(&me));
+                checks.extend(models.map(|models| self.model(models)));
+                checks.extend(capabilities.into_iter().flat_map(|found| self.capabilities(found)));
+            }
+        }
+        checks
+    }
+
+    async fn beside(&self, path: &str) -> Result<Answer, Trouble> {
+        let target = self.member.beside(path)?;
+        in_time(self.member.ask_at(&target, Ask::get("").at_most(MAX_BYTES))).await
+    }
+
+    async fn get(&self, path: &str) -> Option<Result<Answer, Trouble>> {
+        Some(in_time(self.member.ask(Ask::get(path).at_most(MAX_BYTES))).await)
+    }
+
+    fn service(&self, ready: &Result<Answer, Trouble>, health: Option<&Answer>) -> Check {
+        const AREA: &str = "service";
+        let base = &self.member.settings.base_url.value;
+        match ready {
+            Ok(_) => {
+                let version = health.and_then(version).map(|version| format!(", {version}"));
+                Check::ok(AREA, format!("{base} is ready{}", version.unwrap_or_default()))
+            }
+            Err(trouble) if trouble.status() == Some(404) => {
+                Check::problem(AREA, format!("{base} answers, but is no member service"))
+                    .hint(format!("the address is {}", self.member.settings.base_url.place))
+            }
+            Err(trouble) => Check::of(AREA, self.member.diagnostic(trouble)),
+        }
+    }
+
+    /// How far the clock of this machine is from that of the service.
+    fn clock(&self, headers: &HeaderMap) -> Option<Check> {
+        let date = headers.get(DATE)?.to_str().ok()?;
+        let theirs = OffsetDateTime::parse(date, &Rfc2822).ok()?.unix_timestamp();
+        let ours = self.session.clock.now().as_ms() / 1000;
+        let seconds = ours.abs_diff(theirs);
+        Some(if seconds <= MAX_SKEW.as_secs() {
+            Check::ok("clock", "it agrees with that of the service")
+        } else {
+            let word = if ours > theirs { "ahead of" } else { "behind" };
+            Check::warning("clock", format!("it is {seconds} s {word} that of the service"))
+                .hint("set it; sign-ins and certificates depend on it")
+        })
+    }
+
+    fn model(&self, answer: Result<Answer, Trouble>) -> Check {
+        const AREA: &str = "model";
+        let models = match answer.and_then(|answer| answer.json::<ModelList>()) {
+            Ok(models) => models.data,
+            Err(trouble) => return Check::of(AREA, self.member.diagnostic(&trouble)),
+        };
+        let offered = counted(models.len(), "model");
+        match &self.member.settings.model {
+            None if models.is_empty() => Check::warning(AREA, "the key may use no model")
+                .hint("an operator adds providers to gateway.yaml"),
+            None => Check::ok(AREA, format!("{offered} can be used")),
+            Some(model) if models.iter().any(|offer| offer.id == model.value) => {
+                Check::ok(AREA, format!("{} is one of {offered}", printable(&model.value)))
+            }
+            Some(model) => {
+                let what = format!("`{}` is not among {offered}", printable(&model.value));
+                let check = Check::problem(AREA, what).hint(format!("it is {}", model.place));
+                match nearest(&model.value, models.iter().map(|offer| offer.id.as_str())) {
+                    Some(near) => check.hint(format!("did you mean `{}`?", printable(near))),
+                    None => check,
+                }
+            }
+        }
+    }
+
+    fn capabilities(&self, answer: Result<Answer, Trouble>) -> Vec<Check> {
+        const AREA: &str = "can do";
+        let list = match answer.and_then(|answer| answer.json::<CapabilityList>()) {
+            Ok(list) => list.data,
+            Err(trouble) => return vec![Check::of(AREA, self.member.diagnostic(&trouble))],
+        };
+        let usable = list.iter().filter(|found| found.usable).map(|found| printable(&found.id));
+        let usable: Vec<String> = usable.collect();
+        let mut checks = vec![if usable.is_empty() {
+            Check::problem(AREA, "nothing can be done with this key at the moment")
+                .hint("an operator looks with `agent gateway check`")
+        } else {
+            Check::ok(AREA, usable.join(", "))
+        }];
+        let has_chat = list.iter().any(|found| found.id == "chat" && !found.models.is_empty());
+        if !has_chat && !list.is_empty() {
+            let check =
+                Check::warning(AREA, "no model can be talked to: `agent run` has none to ask");
+            checks.push(check.hint("an operator adds a provider of models to gateway.yaml"));
+        }
+        // What else nobody set up is no trouble; what was set up and does not work is.
+        let broken = list.iter().filter(|found| !found.usable && !found.models.is_empty());
+        checks.extend(broken.map(|found| {
+            let reason = found.reason.as_deref().unwrap_or("nobody says why");
+            let what = format!("{} does not work: {}", printable(&found.id), printable(reason));
+            Check::warning(AREA, what).hint("an operator looks with `agent gateway provider test`")
+        }));
+        checks
+    }
+}
+
+fn balance(me: &Me) -> Check {
+    let available = format!("{} credits", credits(me.available_micros));
+    if me.available_micros > 0 {
+        return Check::ok("balance", format!("{available} can be spent"));
+    }
+    Check::problem("balance", format!("{available} can be spent"))
+        .hint("an operator adds credit with `agent gateway member top-up`")
+}
+
+/// What a service says its version is.
+fn version(answer: &Answer) -> Option<String> {
+    let told: Value = serde_json::from_slice(&answer.body).ok()?;
+    told.get("version")
+        .and_then(Value::as_str)
+        .map(|version| format!("version {}", printable(version)))
+}
+
+async fn in_time(asked: impl Future<Output = Result<Answer, Trouble>>) -> Result<Answer, Trouble> {
+    let late = |_| Trouble::Late { after: PATIENCE };
+    tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
+}

@@ -1,0 +1,119 @@
+//! `agent fetch`: what a page says.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::Value;
+use wire::web::{Page, PageFormat, PageRequest};
+
+use crate::diagnostic::Diagnostic;
+use crate::markdown;
+use crate::mcp::table::grouped;
+use crate::member::patience::{Patient, Waiting};
+use crate::output::{harmless, printable};
+use crate::period::{moment, since};
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// What the content can become.
+const FORMATS: [&str; 3] = ["markdown", "text", "html"];
+
+/// Read a page as Markdown, text or HTML
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The content goes to standard output, everything else to standard error. On a \
+                  terminal \
+        Markdown is shown with its headings, lists and tables, unless --format is given; \
+                        elsewhere it is written as it is.\n\n\
+                        Examples:\n  agent fetch https://example.com/\n  \
+                        agent fetch https://example.com/ --format text --max-chars 2000\n  \
+                        agent fetch https://example.com/ > page.md"
+)]
+pub(crate) struct Args {
+    /// An http or https address
+    url: String,
+    /// What the content becomes: markdown if not given
+    #[arg(long, value_name = "FORMAT",
+          value_parser = PossibleValuesParser::new(FORMATS).try_map(format_of))]
+    format: Option<PageFormat>,
+    /// The most characters of the content: 50000 if not given
+    #[arg(long, value_name = "N")]
+    max_chars: Option<u32>,
+    /// The character to begin at, as the part before says it
+    #[arg(long, value_name = "N")]
+    start: Option<u32>,
+    /// How old a kept page may be, in seconds; 0 reads it anew
+    #[arg(long, value_name = "SECONDS")]
+    max_age: Option<u32>,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+fn format_of(word: String) -> Result<PageFormat, serde_json::Error> {
+    serde_json::from_value(Value::String(word))
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let service = Patient::find(session, args.waiting)?;
+    let request = PageRequest {
+        url: args.url.clone(),
+        format: args.format,
+        max_chars: args.max_chars,
+        start_index: args.start,
+        max_age_s: args.max_age,
+    };
+    let answer = block_on(service.pay("/web/fetch", &request))?;
+    if session.output.is_json() {
+        return service.print(&answer);
+    }
+    let page: Page = service.read(&answer)?;
+    tell(&page, session);
+    show(&page, args.format, session)?;
+    if page.truncated {
+        let next = page.next_index.unwrap_or_default();
+        let url = crate::mcp::advice::quoted(&args.url);
+        session.output.note(format!(
+            "there is more from character {}: agent fetch {} --start {next}",
+            grouped(next),
+            harmless(&url),
+        ));
+    }
+    service.tell_cost(&answer);
+    Ok(())
+}
+
+/// Says what page it is.
+fn tell(page: &Page, session: &Session) {
+    let output = &session.output;
+    if let Some(title) = &page.title {
+        output.note(format!("title: {}", printable(title)));
+    }
+    if let Some(byline) = &page.byline {
+        output.note(format!("by: {}", printable(byline)));
+    }
+    if let Some(at) = &page.published_at {
+        output.note(format!("published: {}", printable(at)));
+    }
+    output.note(format!("address: {}", printable(&page.final_url)));
+    if page.from_cache {
+        let age = since(&page.fetched_at, session).unwrap_or_default();
+        output.note(format!("read {age} ago; `--max-age 0` reads it anew"));
+    }
+    output.detail(format!("type: {}", printable(&page.media_type)));
+    output.detail(format!("read: {}", moment(&page.fetched_at)));
+}
+
+/// Writes the content: as it is, or so that a person at a terminal can read it.
+fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result<(), Diagnostic> {
+    let content = &page.content;
+    let Some(columns) = session.output.columns() else {
+        return session.output.bytes(content.as_bytes());
+    };
+    // Of anything else no Markdown was made.
+    let is_markdown = page.media_type.contains("html")
+        || page.media_type.contains("markdown")
+        || page.final_url.to_ascii_lowercase().ends_with(".md");
+    if format.is_none() && is_markdown {
+        return session.output.text(markdown::rendered(content, columns));
+    }
+    let end = if content.ends_with('\n') { "" } else { "\n" };
+    session.output.text(format!("{}{end}", harmless(content)))
+}

@@ -1,0 +1,139 @@
+//! The bytes of an artifact, checked, and the file they go into.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use ring::digest::{SHA256, digest};
+use wire::media::Artifact;
+
+use crate::diagnostic::Diagnostic;
+use crate::member::patience::Patient;
+use crate::output::printable;
+
+/// Reads an artifact whole. Nothing is given out that is not what the service said it made.
+pub(super) async fn read(service: &Patient<'_>, artifact: &Artifact) -> Result<Bytes, Diagnostic> {
+    let id = &artifact.id;
+    let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let wrong = |what: &str| {
+        let message = format!("{what} of {} is not what the service said", printable(id));
+        Diagnostic::peer(message).hint("nothing was written")
+    };
+    if !is_id || id.is_empty() {
+        return Err(wrong("the id"));
+    }
+    let bytes = service.get(&format!("/media/artifacts/{id}")).await?.body;
+    if bytes.len() as u64 != artifact.bytes {
+        return Err(wrong("the size"));
+    }
+    let found = digest(&SHA256, &bytes);
+    let hex: Vec<String> = found.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    if !hex.concat().eq_ignore_ascii_case(&artifact.sha256) {
+        return Err(wrong("the SHA-256 digest"));
+    }
+    Ok(bytes)
+}
+
+/// Whether a file that is there may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    Keep,
+    Replace,
+}
+
+/// The file of one artifact of several: `a.png`, `a-2.png`, `a-3.png`.
+pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 0 {
+        return path.to_owned();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let mut name = format!("{stem}-{}", number + 1);
+    if let Some(extension) = path.extension() {
+        name.push('.');
+        name.push_str(&extension.to_string_lossy());
+    }
+    path.with_file_name(name)
+}
+
+/// Refuses a path at which something is that must stay.
+pub(super) fn check(path: &Path, existing: Existing) -> Result<(), Diagnostic> {
+    if path.is_dir() {
+        return Err(Diagnostic::failed(format!("{} is a folder", path.display())));
+    }
+    if existing == Existing::Keep && path.symlink_metadata().is_ok() {
+        return Err(is_there(path));
+    }
+    let folder = folder(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Diagnostic::failed(format!("there is no folder {}", folder.display())))
+}
+
+/// Writes a file whole, or not at all.
+pub(super) fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Diagnostic> {
+    let failed = |error: &std::io::Error| {
+        Diagnostic::failed(format!("cannot write {}", path.display())).because(error)
+    };
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any other program makes files: the umask takes from it.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file =
+        builder.prefix(".agent-").tempfile_in(folder(path)).map_err(|error| failed(&error))?;
+    file.write_all(bytes).map_err(|error| failed(&error))?;
+    let done = match existing {
+        Existing::Replace => file.persist(path),
+        Existing::Keep => file.persist_noclobber(path),
+    };
+    match done {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(is_there(path))
+        }
+        Err(error) => Err(failed(&error.error)),
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn is_there(path: &Path) -> Diagnostic {
+    Diagnostic::failed(format!("{} is there already", path.display())).hint("`--force` replaces it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_files_are_numbered() {
+        let names = |path: &str| {
+            let name = |number| numbered(Path::new(path), number).display().to_string();
+            [name(0), name(1), name(2)]
+        };
+        assert_eq!(names("x/a.b.png"), ["x/a.b.png", "x/a.b-2.png", "x/a.b-3.png"]);
+        assert_eq!(names("a"), ["a", "a-2", "a-3"]);
+        assert_eq!(names(".hidden"), [".hidden", ".hidden-2", ".hidden-3"]);
+    }
+
+    #[test]
+    fn nothing_is_replaced_unless_that_is_wanted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        write(&path, b"one", Existing::Keep).unwrap();
+        assert!(check(&path, Existing::Keep).is_err());
+        assert!(write(&path, b"two", Existing::Keep).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+        check(&path, Existing::Replace).unwrap();
+        write(&path, b"two", Existing::Replace).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        assert!(check(folder.path(), Existing::Replace).is_err());
+        assert!(check(&folder.path().join("no/a"), Existing::Keep).is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! `agent media download`: what was made, verified and put into files.
+
+mod item;
+mod kind;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use self::item::Item;
+use crate::diagnostic::Diagnostic;
+use crate::download::{Done, Existing, Limits, Place, Progress, Wanted, fetch};
+use crate::mcp::table::{Lean, Table, grouped};
+use crate::member::Member;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// Files are for their owner alone.
+const MODE: u32 = 0o600;
+/// The most ids of one command.
+const MAX_IDS: usize = 256;
+
+/// Download what was made, and verify its size and digest
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "What breaks off goes on where it was when the command is given again. A file that \
+                  is there and is the very same is not fetched again.\n\n\
+                  Examples:\n  agent media download run_0123456789abcdef0123456789abcdef\n  \
+                  agent media download art_0123456789abcdef0123456789abcdef --output cat.png\n  \
+                  agent media download run_… run_… --output pictures/"
+)]
+pub(crate) struct Args {
+    /// Runs, of which all files are taken, or single artifacts
+    #[arg(required = true, value_name = "RUN_ID|ARTIFACT_ID")]
+    ids: Vec<String>,
+    /// A folder for the files, or the name of the only one; the current folder unless given
+    #[arg(long, short, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Finds out what there is, fetches, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    if args.ids.len() > MAX_IDS {
+        return Err(Diagnostic::usage(format!("at most {MAX_IDS} ids can be named at once")));
+    }
+    let ids = args.ids.iter().map(|id| item::read(id)).collect::<Result<Vec<_>, _>>()?;
+    let member = Member::find(session)?;
+    let mut saved = Vec::new();
+    let done = block_on(async {
+        let mut items = Vec::new();
+        for id in &ids {
+            items.extend(item::find(&member, id).await?);
+        }
+        let places = places(&items, args.output.as_deref())?;
+        for (item, path) in items.iter().zip(places) {
+            let existing = if args.force { Existing::Replace } else { Existing::Keep };
+            let done = save(&member, item, &path, existing, session).await?;
+            saved.push((item.clone(), path, done));
+        }
+        Ok(())
+    });
+    // What was saved before something went wrong is there, and is told.
+    if done.is_ok() || !saved.is_empty() {
+        tell(&saved, session)?;
+    }
+    done
+}
+
+/// Where the files go.
+fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnostic> {
+    let Some(output) = output else {
+        return Ok(items.iter().map(|item| PathBuf::from(&item.name)).collect());
+    };
+    let is_folder = output.is_dir() || items.len() != 1 || ends_with_slash(output);
+    if !is_folder {
+        return Ok(vec![output.to_owned()]);
+    }
+    fs::create_dir_all(output).map_err(|error| {
+        Diagnostic::failed(format!("cannot make the folder {}", output.display())).because(&error)
+    })?;
+    Ok(items.iter().map(|item| output.join(&item.name)).collect())
+}
+
+fn ends_with_slash(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+async fn save(
+    member: &Member,
+    item: &Item,
+    path: &Path,
+    existing: Existing,
+    session: &Session,
+) -> Result<Done, Diagnostic> {
+    let target = member.address(&format!("/media/artifacts/{}", item.id));
+    let target = target.map_err(|trouble| member.diagnostic(&trouble))?;
+    let wanted = Wanted { target, bytes: item.bytes, sha256: item.sha256 };
+    let place = Place { path, existing, mode: MODE };
+    let bar = session.output.progress(item.bytes, "bytes");
+    let watch = |progress: Progress<'_>| match progress {
+        Progress::At(bytes) => bar.set_position(bytes),
+        Progress::Again { reason, pause } => {
+            let seconds = pause.as_secs_f32();
+            bar.suspend(|| session.output.detail(format!("{reason}; again in {seconds} s")));
+        }
+    };
+    let done = fetch(member, &wanted, &place, &Limits::default(), &watch).await;
+    bar.finish_and_clear();
+    done.map_err(|error| error.diagnostic(&item.id, member))
+}
+
+fn tell(saved: &[(Item, PathBuf, Done)], session: &Session) -> Result<(), Diagnostic> {
+    let state = |done: &Done| match done {
+        Done::Fetched => "downloaded",
+        Done::AlreadyThere => "was there",
+    };
+    if session.output.is_json() {
+        let files = saved.iter().map(|(item, path, done)| {
+            json!({
+                "path": path,
+                "artifact": item.id,
+                "run": item.run,
+                "media_type": item.media_type,
+                "bytes": item.bytes,
+                "sha256": item.sha256.to_string(),
+                "downloaded": *done == Done::Fetched,
+            })
+        });
+        return session.output.json(&json!({ "files": files.collect::<Vec<_>>() }));
+    }
+    let columns = [("file", Lean::Left), ("type", Lean::Left), ("bytes", Lean::Right)];
+    let [file, kind, bytes] = columns;
+    let mut table = Table::new([file, kind, bytes, ("verified", Lean::Left)]);
+    for (item, path, done) in saved {
+        table.row([
+            path.display().to_string(),
+            item.media_type.clone(),
+            grouped(item.bytes),
+            state(done).to_owned(),
+        ]);
+    }
+    session.output.text(table.text())
+}

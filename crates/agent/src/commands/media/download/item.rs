@@ -1,0 +1,128 @@
+//! What there is to download: the files of a run by its manifest, or one artifact by its headers.
+
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use wire::download::is_name;
+use wire::media::{Artifact, MediaRun};
+
+use super::kind::extension;
+use crate::diagnostic::Diagnostic;
+use crate::download::digest::Digest;
+use crate::member::{Ask, Member, number};
+use crate::output::printable;
+
+/// The most files of one run.
+const MAX_FILES: usize = 256;
+/// The longest manifest that is read.
+const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
+
+/// What was named on the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Id {
+    Run(String),
+    Artifact(String),
+}
+
+/// One file.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    /// The artifact.
+    pub(super) id: String,
+    /// The run that made it, where known.
+    pub(super) run: Option<String>,
+    /// What the file is called. Made of what a person typed, never of what a service says.
+    pub(super) name: String,
+    pub(super) media_type: String,
+    pub(super) bytes: u64,
+    pub(super) sha256: Digest,
+}
+
+/// Reads an id.
+pub(super) fn read(text: &str) -> Result<Id, Diagnostic> {
+    match text.split_once('_') {
+        Some(("run", rest)) if is_name(text) && !rest.is_empty() => Ok(Id::Run(text.to_owned())),
+        Some(("art", rest)) if is_name(text) && !rest.is_empty() => {
+            Ok(Id::Artifact(text.to_owned()))
+        }
+        _ => {
+            let message = format!("`{}` is neither a run nor an artifact", printable(text));
+            Err(Diagnostic::usage(message).hint("runs are like run_…, artifacts like art_…"))
+        }
+    }
+}
+
+/// The files of what was named.
+pub(super) async fn find(member: &Member, id: &Id) -> Result<Vec<Item>, Diagnostic> {
+    match id {
+        Id::Run(run) => of_run(member, run).await,
+        Id::Artifact(artifact) => of_artifact(member, artifact).await.map(|item| vec![item]),
+    }
+}
+
+async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>, Diagnostic> {
+    let ask = Ask::get(format!("/media/runs/{run}/manifest.json")).at_most(MAX_MANIFEST_BYTES);
+    let manifest = async { member.ask(ask).await?.json::<MediaRun>() }.await;
+    let manifest = manifest.map_err(|trouble| member.diagnostic(&trouble))?;
+    let count = manifest.artifacts.len();
+    if !(1..=MAX_FILES).contains(&count) {
+        return Err(wrong(run, &format!("it names {count} files")));
+    }
+    let numbered = manifest.artifacts.into_iter().enumerate();
+    let items = numbered.map(|(place, artifact)| {
+        let name = if count == 1 { run.to_owned() } else { format!("{run}-{}", place + 1) };
+        of_manifest(run, &name, artifact)
+    });
+    items.collect()
+}
+
+fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagnostic> {
+    let Artifact { id, media_type, bytes, sha256, .. } = artifact;
+    if !is_name(&id) {
+        return Err(wrong(run, &format!("`{}` cannot be the id of a file", printable(&id))));
+    }
+    let Some(sha256) = Digest::parse(&sha256) else {
+        return Err(wrong(run, &format!("`{}` is no SHA-256 digest", printable(&sha256))));
+    };
+    let name = format!("{name}.{}", extension(&media_type));
+    Ok(Item { id, run: Some(run.to_owned()), name, media_type, bytes, sha256 })
+}
+
+/// What the service says of one artifact. Its tag is its digest.
+async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
+    let answer = member.ask(Ask::head(format!("/media/artifacts/{id}"))).await;
+    let answer = answer.map_err(|trouble| match trouble.status() {
+        // An answer without a body cannot say it.
+        Some(404) => {
+            Diagnostic::failed(format!("there is no artifact {id} of yours, or its time is over"))
+        }
+        _ => member.diagnostic(&trouble),
+    })?;
+    let text = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
+    let bytes = number(&answer.headers, &CONTENT_LENGTH).and_then(|bytes| bytes.try_into().ok());
+    let sha256 = text(ETAG).and_then(|tag| Digest::parse(tag.trim_matches('"')));
+    let (Some(bytes), Some(sha256)) = (bytes, sha256) else {
+        return Err(wrong(id, "the service does not say its size and digest"));
+    };
+    let media_type = text(CONTENT_TYPE).unwrap_or("application/octet-stream").to_owned();
+    let name = format!("{id}.{}", extension(&media_type));
+    Ok(Item { id: id.to_owned(), run: None, name, media_type, bytes, sha256 })
+}
+
+fn wrong(id: &str, why: &str) -> Diagnostic {
+    let mut diagnostic = Diagnostic::peer(format!("{} cannot be downloaded", printable(id)));
+    diagnostic.causes.push(why.to_owned());
+    diagnostic.hint("nothing was written; tell the operator of the service")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_what_it_is_and_is_no_path() {
+        assert_eq!(read("run_12").unwrap(), Id::Run("run_12".to_owned()));
+        assert_eq!(read("art_12").unwrap(), Id::Artifact("art_12".to_owned()));
+        for wrong in ["", "12", "run_", "run_/etc", "art_..%2f", "run_a b", "../run_1", "run_\0"] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `agent media list`: what makes media, and whether it can now.
+
+use wire::capability::{Capability, CapabilityList};
+
+use super::is_media;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table, counted};
+use crate::member::credits;
+use crate::member::patience::{Patient, Waiting};
+use crate::output::{WARNING, printable};
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// List what makes images and speech: models, prices, and whether they can be used now
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent media list\n  agent media list --json")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let service = Patient::find(session, args.waiting)?;
+    let answer = block_on(service.get("/capabilities"))?;
+    let mut able: CapabilityList = service.read(&answer)?;
+    able.data.retain(|capability| is_media(&capability.id));
+    if session.output.is_json() {
+        return session.output.json(&able);
+    }
+    session.output.text(able.data.iter().map(text).collect::<Vec<_>>().join("\n"))
+}
+
+/// A capability with its models below it.
+fn text(capability: &Capability) -> String {
+    let name = printable(&capability.id);
+    let head = match &capability.reason {
+        Some(reason) if !capability.usable => {
+            format!("{name}: {WARNING}cannot be used{WARNING:#}, {}\n", printable(reason))
+        }
+        _ => format!("{name}: {}\n", counted(capability.models.len(), "model")),
+    };
+    if capability.models.is_empty() {
+        return head;
+    }
+    let mut table =
+        Table::new([("model", Lean::Left), ("credits", Lean::Right), ("state", Lean::Left)]);
+    for model in &capability.models {
+        let is_usable = model.usable && capability.usable;
+        let state = if is_usable { "ready" } else { "cannot be used now" };
+        let price = credits(model.price_micros);
+        table.row([model.id.clone(), price, state.to_owned()]);
+    }
+    let lines: Vec<String> = table.text().lines().map(|line| format!("  {line}\n")).collect();
+    head + &lines.concat()
+}

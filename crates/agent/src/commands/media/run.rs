@@ -1,0 +1,239 @@
+//! `agent media run`: something is made, listed, and fetched if that is wanted.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use wire::capability::CapabilityList;
+use wire::media::{Artifact, MediaRun};
+
+use super::artifact::{self, Existing};
+use super::preview::{self, Protocol};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table, grouped};
+use crate::member::patience::{Patient, Waiting};
+use crate::output::printable;
+use crate::pairs;
+use crate::period::moment;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// The longest text that is read from standard input, in bytes.
+const MAX_TEXT_BYTES: u64 = 1024 * 1024;
+
+/// Make an image of a prompt, or speech of a text
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Whether the text is a prompt or is spoken follows from the model. What was made \
+                  is kept \
+        by the service for a while and listed with its address, size and digest; --output \
+                        fetches it too. Several files are numbered: a.png, a-2.png.\n\n\
+        Examples:\n  agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output a.png\n  \
+        agent media run espeak/en \"Hello.\" --option speed=0.9 --output hello.wav\n  \
+                        agent media run espeak/en - < speech.txt --output - | aplay"
+)]
+pub(crate) struct Args {
+    /// The full id of a model, as `agent media list` shows it
+    model: String,
+    /// The prompt, or the text to speak; `-` reads it from standard input
+    #[arg(value_name = "TEXT")]
+    text: Vec<String>,
+    /// Something else that the model understands; a value that is JSON is taken as such. May be
+    /// repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    option: Vec<String>,
+    /// Write what was made to this file; `-` is standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace files that are there
+    #[arg(long, requires = "output")]
+    force: bool,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let target = Target::of(args)?;
+    let options = pairs::object(&args.option, "option")?;
+    let text = text(&args.text)?;
+    let service = Patient::find(session, args.waiting)?;
+    block_on(async {
+        let input = input(&service, &args.model, text, options).await?;
+        let body = json!({ "model": args.model, "input": input });
+        let answer = service.pay("/media/run", &body).await?;
+        let made: MediaRun = service.read(&answer)?;
+        let is_json = session.output.is_json();
+        if is_json && target != Target::Output {
+            service.print(&answer)?;
+        }
+        fetch(&service, &made, &target, session).await?;
+        if !is_json {
+            service.tell_cost(&answer);
+        }
+        Ok(())
+    })
+}
+
+/// Where what was made goes.
+#[derive(Debug, PartialEq, Eq)]
+enum Target {
+    /// It stays where it is.
+    None,
+    /// Standard output.
+    Output,
+    File(PathBuf, Existing),
+}
+
+impl Target {
+    /// Looked at before anything is paid for.
+    fn of(args: &Args) -> Result<Self, Diagnostic> {
+        let Some(path) = &args.output else { return Ok(Self::None) };
+        if path == Path::new("-") {
+            if io::stdout().is_terminal() {
+                return Err(Diagnostic::usage("standard output is a terminal")
+                    .hint("write to a file, or into a pipe"));
+            }
+            return Ok(Self::Output);
+        }
+        let existing = if args.force { Existing::Replace } else { Existing::Keep };
+        artifact::check(path, existing)?;
+        Ok(Self::File(path.clone(), existing))
+    }
+}
+
+/// The prompt or text that was typed, or comes from standard input.
+fn text(words: &[String]) -> Result<Option<String>, Diagnostic> {
+    match words {
+        [] => Ok(None),
+        [one] if one == "-" => {
+            let mut text = String::new();
+            let read = io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_string(&mut text);
+            read.map_err(|error| {
+                Diagnostic::failed("cannot read the text from standard input").because(&error)
+            })?;
+            if text.len() as u64 > MAX_TEXT_BYTES {
+                let message = format!("the text is larger than {MAX_TEXT_BYTES} bytes");
+                return Err(Diagnostic::usage(message));
+            }
+            Ok(Some(text))
+        }
+        words => Ok(Some(words.join(" "))),
+    }
+}
+
+/// The input of a model: its options, and the text under the name that it goes by.
+async fn input(
+    service: &Patient<'_>,
+    model: &str,
+    text: Option<String>,
+    mut options: Map<String, Value>,
+) -> Result<Map<String, Value>, Diagnostic> {
+    let Some(text) = text else {
+        if options.contains_key("prompt") || options.contains_key("text") {
+            return Ok(options);
+        }
+        return Err(Diagnostic::usage("there is no prompt and no text")
+            .hint("write it behind the model, or `-` to read it from standard input"));
+    };
+    let able: CapabilityList = service.read(&service.get("/capabilities").await?)?;
+    let speaks = |name: &str| {
+        let capability = able.data.iter().find(|capability| capability.id == name);
+        capability.is_some_and(|it| it.models.iter().any(|one| one.id == model))
+    };
+    // The service says what is wrong with a model that makes neither.
+    let name = if speaks("speech") && !speaks("image") { "text" } else { "prompt" };
+    if options.insert(name.to_owned(), Value::String(text)).is_some() {
+        return Err(Diagnostic::usage(format!("`{name}` is given as an option too")));
+    }
+    Ok(options)
+}
+
+/// Lists what was made, and puts it where it is wanted.
+async fn fetch(
+    service: &Patient<'_>,
+    made: &MediaRun,
+    target: &Target,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let output = &session.output;
+    match target {
+        Target::None if output.is_json() => Ok(()),
+        Target::None => {
+            output.text(listed(&made.artifacts))?;
+            output.note(format!(
+                "{} is kept until {}",
+                printable(&made.id),
+                moment(&made.expires_at)
+            ));
+            for artifact in &made.artifacts {
+                show(service, artifact, None, session).await?;
+            }
+            Ok(())
+        }
+        Target::Output => {
+            let Some(first) = made.artifacts.first() else { return Err(nothing(made)) };
+            let bytes = artifact::read(service, first).await?;
+            output.bytes(&bytes)?;
+            for other in made.artifacts.iter().skip(1) {
+                output.note(format!("not written: {}", printable(&other.url)));
+            }
+            Ok(())
+        }
+        Target::File(path, existing) => {
+            if made.artifacts.is_empty() {
+                return Err(nothing(made));
+            }
+            for (number, artifact) in made.artifacts.iter().enumerate() {
+                let path = artifact::numbered(path, number);
+                let bytes = artifact::read(service, artifact).await?;
+                let written = artifact::write(&path, &bytes, *existing);
+                written.map_err(|diagnostic| {
+                    let url = printable(&artifact.url);
+                    diagnostic.hint(format!("it was made, and is kept at {url}"))
+                })?;
+                let (size, digest) = (grouped(artifact.bytes), printable(&artifact.sha256));
+                output.note(format!("{}: {size} bytes, sha256 {digest}", path.display()));
+                show(service, artifact, Some(bytes), session).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn nothing(made: &MediaRun) -> Diagnostic {
+    Diagnostic::peer(format!("the service made nothing in {}", printable(&made.id)))
+}
+
+fn listed(artifacts: &[Artifact]) -> String {
+    let mut table =
+        Table::new([("artifact", Lean::Left), ("type", Lean::Left), ("bytes", Lean::Right)]);
+    for artifact in artifacts {
+        table.row([artifact.id.clone(), artifact.media_type.clone(), grouped(artifact.bytes)]);
+    }
+    table.with_below(artifacts.iter().map(|artifact| {
+        let (url, digest) = (printable(&artifact.url), printable(&artifact.sha256));
+        format!("  {url}\n  sha256 {digest}\n")
+    }))
+}
+
+/// Shows a picture where the terminal can.
+async fn show(
+    service: &Patient<'_>,
+    artifact: &Artifact,
+    bytes: Option<Bytes>,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let output = &session.output;
+    let is_person = !output.is_json() && !output.is_quiet() && output.columns().is_some();
+    let protocol = Protocol::of(&session.environment.all).filter(|_| is_person);
+    let protocol = protocol.filter(|protocol| protocol.shows(&artifact.media_type));
+    let Some(protocol) = protocol.filter(|_| artifact.bytes <= preview::MAX_BYTES) else {
+        return Ok(());
+    };
+    let bytes = match bytes {
+        Some(bytes) => bytes,
+        None => artifact::read(service, artifact).await?,
+    };
+    output.bytes(&protocol.sequence(&bytes))
+}

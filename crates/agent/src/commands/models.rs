@@ -1,0 +1,165 @@
+//! `agent models`: what there is to ask, what it costs, and whether it can be used now.
+
+use wire::capability::{Capability, CapabilityList, CapableModel};
+use wire::model::{Model, ModelList};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table, grouped};
+use crate::member::credits;
+use crate::member::patience::{Patient, Waiting};
+use crate::output::{DIM, Output, WARNING, harmless, printable};
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::wrap;
+
+/// What stands before a description.
+const INDENT: &str = "    ";
+
+/// List models: what they are for, what a request costs, and whether they can be used now
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent models\n  agent models --capability chat\n  \
+                        agent models --json")]
+pub(crate) struct Args {
+    /// Only those for this: chat, responses, research, image, speech, `web_search` or `web_fetch`
+    #[arg(long, value_name = "NAME")]
+    capability: Option<String>,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let service = Patient::find(session, args.waiting)?;
+    let (listed, able) = block_on(async {
+        let listed = service.get("/models").await?;
+        // A program that wants the list gets the list.
+        let is_plain = session.output.is_json() && args.capability.is_none();
+        let able = if is_plain { None } else { Some(service.get("/capabilities").await?) };
+        Ok((listed, able))
+    })?;
+    let Some(able) = able else { return service.print(&listed) };
+    let mut listed: ModelList = service.read(&listed)?;
+    let able: CapabilityList = service.read(&able)?;
+    let wanted = args.capability.as_deref().map(|name| named(&able, name)).transpose()?;
+    if session.output.is_json() {
+        let has =
+            |model: &Model| wanted.is_none_or(|it| it.models.iter().any(|m| m.id == model.id));
+        listed.data.retain(has);
+        return session.output.json(&listed);
+    }
+    let rows = match wanted {
+        None => listed.data.iter().map(|model| Row::of_model(model, &able)).collect(),
+        Some(capability) => {
+            let row = |one| Row::of_capable(one, capability, &listed);
+            capability.models.iter().map(row).collect::<Vec<_>>()
+        }
+    };
+    if let Some(reason) = wanted.filter(|it| !it.usable).and_then(|it| it.reason.as_deref()) {
+        let name = args.capability.as_deref().unwrap_or_default();
+        session.output.warn(format!("{name} cannot be used: {}", printable(reason)));
+    }
+    if rows.is_empty() {
+        session.output.note("there is no model that this key may use");
+        return Ok(());
+    }
+    session.output.text(text(&rows, &session.output))
+}
+
+/// The capability of this name.
+fn named<'a>(able: &'a CapabilityList, name: &str) -> Result<&'a Capability, Diagnostic> {
+    able.data.iter().find(|capability| capability.id == name).ok_or_else(|| {
+        let known: Vec<String> = able.data.iter().map(|it| printable(&it.id)).collect();
+        Diagnostic::usage(format!("there is no capability `{}`", printable(name)))
+            .hint(format!("there are {}", known.join(", ")))
+    })
+}
+
+/// A model as it is shown.
+struct Row {
+    id: String,
+    uses: String,
+    price_micros: i64,
+    context: Option<u64>,
+    about: Option<String>,
+    /// For what it cannot be used at the moment, and why.
+    trouble: Option<String>,
+}
+
+impl Row {
+    fn of_model(model: &Model, able: &CapabilityList) -> Self {
+        let mut troubles: Vec<(String, String)> = Vec::new();
+        for capability in able.data.iter().filter(|it| model.capabilities.contains(&it.id)) {
+            let capable = capability.models.iter().find(|one| one.id == model.id);
+            let Some(why) = capable.and_then(|one| why(one, capability)) else { continue };
+            troubles.push((capability.id.clone(), why));
+        }
+        let is_all = troubles.len() == model.capabilities.len();
+        let trouble = troubles.first().map(|(_, why)| {
+            let names: Vec<&str> = troubles.iter().map(|(name, _)| name.as_str()).collect();
+            if is_all { format!(": {why}") } else { format!(" for {}: {why}", names.join(", ")) }
+        });
+        Self {
+            id: model.id.clone(),
+            uses: model.capabilities.join(", "),
+            price_micros: model.price_micros,
+            context: model.context_length,
+            about: model.description.clone(),
+            trouble,
+        }
+    }
+
+    fn of_capable(one: &CapableModel, capability: &Capability, listed: &ModelList) -> Self {
+        let model = listed.data.iter().find(|model| model.id == one.id);
+        Self {
+            id: one.id.clone(),
+            uses: capability.id.clone(),
+            price_micros: one.price_micros,
+            context: model.and_then(|model| model.context_length),
+            about: model.and_then(|model| model.description.clone()),
+            trouble: why(one, capability).map(|why| format!(": {why}")),
+        }
+    }
+}
+
+/// Why a model cannot be used for something at the moment.
+fn why(one: &CapableModel, capability: &Capability) -> Option<String> {
+    if !capability.usable {
+        return Some(capability.reason.clone().unwrap_or_else(|| "not usable".to_owned()));
+    }
+    (!one.usable).then(|| "its provider fails at the moment".to_owned())
+}
+
+fn text(rows: &[Row], output: &Output) -> String {
+    let mut table = Table::new([
+        ("model", Lean::Left),
+        ("for", Lean::Left),
+        ("credits", Lean::Right),
+        ("context", Lean::Right),
+    ]);
+    for row in rows {
+        table.row([
+            row.id.clone(),
+            row.uses.clone(),
+            credits(row.price_micros),
+            row.context.map_or_else(|| "-".to_owned(), grouped),
+        ]);
+    }
+    table.with_below(rows.iter().map(|row| below(row, output)))
+}
+
+/// What stands below a model: why it cannot be used, and what it is.
+fn below(row: &Row, output: &Output) -> String {
+    let mut text = String::new();
+    if let Some(why) = &row.trouble {
+        let why = printable(why);
+        text.push_str(&format!("{INDENT}{WARNING}cannot be used{WARNING:#}{why}\n"));
+    }
+    for line in row.about.iter().flat_map(|about| described(about, output)) {
+        text.push_str(&format!("{INDENT}{DIM}{line}{DIM:#}\n"));
+    }
+    text
+}
+
+fn described(about: &str, output: &Output) -> Vec<String> {
+    let width = output.columns().map_or(usize::MAX, |columns| columns - INDENT.len());
+    wrap::plain(&harmless(about), width)
+}

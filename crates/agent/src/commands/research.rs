@@ -1,0 +1,61 @@
+//! `agent research`: jobs that search, read and write a report, without anybody waiting.
+
+mod cancel;
+mod list;
+mod report;
+mod show;
+mod start;
+mod watch;
+
+use clap::Subcommand;
+
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+
+/// Have a question researched: start jobs, follow them, read their reports
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "A job runs in the service, whether or not somebody follows it. It is charged \
+                  when its \
+                  report is there, and costs nothing otherwise.\n\n\
+                  Examples:\n  agent research start \"Which files can be searched?\" --watch\n  \
+                  agent research list\n  agent research show job_0123 > report.md\n  \
+                  agent research watch job_0123"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Start(start::Args),
+    List(list::Args),
+    Show(show::Args),
+    Watch(watch::Args),
+    Cancel(cancel::Args),
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
+    match args.command {
+        Command::Start(args) => start::run(&args, session),
+        Command::List(args) => list::run(&args, session),
+        Command::Show(args) => show::run(&args, session),
+        Command::Watch(args) => watch::run(&args, session),
+        Command::Cancel(args) => cancel::run(&args, session),
+    }
+}
+
+/// The path of a job, if that can be one's id.
+fn path(id: &str) -> Result<String, Diagnostic> {
+    let is_id = !id.is_empty()
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if is_id {
+        return Ok(format!("/research/jobs/{id}"));
+    }
+    Err(Diagnostic::usage(format!("`{}` is no id of a job", printable(id)))
+        .hint("`agent research list` shows the jobs"))
+}

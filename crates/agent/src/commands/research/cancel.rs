@@ -1,0 +1,40 @@
+//! `agent research cancel`: a job is ended.
+
+use serde_json::json;
+use wire::research::JobView;
+
+use super::path;
+use crate::diagnostic::Diagnostic;
+use crate::member::Ask;
+use crate::member::patience::{Patient, Waiting};
+use crate::output::printable;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// End a job at once; it costs nothing then
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A job that has ended stays as it is.\n\n\
+                        Examples:\n  agent research cancel job_0123")]
+pub(crate) struct Args {
+    /// The id of the job
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let path = path(&args.job)?;
+    let service = Patient::find(session, args.waiting)?;
+    let ask = Ask::post(format!("{path}/cancel"), &json!({})).repeatable();
+    let answer = block_on(service.ask(ask))?;
+    if session.output.is_json() {
+        return service.print(&answer);
+    }
+    let job: JobView = service.read(&answer)?;
+    let (id, status) = (printable(&job.id), printable(&job.status));
+    session.output.text(match status.as_str() {
+        "cancelled" => format!("{id} is cancelled\n"),
+        _ => format!("{id} had ended before: {status}\n"),
+    })
+}

@@ -1,0 +1,115 @@
+//! A job for a person: its report, its steps, how it ended.
+
+use serde_json::Value;
+use wire::research::JobView;
+
+use crate::diagnostic::Diagnostic;
+use crate::markdown;
+use crate::mcp::table::{counted, fields};
+use crate::member::credits;
+use crate::output::printable;
+use crate::period::moment;
+use crate::session::Session;
+
+/// Shows a job: its report on standard output, or how far it is.
+pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
+    let output = &session.output;
+    for step in &job.steps {
+        let what = step_line(&step.kind, &step.detail);
+        output.detail(format!("step {}  {}  {what}", step.number, moment(&step.finished_at)));
+    }
+    let Some(report) = &job.report else { return output.text(state(job)) };
+    if let Some(columns) = output.columns() {
+        output.text(markdown::rendered(&report.markdown, columns))?;
+    } else {
+        let end = if report.markdown.ends_with('\n') { "" } else { "\n" };
+        output.bytes(format!("{}{end}", report.markdown).as_bytes())?;
+    }
+    for source in &job.sources {
+        let (url, digest) = (printable(&source.url), printable(&source.sha256));
+        let at = moment(&source.fetched_at);
+        output.detail(format!("source {}  {url}  read {at}  sha256 {digest}", source.n));
+    }
+    let sources = counted(job.sources.len(), "source");
+    output.note(format!("{} from {sources} by {}", printable(&job.id), printable(&job.model)));
+    if let Some(charge) = job.charge_micros {
+        output.note(format!("cost: {} credits", credits(charge)));
+    }
+    Ok(())
+}
+
+/// What there is to say of a job without a report.
+fn state(job: &JobView) -> String {
+    let progress = &job.progress;
+    let mut lines = vec![("job", printable(&job.id)), ("status", printable(&job.status))];
+    lines.push(("question", printable(&job.query)));
+    lines.push(("model", printable(&job.model)));
+    lines.push(("queued", moment(&job.created_at)));
+    if let Some(at) = &job.started_at {
+        lines.push(("started", moment(at)));
+    }
+    match &job.finished_at {
+        Some(at) => lines.push(("ended", moment(at))),
+        None if progress.total == 0 => {}
+        None => {
+            let (done, total, step) = (progress.done, progress.total, printable(&progress.step));
+            lines.push(("progress", format!("{done} of {total} steps, now {step}")));
+        }
+    }
+    if let Some(error) = &job.error {
+        lines
+            .push(("error", format!("{} ({})", printable(&error.message), printable(&error.code))));
+    }
+    if let Some(charge) = job.charge_micros {
+        lines.push(("cost", format!("{} credits", credits(charge))));
+    }
+    fields(&lines)
+}
+
+/// A step in one line: what it is and what came of it.
+pub(super) fn step_line(kind: &str, detail: &Value) -> String {
+    let text = |name: &str| detail[name].as_str().map(printable).filter(|text| !text.is_empty());
+    let count = |name: &str| detail[name].as_u64().and_then(|count| usize::try_from(count).ok());
+    let what = match kind {
+        "plan" => detail["queries"].as_array().map(|queries| {
+            let queries = queries.iter().filter_map(Value::as_str);
+            queries.map(printable).collect::<Vec<_>>().join("; ")
+        }),
+        "search" => text("query")
+            .map(|query| format!("{query} ({})", counted(count("found").unwrap_or(0), "page"))),
+        "read" => match text("fault") {
+            Some(fault) => text("url").map(|url| format!("{url}: {fault}")),
+            None => text("title").or_else(|| text("url")),
+        },
+        "note" => text("url")
+            .map(|url| format!("{} of {url}", counted(count("quotes").unwrap_or(0), "quotation"))),
+        "write" => count("sources").map(|sources| format!("from {}", counted(sources, "source"))),
+        "check" => count("characters").map(|length| counted(length, "character")),
+        _ => None,
+    };
+    let kind = printable(kind);
+    match what {
+        Some(what) => format!("{kind}: {what}"),
+        None => kind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn steps_are_told_in_a_line_whatever_is_in_them() {
+        let told = |kind: &str, detail: Value| step_line(kind, &detail);
+        assert_eq!(told("plan", json!({"queries": ["a", "b"]})), "plan: a; b");
+        assert_eq!(told("search", json!({"query": "q", "found": 1})), "search: q (1 page)");
+        assert_eq!(told("read", json!({"url": "u", "title": "T", "fault": null})), "read: T");
+        assert_eq!(told("read", json!({"url": "u", "title": "T", "fault": "404"})), "read: u: 404");
+        assert_eq!(told("note", json!({"url": "u", "quotes": 2})), "note: 2 quotations of u");
+        assert_eq!(told("write", json!({"sources": 3})), "write: from 3 sources");
+        assert_eq!(told("check", json!({"characters": 9})), "check: 9 characters");
+        assert_eq!(told("read", json!(null)), "read");
+        assert_eq!(told("new\u{1b}", json!({"x": 1})), "new\\u{1b}");
+    }
+}

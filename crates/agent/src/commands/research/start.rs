@@ -1,0 +1,82 @@
+//! `agent research start`: a job is queued.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::Value;
+use wire::research::{Depth, JobView, ResearchRequest};
+
+use super::watch::watch;
+use crate::diagnostic::Diagnostic;
+use crate::member::credits;
+use crate::member::patience::{Patient, Waiting};
+use crate::output::printable;
+use crate::pairs;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// Start a job; its id is printed
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent research start \"Why is the sky blue?\"\n  \
+        agent research start \"Why is the sky blue?\" --depth deep --watch > report.md\n  \
+                        agent research start \"Why is the sky blue?\" --metadata ticket=42 \\\n    \
+                        --webhook https://example.com/told")]
+pub(crate) struct Args {
+    /// The question
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// A chat model: the operator's choice if not given
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// How thorough it is: standard if not given
+    #[arg(long, value_name = "DEPTH",
+          value_parser = PossibleValuesParser::new(["quick", "standard", "deep"]).try_map(depth))]
+    depth: Option<Depth>,
+    /// How many pages are read at most; never more than the depth has
+    #[arg(long, value_name = "N")]
+    max_sources: Option<u32>,
+    /// Where the service tells the end of the job
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
+    /// Something that is given back with the job; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    metadata: Vec<String>,
+    /// Follow the job to its end and print its report
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+fn depth(word: String) -> Result<Depth, serde_json::Error> {
+    serde_json::from_value(Value::String(word))
+}
+
+pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let metadata = pairs::object(&args.metadata, "key")?;
+    let service = Patient::find(session, args.waiting)?;
+    let request = ResearchRequest {
+        query: args.query.join(" "),
+        model: args.model.clone(),
+        depth: args.depth,
+        max_sources: args.max_sources,
+        webhook_url: args.webhook.clone(),
+        metadata: (!metadata.is_empty()).then_some(metadata),
+    };
+    let answer = block_on(service.pay("/research/jobs", &request))?;
+    let job: JobView = service.read(&answer)?;
+    let id = printable(&job.id);
+    if !args.watch && session.output.is_json() {
+        return service.print(&answer);
+    }
+    session.output.note(format!("queued for {}", printable(&job.model)));
+    if let Some(price) = answer.charge_micros() {
+        let price = credits(price);
+        session.output.note(format!("set aside: {price} credits, charged when it completes"));
+    }
+    if args.watch {
+        session.output.note(format!("job: {id}"));
+        return watch(&service, &job.id, session);
+    }
+    session.output.text(format!("{id}\n"))?;
+    session.output.note(format!("`agent research watch {id}` follows it"));
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! `agent research watch`: a job as it goes on, to its end.
+
+mod follow;
+
+use indicatif::ProgressBar;
+use serde_json::Value;
+use wire::research::JobView;
+
+use self::follow::follow;
+use super::report::step_line;
+use super::{path, report};
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::member::patience::{Patient, Waiting};
+use crate::output::printable;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// Follow a job to its end and print its report
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Progress goes to standard error, the report to standard output; with --json \
+                  every \
+        event is a line there. Where the connection breaks or the service restarts, it \
+                        is followed on from where it was. Ctrl-C leaves the job running.\n\n\
+        Exit codes: 0 it completed, 1 it failed, expired or was cancelled, 5 the service \
+                        stayed away, 130 Ctrl-C.\n\n\
+                        Examples:\n  agent research watch job_0123\n  \
+                        agent research watch job_0123 > report.md\n  \
+                        agent research watch job_0123 --json"
+)]
+pub(crate) struct Args {
+    /// The id of the job
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let service = Patient::find(session, args.waiting)?;
+    watch(&service, &args.job, session)
+}
+
+/// Follows a job, shows its report, and tells how it ended.
+pub(super) fn watch(service: &Patient<'_>, id: &str, session: &Session) -> Result<(), Diagnostic> {
+    let path = path(id)?;
+    let mut viewer = Viewer { session, line: session.output.spinner() };
+    let followed = block_on(async {
+        follow(service, &path, &mut viewer).await?;
+        viewer.line.finish_and_clear();
+        service.get(&path).await
+    });
+    viewer.line.finish_and_clear();
+    let answer = followed.map_err(|diagnostic| left(diagnostic, id))?;
+    let job: JobView = service.read(&answer)?;
+    if !session.output.is_json() && job.report.is_some() {
+        report::show(&job, session)?;
+    }
+    ended(&job)
+}
+
+/// How a job ended, as the end of the command.
+fn ended(job: &JobView) -> Result<(), Diagnostic> {
+    let status = printable(&job.status);
+    match (status.as_str(), &job.error) {
+        ("completed", _) => Ok(()),
+        ("cancelled", _) => Err(Diagnostic::failed("the job was cancelled; it cost nothing")),
+        (_, Some(error)) => {
+            let mut diagnostic = Diagnostic::failed(format!("the job {status}; it cost nothing"));
+            let (message, code) = (printable(&error.message), printable(&error.code));
+            diagnostic.causes.push(format!("{message} ({code})"));
+            Err(diagnostic)
+        }
+        (_, None) => Err(Diagnostic::failed(format!("the job {status}; it cost nothing"))),
+    }
+}
+
+/// Whoever stops watching is told how to go on.
+fn left(diagnostic: Diagnostic, id: &str) -> Diagnostic {
+    let goes_on = matches!(diagnostic.exit, Exit::Interrupted | Exit::Peer | Exit::Terminated);
+    if !goes_on {
+        return diagnostic;
+    }
+    diagnostic
+        .hint(format!("the job goes on; `agent research watch {id}` follows it again"))
+        .hint(format!("`agent research cancel {id}` ends it"))
+}
+
+/// Shows what happens.
+struct Viewer<'a> {
+    session: &'a Session,
+    /// What is being done, on a terminal.
+    line: ProgressBar,
+}
+
+impl Viewer<'_> {
+    fn see(&self, kind: &str, event: &Value) -> Result<(), Diagnostic> {
+        let output = &self.session.output;
+        if output.is_json() {
+            return output.json_line(event);
+        }
+        let step = &event["step"];
+        let name = step["kind"].as_str().unwrap_or_default();
+        match kind {
+            "queued" => self.now("queued"),
+            "running" => self.now("running"),
+            "step.started" => self.now(&printable(name)),
+            "step.finished" => {
+                let progress = &event["progress"];
+                let (done, total) = (progress["done"].as_u64(), progress["total"].as_u64());
+                let far = format!("[{}/{}]", done.unwrap_or(0), total.unwrap_or(0));
+                self.say(&format!("{far} {}", step_line(name, &step["detail"])));
+            }
+            "step.failed" => {
+                let why = event["error"]["message"].as_str().unwrap_or("it failed");
+                let pause = event["retry_in_seconds"].as_u64().unwrap_or(0);
+                let again = format!("it is tried again in {pause} s");
+                self.say(&format!("{}: {}; {again}", printable(name), printable(why)));
+            }
+            other => self.now(&printable(other)),
+        }
+        Ok(())
+    }
+
+    /// Says something that stays.
+    fn say(&self, text: &str) {
+        self.line.suspend(|| self.session.output.note(text));
+    }
+
+    /// Says what is being done.
+    fn now(&self, text: &str) {
+        self.line.set_message(format!("{text} …"));
+        self.line.tick();
+    }
+}

@@ -1,0 +1,134 @@
+//! The events of a job, each once, over as many connections as it takes.
+
+use std::time::{Duration, Instant};
+
+use http::HeaderName;
+use serde_json::Value;
+use wire::sse::Event;
+
+use super::Viewer;
+use crate::diagnostic::Diagnostic;
+use crate::member::Ask;
+use crate::member::events::data;
+use crate::member::patience::{Patient, growing};
+use crate::member::trouble::{Again, Trouble};
+
+/// How long a service may be away in the middle of a job, unless `--wait` is longer.
+const MAX_AWAY: Duration = Duration::from_mins(2);
+/// The longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// A connection that held for so long was a good one.
+const STEADY: Duration = Duration::from_secs(30);
+/// How a job can end; nothing comes after these.
+const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
+
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Shows every event of a job until it has ended.
+pub(super) async fn follow(
+    service: &Patient<'_>,
+    path: &str,
+    viewer: &mut Viewer<'_>,
+) -> Result<(), Diagnostic> {
+    let mut place = Place::default();
+    let mut away: Option<Instant> = None;
+    let mut breaks = 0;
+    loop {
+        let begun = Instant::now();
+        let seen = place.last.clone();
+        let trouble = match connection(service, path, viewer, &mut place).await? {
+            Left::Ended => return Ok(()),
+            Left::Trouble(trouble) => trouble,
+        };
+        if seen != place.last || begun.elapsed() > STEADY {
+            (away, breaks) = (None, 0);
+        }
+        breaks += 1;
+        let since = *away.get_or_insert_with(Instant::now);
+        let pause = pause(&trouble, breaks);
+        let most = if place.was_there { service.most().max(MAX_AWAY) } else { service.most() };
+        let Some(pause) = pause.filter(|pause| since.elapsed() + *pause <= most) else {
+            return Err(service.diagnostic(&trouble));
+        };
+        viewer.line.suspend(|| service.tell(&trouble, pause));
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Where we are in the stream.
+#[derive(Debug, Default)]
+struct Place {
+    /// The id of the last event that was shown.
+    last: Option<String>,
+    /// Whether the service was ever there.
+    was_there: bool,
+}
+
+/// Why a connection was left.
+enum Left {
+    /// The job has ended.
+    Ended,
+    /// Something went wrong before.
+    Trouble(Trouble),
+}
+
+/// Shows what comes over one connection.
+async fn connection(
+    service: &Patient<'_>,
+    path: &str,
+    viewer: &mut Viewer<'_>,
+    place: &mut Place,
+) -> Result<Left, Diagnostic> {
+    let mut ask = Ask::get(format!("{path}/events"));
+    if let Some(last) = &place.last {
+        ask = ask.with(LAST_EVENT_ID.clone(), last);
+    }
+    let mut events = match service.member.events(ask).await {
+        Ok(events) => events,
+        Err(trouble) => return Ok(Left::Trouble(trouble)),
+    };
+    place.was_there = true;
+    loop {
+        let event = match events.next().await {
+            Ok(Some(event)) => event,
+            Ok(None) => {
+                let reason = "the service ended the stream before the job".to_owned();
+                return Ok(Left::Trouble(Trouble::Broken { reason }));
+            }
+            Err(trouble) => return Ok(Left::Trouble(trouble)),
+        };
+        let value = match read(&event) {
+            Ok(value) => value,
+            Err(trouble) => return Ok(Left::Trouble(trouble)),
+        };
+        if let Some(id) = event.id() {
+            place.last = Some(id.to_owned());
+        }
+        let kind = event.name().unwrap_or_default();
+        viewer.see(kind, &value)?;
+        if ENDS.contains(&kind) {
+            return Ok(Left::Ended);
+        }
+    }
+}
+
+/// What an event says. The error of one with a name is the job's, of one without the stream's.
+fn read(event: &Event) -> Result<Value, Trouble> {
+    match event.name() {
+        None => data(event),
+        Some(_) => serde_json::from_slice(&event.data()).map_err(|error| Trouble::nonsense(&error)),
+    }
+}
+
+/// How long to pause before the next connection; nothing if there need not be one.
+fn pause(trouble: &Trouble, breaks: u32) -> Option<Duration> {
+    let wanted = match trouble {
+        Trouble::Broken { .. } | Trouble::Late { .. } => None,
+        other => match other.again() {
+            Again::Never => return None,
+            Again::Soon => None,
+            Again::After(wait) => Some(wait),
+        },
+    };
+    Some(wanted.unwrap_or_else(|| growing(breaks).min(MAX_PAUSE)))
+}

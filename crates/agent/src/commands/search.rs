@@ -1,0 +1,135 @@
+//! `agent search`: pages that say something about a query.
+
+use anstyle::Style;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::Value;
+use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::counted;
+use crate::member::patience::{Patient, Waiting};
+use crate::output::{DIM, harmless, printable};
+use crate::period::{moment, since};
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::wrap;
+
+/// How old results may be.
+const AGES: [&str; 4] = ["day", "week", "month", "year"];
+
+const TITLE: Style = Style::new().bold();
+
+/// Search the web, or whatever the operator lets be searched
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Results go to standard output; who found them and what that cost to standard \
+                        error.\n\n\
+                        Examples:\n  agent search tide tables hamburg\n  \
+                        agent search rust async traits --recency year --max 5\n  \
+        agent search borrow checker --site rust-lang.org --not-site forum.rust-lang.org\n  \
+                        agent search tides --json"
+)]
+pub(crate) struct Args {
+    /// What is looked for
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// How many results at most: 10 if not given
+    #[arg(long, value_name = "N")]
+    max: Option<u32>,
+    /// How old results may be
+    #[arg(long, value_name = "AGE",
+          value_parser = PossibleValuesParser::new(AGES).try_map(recency))]
+    recency: Option<Recency>,
+    /// Only from this domain and those below it; may be repeated
+    #[arg(long, value_name = "DOMAIN")]
+    site: Vec<String>,
+    /// Not from this domain or those below it; may be repeated
+    #[arg(long, value_name = "DOMAIN")]
+    not_site: Vec<String>,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+fn recency(word: String) -> Result<Recency, serde_json::Error> {
+    serde_json::from_value(Value::String(word))
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let service = Patient::find(session, args.waiting)?;
+    let has_sites = !(args.site.is_empty() && args.not_site.is_empty());
+    let request = SearchRequest {
+        query: args.query.join(" "),
+        max_results: args.max,
+        recency: args.recency,
+        domains: has_sites
+            .then(|| Domains { include: args.site.clone(), exclude: args.not_site.clone() }),
+    };
+    let answer = block_on(service.pay("/search", &request))?;
+    if session.output.is_json() {
+        return service.print(&answer);
+    }
+    let found: SearchAnswer = service.read(&answer)?;
+    session.output.text(text(&found.results, session.output.columns()))?;
+    let count = counted(found.results.len(), "result");
+    let age = found.cached_at.as_deref().and_then(|at| since(at, session));
+    let age = age.map_or_else(String::new, |age| format!(", found {age} ago"));
+    session.output.note(format!("{count} of {}{age}", printable(&found.provider)));
+    service.tell_cost(&answer);
+    Ok(())
+}
+
+/// The results, a paragraph each.
+fn text(results: &[SearchResult], columns: Option<usize>) -> String {
+    let margin = results.len().to_string().len() + 2;
+    let indent = " ".repeat(margin);
+    let width = columns.map_or(usize::MAX, |columns| columns.saturating_sub(margin));
+    let mut text = String::new();
+    for (number, result) in (1..).zip(results) {
+        if number > 1 {
+            text.push('\n');
+        }
+        let mark = format!("{number}.");
+        let title = if result.title.is_empty() { &result.url } else { &result.title };
+        for (at, line) in wrap::plain(&harmless(title), width).iter().enumerate() {
+            let before = if at == 0 { format!("{mark:<margin$}") } else { indent.clone() };
+            text.push_str(&format!("{before}{TITLE}{line}{TITLE:#}\n"));
+        }
+        text.push_str(&format!(
+            "{indent}{DIM}{}{DIM:#}\n",
+            harmless(&result.url).replace('\n', " ")
+        ));
+        for line in wrap::plain(&harmless(&result.snippet), width) {
+            text.push_str(&format!("{indent}{line}\n"));
+        }
+        if let Some(at) = &result.published_at {
+            text.push_str(&format!("{indent}{DIM}published {}{DIM:#}\n", moment(at)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_cannot_drive_the_terminal() {
+        let result = SearchResult {
+            title: "a\u{1b}[2J title of seven words in all".to_owned(),
+            url: "https://x.example/\u{7}\n2. fake".to_owned(),
+            snippet: "one two three four five\u{9b}31m".to_owned(),
+            published_at: Some("2026-01-01\n".to_owned()),
+            score: None,
+            source: "x.example".to_owned(),
+        };
+        let text = anstream::adapter::strip_str(&text(&[result], Some(24))).to_string();
+        insta::assert_snapshot!(text, @r"
+        1. a\u{1b}[2J title of
+           seven words in all
+           https://x.example/\u{7} 2. fake
+           one two three four
+           five\u{9b}31m
+           published 2026-01-01\n
+        ");
+    }
+}

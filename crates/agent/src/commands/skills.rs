@@ -1,0 +1,80 @@
+//! `agent skills`: instructions that models load when they fit.
+
+mod archive;
+mod install;
+mod list;
+mod path;
+mod restore;
+mod show;
+
+use clap::Subcommand;
+
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+use crate::skills::catalogue::{Skill, unknown};
+use crate::skills::diary::Diary;
+use crate::skills::name::Name;
+use crate::skills::places::Places;
+use crate::tally;
+
+/// Instructions for kinds of work, which models load when they fit
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "A skill is a folder with a SKILL.md: `name` and `description` between two lines \
+                  `---`, then the instructions. Skills are in the profile's home and in the folder \
+                  `.agent/skills` of a project; those of the project win.\n\n\
+                  Examples:\n  agent skills list\n  agent skills install ./review\n  \
+                  agent skills show review"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Skills,
+}
+
+/// What can be done with skills.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Skills {
+    List(list::Args),
+    Show(show::Args),
+    Install(install::Args),
+    Archive(archive::Args),
+    Restore(restore::Args),
+    Path(path::Args),
+}
+
+/// Does it.
+pub(crate) fn run(command: Skills, session: &Session) -> Result<(), Diagnostic> {
+    match command {
+        Skills::List(args) => list::run(&args, session),
+        Skills::Show(args) => show::run(&args, session),
+        Skills::Install(args) => install::run(&args, session),
+        Skills::Archive(args) => archive::run(&args, session),
+        Skills::Restore(args) => restore::run(&args, session),
+        Skills::Path(args) => path::run(&args, session),
+    }
+}
+
+/// Does something that is kept and counted.
+fn with_diary<T>(
+    places: &Places,
+    session: &Session,
+    work: impl FnOnce(&Diary) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
+    let recorder = tally::recorder(session)?;
+    let done = work(&Diary::new(places, recorder.clone(), session.clock.clone()));
+    tally::close(&recorder);
+    done
+}
+
+/// The skill that was named.
+fn named(name: &str, places: &Places) -> Result<Skill, Diagnostic> {
+    let name = Name::typed(name)?;
+    match places.open(&name) {
+        Some(Ok(skill)) => Ok(skill),
+        Some(Err(problem)) => Err(Diagnostic::failed(problem.line())),
+        None => Err(Diagnostic::usage(printable(&unknown(name.as_str(), &places.catalogue())))
+            .hint("`agent skills list` shows them")),
+    }
+}

@@ -1,0 +1,107 @@
+//! `agent skills install`: a folder copied to where skills are.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::with_diary;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table, counted, grouped};
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+use crate::skills::catalogue::Located;
+use crate::skills::folder::Folder;
+use crate::skills::install::{Existing, Plan, Planned};
+use crate::skills::name::Name;
+use crate::skills::places::{Places, Shelf};
+
+/// Copy a folder with a SKILL.md to where skills are
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The folder is looked through first: no links, at most 200 files and 10 MiB. It is \
+                  copied whole or not at all, and nothing is overwritten without `--force`.\n\n\
+                  Examples:\n  agent skills install ./review\n  \
+                  agent skills install ./review --name careful-review\n  \
+                  agent skills install ./review --project"
+)]
+pub(crate) struct Args {
+    /// The folder with the SKILL.md
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Install it under this name [default: the `name` in its SKILL.md]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Install it for this project only, into `.agent/skills`
+    #[arg(long)]
+    project: bool,
+    /// Replace a skill of the same name
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let name = args.name.as_deref().map(Name::typed).transpose()?;
+    let places = Places::find(session)?;
+    let (shelf, path) = if args.project {
+        (Shelf::Project, places.project_to_be()?)
+    } else {
+        (Shelf::Home, places.home().to_owned())
+    };
+    let plan = Plan::of(&args.folder, name)?;
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let to = path.join(plan.name.as_str());
+    let is_update = with_diary(&places, session, |diary| {
+        let mut page = diary.open()?;
+        let is_update = plan.copy_to(&path, existing)?;
+        let name = plan.name.clone();
+        let is_in_home = shelf == Shelf::Home || places.home().join(name.as_str()).is_dir();
+        let recorded = Folder::open(&to, None).map(|folder| {
+            let skill = Located { name, shelf, is_in_home, folder };
+            page.installed(&skill, &plan.source.display().to_string(), is_update);
+            page.close()
+        });
+        if let Ok(Err(diagnostic)) = recorded {
+            // The skill works all the same.
+            session.output.warn(format!("it is not recorded: {}", printable(&diagnostic.line())));
+        }
+        Ok(is_update)
+    })?;
+    tell(&plan, &to, is_update, session)
+}
+
+fn tell(plan: &Plan, to: &Path, is_update: bool, session: &Session) -> Result<(), Diagnostic> {
+    session.output.warn(
+        "a skill is instructions that models follow with your tools; read what is in it: \
+         `agent skills show "
+            .to_owned()
+            + plan.name.as_str()
+            + "`",
+    );
+    if session.output.is_json() {
+        let file = |file: &Planned| -> Value {
+            json!({"path": file.path, "bytes": file.bytes, "is_program": file.is_program})
+        };
+        return session.output.json(&json!({
+            "name": plan.name.as_str(),
+            "description": plan.description,
+            "installed_from": plan.source,
+            "path": to,
+            "replaced": is_update,
+            "files": plan.files.iter().map(file).collect::<Vec<_>>(),
+        }));
+    }
+    let mut table = Table::new([("file", Lean::Left), ("bytes", Lean::Right), ("", Lean::Left)]);
+    for file in &plan.files {
+        let kind = if file.is_program { "program" } else { "" };
+        table.row([file.path.display().to_string(), grouped(file.bytes), kind.to_owned()]);
+    }
+    let done = if is_update { "Replaced" } else { "Installed" };
+    let (name, about) = (&plan.name, printable(&plan.description));
+    let (count, bytes) = (counted(plan.files.len(), "file"), grouped(plan.bytes()));
+    session.output.text(format!("{GOOD}{done}{GOOD:#} {name}: {about}\n\n{}", table.text()))?;
+    session.output.note(format!("{count}, {bytes} bytes, in {}", to.display()));
+    if plan.has_left_out {
+        session.output.note("`.git` was left out.");
+    }
+    Ok(())
+}

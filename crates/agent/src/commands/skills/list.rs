@@ -1,0 +1,117 @@
+//! `agent skills list`: every skill, where it is from, and how often it was used.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use usage_metrics::clock::Timestamp;
+use usage_metrics::recorder::Recorder;
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{Lean, Table, grouped};
+use crate::output::printable;
+use crate::session::Session;
+use crate::skills::archive::put_away_before;
+use crate::skills::catalogue::{Catalogue, Problem, Skill};
+use crate::skills::diary::Diary;
+use crate::skills::listing::one_line;
+use crate::skills::places::Places;
+use crate::skills::record::Record;
+
+/// How wide a row is, if the names leave room.
+const WIDTH: usize = 80;
+/// What the columns between the name and the description take, and what separates them.
+const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
+/// What is told of a description however wide the names are.
+const LEAST_DESCRIPTION: usize = 20;
+
+/// List the skills and how often each was used
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A skill that cannot be used is named with the reason; the others work.\n\n\
+                  Examples:\n  agent skills list\n  agent skills list --json"
+)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let places = Places::find(session)?;
+    let catalogue = places.catalogue();
+    let records = records(&places, session);
+    let archived = put_away_before(&places);
+    if session.output.is_json() {
+        let skill = |skill: &Skill| about(skill, records.get(&skill.located.key()));
+        let skills: Vec<Value> = catalogue.skills.iter().map(skill).collect();
+        let problems: Vec<Value> = catalogue.problems.iter().map(Problem::json).collect();
+        return session.output.json(&json!({
+            "skills": skills, "problems": problems, "archived": archived,
+        }));
+    }
+    if catalogue.skills.is_empty() {
+        session.output.text(format!("There are no skills in {}.\n", places.home().display()))?;
+    } else {
+        session.output.text(table(&catalogue, &records))?;
+    }
+    catalogue.tell(session);
+    if !archived.is_empty() {
+        let names = archived.join(", ");
+        session.output.note(format!("Archived: {names}; `agent skills restore` brings one back."));
+    }
+    if catalogue.skills.is_empty() {
+        session.output.note("`agent skills install FOLDER` brings one.");
+    }
+    Ok(())
+}
+
+/// What is kept of the use of skills; a file that cannot be read hides no skill.
+pub(super) fn records(places: &Places, session: &Session) -> BTreeMap<String, Record> {
+    let records = Diary::new(places, Recorder::off(), session.clock.clone()).records();
+    records.unwrap_or_else(|diagnostic| {
+        session.output.warn(format!("no uses are known: {}", printable(&diagnostic.line())));
+        BTreeMap::new()
+    })
+}
+
+fn table(catalogue: &Catalogue, records: &BTreeMap<String, Record>) -> String {
+    let name = |skill: &Skill| skill.name().len();
+    let widest = catalogue.skills.iter().map(name).max().unwrap_or_default().max("name".len());
+    let room = WIDTH.saturating_sub(widest + BETWEEN).max(LEAST_DESCRIPTION);
+    let mut table = Table::new([
+        ("name", Lean::Left),
+        ("from", Lean::Left),
+        ("uses", Lean::Right),
+        ("last used", Lean::Left),
+        ("description", Lean::Left),
+    ]);
+    for skill in &catalogue.skills {
+        let record = records.get(&skill.located.key());
+        let last = record.and_then(|record| record.last_used_ms);
+        table.row([
+            skill.name().to_owned(),
+            skill.located.shelf.word().to_owned(),
+            grouped(record.map_or(0, |record| record.uses)),
+            last.map_or("never".to_owned(), |ms| Timestamp::from_ms(ms).day().to_string()),
+            one_line(&skill.description, room),
+        ]);
+    }
+    table.text()
+}
+
+/// A skill for programs.
+pub(super) fn about(skill: &Skill, record: Option<&Record>) -> Value {
+    let record = record.cloned().unwrap_or_default();
+    let moment = |ms: Option<i64>| ms.map(|ms| Timestamp::from_ms(ms).to_string());
+    let installed = record.installed.as_ref();
+    json!({
+        "name": skill.name(),
+        "description": skill.description,
+        "from": skill.located.shelf.word(),
+        "path": skill.located.folder.path(),
+        "hides_home": skill.is_hiding(),
+        "state": record.state.word(),
+        "uses": record.uses,
+        "first_used": moment(record.first_used_ms),
+        "last_used": moment(record.last_used_ms),
+        "edited": moment(record.edited_ms),
+        "installed_from": installed.map(|installed| &installed.from),
+        "installed": moment(installed.map(|installed| installed.at_ms)),
+    })
+}

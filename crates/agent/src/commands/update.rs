@@ -1,0 +1,180 @@
+//! `agent update`: a newer program, verified before it takes the place of this one.
+
+pub(crate) mod channel;
+mod offer;
+mod program;
+mod trial;
+mod version;
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use self::channel::{Channel, Given};
+use self::offer::{Offer, State};
+use self::program::Program;
+use self::version::Version;
+use crate::diagnostic::Diagnostic;
+use crate::download::{Existing, Limits, Place, Progress, fetch};
+use crate::output::{GOOD, printable};
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// Replace this program by the newest one that was published
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The manifest of downloads must be signed with a key that you know from \
+                  elsewhere: `update.public_key` in config.yaml, or the one that was built in. \
+                  Without one nothing is downloaded. Size and digest of the file are verified, \
+                  and it must run, before it takes the place of this program; the one before \
+                  stays as `<name>.previous`.\n\n\
+                  Examples:\n  agent update --check\n  agent update\n  agent update --rollback\n  \
+                  agent update --channel-url https://example.com/downloads/manifest.json")]
+pub(crate) struct Args {
+    /// Only say whether there is a newer one
+    #[arg(long)]
+    check: bool,
+    /// Where the manifest is; `update.url` in config.yaml, else the member service
+    #[arg(long, value_name = "URL")]
+    channel_url: Option<String>,
+    /// The key that the manifest must be signed with, in base64
+    #[arg(long, value_name = "KEY")]
+    public_key: Option<String>,
+    /// Install what was published even if it is older than this program
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Bring the previous program back
+    #[arg(long, conflicts_with_all = ["check", "channel_url", "public_key", "allow_downgrade"])]
+    rollback: bool,
+}
+
+/// Looks, fetches, switches, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    if args.rollback {
+        return roll_back(session);
+    }
+    let program = if args.check { None } else { Some(own(session)?) };
+    let given = Given { url: args.channel_url.as_deref(), key: args.public_key.as_deref() };
+    let channel = Channel::find(session, given)?;
+    let key = channel.key()?;
+    block_on(async {
+        let offer = Offer::find(&channel, key, session).await?;
+        let wants_older = args.allow_downgrade && offer.state() == State::Older;
+        match program {
+            Some(program) if offer.state() == State::Newer || wants_older => {
+                install(&offer, &program, session).await
+            }
+            _ => tell(&offer, session),
+        }
+    })
+}
+
+/// This program, if it is ours to replace.
+fn own(session: &Session) -> Result<Program, Diagnostic> {
+    let program = Program::running()?;
+    program.check_is_ours(session)?;
+    Ok(program)
+}
+
+/// Says what there is.
+fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
+    let (current, published) = (Version::of_this(), printable(&offer.manifest.version));
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "update_available": offer.state() == State::Newer,
+            "current": current.to_string(),
+            "published": offer.manifest.version,
+            "published_at": offer.manifest.published_at,
+            "state": offer.state().word(),
+            "file": offer.file.as_ref().map(|file| &file.name),
+            "bytes": offer.file.as_ref().map(|file| file.bytes),
+            "channel": offer.channel,
+        }));
+    }
+    let at = printable(&offer.manifest.published_at);
+    session.output.text(match offer.state() {
+        State::Newer => format!(
+            "{GOOD}agent {published} is available{GOOD:#}, published {at}; this is {current}.\n\
+             `agent update` installs it.\n"
+        ),
+        State::Same => format!("agent {current} is the newest; it was published {at}.\n"),
+        State::Older => format!(
+            "agent {published} was published {at}, which is older than this: {current}.\n\
+             `agent update --allow-downgrade` installs it all the same.\n"
+        ),
+        State::Missing => format!(
+            "agent {published} was published {at}, but not for {}; this is {current}.\n",
+            offer::platform()
+        ),
+    })
+}
+
+async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<(), Diagnostic> {
+    let lock = program.lock()?;
+    let (wanted, name) = offer.wanted()?;
+    let fresh = program.beside(&offer.version);
+    let bar = session.output.progress(wanted.bytes, "bytes");
+    let watch = |progress: Progress<'_>| match progress {
+        Progress::At(bytes) => bar.set_position(bytes),
+        Progress::Again { reason, pause } => {
+            let seconds = pause.as_secs_f32();
+            bar.suspend(|| session.output.detail(format!("{reason}; again in {seconds} s")));
+        }
+    };
+    let place = Place { path: &fresh, existing: Existing::Replace, mode: program.mode };
+    let fetched = fetch(&offer.member, &wanted, &place, &Limits::default(), &watch).await;
+    bar.finish_and_clear();
+    fetched.map_err(|error| error.diagnostic(name, &offer.member))?;
+    let fresh = Fresh(fresh);
+    trial::check(&fresh.0, &offer.version).await?;
+    program.switch_to(&fresh.0)?;
+    drop(lock);
+    told(&Version::of_this(), &offer.version, program, session)
+}
+
+/// A program on its way to its place; what does not get there is removed.
+struct Fresh(PathBuf);
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // Usually it is in its place by now.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn roll_back(session: &Session) -> Result<(), Diagnostic> {
+    let program = own(session)?;
+    let lock = program.lock()?;
+    let previous = program.previous();
+    if !previous.is_file() {
+        let message = format!("there is no previous program at {}", previous.display());
+        return Err(Diagnostic::failed(message).hint("an update keeps the one before it there"));
+    }
+    let version = block_on(trial::version(&previous))?;
+    program.roll_back()?;
+    drop(lock);
+    told(&Version::of_this(), &version, &program, session)
+}
+
+fn told(
+    from: &Version,
+    to: &Version,
+    program: &Program,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let (path, previous) = (&program.path, program.previous());
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "updated": true,
+            "from": from.to_string(),
+            "to": to.to_string(),
+            "program": path,
+            "previous": previous,
+        }));
+    }
+    session.output.text(format!(
+        "{GOOD}{}{GOOD:#} is agent {to} now; it was {from}.\nThat one is kept as {}; `agent update \
+         --rollback` brings it back.\n",
+        path.display(),
+        previous.display()
+    ))
+}

@@ -1,0 +1,105 @@
+//! Where updates come from, and the key that they must be signed with.
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+use wire::download::{PUBLIC_KEY_BYTES, read_public_key};
+
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::member::settings::{Set, Settings};
+use crate::output::printable;
+use crate::session::Session;
+
+/// What those who distribute the program built in.
+const BUILT_IN_URL: Option<&str> = option_env!("AGENT_UPDATE_URL");
+const BUILT_IN_KEY: Option<&str> = option_env!("AGENT_UPDATE_PUBLIC_KEY");
+
+/// A public key.
+pub(crate) type PublicKey = [u8; PUBLIC_KEY_BYTES];
+
+/// What the command line says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    pub(crate) url: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
+}
+
+/// Where updates come from.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    /// The folder of the manifest.
+    pub(crate) base: Set<String>,
+    /// What it must be signed with.
+    pub(crate) key: Option<Set<PublicKey>>,
+    /// The file where a key can be set.
+    config: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct File {
+    update: Option<Section>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section {
+    url: Option<Spanned<String>>,
+    public_key: Option<Spanned<String>>,
+}
+
+impl Channel {
+    /// The command line first, then the configuration, then what was built in.
+    pub(crate) fn find(session: &Session, given: Given<'_>) -> Result<Self, Diagnostic> {
+        let path = session.home()?.config();
+        let file: File = config::part(&path)?;
+        let section = file.update.unwrap_or_default();
+        let first = |given: Option<(&str, &str)>,
+                     written: Option<&Spanned<String>>,
+                     key: &str,
+                     built_in: Option<&str>| {
+            let set = |value: &str, place: String| Set { value: value.trim().to_owned(), place };
+            let found = given.map(|(value, option)| set(value, option.to_owned()));
+            let found = found.or_else(|| {
+                let line = written?.referenced.line();
+                let place = format!("`update.{key}` at {}:{line}", path.display());
+                Some(set(&written?.value, place))
+            });
+            let found = found.or_else(|| Some(set(built_in?, "built into the program".to_owned())));
+            found.filter(|found| !found.value.is_empty())
+        };
+        let url = given.url.map(|url| (url, "`--channel-url`"));
+        let url = first(url, section.url.as_ref(), "url", BUILT_IN_URL);
+        let base = if let Some(Set { value, place }) = url {
+            let folder = value.strip_suffix("/manifest.json").unwrap_or(&value);
+            Set { value: folder.trim_end_matches('/').to_owned(), place }
+        } else {
+            let base = Settings::load(session)?.base_url;
+            Set { value: format!("{}/downloads", base.value), place: base.place }
+        };
+        let key = given.key.map(|key| (key, "`--public-key`"));
+        let key = first(key, section.public_key.as_ref(), "public_key", BUILT_IN_KEY);
+        let key = key.map(|key| read(&key)).transpose()?;
+        Ok(Self { base, key, config: path.display().to_string() })
+    }
+
+    /// The key, without which nothing is believed.
+    pub(crate) fn key(&self) -> Result<&Set<PublicKey>, Diagnostic> {
+        self.key.as_ref().ok_or_else(|| {
+            Diagnostic::configuration("there is no key to verify updates with")
+                .hint(
+                    "ask those who publish for their public key, by another way than the download",
+                )
+                .hint(format!("write it into {}: `update: {{public_key: …}}`", self.config))
+        })
+    }
+}
+
+fn read(key: &Set<String>) -> Result<Set<PublicKey>, Diagnostic> {
+    let value = read_public_key(&key.value).ok_or_else(|| {
+        let message = format!("`{}` is no public key", printable(&key.value));
+        Diagnostic::configuration(message)
+            .hint(format!("it is {}", key.place))
+            .hint("a key is 32 bytes in base64, as `agent gateway downloads key` prints it")
+    })?;
+    Ok(Set { value, place: key.place.clone() })
+}

@@ -1,0 +1,194 @@
+//! What was published: the manifest, verified, and the file for this machine.
+
+use std::cmp::Ordering;
+use std::env::consts::{ARCH, OS};
+
+use http::StatusCode;
+use wire::download::{File, Manifest, Unfit};
+
+use super::channel::{Channel, PublicKey};
+use super::version::Version;
+use crate::diagnostic::Diagnostic;
+use crate::download::Wanted;
+use crate::download::digest::Digest;
+use crate::member::settings::{Set, Settings};
+use crate::member::trouble::Trouble;
+use crate::member::{Ask, Member};
+use crate::output::printable;
+use crate::session::Session;
+
+/// The longest manifest that is read.
+const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
+/// What no program is packed as. Only a file that can be run as it is can take our place.
+const PACKED: &[&str] =
+    &[".gz", ".tgz", ".xz", ".zst", ".bz2", ".zip", ".deb", ".rpm", ".pkg", ".dmg", ".msi"];
+/// What stands beside programs.
+const BESIDE: &[&str] = &[".txt", ".sha256", ".sig", ".asc", ".json", ".pem"];
+
+/// How what was published compares with this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Newer,
+    Same,
+    Older,
+    /// There is nothing for this machine.
+    Missing,
+}
+
+impl State {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Newer => "newer",
+            Self::Same => "same",
+            Self::Older => "older",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// What was published.
+#[derive(Debug)]
+pub(super) struct Offer {
+    /// Who has it. Knows no key.
+    pub(super) member: Member,
+    /// Signed as it must be.
+    pub(super) manifest: Manifest,
+    pub(super) version: Version,
+    /// The file for this machine.
+    pub(super) file: Option<File>,
+    /// Where it was found.
+    pub(super) channel: String,
+}
+
+impl Offer {
+    /// Reads the manifest and believes it if the key says so.
+    pub(super) async fn find(
+        channel: &Channel,
+        key: &Set<PublicKey>,
+        session: &Session,
+    ) -> Result<Self, Diagnostic> {
+        let member = Member::of(Settings::open_to_all(channel.base.clone())?, session)?;
+        let ask = Ask::get("/manifest.json").at_most(MAX_MANIFEST_BYTES);
+        let manifest = async { member.ask(ask).await?.json::<Manifest>() }.await;
+        let manifest = manifest.map_err(|trouble| unread(&trouble, &member, channel))?;
+        let base = &channel.base.value;
+        manifest.verify(&key.value).map_err(|unfit| {
+            let of = Diagnostic::peer(format!("what {base} publishes is not believed"));
+            let of = of.because(&unfit);
+            match unfit {
+                Unfit::Signature => of.hint(format!("the key is {}", key.place)),
+                Unfit::Field(_) => of,
+            }
+            .hint("nothing was downloaded; ask those who publish")
+        })?;
+        let version = Version::parse(&manifest.version).ok_or_else(|| {
+            let version = printable(&manifest.version);
+            Diagnostic::peer(format!("{base} publishes `{version}`, which is no version"))
+        })?;
+        let file = for_this_machine(&manifest.files)?.cloned();
+        Ok(Self { member, manifest, version, file, channel: base.clone() })
+    }
+
+    pub(super) fn state(&self) -> State {
+        match self.version.cmp(&Version::of_this()) {
+            _ if self.file.is_none() => State::Missing,
+            Ordering::Greater => State::Newer,
+            Ordering::Equal => State::Same,
+            Ordering::Less => State::Older,
+        }
+    }
+
+    /// What to fetch, and its name. It stands beside the manifest: addresses are not signed.
+    pub(super) fn wanted(&self) -> Result<(Wanted, &str), Diagnostic> {
+        let missing = || Diagnostic::failed(format!("there is no file for {}", platform()));
+        let File { name, bytes, sha256, .. } = self.file.as_ref().ok_or_else(missing)?;
+        let target = self.member.address(&format!("/{}/{name}", self.manifest.version));
+        let target = target.map_err(|trouble| self.member.diagnostic(&trouble))?;
+        let sha256 = Digest::parse(sha256).ok_or_else(missing)?;
+        Ok((Wanted { target, bytes: *bytes, sha256 }, name))
+    }
+}
+
+fn unread(trouble: &Trouble, member: &Member, channel: &Channel) -> Diagnostic {
+    if trouble.status() == Some(StatusCode::NOT_FOUND.as_u16()) {
+        let message = format!("nothing is published at {}", channel.base.value);
+        return Diagnostic::failed(message)
+            .hint(format!("the address is {}", channel.base.place))
+            .hint("an operator publishes with `agent gateway downloads publish`");
+    }
+    member.diagnostic(trouble)
+}
+
+/// What this machine is called in manifests.
+pub(super) fn platform() -> String {
+    format!("{OS}-{ARCH}")
+}
+
+/// The one program for this machine, if there is one.
+fn for_this_machine(files: &[File]) -> Result<Option<&File>, Diagnostic> {
+    let platform = platform();
+    let of = |platform: &str| -> Vec<&File> {
+        files.iter().filter(|file| file.platform == platform && is_program(&file.name)).collect()
+    };
+    let mut found = of(&platform);
+    if found.is_empty() {
+        found = of(OS);
+    }
+    if found.len() > 1 {
+        // Builds against several C libraries have them in their names.
+        let like = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+        found.retain(|file| file.name.contains(like));
+        if found.len() != 1 {
+            let message = format!("several files are published for {platform}");
+            return Err(Diagnostic::peer(message)
+                .hint("ask those who publish; only one can take the place of this program"));
+        }
+    }
+    Ok(found.first().copied())
+}
+
+fn is_program(name: &str) -> bool {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    name.starts_with("agent") && !ends(PACKED) && !ends(BESIDE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str, platform: &str) -> File {
+        File {
+            name: name.to_owned(),
+            platform: platform.to_owned(),
+            url: String::new(),
+            bytes: 1,
+            sha256: "0".repeat(64),
+            media_type: "application/octet-stream".to_owned(),
+        }
+    }
+
+    fn chosen(files: &[(&str, &str)]) -> Result<Option<String>, ()> {
+        let files: Vec<File> = files.iter().map(|(name, on)| file(name, on)).collect();
+        let found = for_this_machine(&files).map_err(drop)?;
+        Ok(found.map(|file| file.name.clone()))
+    }
+
+    #[test]
+    fn the_program_of_this_machine_is_chosen() {
+        let here = platform();
+        let here = here.as_str();
+        assert_eq!(
+            chosen(&[("agent-a", "plan9-mips"), ("agent-b", here)]),
+            Ok(Some("agent-b".into()))
+        );
+        assert_eq!(chosen(&[("agent-b", OS), ("agent-c", "any")]), Ok(Some("agent-b".into())));
+        assert_eq!(chosen(&[("agent-b", OS), ("agent-c", here)]), Ok(Some("agent-c".into())));
+        assert_eq!(
+            chosen(&[("agent.tar.gz", here), ("agent.sha256", here), ("x", here)]),
+            Ok(None)
+        );
+        let like = if cfg!(target_env = "musl") { "agent-musl" } else { "agent-gnu" };
+        assert_eq!(chosen(&[("agent-gnu", here), ("agent-musl", here)]), Ok(Some(like.into())));
+        assert_eq!(chosen(&[("agent-a", here), ("agent-b", here)]), Err(()));
+    }
+}

@@ -1,0 +1,143 @@
+//! The program as it is installed: where it is, whether it is ours to replace, and the replacing.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use usage_metrics::mapping::resource::{InstallFacts, detect_install_method};
+
+use super::version::Version;
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+
+/// A program in its place.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    folder: PathBuf,
+    name: String,
+    /// Who may do what with it.
+    pub(super) mode: u32,
+}
+
+/// The right to replace it, until dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _folder: File,
+}
+
+impl Program {
+    /// The program that runs now, links followed.
+    pub(super) fn running() -> Result<Self, Diagnostic> {
+        let unknown = |error: &dyn std::error::Error| {
+            Diagnostic::failed("it is not known where this program is")
+                .because(error)
+                .hint("it may have been moved or replaced since it was started")
+        };
+        let path = std::env::current_exe().and_then(|path| path.canonicalize());
+        let path = path.map_err(|error| unknown(&error))?;
+        let mode = fs::metadata(&path).map_err(|error| unknown(&error))?.permissions().mode();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+        Ok(Self { path, folder, name, mode: mode & 0o777 })
+    }
+
+    /// An error if somebody else looks after this program.
+    pub(super) fn check_is_ours(&self, session: &Session) -> Result<(), Diagnostic> {
+        let path = self.path.display();
+        let declared = session.environment.install_method.as_deref().map(str::trim);
+        let declared = declared.filter(|method| !method.is_empty());
+        let facts = InstallFacts { declared, executable: Some(&self.path), in_container: false };
+        let found = detect_install_method(&facts).text();
+        let method = if found == "unknown" { declared.unwrap_or(found) } else { found };
+        let hint = match method {
+            "unknown" => None,
+            "git" => Some("pull the sources and build it again"),
+            "docker" => Some("take a newer image"),
+            "nixos" | "home-manager" => Some("update the inputs of your configuration"),
+            "apt" => Some("`apt upgrade` updates it"),
+            "homebrew" => Some("`brew upgrade` updates it"),
+            "pip" => Some("`pip install --upgrade` updates it"),
+            _ => Some("update it the way it was installed"),
+        };
+        if let Some(hint) = hint {
+            let message = format!("{path} was installed by {}", printable(method));
+            return Err(Diagnostic::failed(format!("{message}, which updates it")).hint(hint));
+        }
+        if let Err(error) = access(&self.folder, Access::WRITE_OK) {
+            let folder = self.folder.display();
+            return Err(Diagnostic::failed(format!("{path} is not yours to replace"))
+                .because(&io::Error::from(error))
+                .hint(format!("run this as somebody who may write to {folder}"))
+                .hint("if a package manager installed it, update it with that"));
+        }
+        Ok(())
+    }
+
+    /// One update at a time. The folder itself is locked, so that nothing is left behind.
+    pub(super) fn lock(&self) -> Result<Lock, Diagnostic> {
+        let folder = File::open(&self.folder).map_err(|error| self.cannot(&error))?;
+        match folder.try_lock() {
+            Ok(()) => Ok(Lock { _folder: folder }),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another update of {} is running", self.path.display());
+                Err(Diagnostic::failed(message).hint("wait for it"))
+            }
+            Err(TryLockError::Error(error)) => Err(self.cannot(&error)),
+        }
+    }
+
+    /// Where a program of this version waits.
+    pub(super) fn beside(&self, version: &Version) -> PathBuf {
+        self.folder.join(format!(".{}-{version}", self.name))
+    }
+
+    /// Where the one before is kept.
+    pub(super) fn previous(&self) -> PathBuf {
+        self.folder.join(format!("{}.previous", self.name))
+    }
+
+    /// Puts another program into the place of this one, which is kept. At no moment there is none.
+    pub(super) fn switch_to(&self, fresh: &Path) -> Result<(), Diagnostic> {
+        self.exchange(fresh, Keep::First).map_err(|error| self.cannot(&error))
+    }
+
+    /// Puts the one before into the place of this one, which becomes the one before.
+    pub(super) fn roll_back(&self) -> Result<(), Diagnostic> {
+        self.exchange(&self.previous(), Keep::Last).map_err(|error| self.cannot(&error))
+    }
+
+    fn exchange(&self, fresh: &Path, keep: Keep) -> io::Result<()> {
+        let spare = self.folder.join(format!(".{}.previous", self.name));
+        let _ = fs::remove_file(&spare);
+        // A second name for this program; where there are none, a second program.
+        fs::hard_link(&self.path, &spare).or_else(|_| fs::copy(&self.path, &spare).map(drop))?;
+        if keep == Keep::First {
+            fs::rename(&spare, self.previous())?;
+        }
+        fs::rename(fresh, &self.path)?;
+        if keep == Keep::Last {
+            fs::rename(&spare, self.previous())?;
+        }
+        // Two names of one file are not renamed onto each other.
+        let _ = fs::remove_file(&spare);
+        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+
+    fn cannot(&self, error: &io::Error) -> Diagnostic {
+        Diagnostic::failed(format!("{} cannot be replaced", self.path.display())).because(error)
+    }
+}
+
+/// When this program is put where it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// Before the other one takes its place.
+    First,
+    /// After that: the other one was kept there.
+    Last,
+}

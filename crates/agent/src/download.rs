@@ -1,0 +1,205 @@
+//! Files whose size and digest are known beforehand: fetched from a service, verified, put into
+//! their place.
+//!
+//! What comes is written to a `.part` file beside the place, which a later try goes on with; the
+//! place itself only ever sees a file that is whole and right. Nothing here writes to the terminal.
+
+pub(crate) mod digest;
+mod error;
+mod part;
+mod transfer;
+mod tries;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use http::Uri;
+
+use self::digest::Digest;
+pub(crate) use self::error::Error;
+use self::part::Part;
+use self::transfer::{Failure, Origin, Transfer};
+use self::tries::Tries;
+use crate::member::Member;
+
+/// A file that is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// Where it is. The key goes along only if that is at the service itself.
+    pub(crate) target: Uri,
+    /// How many bytes it has.
+    pub(crate) bytes: u64,
+    /// Their digest.
+    pub(crate) sha256: Digest,
+}
+
+/// What happens to another file that stands in the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It stays, and that is an error.
+    Keep,
+    /// It is replaced, at once.
+    Replace,
+}
+
+/// Where the file is put.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) existing: Existing,
+    /// Who may do what with it.
+    pub(crate) mode: u32,
+}
+
+/// What happens meanwhile.
+#[derive(Debug)]
+pub(crate) enum Progress<'a> {
+    /// So many bytes are there.
+    At(u64),
+    /// It is tried again after a pause.
+    Again { reason: &'a str, pause: Duration },
+}
+
+/// How it ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// It was fetched.
+    Fetched,
+    /// The very file was there.
+    AlreadyThere,
+}
+
+/// How long and how often is tried.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    /// How long nothing may come.
+    pub(crate) silence: Duration,
+    /// In each stretch of so long …
+    pub(crate) stretch: Duration,
+    /// … so many bytes must come, or the connection is given up.
+    pub(crate) least_bytes: u64,
+    /// Tries in a row that get no further.
+    pub(crate) fruitless: u32,
+    /// Tries in all.
+    pub(crate) tries: u32,
+    /// The pause before the second try; each further one is twice as long.
+    pub(crate) pause: Duration,
+    /// The longest pause.
+    pub(crate) longest_pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            silence: Duration::from_secs(30),
+            stretch: Duration::from_mins(1),
+            least_bytes: 16 * 1024,
+            fruitless: 5,
+            tries: 100,
+            pause: Duration::from_millis(250),
+            longest_pause: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Fetches a file and puts it into its place. Whatever fails, the place stays as it was.
+pub(crate) async fn fetch(
+    member: &Member,
+    wanted: &Wanted,
+    place: &Place<'_>,
+    limits: &Limits,
+    watch: &dyn Fn(Progress<'_>),
+) -> Result<Done, Error> {
+    if is_there(wanted, place)? {
+        return Ok(Done::AlreadyThere);
+    }
+    let mut part = Part::open(place.path, wanted.bytes)?;
+    // Whoever held the part before us may have finished.
+    if is_there(wanted, place)? {
+        part.discard();
+        return Ok(Done::AlreadyThere);
+    }
+    match fill(member, wanted, &mut part, limits, watch).await {
+        Ok(()) => part.put(place).map(|()| Done::Fetched),
+        Err(error) => {
+            if error.is_of_content() || part.length() == 0 {
+                part.discard();
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Brings the part to its end, whole and right.
+async fn fill(
+    member: &Member,
+    wanted: &Wanted,
+    part: &mut Part,
+    limits: &Limits,
+    watch: &dyn Fn(Progress<'_>),
+) -> Result<(), Error> {
+    part.check_room(wanted.bytes)?;
+    let mut tries = Tries::new(limits, part.length());
+    let mut origin = Origin::default();
+    loop {
+        watch(Progress::At(part.length()));
+        if part.length() == wanted.bytes {
+            let got = part.digest();
+            if got == wanted.sha256 {
+                return Ok(());
+            }
+            if origin.is_one {
+                return Err(Error::WrongDigest { expected: wanted.sha256, got });
+            }
+            part.clear()?;
+            origin = Origin::default();
+            continue;
+        }
+        let transfer = Transfer { member, wanted, limits, watch };
+        let failure = match transfer.run(part, &mut origin).await {
+            Ok(()) => continue,
+            Err(failure) => failure,
+        };
+        match failure {
+            Failure::Final(error) => return Err(error),
+            Failure::StartOver { reason } => {
+                part.clear()?;
+                origin = Origin::default();
+                tries.without_pause(&reason, part)?;
+            }
+            Failure::Again { reason, after } => {
+                let pause = tries.next(&reason, after, part)?;
+                watch(Progress::Again { reason: &reason, pause });
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+/// Whether the very file stands in the place. Another one is an error if it is to stay.
+fn is_there(wanted: &Wanted, place: &Place<'_>) -> Result<bool, Error> {
+    let found = match fs::symlink_metadata(place.path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::of_file(place.path, &error)),
+    };
+    if found.is_dir() {
+        return Err(Error::Folder { path: place.path.to_owned() });
+    }
+    if found.is_file() && found.len() == wanted.bytes {
+        let digest = digest::of_file(place.path);
+        let digest = digest.map_err(|error| Error::of_file(place.path, &error))?;
+        if digest == wanted.sha256 {
+            return Ok(true);
+        }
+    }
+    match place.existing {
+        Existing::Replace => Ok(false),
+        Existing::Keep => Err(Error::Exists { path: place.path.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! SHA-256 digests: read, written, made of files.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use ring::digest::{Context, SHA256};
+
+/// How many bytes are hashed at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digest([u8; 32]);
+
+impl Digest {
+    /// Reads 64 hexadecimal digits.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(place * 2..place * 2 + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// Of what was hashed so far.
+    pub(super) fn of(context: &Context) -> Self {
+        let digest = context.clone().finish();
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest.as_ref());
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
+/// Hashes all that can be read; gives how many bytes that were.
+pub(super) fn hash(from: &mut impl Read) -> io::Result<(u64, Context)> {
+    let mut context = Context::new(&SHA256);
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut count = 0;
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok((count, context)),
+            Ok(length) => {
+                context.update(&piece[..length]);
+                count += length as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The digest of a file.
+pub(crate) fn of_file(path: &Path) -> io::Result<Digest> {
+    Ok(Digest::of(&hash(&mut File::open(path)?)?.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn a_digest_is_written_as_it_is_read() {
+        let digest = Digest::parse(ABC).unwrap();
+        assert_eq!(digest.to_string(), ABC);
+        assert_eq!(Digest::parse(&ABC.to_uppercase()), Some(digest));
+        for wrong in ["", &ABC[1..], &format!("{ABC}0"), &ABC.replace('b', "x"), &"ä".repeat(32)] {
+            assert_eq!(Digest::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_that_of_all_bytes() {
+        let (count, context) = hash(&mut &b"abc"[..]).unwrap();
+        assert_eq!((count, Digest::of(&context).to_string().as_str()), (3, ABC));
+    }
+}

@@ -1,0 +1,118 @@
+//! Why a file could not be had.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::digest::Digest;
+use crate::diagnostic::Diagnostic;
+use crate::member::Member;
+use crate::member::trouble::Trouble;
+use crate::output::printable;
+
+/// What went wrong.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Error {
+    /// Another file stands in the place.
+    #[error("{} is there already, and is another file", path.display())]
+    Exists { path: PathBuf },
+    /// The place is a folder.
+    #[error("{} is a folder", path.display())]
+    Folder { path: PathBuf },
+    /// Another process writes the part.
+    #[error("another process is downloading to {}", path.display())]
+    Busy { path: PathBuf },
+    /// What stands beside the place is no part of ours.
+    #[error("{} is no file that can be written to", path.display())]
+    Foreign { path: PathBuf },
+    /// The disk has no room.
+    #[error("there is no room for {}", path.display())]
+    NoRoom { path: PathBuf, needed_bytes: u64 },
+    /// A file cannot be used.
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: String },
+    /// The service says that the file is of another size.
+    #[error("the file should have {expected} bytes, and the service says it has {stated}")]
+    WrongSize { expected: u64, stated: u64 },
+    /// More comes than there should be.
+    #[error("the file should have {expected} bytes, and more came")]
+    TooLong { expected: u64 },
+    /// The bytes are not those that were promised.
+    #[error("the file should have the SHA-256 {expected}, and has {got}")]
+    WrongDigest { expected: Digest, got: Digest },
+    /// A web page came instead.
+    #[error("a web page came where a file should be")]
+    Page,
+    /// The service sends elsewhere.
+    #[error("the service answers {status}, and redirects are not followed")]
+    Redirected { status: u16 },
+    /// The service says no.
+    #[error("{}", trouble.line())]
+    Refused { trouble: Trouble },
+    /// What came is no answer to what was asked.
+    #[error("the service sent {what}")]
+    Nonsense { what: String },
+    /// It was tried often enough.
+    #[error("{got} of {expected} bytes came: {reason}")]
+    GaveUp { reason: String, got: u64, expected: u64, part: PathBuf },
+}
+
+impl Error {
+    /// What a file system says.
+    pub(super) fn of_file(path: &Path, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => {
+                Self::NoRoom { path: path.to_owned(), needed_bytes: 0 }
+            }
+            _ => Self::File { path: path.to_owned(), reason: error.to_string() },
+        }
+    }
+
+    /// Whether what came is worth nothing.
+    pub(super) fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Self::WrongSize { .. } | Self::TooLong { .. } | Self::WrongDigest { .. } | Self::Page
+        )
+    }
+
+    /// For a person who wanted the file that is called so.
+    pub(crate) fn diagnostic(&self, name: &str, member: &Member) -> Diagnostic {
+        if let Self::Refused { trouble } = self {
+            return member.diagnostic(trouble);
+        }
+        let what = format!("{} cannot be downloaded", printable(name));
+        let of = match self {
+            Self::Exists { .. }
+            | Self::Folder { .. }
+            | Self::Busy { .. }
+            | Self::Foreign { .. }
+            | Self::NoRoom { .. }
+            | Self::File { .. } => Diagnostic::failed(what),
+            _ => Diagnostic::peer(what),
+        };
+        let of = of.because(self);
+        match self {
+            Self::Exists { .. } => of.hint("`--force` replaces it; `--output` names another place"),
+            Self::Busy { .. } => of.hint("wait for it, or end it"),
+            Self::Foreign { path } => {
+                of.hint(format!("look at it, and remove it: {}", path.display()))
+            }
+            Self::NoRoom { needed_bytes: 0, .. } => {
+                of.hint("make room; the same command then goes on with what came")
+            }
+            Self::NoRoom { needed_bytes, .. } => {
+                of.hint(format!("make room for {needed_bytes} bytes"))
+            }
+            Self::WrongSize { .. } | Self::TooLong { .. } | Self::WrongDigest { .. } => {
+                of.hint("nothing of it was kept; tell the operator of the service")
+            }
+            Self::Page => of.hint("something between you and the service may want a sign-in"),
+            Self::GaveUp { got, part, .. } if *got > 0 => {
+                of.hint(format!("the same command goes on with {}", part.display()))
+            }
+            _ => of,
+        }
+    }
+}

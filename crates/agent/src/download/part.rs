@@ -1,0 +1,180 @@
+//! The file that grows beside the place: one process writes it, and what is in it is hashed.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use ring::digest::{Context, SHA256};
+use rustix::fs::{OFlags, fstatvfs};
+use tempfile::TempPath;
+
+use super::digest::{self, Digest};
+use super::{Error, Existing, Place};
+
+/// How often the file may vanish between being opened and being locked.
+const MAX_OPENED: usize = 8;
+/// For its owner alone, as long as it is not whole.
+const MODE: u32 = 0o600;
+
+/// A file that is not whole yet. Nobody else writes it as long as this lives.
+pub(super) struct Part {
+    /// The system lets go of the lock with the file, also when the process is killed.
+    file: File,
+    path: PathBuf,
+    /// How many bytes it is to have.
+    expected: u64,
+    /// How many bytes are in it, all of them hashed.
+    length: u64,
+    hashed: Context,
+}
+
+impl Part {
+    /// Opens the part of a place, and hashes what an earlier try left in it.
+    pub(super) fn open(target: &Path, expected: u64) -> Result<Self, Error> {
+        let path = path_of(target)?;
+        let file = locked(&path)?;
+        let hashed = Context::new(&SHA256);
+        let mut part = Self { file, path, expected, length: 0, hashed };
+        let found = part.take_up();
+        found.map_err(|error| Error::of_file(&part.path, &error))?;
+        if part.length > expected {
+            part.clear()?;
+        }
+        Ok(part)
+    }
+
+    fn take_up(&mut self) -> io::Result<()> {
+        self.file.set_permissions(fs::Permissions::from_mode(MODE))?;
+        if self.file.metadata()?.len() > self.expected {
+            self.file.set_len(0)?;
+        }
+        self.file.seek(SeekFrom::Start(0))?;
+        (self.length, self.hashed) = digest::hash(&mut self.file)?;
+        Ok(())
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The digest of what is in it.
+    pub(super) fn digest(&self) -> Digest {
+        Digest::of(&self.hashed)
+    }
+
+    /// Looks whether the rest would find room, where the system tells.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<(), Error> {
+        let Ok(disk) = fstatvfs(&self.file) else { return Ok(()) };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let needed_bytes = bytes - self.length.min(bytes);
+        // A system that knows no blocks knows no room either.
+        if disk.f_blocks > 0 && free < needed_bytes {
+            return Err(Error::NoRoom { path: self.path.clone(), needed_bytes });
+        }
+        Ok(())
+    }
+
+    /// Adds what came.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|error| Error::of_file(&self.path, &error))?;
+        self.hashed.update(bytes);
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Begins anew.
+    pub(super) fn clear(&mut self) -> Result<(), Error> {
+        let cleared = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
+        cleared.map_err(|error| Error::of_file(&self.path, &error))?;
+        (self.length, self.hashed) = (0, Context::new(&SHA256));
+        Ok(())
+    }
+
+    /// What is said when it was tried often enough.
+    pub(super) fn given_up(&self, reason: &str) -> Error {
+        let (got, expected, part) = (self.length, self.expected, self.path.clone());
+        Error::GaveUp { reason: reason.to_owned(), got, expected, part }
+    }
+
+    /// Removes it.
+    pub(super) fn discard(self) {
+        // What stays would be looked at and cleared by the next try.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Puts it into its place, whole and on the disk.
+    pub(super) fn put(self, place: &Place<'_>) -> Result<(), Error> {
+        let failed = |error: &io::Error| Error::of_file(place.path, error);
+        let ready = self.file.set_permissions(fs::Permissions::from_mode(place.mode));
+        ready.and_then(|()| self.file.sync_all()).map_err(|error| failed(&error))?;
+        match place.existing {
+            Existing::Replace => fs::rename(&self.path, place.path),
+            Existing::Keep => without_replacing(&self.path, place.path),
+        }
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists { path: place.path.to_owned() },
+            _ => failed(&error),
+        })?;
+        // The file is whole and in its place; whether its name is on the disk is a lesser matter.
+        let _ = folder_of(place.path).and_then(|folder| File::open(folder)?.sync_all());
+        Ok(())
+    }
+}
+
+/// Where the part of a place is.
+fn path_of(target: &Path) -> Result<PathBuf, Error> {
+    let name = target.file_name().ok_or_else(|| Error::Folder { path: target.to_owned() })?;
+    let mut name = name.to_owned();
+    name.push(".part");
+    Ok(target.with_file_name(name))
+}
+
+/// The part, opened by us alone.
+fn locked(path: &Path) -> Result<File, Error> {
+    let failed = |error: &io::Error| Error::of_file(path, error);
+    for _ in 0..MAX_OPENED {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(MODE);
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+        let file = match options.open(path) {
+            Ok(file) => file,
+            // A link, or something that cannot be written to.
+            Err(_) if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) => {
+                return Err(Error::Foreign { path: path.to_owned() });
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+        }
+        let ours = file.metadata().map_err(|error| failed(&error))?;
+        // Who held it before us may have put it into its place, or removed it.
+        let is_it = fs::symlink_metadata(path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (ours.dev(), ours.ino()));
+        if is_it && ours.is_file() && ours.nlink() == 1 {
+            return Ok(file);
+        }
+        if is_it {
+            return Err(Error::Foreign { path: path.to_owned() });
+        }
+    }
+    Err(Error::Busy { path: path.to_owned() })
+}
+
+fn without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    TempPath::try_from_path(from)?.persist_noclobber(to).map_err(|failed| {
+        // The part stays for the next try.
+        let _ = failed.path.keep();
+        failed.error
+    })
+}
+
+fn folder_of(path: &Path) -> io::Result<&Path> {
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    Ok(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+}

@@ -1,0 +1,146 @@
+//! The place and what stands there, the part beside it, and who is told the key.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::{Arc, Barrier};
+
+use agent_test_support::files::{Content, Cut};
+
+use super::*;
+
+fn good_server(content: &'static str) -> FileServer {
+    FileServer::start(move |_, asked, stream| Content::new(content).send(asked, stream, Cut::Never))
+}
+
+#[test]
+fn another_file_stays_unless_it_may_be_replaced() {
+    let ground = Ground::new();
+    let server = good_server("new");
+    fs::write(ground.target(), "old").unwrap();
+    let ended = ground.fetch(&server, b"new");
+    assert!(matches!(ended.error(), Error::Exists { .. }), "{:?}", ended.error());
+    assert_eq!((server.seen().len(), ground.names()), (0, vec!["file.bin".to_owned()]));
+    assert_eq!(fs::read(ground.target()).unwrap(), b"old");
+    let ended = ground.fetch_to(&server, b"new", Existing::Replace);
+    assert_eq!(ended.result.unwrap(), Done::Fetched);
+    assert_eq!(fs::read(ground.target()).unwrap(), b"new");
+}
+
+#[test]
+fn the_very_file_is_not_fetched_again() {
+    let ground = Ground::new();
+    let server = good_server("new");
+    fs::write(ground.target(), "new").unwrap();
+    assert_eq!(ground.fetch(&server, b"new").result.unwrap(), Done::AlreadyThere);
+    assert_eq!(server.seen().len(), 0);
+}
+
+#[test]
+fn a_file_that_came_meanwhile_stays() {
+    let ground = Ground::new();
+    let target = ground.target();
+    let server = FileServer::start(move |_, asked, stream| {
+        fs::write(&target, "of somebody else").unwrap();
+        Content::new("new").send(asked, stream, Cut::Never)
+    });
+    let ended = ground.fetch(&server, b"new");
+    assert!(matches!(ended.error(), Error::Exists { .. }), "{:?}", ended.error());
+    assert_eq!(fs::read(ground.target()).unwrap(), b"of somebody else");
+}
+
+#[test]
+fn what_fails_leaves_the_file_that_was_to_be_replaced() {
+    let ground = Ground::new();
+    let server = good_server("bad");
+    fs::write(ground.target(), "old").unwrap();
+    let ended = ground.fetch_to(&server, b"new", Existing::Replace);
+    assert!(matches!(ended.error(), Error::WrongDigest { .. }), "{:?}", ended.error());
+    assert_eq!(fs::read(ground.target()).unwrap(), b"old");
+    assert_eq!(ground.names(), ["file.bin"]);
+}
+
+#[test]
+fn a_folder_is_no_place_for_a_file() {
+    let ground = Ground::new();
+    fs::create_dir(ground.target()).unwrap();
+    let ended = ground.fetch_to(&good_server("new"), b"new", Existing::Replace);
+    assert!(matches!(ended.error(), Error::Folder { .. }), "{:?}", ended.error());
+}
+
+#[test]
+fn a_link_in_the_place_of_the_part_is_not_written_through() {
+    for is_hard in [false, true] {
+        let ground = Ground::new();
+        let precious = ground.folder.path().join("precious");
+        fs::write(&precious, "precious").unwrap();
+        if is_hard {
+            fs::hard_link(&precious, ground.part()).unwrap();
+        } else {
+            symlink(&precious, ground.part()).unwrap();
+        }
+        let ended = ground.fetch(&good_server("new"), b"new");
+        assert!(matches!(ended.error(), Error::Foreign { .. }), "{:?}", ended.error());
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    }
+}
+
+#[test]
+fn a_part_is_for_its_owner_alone() {
+    let ground = Ground::new();
+    fs::write(ground.part(), "n").unwrap();
+    fs::set_permissions(ground.part(), fs::Permissions::from_mode(0o644)).unwrap();
+    let part = ground.part();
+    let server = FileServer::start(move |_, asked, stream| {
+        let mode = fs::metadata(&part).unwrap().permissions().mode() & 0o777;
+        let content = Content::new(if mode == 0o600 { "new" } else { "bad" });
+        content.send(asked, stream, Cut::Never)
+    });
+    assert_eq!(ground.fetch(&server, b"new").result.unwrap(), Done::Fetched);
+}
+
+#[test]
+fn two_do_not_write_one_part() {
+    let ground = Arc::new(Ground::new());
+    let (begun, finish) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (at_begin, at_end) = (Arc::clone(&begun), Arc::clone(&finish));
+    let server = Arc::new(FileServer::start(move |_, asked, stream| {
+        at_begin.wait();
+        at_end.wait();
+        Content::new("new").send(asked, stream, Cut::Never)
+    }));
+    let first = std::thread::spawn({
+        let (ground, server) = (Arc::clone(&ground), Arc::clone(&server));
+        move || ground.fetch(&server, b"new").result
+    });
+    begun.wait();
+    let second = ground.fetch(&server, b"new");
+    assert!(matches!(second.error(), Error::Busy { .. }), "{:?}", second.error());
+    finish.wait();
+    assert_eq!(first.join().unwrap().unwrap(), Done::Fetched);
+    assert_eq!(fs::read(ground.target()).unwrap(), b"new");
+}
+
+#[test]
+fn the_key_goes_to_the_service_and_to_nobody_else() {
+    let ground = Ground::new();
+    let (service, other) = (good_server("new"), good_server("new"));
+    let with_key = |url: &str| {
+        let all = [
+            ("AGENT_API_KEY".to_owned(), "agk_secret".to_owned()),
+            ("AGENT_BASE_URL".to_owned(), format!("{url}/v1")),
+        ];
+        let agent_home = Some(ground.folder.path().join("home"));
+        let environment =
+            Environment { agent_home, all: all.into_iter().collect(), ..Environment::default() };
+        let output = Output::new(Style::Human, Volume::Quiet, Color::Never);
+        Member::find(&Session::new(output, environment, None)).unwrap()
+    };
+    let member = with_key(&service.url());
+    for (server, expected) in [(&service, Some("Bearer agk_secret")), (&other, None)] {
+        let target = format!("{}/v1/file", server.url()).parse().unwrap();
+        let wanted = Wanted { target, bytes: 3, sha256: digest_of(b"new") };
+        let _ = fs::remove_file(ground.target());
+        let ended = ground.fetch_wanted(&member, &wanted, Existing::Keep);
+        assert_eq!(ended.result.unwrap(), Done::Fetched);
+        assert_eq!(server.seen()[0].header("authorization"), expected);
+    }
+}

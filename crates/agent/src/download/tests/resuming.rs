@@ -1,0 +1,276 @@
+//! Transfers that break: what came is used again, and only if it is of the same file.
+
+use std::io::Write;
+
+use agent_test_support::files::{Content, Cut, write_chunk, write_head};
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn a_cut_anywhere_goes_on_where_it_was() {
+    let good = bytes(100_000);
+    for cut in [1, 10, 50_000, 99_999] {
+        let ground = Ground::new();
+        let content = Content::new(good.clone());
+        let server = FileServer::start(move |number, asked, stream| {
+            let cut = if number == 0 { Cut::After(cut) } else { Cut::Never };
+            content.send(asked, stream, cut)
+        });
+        let ended = ground.fetch(&server, &good);
+        assert_eq!(ended.result.unwrap(), Done::Fetched, "{cut}");
+        assert_eq!(fs::read(ground.target()).unwrap(), good);
+        assert_eq!(ground.names(), ["file.bin"]);
+        let seen = ranges(&server);
+        assert_eq!((seen.len(), &seen[0]), (2, &(None, None)));
+        let (range, tag) = &seen[1];
+        let begin = range.as_deref().and_then(|range| range.strip_prefix("bytes="));
+        let begin: usize = begin.unwrap().strip_suffix('-').unwrap().parse().unwrap();
+        assert!((1..=cut).contains(&begin), "{begin} of {cut}");
+        assert_eq!(tag.as_deref(), Some("\"one\""));
+    }
+}
+
+#[test]
+fn a_connection_that_is_closed_without_a_word_is_tried_again() {
+    let ground = Ground::new();
+    let content = Content::new("abc");
+    let server = FileServer::start(move |number, asked, stream| match number {
+        0 => Ok(()),
+        1 => stream.write_all(b"HTTP/1.1 200"),
+        2 => write_head(stream, "503 Service Unavailable", "Retry-After: 0\r\n\r\n"),
+        _ => content.send(asked, stream, Cut::Never),
+    });
+    let ended = ground.fetch(&server, b"abc");
+    assert_eq!(ended.result.unwrap(), Done::Fetched);
+    assert_eq!(ended.again.len(), 3, "{:?}", ended.again);
+}
+
+#[test]
+fn a_server_without_parts_begins_anew() {
+    let ground = Ground::new();
+    let good = bytes(50_000);
+    let content = Content { has_parts: false, ..Content::new(good.clone()) };
+    let server = FileServer::start(move |number, asked, stream| {
+        let cut = if number == 0 { Cut::After(20_000) } else { Cut::Never };
+        content.send(asked, stream, cut)
+    });
+    assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+    assert_eq!(fs::read(ground.target()).unwrap(), good);
+    assert!(ranges(&server)[1].0.is_some(), "it was asked for the rest");
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_begins_anew() {
+    let good = bytes(50_000);
+    let mut old = good.clone();
+    old[0] ^= 1;
+    // Servers that look at the tag, those that do not but say theirs, and those that have none.
+    for (heeds, new_tag) in [(true, Some("\"two\"")), (false, Some("\"two\"")), (false, None)] {
+        let ground = Ground::new();
+        let old = Content::new(old.clone());
+        let new = Content { tag: new_tag.map(str::to_owned), ..Content::new(good.clone()) };
+        let server = FileServer::start(move |number, asked, stream| {
+            if number == 0 {
+                return old.send(asked, stream, Cut::After(20_000));
+            }
+            let Some(range) = asked.header("range").filter(|_| !heeds) else {
+                return new.send(asked, stream, Cut::Never);
+            };
+            let start: usize = range[6..range.len() - 1].parse().unwrap();
+            let total = new.bytes.len();
+            let tag = new.tag.as_ref().map_or(String::new(), |tag| format!("ETag: {tag}\r\n"));
+            let range = format!("Content-Range: bytes {start}-{}/{total}\r\n", total - 1);
+            let length = format!("Content-Length: {}\r\n", total - start);
+            write_head(stream, "206 Partial Content", &format!("{tag}{range}{length}"))?;
+            stream.write_all(&new.bytes[start..])
+        });
+        let ended = ground.fetch(&server, &good);
+        assert_eq!(ended.result.unwrap(), Done::Fetched, "{heeds} {new_tag:?}");
+        assert_eq!(fs::read(ground.target()).unwrap(), good);
+    }
+}
+
+#[test]
+fn a_part_of_a_file_of_another_size_is_refused() {
+    let ground = Ground::new();
+    let content = Content::new(bytes(1000));
+    let server = FileServer::start(move |number, asked, stream| {
+        if number == 0 {
+            return content.send(asked, stream, Cut::After(500));
+        }
+        let head = "Content-Range: bytes 500-1999/2000\r\nContent-Length: 1500\r\n";
+        write_head(stream, "206 Partial Content", head)
+    });
+    let ended = ground.fetch(&server, &bytes(1000));
+    let error = ended.error();
+    assert!(matches!(error, Error::WrongSize { expected: 1000, stated: 2000 }), "{error:?}");
+    assert_eq!(ground.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_part_from_elsewhere_in_the_file_is_refused() {
+    for range in ["bytes 499-999/1000", "bytes 501-999/1000", "bytes 500-1000/1000", "nonsense"] {
+        let ground = Ground::new();
+        let content = Content::new(bytes(1000));
+        let server = FileServer::start(move |number, asked, stream| {
+            if number == 0 {
+                return content.send(asked, stream, Cut::After(500));
+            }
+            write_head(stream, "206 Partial Content", &format!("Content-Range: {range}\r\n"))
+        });
+        let ended = ground.fetch(&server, &bytes(1000));
+        assert!(!ground.target().exists());
+        assert!(matches!(ended.error(), Error::Nonsense { .. }), "{:?}", ended.error());
+    }
+}
+
+#[test]
+fn what_was_there_before_is_hashed_again_and_used() {
+    let good = bytes(10_000);
+    let ground = Ground::new();
+    fs::write(ground.part(), &good[..4000]).unwrap();
+    let content = Content::new(good.clone());
+    let server = FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
+    assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+    assert_eq!(ranges(&server), [(Some("bytes=4000-".to_owned()), None)]);
+    assert_eq!(fs::read(ground.target()).unwrap(), good);
+}
+
+#[test]
+fn what_was_there_before_and_is_of_another_file_begins_anew() {
+    let good = bytes(10_000);
+    let wrong = vec![b'x'; 4000];
+    let too_long = vec![b'x'; 10_001];
+    let whole_and_wrong = vec![b'x'; 10_000];
+    for (before, requests) in [(wrong, 2), (too_long, 1), (whole_and_wrong, 1)] {
+        let ground = Ground::new();
+        fs::write(ground.part(), &before).unwrap();
+        let content = Content::new(good.clone());
+        let server =
+            FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
+        assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+        assert_eq!(fs::read(ground.target()).unwrap(), good);
+        assert_eq!(server.seen().len(), requests);
+    }
+}
+
+#[test]
+fn what_was_whole_before_is_put_in_place_without_asking() {
+    let good = bytes(10_000);
+    let ground = Ground::new();
+    fs::write(ground.part(), &good).unwrap();
+    let server = FileServer::start(|_, _, _| Ok(()));
+    assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+    assert_eq!((server.seen().len(), ground.names()), (0, vec!["file.bin".to_owned()]));
+}
+
+#[test]
+fn a_part_beyond_the_end_begins_anew() {
+    let ground = Ground::new();
+    fs::write(ground.part(), "01234").unwrap();
+    let content = Content::new("0123456789");
+    let server = FileServer::start(move |_, asked, stream| {
+        if asked.header("range").is_some() {
+            return write_head(stream, "416 Range Not Satisfiable", "Content-Length: 0\r\n");
+        }
+        content.send(asked, stream, Cut::Never)
+    });
+    assert_eq!(ground.fetch(&server, b"0123456789").result.unwrap(), Done::Fetched);
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[test]
+fn tries_that_get_no_further_come_to_an_end() {
+    let ground = Ground::new();
+    let server = FileServer::start(|_, _, stream| {
+        write_head(stream, "200 OK", "Transfer-Encoding: chunked\r\n")?;
+        write_chunk(stream, b"01234")?;
+        write_chunk(stream, b"")
+    });
+    let ended = ground.fetch(&server, b"0123456789");
+    assert!(
+        matches!(ended.error(), Error::GaveUp { got: 5, expected: 10, .. }),
+        "{:?}",
+        ended.error()
+    );
+    assert_eq!(server.seen().len(), usize::try_from(ground.limits.fruitless).unwrap());
+    assert_eq!(ground.names(), ["file.bin.part"]);
+}
+
+#[test]
+fn tries_that_get_a_little_further_come_to_an_end_too() {
+    let mut ground = Ground::new();
+    ground.limits.tries = 7;
+    let content = Content::new(bytes(100));
+    let server =
+        FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::After(1)));
+    let ended = ground.fetch(&server, &bytes(100));
+    assert!(matches!(ended.error(), Error::GaveUp { got: 7, .. }), "{:?}", ended.error());
+    assert_eq!(server.seen().len(), 7);
+}
+
+#[test]
+fn a_file_that_drips_is_given_up_and_gone_on_with() {
+    let mut ground = Ground::new();
+    ground.limits.stretch = Duration::from_millis(200);
+    ground.limits.least_bytes = 1000;
+    let good = bytes(5000);
+    let content = Content::new(good.clone());
+    let server = FileServer::start(move |number, asked, stream| {
+        if number > 0 {
+            return content.send(asked, stream, Cut::Never);
+        }
+        write_head(stream, "200 OK", "Content-Length: 5000\r\n")?;
+        for byte in &content.bytes {
+            stream.write_all(&[*byte])?;
+            std::thread::sleep(Duration::from_millis(5)); // sleep: a drip is slow
+        }
+        Ok(())
+    });
+    let ended = ground.fetch(&server, &good);
+    assert_eq!(ended.result.unwrap(), Done::Fetched);
+    assert!(ended.again[0].starts_with("only "), "{:?}", ended.again);
+    assert!(ranges(&server)[1].0.is_some());
+}
+
+#[test]
+fn silence_is_given_up() {
+    let mut ground = Ground::new();
+    ground.limits.silence = Duration::from_millis(100);
+    ground.limits.fruitless = 2;
+    let content = Content::new(bytes(100));
+    let server = FileServer::start(move |number, asked, stream| {
+        let count = if number == 0 { 50 } else { 0 };
+        content.send(asked, stream, Cut::SilentAfter(count))
+    });
+    let ended = ground.fetch(&server, &bytes(100));
+    assert!(matches!(ended.error(), Error::GaveUp { got: 50, .. }), "{:?}", ended.error());
+    assert!(ended.again.iter().any(|reason| reason.contains("nothing came")), "{:?}", ended.again);
+    assert!(!ground.target().exists());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    /// Wherever it breaks and whatever the server can do: in the end the very file is there.
+    #[test]
+    fn whatever_breaks_the_file_is_right_in_the_end(
+        cuts in prop::collection::vec(1_usize..3000, 0..4),
+        has_parts: bool,
+        has_tag: bool,
+        before in 0_usize..4000,
+    ) {
+        let good = bytes(3000);
+        let ground = Ground::new();
+        fs::write(ground.part(), bytes(before)).unwrap();
+        let tag = has_tag.then(|| "\"one\"".to_owned());
+        let content = Content { bytes: good.clone(), tag, has_parts };
+        let server = FileServer::start(move |number, asked, stream| {
+            let cut = cuts.get(number).map_or(Cut::Never, |count| Cut::After(*count));
+            content.send(asked, stream, cut)
+        });
+        let ended = ground.fetch(&server, &good);
+        prop_assert_eq!(ended.result.unwrap(), Done::Fetched);
+        prop_assert_eq!(fs::read(ground.target()).unwrap(), good);
+    }
+}

@@ -1,0 +1,220 @@
+//! One try: the rest of a file is asked for, and what comes is held against what was promised.
+
+use std::time::{Duration, Instant};
+
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE,
+    RANGE,
+};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::part::Part;
+use super::{Error, Limits, Progress, Wanted};
+use crate::member::trouble::Trouble;
+use crate::member::{Ask, Member};
+use crate::output::printable;
+
+/// Why a try did not come to the end.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The next one may get further, after a pause if the service wants one.
+    Again { reason: String, after: Option<Duration> },
+    /// What is there is of another file.
+    StartOver { reason: String },
+    /// No try will do.
+    Final(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Final(error)
+    }
+}
+
+/// Where the bytes of a part came from.
+#[derive(Debug, Default)]
+pub(super) struct Origin {
+    /// What the service calls the very file that they are of.
+    tag: Option<HeaderValue>,
+    /// Whether all came with one answer. Others may be of several files.
+    pub(super) is_one: bool,
+}
+
+/// One try.
+pub(super) struct Transfer<'a> {
+    pub(super) member: &'a Member,
+    pub(super) wanted: &'a Wanted,
+    pub(super) limits: &'a Limits,
+    pub(super) watch: &'a dyn Fn(Progress<'_>),
+}
+
+impl Transfer<'_> {
+    /// Asks for what is missing and adds what comes.
+    pub(super) async fn run(&self, part: &mut Part, origin: &mut Origin) -> Result<(), Failure> {
+        let offset = part.length();
+        let mut ask = Ask::get("").with(ACCEPT_ENCODING, "identity").within(self.limits.silence);
+        if offset > 0 {
+            ask = ask.with(RANGE, &format!("bytes={offset}-"));
+            if let Some(tag) = origin.tag.as_ref().and_then(|tag| tag.to_str().ok()) {
+                ask = ask.with(IF_RANGE, tag);
+            }
+        }
+        let sent = self.member.send_to(&self.wanted.target, ask).await;
+        let response = sent.map_err(|trouble| judged(trouble, offset))?;
+        let stretch = self.stretch(&response, offset, origin.tag.as_ref())?;
+        if stretch.start == 0 && offset > 0 {
+            // The service does not go on in the middle, or has another file by now.
+            part.clear()?;
+        }
+        *origin = Origin { tag: strong_tag(response.headers()), is_one: stretch.start == 0 };
+        self.read(response.into_body(), part, stretch.end).await
+    }
+
+    /// Which bytes an answer brings.
+    fn stretch(
+        &self,
+        response: &Response<Incoming>,
+        offset: u64,
+        tag: Option<&HeaderValue>,
+    ) -> Result<std::ops::Range<u64>, Failure> {
+        let headers = response.headers();
+        let expected = self.wanted.bytes;
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let kind = text(CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+        if kind.starts_with("text/html") || kind.starts_with("application/xhtml") {
+            return Err(Error::Page.into());
+        }
+        if let Some(coding) = text(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
+            return Err(nonsense(format!("a file that is encoded as `{coding}`")));
+        }
+        let stretch = match response.status() {
+            StatusCode::OK => 0..expected,
+            StatusCode::PARTIAL_CONTENT if offset > 0 => {
+                let range = text(CONTENT_RANGE).unwrap_or_default();
+                let Some((stretch, total)) = content_range(range) else {
+                    return Err(nonsense(format!("the part `{}`", printable(range))));
+                };
+                if let Some(stated) = total.filter(|total| *total != expected) {
+                    return Err(Error::WrongSize { expected, stated }.into());
+                }
+                if stretch.start != offset || stretch.end > expected {
+                    return Err(nonsense(format!("the part `{}`", printable(range))));
+                }
+                let now = strong_tag(headers);
+                if tag.is_some() && now.is_some() && tag != now.as_ref() {
+                    let reason = "the file changed meanwhile".to_owned();
+                    return Err(Failure::StartOver { reason });
+                }
+                stretch
+            }
+            status => return Err(nonsense(format!("the status {status} where a file should be"))),
+        };
+        let length = text(CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
+        match length {
+            Some(stated) if stated != stretch.end - stretch.start => {
+                // What a part lacks or has too much, the whole has.
+                let stated = stretch.start.saturating_add(stated);
+                Err(Error::WrongSize { expected, stated }.into())
+            }
+            _ => Ok(stretch),
+        }
+    }
+
+    /// Adds what comes, up to the end of what was announced.
+    async fn read(&self, mut body: Incoming, part: &mut Part, end: u64) -> Result<(), Failure> {
+        let mut since = (Instant::now(), part.length());
+        loop {
+            let frame = tokio::time::timeout(self.limits.silence, body.frame()).await;
+            let Ok(frame) = frame else {
+                let reason = format!("nothing came for {} s", self.limits.silence.as_secs_f32());
+                return Err(again(reason));
+            };
+            let data = match frame {
+                None if part.length() == end => return Ok(()),
+                None => return Err(again("the file ended too early".to_owned())),
+                Some(Err(error)) => return Err(again(format!("the connection broke: {error}"))),
+                Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+            };
+            if data.len() as u64 > end - part.length() {
+                return Err(Error::TooLong { expected: self.wanted.bytes }.into());
+            }
+            part.write(&data)?;
+            (self.watch)(Progress::At(part.length()));
+            if since.0.elapsed() >= self.limits.stretch {
+                let came = part.length() - since.1;
+                if came < self.limits.least_bytes && part.length() < end {
+                    let seconds = since.0.elapsed().as_secs();
+                    return Err(again(format!("only {came} bytes came in {seconds} s")));
+                }
+                since = (Instant::now(), part.length());
+            }
+        }
+    }
+}
+
+fn again(reason: String) -> Failure {
+    Failure::Again { reason, after: None }
+}
+
+fn nonsense(what: String) -> Failure {
+    Error::Nonsense { what }.into()
+}
+
+/// What a request that failed means for the next one.
+fn judged(trouble: Trouble, offset: u64) -> Failure {
+    let reason = trouble.line();
+    match &trouble {
+        Trouble::Refused { status, retry_after, .. } => match status.as_u16() {
+            416 if offset > 0 => Failure::StartOver { reason },
+            300..=399 => Error::Redirected { status: status.as_u16() }.into(),
+            408 | 429 | 500.. => Failure::Again { reason, after: *retry_after },
+            _ => Error::Refused { trouble }.into(),
+        },
+        Trouble::Nonsense { .. } => Error::Refused { trouble }.into(),
+        Trouble::Unreachable { .. } | Trouble::Broken { .. } | Trouble::Late { .. } => {
+            Failure::Again { reason, after: None }
+        }
+    }
+}
+
+/// The tag of a file, if it is one that stands for every byte.
+fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
+    headers.get(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\"")).cloned()
+}
+
+/// `bytes 5-9/10`: the bytes, and how many there are in all where that is known.
+fn content_range(text: &str) -> Option<(std::ops::Range<u64>, Option<u64>)> {
+    let (range, total) = text.trim().strip_prefix("bytes ")?.trim().split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    let total = match total.trim() {
+        "*" => None,
+        total => Some(total.parse().ok()?),
+    };
+    (first <= last).then(|| (first..last.saturating_add(1), total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_says_which_bytes_it_has() {
+        assert_eq!(content_range("bytes 5-9/10"), Some((5..10, Some(10))));
+        assert_eq!(content_range("bytes 5-9/*"), Some((5..10, None)));
+        for wrong in ["", "bytes */10", "bytes 9-5/10", "bytes 5-/10", "items 5-9/10", "bytes 5-9"]
+        {
+            assert_eq!(content_range(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_weak_tag_stands_for_no_bytes() {
+        let of = |tag: &'static str| {
+            strong_tag(&HeaderMap::from_iter([(ETAG, HeaderValue::from_static(tag))]))
+        };
+        assert!(of("\"a\"").is_some() && of("W/\"a\"").is_none() && of("a").is_none());
+    }
+}

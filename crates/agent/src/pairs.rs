@@ -1,0 +1,43 @@
+//! `KEY=VALUE` as it is typed: a value that is JSON is taken as such, any other as a text.
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+
+/// All of them; `noun` is what one is called.
+pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>, Diagnostic> {
+    let mut object = Map::new();
+    for pair in pairs {
+        let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            return Err(Diagnostic::usage(format!("`{}` is no KEY=VALUE", printable(pair))));
+        };
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        if object.insert(key.to_owned(), value).is_some() {
+            let key = printable(key);
+            return Err(Diagnostic::usage(format!("the {noun} `{key}` is given twice")));
+        }
+    }
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(pairs: &[&str]) -> Result<Value, Diagnostic> {
+        let pairs = pairs.iter().map(|&pair| pair.to_owned()).collect::<Vec<_>>();
+        object(&pairs, "argument").map(Value::Object)
+    }
+
+    #[test]
+    fn values_are_json_where_they_can_be() {
+        let found = read(&["a=1", "b=x", "c=[true]", "d=", "e=a=b", "f=\"1\""]).unwrap();
+        let expected = json!({"a": 1, "b": "x", "c": [true], "d": "", "e": "a=b", "f": "1"});
+        assert_eq!(found, expected);
+        for wrong in [&["a"][..], &["=1"], &["a=1", "a=2"]] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Skills: folders with instructions that a model loads when they fit its task.
+//!
+//! A skill is a folder with a `SKILL.md` (see [`document`]) and, where it needs them, further files
+//! ([`folder`]). [`places`] are where skills are, [`catalogue`] is what is there, [`tool`] gives a
+//! skill to a model, [`diary`] keeps and counts what happens to each, and [`install`] and
+//! [`archive`] bring folders in and put them away. What a person or a model names never leads out of
+//! a skill's folder, and a broken skill never takes others down.
+
+pub(crate) mod archive;
+pub(crate) mod catalogue;
+pub(crate) mod diary;
+pub(crate) mod document;
+pub(crate) mod folder;
+pub(crate) mod install;
+pub(crate) mod listing;
+pub(crate) mod name;
+pub(crate) mod places;
+pub(crate) mod record;
+pub(crate) mod tool;
+
+/// What every skill has.
+pub(crate) const SKILL_FILE: &str = "SKILL.md";
+
+/// What is wrong with a file of a skill, and in which line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    pub(crate) line: Option<u64>,
+    pub(crate) what: String,
+}
+
+impl Flaw {
+    pub(crate) fn of(what: impl Into<String>) -> Self {
+        Self { line: None, what: what.into() }
+    }
+
+    pub(crate) fn at(line: u64, what: impl Into<String>) -> Self {
+        Self { line: Some(line), what: what.into() }
+    }
+}

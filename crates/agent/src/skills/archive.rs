@@ -1,0 +1,98 @@
+//! Skills of the home, put away and brought back. Nothing is overwritten either way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::catalogue::Located;
+use super::diary::Diary;
+use super::folder::Folder;
+use super::name::Name;
+use super::places::{Places, Shelf};
+use super::record::State;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+
+/// Puts a skill away; where it is now.
+pub(crate) fn put_away(places: &Places, name: &Name, diary: &Diary) -> Result<PathBuf, Diagnostic> {
+    let from = places.home().join(name.as_str());
+    let archive = places.archive();
+    let Some(skill) = places.at_home(name) else {
+        return Err(missing(name, places));
+    };
+    if fs::symlink_metadata(&from).is_ok_and(|file| file.is_symlink()) {
+        return Err(Diagnostic::failed(format!("{} is a link", from.display()))
+            .hint("remove the link; what it points to stays"));
+    }
+    let mut page = diary.open()?;
+    page.seen(&skill);
+    let to = archive.join(name.as_str());
+    refuse_existing(&to, &format!("there is an archived skill `{name}` already"))?;
+    fs::create_dir_all(&archive).map_err(|error| cannot_move(&from, &to, &error))?;
+    fs::rename(&from, &to).map_err(|error| cannot_move(&from, &to, &error))?;
+    page.moved(&skill, State::Archived);
+    page.close().inspect_err(|_| drop(fs::rename(&to, &from)))?;
+    Ok(to)
+}
+
+/// Brings a skill back; where it is now.
+pub(crate) fn bring_back(
+    places: &Places,
+    name: &Name,
+    diary: &Diary,
+) -> Result<PathBuf, Diagnostic> {
+    let from = places.archive().join(name.as_str());
+    let to = places.home().join(name.as_str());
+    let Ok(folder) = Folder::open(&from, None) else {
+        let known = put_away_before(places);
+        let diagnostic = Diagnostic::usage(format!("there is no archived skill `{name}`"));
+        let near = nearest(name.as_str(), known.iter().map(String::as_str));
+        return Err(match near {
+            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+            None => diagnostic.hint("`agent skills list` names them"),
+        });
+    };
+    let mut page = diary.open()?;
+    refuse_existing(&to, &format!("there is a skill `{name}` already"))?;
+    // The folder is looked at where it lies; it is the same when it has moved.
+    let name = name.clone();
+    let skill = Located { name, shelf: Shelf::Home, is_in_home: true, folder };
+    page.moved(&skill, State::Active);
+    fs::rename(&from, &to).map_err(|error| cannot_move(&from, &to, &error))?;
+    page.close().inspect_err(|_| drop(fs::rename(&to, &from)))?;
+    Ok(to)
+}
+
+/// The skills that were put away, in order.
+pub(crate) fn put_away_before(places: &Places) -> Vec<String> {
+    let entries = fs::read_dir(places.archive()).into_iter().flatten();
+    let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
+    let names = names.filter_map(|name| Name::parse(&name.to_string_lossy()));
+    let mut names: Vec<String> = names.map(|name| name.to_string()).collect();
+    names.sort_unstable();
+    names.truncate(super::catalogue::MAX_SKILLS);
+    names
+}
+
+fn missing(name: &Name, places: &Places) -> Diagnostic {
+    if let Some(project) = places.project().filter(|it| it.join(name.as_str()).is_dir()) {
+        return Diagnostic::usage(format!("the skill `{name}` belongs to the project"))
+            .hint(format!("it is in {}; only skills of the home are archived", project.display()));
+    }
+    let diagnostic = Diagnostic::usage(format!("there is no skill `{name}`"));
+    match places.catalogue().nearest(name.as_str()) {
+        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+        None => diagnostic.hint("`agent skills list` shows them"),
+    }
+}
+
+fn refuse_existing(path: &Path, what: &str) -> Result<(), Diagnostic> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(());
+    }
+    Err(Diagnostic::failed(what).hint(format!("rename or remove {} first", path.display())))
+}
+
+fn cannot_move(from: &Path, to: &Path, error: &std::io::Error) -> Diagnostic {
+    let message = format!("cannot move {} to {}", from.display(), to.display());
+    Diagnostic::failed(message).because(error)
+}

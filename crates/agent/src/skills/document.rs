@@ -1,0 +1,145 @@
+//! `SKILL.md`: a front matter with `name` and `description`, then the instructions.
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::Flaw;
+use super::name::{Name, RULE};
+use crate::config;
+use crate::output::printable;
+
+/// The longest description, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 1024;
+/// What stands before and behind the front matter.
+const FENCE: &str = "---";
+
+/// A `SKILL.md` that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Document {
+    /// What it calls itself; the folder decides what it is called by.
+    pub(crate) title: Name,
+    pub(crate) description: String,
+    /// The instructions.
+    pub(crate) body: String,
+}
+
+/// The keys that are known. Others belong to other programs.
+#[derive(Debug, Default, Deserialize)]
+struct Front {
+    name: Option<Spanned<String>>,
+    description: Option<Spanned<String>>,
+}
+
+impl Document {
+    pub(crate) fn parse(text: &str) -> Result<Self, Flaw> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let (front, body) = halves(text)?;
+        let front: Option<Front> = serde_saphyr::from_str(&front).map_err(|error| {
+            let line = error.location().map(|place| place.line());
+            Flaw { line, what: printable(&config::reason(&error)) }
+        })?;
+        let front = front.unwrap_or_default();
+        let missing = |key: &str| Flaw::at(1, format!("`{key}` is missing in the front matter"));
+        let name = front.name.ok_or_else(|| missing("name"))?;
+        let title = Name::parse(&name.value).ok_or_else(|| {
+            let shown = printable(&name.value);
+            Flaw::at(name.referenced.line(), format!("`{shown}` is no name: {RULE}"))
+        })?;
+        let description = front.description.ok_or_else(|| missing("description"))?;
+        let line = description.referenced.line();
+        let description = description.value.trim().to_owned();
+        if description.is_empty() {
+            return Err(Flaw::at(line, "`description` is empty"));
+        }
+        let count = description.chars().count();
+        if count > MAX_DESCRIPTION_CHARS {
+            let what = format!(
+                "`description` has {count} characters, and {MAX_DESCRIPTION_CHARS} are allowed"
+            );
+            return Err(Flaw::at(line, what));
+        }
+        let body = body.trim().to_owned();
+        if body.is_empty() {
+            return Err(Flaw::of("there are no instructions behind the front matter"));
+        }
+        Ok(Self { title, description, body })
+    }
+}
+
+/// The front matter, with the lines of the file, and what follows it.
+fn halves(text: &str) -> Result<(String, &str), Flaw> {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    if first.trim_end() != FENCE {
+        return Err(Flaw::at(1, "the front matter is missing: the first line must be `---`"));
+    }
+    let mut front = String::from("\n");
+    let mut read = first.len();
+    for line in lines {
+        read += line.len();
+        if line.trim_end() == FENCE {
+            return Ok((front, &text[read..]));
+        }
+        front.push_str(line);
+    }
+    Err(Flaw::at(1, "the front matter has no end: a second line `---` is missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_has_a_name_a_description_and_a_body() {
+        let text = "---\nname: tidy-up\ndescription: >\n  Tidies\n  up\nlicense: MIT\n---\n\n# Do\n\n---\nit\n";
+        for text in [text.to_owned(), format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
+            let document = Document::parse(&text).unwrap();
+            assert_eq!(document.title.as_str(), "tidy-up");
+            assert_eq!(document.description, "Tidies up");
+            assert!(document.body.starts_with("# Do") && document.body.ends_with("it"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let long = "x".repeat(MAX_DESCRIPTION_CHARS + 1);
+        let cases = [
+            ("", Some(1), "must be `---`"),
+            ("# Do it\n", Some(1), "must be `---`"),
+            ("---\nname: a\n", Some(1), "has no end"),
+            ("---\n---\nbody", Some(1), "`name` is missing"),
+            ("---\nname: a\n---\nbody", Some(1), "`description` is missing"),
+            ("---\ndescription: x\nname: ../a\n---\nbody", Some(3), "`../a` is no name"),
+            ("---\nname: a\ndescription: ''\n---\nbody", Some(3), "is empty"),
+            ("---\nname: a\nname: b\n---\nbody", Some(3), "`name` stands twice"),
+            ("---\nname: a\ndescription: [x]\n---\nbody", Some(3), ""),
+            ("---\nname: a\ndescription: b: c\n---\nbody", Some(3), ""),
+            ("---\nname: a\ndescription: x\n---\n \n", None, "no instructions"),
+            (&format!("---\nname: a\ndescription: {long}\n---\nb"), Some(3), "are allowed"),
+        ];
+        for (text, line, says) in cases {
+            let flaw = Document::parse(text).unwrap_err();
+            assert_eq!(flaw.line, line, "{text:?}: {flaw:?}");
+            assert!(flaw.what.contains(says), "{text:?}: {flaw:?}");
+        }
+    }
+
+    #[test]
+    fn a_front_matter_that_grows_without_end_is_refused() {
+        let mut text = "---\na: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for (one, other) in "abcdefgh".chars().zip("bcdefghi".chars()) {
+            text.push_str(&format!(
+                "{other}: &{other} [{}]\n",
+                vec![format!("*{one}"); 9].join(",")
+            ));
+        }
+        text.push_str("name: a\ndescription: x\n---\nbody\n");
+        assert!(Document::parse(&text).is_err());
+    }
+
+    #[test]
+    fn nothing_in_an_error_drives_a_terminal() {
+        let flaw = Document::parse("---\nname: \"\\e[2J\"\ndescription: x\n---\nb").unwrap_err();
+        assert!(!flaw.what.chars().any(char::is_control), "{flaw:?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! A folder of somebody made a skill here: looked through first, then copied whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::SKILL_FILE;
+use super::catalogue::{Problem, escaped};
+use super::document::Document;
+use super::folder::{Folder, MAX_DEPTH};
+use super::name::Name;
+use crate::diagnostic::Diagnostic;
+
+/// The most files of a skill that is installed.
+const MAX_FILES: usize = 200;
+/// The most bytes of all its files.
+const MAX_BYTES: u64 = 10 * 1024 * 1024;
+/// What is not copied: it is about the folder, not of it.
+const LEFT_OUT: &str = ".git";
+
+/// What would be installed.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// By its real path.
+    pub(crate) source: PathBuf,
+    pub(crate) name: Name,
+    pub(crate) description: String,
+    /// In order.
+    pub(crate) files: Vec<Planned>,
+    pub(crate) has_left_out: bool,
+}
+
+/// A file that would be copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// Its path in the folder.
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    /// Whether it can be run.
+    pub(crate) is_program: bool,
+}
+
+/// What happens to a skill of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Keep,
+    Replace,
+}
+
+impl Plan {
+    /// Looks through a folder. Nothing is written.
+    pub(crate) fn of(folder: &Path, name: Option<Name>) -> Result<Self, Diagnostic> {
+        let shown = escaped(&folder.display().to_string());
+        let source = fs::canonicalize(folder).map_err(|error| {
+            Diagnostic::usage(format!("cannot read the folder {shown}")).because(&error)
+        })?;
+        if !source.is_dir() {
+            return Err(Diagnostic::usage(format!("{shown} is no folder"))
+                .hint("name the folder that has SKILL.md in it"));
+        }
+        let document = document(&source)?;
+        let (files, has_left_out) = look_through(&source)?;
+        let name = name.unwrap_or(document.title);
+        Ok(Self { source, name, description: document.description, files, has_left_out })
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// Copies it to where skills are; whether another version gave way. Whoever calls holds the lock.
+    pub(crate) fn copy_to(&self, place: &Path, existing: Existing) -> Result<bool, Diagnostic> {
+        let to = place.join(self.name.as_str());
+        let is_there = fs::symlink_metadata(&to).is_ok();
+        if is_there && existing == Existing::Keep {
+            let message = format!("there is a skill `{}` already", self.name);
+            return Err(Diagnostic::failed(message)
+                .hint(format!("it is in {}", to.display()))
+                .hint("`--force` replaces it, `--name` installs this one under another name"));
+        }
+        let cannot = |error: &io::Error| {
+            Diagnostic::failed(format!("cannot install into {}", to.display())).because(error)
+        };
+        fs::create_dir_all(place).map_err(|error| cannot(&error))?;
+        let stage = tempfile::Builder::new().prefix(".install-").tempdir_in(place);
+        let stage = stage.map_err(|error| cannot(&error))?;
+        let new = stage.path().join("new");
+        self.copy(&new).map_err(|error| cannot(&error))?;
+        // The folder may have changed since it was looked through; the copy does not.
+        document(&new)?;
+        let before = stage.path().join("before");
+        if is_there {
+            fs::rename(&to, &before).map_err(|error| cannot(&error))?;
+        }
+        if let Err(error) = fs::rename(&new, &to) {
+            if is_there && fs::rename(&before, &to).is_err() {
+                // What cannot be put back must at least not be removed with the stage.
+                let kept = stage.keep();
+                return Err(cannot(&error).hint(format!("the former is in {}", kept.display())));
+            }
+            return Err(cannot(&error));
+        }
+        Ok(is_there)
+    }
+
+    fn copy(&self, to: &Path) -> io::Result<()> {
+        fs::create_dir(to)?;
+        let mut left = MAX_BYTES;
+        for planned in &self.files {
+            let (from, to) = (self.source.join(&planned.path), to.join(&planned.path));
+            if !fs::symlink_metadata(&from)?.is_file() {
+                return Err(io::Error::other("the folder changed meanwhile"));
+            }
+            if let Some(folder) = to.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            let mut new = create(&to, planned.is_program)?;
+            let mut bytes = Vec::new();
+            File::open(&from)?.take(left + 1).read_to_end(&mut bytes)?;
+            left = left
+                .checked_sub(bytes.len() as u64)
+                .ok_or_else(|| io::Error::other("the folder grew meanwhile"))?;
+            new.write_all(&bytes)?;
+            new.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// What a folder says it is.
+fn document(folder: &Path) -> Result<Document, Diagnostic> {
+    let read = Folder::open(folder, None).and_then(|folder| folder.document());
+    read.map_err(|flaw| {
+        let line = Problem::of(folder.join(SKILL_FILE), flaw).line();
+        Diagnostic::failed(line).hint("nothing was installed")
+    })
+}
+
+/// Every file of a folder, if all of it can be installed; and whether something is left out.
+fn look_through(source: &Path) -> Result<(Vec<Planned>, bool), Diagnostic> {
+    let refuse = |entry: &Path, why: &str| {
+        let entry = escaped(&entry.display().to_string());
+        Diagnostic::failed(format!("{entry} {why}")).hint("nothing was installed")
+    };
+    let is_left_out = |entry: &DirEntry| entry.file_name() == LEFT_OUT;
+    let mut has_left_out = false;
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    let mut entries = WalkDir::new(source).min_depth(1).sort_by_file_name().into_iter();
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(|error| {
+            Diagnostic::failed(format!("cannot read {}", source.display())).because(&error)
+        })?;
+        let path = entry.path();
+        if is_left_out(&entry) {
+            has_left_out = true;
+            if entry.file_type().is_dir() {
+                entries.skip_current_dir();
+            }
+            continue;
+        }
+        let is_clean = |name: &str| !name.chars().any(char::is_control);
+        if !entry.file_name().to_str().is_some_and(is_clean) {
+            return Err(refuse(path, "has a name that is no plain text"));
+        }
+        if entry.depth() > MAX_DEPTH {
+            return Err(refuse(path, &format!("lies more than {MAX_DEPTH} folders deep")));
+        }
+        let kind = entry.file_type();
+        if kind.is_dir() {
+            continue;
+        }
+        if kind.is_symlink() {
+            return Err(refuse(path, "is a link, and links are not installed"));
+        }
+        if !kind.is_file() {
+            return Err(refuse(path, "is neither a file nor a folder"));
+        }
+        let about = entry.metadata().map_err(|error| {
+            Diagnostic::failed(format!("cannot read {}", path.display())).because(&error)
+        })?;
+        bytes += about.len();
+        if files.len() == MAX_FILES {
+            return Err(refuse(source, &format!("has more than {MAX_FILES} files")));
+        }
+        if bytes > MAX_BYTES {
+            let most = MAX_BYTES / 1024 / 1024;
+            return Err(refuse(source, &format!("has more than {most} MiB")));
+        }
+        let relative = path.strip_prefix(source).unwrap_or(path).to_owned();
+        let is_program = is_program(&about);
+        files.push(Planned { path: relative, bytes: about.len(), is_program });
+    }
+    Ok((files, has_left_out))
+}
+
+#[cfg(unix)]
+fn is_program(about: &fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_program(_: &fs::Metadata) -> bool {
+    false
+}
+
+/// A new file for its owner, without whatever else the original was marked with.
+fn create(path: &Path, is_program: bool) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_program { 0o755 } else { 0o644 });
+    #[cfg(not(unix))]
+    let _ = is_program;
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What can be installed, what cannot, and what stays when it fails.
+
+use super::*;
+
+struct Ground {
+    folder: tempfile::TempDir,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let ground = Self { folder: tempfile::tempdir().unwrap() };
+        ground.write("SKILL.md", "---\nname: a\ndescription: x\n---\nDo it.\n");
+        ground
+    }
+
+    fn source(&self) -> PathBuf {
+        self.folder.path().join("source")
+    }
+
+    fn shelf(&self) -> PathBuf {
+        self.folder.path().join("skills")
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.source().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn plan(&self) -> Result<Plan, Diagnostic> {
+        Plan::of(&self.source(), None)
+    }
+
+    /// Why it is refused.
+    fn refused(&self) -> String {
+        let diagnostic = self.plan().unwrap_err();
+        assert!(!self.shelf().exists(), "nothing is written");
+        diagnostic.message.unwrap()
+    }
+}
+
+#[test]
+fn a_folder_is_copied_whole() {
+    let ground = Ground::new();
+    ground.write("more/deep/run.sh", "#!/bin/sh\n");
+    ground.write(".git/config", "x");
+    let plan = ground.plan().unwrap();
+    assert_eq!((plan.name.as_str(), plan.files.len(), plan.has_left_out), ("a", 2, true));
+    assert!(!plan.copy_to(&ground.shelf(), Existing::Keep).unwrap());
+    let read = |path: &str| fs::read_to_string(ground.shelf().join(path)).unwrap();
+    assert_eq!(read("a/more/deep/run.sh"), "#!/bin/sh\n");
+    assert!(!ground.shelf().join("a/.git").exists());
+    let names: Vec<_> = fs::read_dir(ground.shelf()).unwrap().collect();
+    assert_eq!(names.len(), 1, "no stage stays");
+}
+
+#[test]
+fn nothing_is_overwritten_unless_it_is_asked_for() {
+    let ground = Ground::new();
+    ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Keep).unwrap();
+    fs::write(ground.shelf().join("a/mine.txt"), "mine").unwrap();
+    let error = ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Keep).unwrap_err();
+    assert_eq!(error.message.unwrap(), "there is a skill `a` already");
+    assert!(ground.shelf().join("a/mine.txt").exists());
+    assert!(ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Replace).unwrap());
+    assert!(!ground.shelf().join("a/mine.txt").exists());
+    let other = Plan::of(&ground.source(), Name::parse("b")).unwrap();
+    assert!(!other.copy_to(&ground.shelf(), Existing::Keep).unwrap());
+    assert!(ground.shelf().join("b/SKILL.md").exists());
+}
+
+#[test]
+fn a_folder_without_a_good_document_is_refused() {
+    let ground = Ground::new();
+    ground.write("SKILL.md", "---\nname: A\ndescription: x\n---\nDo it.\n");
+    assert!(ground.refused().contains("SKILL.md:2: `A` is no name"));
+    fs::remove_file(ground.source().join("SKILL.md")).unwrap();
+    assert!(ground.refused().contains("SKILL.md: there is no such file"));
+    let error = Plan::of(&ground.folder.path().join("none"), None).unwrap_err();
+    assert!(error.message.unwrap().starts_with("cannot read the folder"));
+    fs::write(ground.folder.path().join("file"), "x").unwrap();
+    let error = Plan::of(&ground.folder.path().join("file"), None).unwrap_err();
+    assert!(error.message.unwrap().ends_with("is no folder"));
+}
+
+#[test]
+fn a_folder_has_an_end() {
+    let ground = Ground::new();
+    for number in 1..MAX_FILES {
+        ground.write(&format!("f{number}"), "x");
+    }
+    assert_eq!(ground.plan().unwrap().files.len(), MAX_FILES);
+    ground.write("one-more", "x");
+    assert!(ground.refused().contains("has more than 200 files"));
+    let ground = Ground::new();
+    ground.write("big", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
+    assert!(ground.refused().contains("has more than 10 MiB"));
+    let ground = Ground::new();
+    ground.write(&format!("{}/f", vec!["d"; MAX_DEPTH - 1].join("/")), "x");
+    ground.plan().unwrap();
+    ground.write(&format!("{}/f", vec!["d"; MAX_DEPTH].join("/")), "x");
+    assert!(ground.refused().contains("lies more than 16 folders deep"));
+}
+
+#[test]
+fn a_folder_that_grows_while_it_is_copied_is_not_installed() {
+    let ground = Ground::new();
+    ground.write("data", "x");
+    let plan = ground.plan().unwrap();
+    ground.write("data", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
+    assert!(plan.copy_to(&ground.shelf(), Existing::Keep).is_err());
+    assert_eq!(fs::read_dir(ground.shelf()).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_pipes_and_strange_names_are_refused() {
+    use std::os::unix::fs::symlink;
+    let ground = Ground::new();
+    symlink("/etc/passwd", ground.source().join("link")).unwrap();
+    assert!(ground.refused().ends_with("link is a link, and links are not installed"));
+    fs::remove_file(ground.source().join("link")).unwrap();
+    let pipe = ground.source().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(ground.refused().ends_with("pipe is neither a file nor a folder"));
+    fs::remove_file(pipe).unwrap();
+    ground.write("a\x1b[2J", "x");
+    let message = ground.refused();
+    assert!(message.ends_with("a\\u{1b}[2J has a name that is no plain text"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_right_to_run_is_copied_of_the_rights() {
+    use std::os::unix::fs::PermissionsExt;
+    let ground = Ground::new();
+    ground.write("run", "#!/bin/sh\n");
+    let rights = fs::Permissions::from_mode(0o4755);
+    fs::set_permissions(ground.source().join("run"), rights).unwrap();
+    ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Keep).unwrap();
+    let mode = |path: &str| {
+        fs::metadata(ground.shelf().join("a").join(path)).unwrap().permissions().mode()
+    };
+    assert_eq!(mode("run") & 0o7000, 0, "not run as somebody else");
+    assert_eq!((mode("run") & 0o100, mode("SKILL.md") & 0o100), (0o100, 0));
+}

@@ -1,0 +1,157 @@
+//! The tool by which a model loads a skill.
+
+use std::sync::Arc;
+
+use mcp_client::host::Answer;
+use serde_json::{Value, json};
+use usage_metrics::catalogue::ToolCategory;
+
+use super::catalogue::{Skill, unknown};
+use super::diary::Diary;
+use super::name::Name;
+use super::places::Places;
+use crate::mcp::nearest;
+use crate::mcp::observe::Reporter;
+use crate::output::printable;
+use crate::task::toolbox::Definition;
+use crate::task::toolbox::own::OwnTool;
+
+/// What the model calls it by.
+pub(crate) const NAME: &str = "load_skill";
+/// What it costs in every request, about.
+const TOKENS: u32 = 110;
+/// The most further files that are named with a skill.
+const MAX_FILES_NAMED: usize = 50;
+
+/// Gives skills to a model.
+#[derive(Debug, Clone)]
+pub(crate) struct LoadSkill {
+    pub(crate) places: Places,
+    pub(crate) diary: Diary,
+    /// Hears what a person should know.
+    pub(crate) reporter: Arc<Reporter>,
+}
+
+impl OwnTool for LoadSkill {
+    fn definition(&self) -> Definition {
+        let text = |about: &str| json!({"type": "string", "description": about});
+        Definition {
+            name: Arc::from(NAME),
+            description: Arc::from(
+                "Loads a skill: instructions for one kind of work, which you then follow. With \
+                 `file` it gives one of the further files that the skill speaks of.",
+            ),
+            parameters: Arc::new(json!({
+                "type": "object",
+                "properties": {
+                    "name": text("The name of the skill"),
+                    "file": text("The path of a further file in the skill's folder"),
+                },
+                "required": ["name"],
+                "additionalProperties": false,
+            })),
+            tokens: TOKENS,
+        }
+    }
+
+    fn category(&self) -> ToolCategory {
+        ToolCategory::Skill
+    }
+
+    fn call(&self, arguments: Value) -> Answer<Result<String, String>> {
+        let tool = self.clone();
+        Box::pin(async move {
+            // Files and a lock may keep it waiting.
+            let loaded = tokio::task::spawn_blocking(move || tool.load(&arguments)).await;
+            loaded.unwrap_or_else(|_| Err("the skill could not be loaded".to_owned()))
+        })
+    }
+}
+
+impl LoadSkill {
+    fn load(&self, arguments: &Value) -> Result<String, String> {
+        let text = |key: &str| match arguments.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str())),
+            Some(_) => Err(format!("`{key}` must be text")),
+        };
+        let name = text("name")?.ok_or("`name` is missing")?;
+        let opened = Name::parse(name).and_then(|name| self.places.open(&name));
+        let opened = opened.ok_or_else(|| unknown(name, &self.places.catalogue()))?;
+        let skill = opened.map_err(|problem| problem.line())?;
+        match text("file")? {
+            Some(file) => further(&skill, file),
+            None => self.whole(&skill),
+        }
+    }
+
+    /// The instructions. This is what counts as a use.
+    fn whole(&self, skill: &Skill) -> Result<String, String> {
+        let document = skill.located.document().map_err(|problem| problem.line())?;
+        if let Err(diagnostic) = self.diary.used(&skill.located) {
+            let line = printable(&diagnostic.line());
+            self.reporter.say(format!("the use of {} is not recorded: {line}", skill.name()));
+        }
+        let folder = &skill.located.folder;
+        let files = folder.files();
+        let path = folder.path().display();
+        let mut text = format!("[skill {}, in the folder {path}]\n", skill.name());
+        if !files.is_empty() {
+            let named = files[..files.len().min(MAX_FILES_NAMED)].join(", ");
+            let more = files.len().saturating_sub(MAX_FILES_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            text.push_str(&format!("[further files, for `file`: {named}{more}]\n"));
+        }
+        text.push('\n');
+        text.push_str(&document.body);
+        Ok(text)
+    }
+}
+
+/// One of the further files.
+fn further(skill: &Skill, file: &str) -> Result<String, String> {
+    let folder = &skill.located.folder;
+    folder.text(file).map_err(|flaw| {
+        let line = flaw.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let files = folder.files();
+        let near = nearest(file, files.iter().map(String::as_str));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        format!("`{}`{line} of skill `{}`: {}{near}", printable(file), skill.name(), flaw.what)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use mcp_client::redact::Redactor;
+    use usage_metrics::clock::SystemClock;
+    use usage_metrics::recorder::Recorder;
+
+    use super::*;
+    use crate::mcp::observe::Place;
+    use crate::mcp::shown::Shown;
+    use crate::output::{Color, Output, Style, Volume};
+
+    #[test]
+    fn many_further_files_are_not_all_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::of(folder.path().join("skills"), None, None);
+        let skill = places.home().join("a");
+        fs::create_dir_all(&skill).unwrap();
+        fs::write(skill.join("SKILL.md"), "---\nname: a\ndescription: x\n---\nDo it.\n").unwrap();
+        for number in 0..MAX_FILES_NAMED + 2 {
+            fs::write(skill.join(format!("f{number:02}")), "x").unwrap();
+        }
+        let output = Output::new(Style::Human, Volume::Quiet, Color::Never);
+        let shown = Shown::new(Arc::new(Redactor::default()));
+        let reporter = Reporter::new(output, shown, Place::Kept);
+        let diary = Diary::new(&places, Recorder::off(), Arc::new(SystemClock));
+        let tool = LoadSkill { places, diary, reporter };
+        let text = tool.load(&json!({"name": "a"})).unwrap();
+        assert!(text.contains(", f49 and 2 more]\n\nDo it."), "{text}");
+        assert!(!text.contains("f50"), "{text}");
+        assert_eq!(tool.load(&json!({"name": "a", "file": "f51"})).unwrap(), "x");
+        assert!(tool.load(&json!({"name": "a", "file": 5})).is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! Text of several styles, broken into lines that fit a terminal.
+
+use anstyle::Style;
+use unicode_width::UnicodeWidthChar;
+
+/// A text in one style. A line end in it ends the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) style: Style,
+    pub(crate) text: String,
+}
+
+impl Span {
+    pub(crate) fn new(style: Style, text: impl Into<String>) -> Self {
+        Self { style, text: text.into() }
+    }
+}
+
+/// A line with its styles written out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) text: String,
+    /// How many columns it takes.
+    pub(crate) width: usize,
+}
+
+/// How many columns of a terminal a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(column).sum()
+}
+
+fn column(letter: char) -> usize {
+    letter.width().unwrap_or(0)
+}
+
+/// The lines of a text without styles.
+pub(crate) fn plain(text: &str, width: usize) -> Vec<String> {
+    let span = Span::new(Style::new(), text);
+    lines(&[span], width).into_iter().map(|line| line.text).collect()
+}
+
+/// Breaks between words; within one only where it fits no line, and never within an address.
+pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<Line> {
+    let mut setter = Setter::new(width);
+    for span in spans {
+        for letter in span.text.chars() {
+            match letter {
+                '\n' => setter.end_line(),
+                ' ' | '\t' => setter.end_word(),
+                letter => setter.word.push((span.style, letter)),
+            }
+        }
+    }
+    setter.finish()
+}
+
+/// Sets words into lines.
+struct Setter {
+    width: usize,
+    word: Vec<(Style, char)>,
+    line: Vec<(Style, char)>,
+    line_width: usize,
+    done: Vec<Line>,
+}
+
+impl Setter {
+    fn new(width: usize) -> Self {
+        let (word, line, done) = (Vec::new(), Vec::new(), Vec::new());
+        Self { width: width.max(1), word, line, line_width: 0, done }
+    }
+
+    fn end_word(&mut self) {
+        let word = std::mem::take(&mut self.word);
+        let Some(&(style, _)) = word.first() else { return };
+        let wide: usize = word.iter().map(|(_, letter)| column(*letter)).sum();
+        if !self.line.is_empty() && self.line_width + 1 + wide > self.width {
+            self.break_line();
+        }
+        if let Some((before, _)) = self.line.last() {
+            // A gap within a style belongs to it, one between two styles to none.
+            let style = if *before == style { style } else { Style::new() };
+            self.put(style, ' ');
+        }
+        let may_break = wide > self.width && !is_address(&word);
+        for (style, letter) in word {
+            if may_break && self.line_width + column(letter) > self.width {
+                self.break_line();
+            }
+            self.put(style, letter);
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.end_word();
+        self.break_line();
+    }
+
+    fn put(&mut self, style: Style, letter: char) {
+        self.line_width += column(letter);
+        self.line.push((style, letter));
+    }
+
+    fn break_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let width = std::mem::take(&mut self.line_width);
+        self.done.push(Line { text: written(&line), width });
+    }
+
+    fn finish(mut self) -> Vec<Line> {
+        self.end_word();
+        if !self.line.is_empty() {
+            self.break_line();
+        }
+        self.done
+    }
+}
+
+/// Whether a word holds an address: broken in two it could not be opened.
+fn is_address(word: &[(Style, char)]) -> bool {
+    word.windows(3).any(|three| matches!(three, [(_, ':'), (_, '/'), (_, '/')]))
+}
+
+/// Letters with their styles written out, each run once.
+fn written(letters: &[(Style, char)]) -> String {
+    let mut text = String::new();
+    for run in letters.chunk_by(|one, other| one.0 == other.0) {
+        let style = run.first().map_or(Style::new(), |(style, _)| *style);
+        text.push_str(&style.render().to_string());
+        text.extend(run.iter().map(|(_, letter)| letter));
+        text.push_str(&style.render_reset().to_string());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(plain("one two  three", 8), ["one two", "three"]);
+        assert_eq!(plain("one two", 7), ["one two"]);
+        assert_eq!(plain("  one\n\ntwo ", 80), ["one", "", "two"]);
+        assert_eq!(plain("", 80), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_word_that_fits_no_line_is_broken_and_an_address_is_not() {
+        assert_eq!(plain("a abcdefgh b", 3), ["a", "abc", "def", "gh", "b"]);
+        assert_eq!(
+            plain("at https://example.com/x now", 8),
+            ["at", "https://example.com/x", "now"]
+        );
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        assert_eq!(plain("漢字漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(columns("漢e\u{301}"), 3);
+        assert_eq!(plain("漢", 1), ["", "漢"]);
+    }
+
+    #[test]
+    fn every_line_has_its_styles_to_itself() {
+        let bold = Style::new().bold();
+        let spans = [Span::new(bold, "one two"), Span::new(Style::new(), ", three")];
+        let lines = lines(&spans, 4);
+        let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(text, ["\u{1b}[1mone\u{1b}[0m", "\u{1b}[1mtwo\u{1b}[0m,", "thre", "e"]);
+        assert_eq!(lines[1].width, 4);
+    }
+}

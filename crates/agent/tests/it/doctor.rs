@@ -1,0 +1,246 @@
+//! `agent doctor`: what works, what does not, and what to do about it.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use agent_test_support::command::{Bench, Run};
+use agent_test_support::files::{FileServer, write_head};
+use agent_test_support::wait::eventually;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::command_line::bench;
+use crate::downloads::faults::Started;
+use crate::gateway::up::Machine;
+use crate::gateway::{Ground, Served, settings};
+use crate::mcp_live::{configure, entry, log, steady};
+
+/// An address where nobody is.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/v1", listener.local_addr().unwrap())
+}
+
+/// Looks, with the service at an address.
+fn doctor(bench: &Bench, base: &str, arguments: &[&str]) -> Run {
+    let all = ["doctor"].iter().chain(arguments);
+    Run::of(bench.command(all).env("AGENT_BASE_URL", base), b"")
+}
+
+fn shown(bench: &Bench, run: &Run) -> String {
+    steady(bench, run).replace(&bench.work().display().to_string(), "[work]")
+}
+
+fn filters() -> insta::Settings {
+    let mut settings = settings();
+    settings.add_filter(r"\d+(\.\d)? [GM]B free", "[n] free");
+    // Where espeak-ng is installed there are voices.
+    settings.add_filter(r"one of \d+ models", "one of [n] models");
+    settings.add_filter(r", speech", "");
+    settings
+}
+
+fn json(run: &Run) -> Value {
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// How an area is, and what is said of it.
+fn area<'a>(document: &'a Value, name: &str) -> Vec<(&'a str, &'a str)> {
+    let checks = document["checks"].as_array().unwrap().iter();
+    let of = checks.filter(|check| check["area"] == name);
+    of.map(|check| (check["state"].as_str().unwrap(), check["what"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn where_nothing_is_set_up_it_says_how_to_begin() {
+    let bench = bench();
+    let run = doctor(&bench, &nobody(), &[]);
+    filters().bind(|| insta::assert_snapshot!(shown(&bench, &run)));
+    assert!(!bench.home().exists(), "looking makes nothing");
+    let run = doctor(&bench, &nobody(), &["--offline"]);
+    filters().bind(|| insta::assert_snapshot!("nothing_set_up_offline", shown(&bench, &run)));
+}
+
+#[test]
+fn where_the_service_runs_everything_is_well() {
+    let machine = Machine::new();
+    let served = machine.start();
+    let base = format!("http://{}/v1", served.address);
+    eventually("the documents can be searched", || {
+        let (_, text) = served.ask("GET", "/v1/capabilities", &machine.key(), "");
+        let list: Value = serde_json::from_str(&text).unwrap();
+        list["data"].as_array().unwrap().iter().all(|found| {
+            found["usable"] == true || ["image", "speech"].contains(&found["id"].as_str().unwrap())
+        })
+    });
+    configure(&machine.bench, &format!("model: ollama/echo\nmcp_servers:\n{}", entry("notes", "")));
+    let run = doctor(&machine.bench, &base, &[]);
+    filters().bind(|| insta::assert_snapshot!(shown(&machine.bench, &run)));
+    let run = doctor(&machine.bench, &base, &["--json"]);
+    let document = json(&run);
+    assert_eq!((run.code, &document["healthy"]), (0, &true.into()), "{run:?}");
+    assert_eq!(document["problems"], 0);
+}
+
+#[test]
+fn a_model_that_is_not_there_is_a_problem() {
+    let machine = Machine::new();
+    let served = machine.start();
+    configure(&machine.bench, "model: ollama/ecko\n");
+    let run = doctor(&machine.bench, &format!("http://{}/v1", served.address), &["--json"]);
+    let document = json(&run);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert_eq!(area(&document, "model")[0].0, "problem");
+    assert!(run.stdout.contains("did you mean `ollama/echo`?"), "{run:?}");
+}
+
+#[test]
+fn a_wrong_key_and_an_empty_account_are_problems() {
+    let ground = Ground::new();
+    let run = ground.run(["member", "create", "poor"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let key = ground.run(["key", "create", "poor", "--name", "k", "--quiet"]).stdout;
+    let served: Served = ground.serve();
+    let base = format!("http://{}/v1", served.address);
+    let ask = |key: &str| {
+        let mut command = ground.bench.command(["doctor"]);
+        Run::of(command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", key), b"")
+    };
+    let wrong = ask("agk_wrong");
+    filters().bind(|| insta::assert_snapshot!("a_wrong_key", shown(&ground.bench, &wrong)));
+    let poor = ask(key.trim());
+    filters().bind(|| insta::assert_snapshot!("an_empty_account", shown(&ground.bench, &poor)));
+}
+
+#[test]
+fn a_service_that_is_down_is_a_problem() {
+    let bench = bench();
+    let base = nobody();
+    fs::create_dir_all(bench.home()).unwrap();
+    let secrets = bench.home().join(".env");
+    fs::write(&secrets, format!("AGENT_API_KEY=agk_some\nAGENT_BASE_URL={base}\n")).unwrap();
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(bench.home(), fs::Permissions::from_mode(0o777)).unwrap();
+    let run = bench.run(["doctor"]);
+    filters().bind(|| insta::assert_snapshot!(shown(&bench, &run)));
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(bench.home(), fs::Permissions::from_mode(0o700)).unwrap();
+    let document = json(&bench.run(["doctor", "--json"]));
+    assert_eq!(area(&document, "home")[0].0, "ok");
+    assert_eq!(area(&document, "files"), []);
+}
+
+#[test]
+fn a_configuration_that_is_broken_is_a_problem_and_the_rest_is_looked_at() {
+    for (text, name, expected) in [
+        ("member: [\n", "config", "cannot understand"),
+        ("member: {base: x}\n", "service", "unknown field"),
+        ("member: {base_url: 'ftp://x'}\n", "service", "is no address of a service"),
+        ("metrics: {mode: maybe}\n", "metrics", "is no value for `metrics.mode`"),
+        ("update: {public_key: abc}\n", "updates", "is no public key"),
+        ("update: {key: abc}\n", "updates", "unknown field"),
+        ("mcp_servers: {x: {command: /no/such/program}}\n", "servers", "/no/such/program"),
+    ] {
+        let bench = bench();
+        configure(&bench, text);
+        let run = bench.run(["doctor", "--offline", "--json"]);
+        let document = json(&run);
+        let found = area(&document, name);
+        assert_eq!(run.code, 1, "{text} {run:?}");
+        let is_it = |(state, what): &(&str, &str)| *state == "problem" && what.contains(expected);
+        assert!(found.iter().any(is_it), "{text} {found:?}");
+        assert_eq!(area(&document, "disk").len(), 1);
+    }
+}
+
+#[test]
+fn servers_that_fail_are_problems() {
+    let machine = Machine::new();
+    let served = machine.start();
+    let base = format!("http://{}/v1", served.address);
+    let servers = [entry("notes", ""), entry("crash", "FIXTURE_MODE: crash")].concat();
+    configure(&machine.bench, &format!("mcp_servers:\n{servers}"));
+    let run = doctor(&machine.bench, &base, &["--json"]);
+    let document = json(&run);
+    assert_eq!(run.code, 1, "{run:?}");
+    let found = area(&document, "servers");
+    let has = |state: &str, name: &str| {
+        found.iter().any(|(word, what)| *word == state && what.starts_with(name))
+    };
+    assert!(has("ok", "notes: it answers") && has("problem", "crash: "), "{found:?}");
+}
+
+#[test]
+fn a_service_that_is_not_one_or_lies_cannot_hurt() {
+    let bench = bench();
+    let answer = |status: &'static str, head: &'static str, body: &'static str| {
+        FileServer::start(move |_, _, stream| {
+            let length = body.len();
+            write_head(stream, status, &format!("{head}Content-Length: {length}\r\n"))?;
+            stream.write_all(body.as_bytes())
+        })
+    };
+    let late = "Date: Mon, 01 Jan 2001 00:00:00 GMT\r\n";
+    let evil = "{\"error\": {\"message\": \"\\u001b[2J no\", \"type\": \"x\", \"param\": null, \
+                \"code\": null}}";
+    for (server, name, expected) in [
+        (answer("200 OK", late, "ready\n"), "clock", "ahead of that of the service"),
+        (answer("404 Not Found", "", "<p>no"), "service", "is no member service"),
+        (answer("503 Service Unavailable", "", evil), "service", "no"),
+        (answer("302 Found", "Location: http://127.0.0.1:1/\r\n", ""), "service", "302"),
+        (answer("200 OK", "", "{\"version\": \"7\"}"), "service", "version 7"),
+        (answer("200 OK", "", "not json"), "key", "not understood"),
+    ] {
+        let base = format!("{}/v1", server.url());
+        let ask = |arguments: &[&str]| {
+            let mut command = bench.command(["doctor"].iter().chain(arguments));
+            Run::of(command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", "agk_x"), b"")
+        };
+        let run = ask(&[]);
+        assert!(!run.stdout.contains('\x1b'), "{run:?}");
+        let document = json(&ask(&["--json"]));
+        let found = area(&document, name);
+        assert!(found.iter().any(|(_, what)| what.contains(expected)), "{found:?}");
+    }
+}
+
+/// A service that never answers.
+fn silent() -> FileServer {
+    FileServer::start(|_, _, stream| {
+        let mut scrap = [0; 16];
+        while std::io::Read::read(stream, &mut scrap).is_ok_and(|count| count > 0) {}
+        Ok(())
+    })
+}
+
+#[test]
+fn it_can_be_interrupted() {
+    let bench = bench();
+    let server = silent();
+    configure(
+        &bench,
+        &format!("mcp_servers:\n{}", entry("mute", "FIXTURE_MODE: hang, FIXTURE_LOG: fixture.log")),
+    );
+    let mut command = bench.command(["doctor"]);
+    command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
+    let begun = std::time::Instant::now();
+    let mut started = Started::new(&mut command);
+    eventually("both are asked", || !server.seen().is_empty() && log(&bench).exists());
+    assert_eq!(started.end(Signal::INT), Some(130));
+    assert!(begun.elapsed().as_secs() < 9, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_service_that_never_answers_is_not_waited_for_long() {
+    let bench = bench();
+    let server = silent();
+    let begun = std::time::Instant::now();
+    let mut command = bench.command(["doctor"]);
+    command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
+    let run = Run::of(&mut command, b"");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stdout.contains("no answer within 10 s"), "{run:?}");
+    assert!(begun.elapsed().as_secs() < 25, "{:?}", begun.elapsed());
+}

@@ -1,0 +1,102 @@
+//! `agent media download` from a service that means harm.
+
+use std::io::Write;
+
+use agent_test_support::files::write_chunk;
+
+use super::*;
+use crate::command_line::bench;
+
+/// Runs a download into an empty folder; the run, and what is in the folder.
+fn download(bench: &Bench, server: &FileServer) -> (Run, Vec<String>) {
+    let folder = bench.work().join("out");
+    fs::create_dir_all(&folder).unwrap();
+    let arguments = ["media", "download", RUN, "--output", "out"];
+    let run = Run::of(&mut agent(bench, &server.url(), &arguments), b"");
+    (run, names(&folder))
+}
+
+#[test]
+fn ids_that_are_paths_lead_nowhere() {
+    for id in ["../x", "/etc/passwd", "a/b", "a\0b", "..", "", ".hidden", "a\nb", "\x1b[2Jx"] {
+        let bench = bench();
+        let mut manifest = manifest(b"x");
+        manifest["artifacts"][0]["id"] = id.into();
+        let server = service(&manifest, |_, _, _| Ok(()));
+        let (run, left) = download(&bench, &server);
+        assert_eq!((run.code, left), (5, vec![]), "{id:?}: {run:?}");
+        assert!(run.stderr.contains("cannot be the id of a file"), "{run:?}");
+        assert!(!run.stderr.contains('\x1b') && !run.stderr.contains('\0'), "{run:?}");
+        assert_eq!(server.seen().len(), 1, "nothing else was asked for");
+    }
+}
+
+#[test]
+fn a_media_type_is_no_path_either() {
+    let bench = bench();
+    let mut manifest = manifest(b"x");
+    manifest["artifacts"][0]["media_type"] = "image/../../x\u{1b}[2J".into();
+    let server =
+        service(&manifest, |_, asked, stream| Content::new("x").send(asked, stream, Cut::Never));
+    let (run, left) = download(&bench, &server);
+    assert_eq!((run.code, left), (0, vec![format!("{RUN}.bin")]), "{run:?}");
+    assert!(!run.stdout.contains('\x1b'), "{run:?}");
+}
+
+#[test]
+fn what_is_not_as_promised_is_told_and_nothing_is_kept() {
+    let page = "Content-Type: text/html\r\nContent-Length: 10\r\n";
+    let away = "Location: http://127.0.0.1:1/\r\nContent-Length: 0\r\n";
+    let mut texts = Vec::new();
+    for (status, head, body) in [
+        ("200 OK", "Content-Length: 9\r\n", "012345678"),
+        ("200 OK", "Content-Length: 11\r\n", "0123456789a"),
+        ("200 OK", "Content-Length: 10\r\n", "0123456780"),
+        ("200 OK", page, "0123456789"),
+        ("302 Found", away, ""),
+        ("200 OK", "", "0123456789 and more"),
+    ] {
+        let bench = bench();
+        let server = service(&manifest(b"0123456789"), move |_, _, stream| {
+            write_head(stream, status, head)?;
+            stream.write_all(body.as_bytes())
+        });
+        let (run, left) = download(&bench, &server);
+        assert_eq!(left, Vec::<String>::new(), "{run:?}");
+        texts.push(transcript(&bench, &run));
+    }
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn a_manifest_without_end_or_sense_is_refused() {
+    let bench = bench();
+    let server = FileServer::start(|_, _, stream| {
+        write_head(stream, "200 OK", "Transfer-Encoding: chunked\r\n")?;
+        while write_chunk(stream, &[b' '; 10_000]).is_ok() {}
+        Ok(())
+    });
+    let (run, left) = download(&bench, &server);
+    assert_eq!((run.code, left), (5, vec![]), "{run:?}");
+    let mut wrong = vec![json!([]), json!({ "artifacts": "many" }), manifest(b"x"), manifest(b"x")];
+    wrong[2]["artifacts"][0]["sha256"] = "short".into();
+    wrong[3]["artifacts"] = json!(vec![manifest(b"x")["artifacts"][0].clone(); 257]);
+    for manifest in wrong {
+        let server = service(&manifest, |_, _, _| Ok(()));
+        let (run, left) = download(&bench, &server);
+        assert_eq!((run.code, left), (5, vec![]), "{run:?}");
+        assert_eq!(server.seen().len(), 1);
+    }
+}
+
+#[test]
+fn an_artifact_that_hides_its_size_or_digest_is_refused() {
+    for head in ["Content-Length: 1\r\n", "ETag: \"one\"\r\nContent-Length: 1\r\n"] {
+        let bench = bench();
+        let server = FileServer::start(move |_, _, stream| write_head(stream, "200 OK", head));
+        let arguments = ["media", "download", "art_1"];
+        let run = Run::of(&mut agent(&bench, &server.url(), &arguments), b"");
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(run.stderr.contains("does not say its size and digest"), "{run:?}");
+    }
+}

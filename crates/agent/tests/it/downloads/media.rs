@@ -1,0 +1,125 @@
+//! `agent media download` from the real service, and on a terminal.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use super::*;
+use crate::command_line::bench;
+use crate::gateway::{Ground, Served};
+use crate::mcp_config::terminal;
+
+/// A service that paints, and a member's key.
+struct Studio {
+    ground: Ground,
+    served: Served,
+    key: String,
+}
+
+impl Studio {
+    fn open() -> Self {
+        let ground = Ground::new();
+        ground.configure(&format!(
+            "  made:\n    kind: openai\n    base_url: {}\n    api_key: ${{UPSTREAM_KEY}}\n    \
+             health: false\n    models: {{paint: {{capabilities: [image]}}}}\n\
+             media: {{max_images: 4}}\n",
+            ground.upstream.base_url()
+        ));
+        let key = ground.alice();
+        let served = ground.serve();
+        Self { ground, served, key }
+    }
+
+    /// Has so many pictures painted.
+    fn paint(&self, count: usize) -> Value {
+        let body = json!({ "model": "made/paint", "input": { "prompt": "x", "n": count } });
+        let body = body.to_string();
+        let (status, answer) = self.served.ask("POST", "/v1/media/run", &self.key, &body);
+        assert_eq!(status, 200, "{answer}");
+        serde_json::from_str(&answer).unwrap()
+    }
+
+    fn download(&self, arguments: &[&str]) -> Run {
+        let all: Vec<&str> = ["media", "download"].iter().chain(arguments).copied().collect();
+        let mut command = self.ground.bench.command(all);
+        command.env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address));
+        Run::of(command.env("AGENT_API_KEY", &self.key), b"")
+    }
+
+    fn transcript(&self, arguments: &[&str]) -> String {
+        transcript(&self.ground.bench, &self.download(arguments))
+    }
+}
+
+#[test]
+fn everything_that_a_run_made_is_downloaded_and_verified() {
+    let studio = Studio::open();
+    let run = studio.paint(2);
+    let id = run["id"].as_str().unwrap();
+    let work = studio.ground.bench.work();
+    filters().bind(|| insta::assert_snapshot!(studio.transcript(&[id])));
+    for (place, artifact) in run["artifacts"].as_array().unwrap().iter().enumerate() {
+        let path = work.join(format!("{id}-{}.png", place + 1));
+        assert_eq!(artifact["sha256"], sha256(&fs::read(&path).unwrap()));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let again = studio.download(&[id]);
+    assert_eq!((again.code, again.stdout.matches("was there").count()), (0, 2), "{again:?}");
+    // A file that was changed stays as it is, unless it may be replaced.
+    let second = work.join(format!("{id}-2.png"));
+    let good = fs::read(&second).unwrap();
+    fs::write(&second, "mine").unwrap();
+    filters().bind(|| insta::assert_snapshot!("another_file_stays", studio.transcript(&[id])));
+    assert_eq!(fs::read(&second).unwrap(), b"mine");
+    assert_eq!(studio.download(&[id, "--force"]).code, 0);
+    assert_eq!(fs::read(&second).unwrap(), good);
+}
+
+#[test]
+fn one_artifact_goes_where_it_is_wanted() {
+    let studio = Studio::open();
+    let made = studio.paint(1);
+    let id = made["artifacts"][0]["id"].as_str().unwrap();
+    let work = studio.ground.bench.work();
+    let run = studio.download(&[id, "--output", "cat.png", "--json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+    filters().bind(|| insta::assert_snapshot!(run.stdout));
+    assert_eq!(made["artifacts"][0]["sha256"], sha256(&fs::read(work.join("cat.png")).unwrap()));
+    assert_eq!(studio.download(&[id, "--output", "some/pictures/"]).code, 0);
+    assert!(work.join(format!("some/pictures/{id}.png")).is_file());
+    assert_eq!(studio.download(&[id, id, "--output", "both"]).code, 0);
+    assert_eq!(names(&work.join("both")), [format!("{id}.png")]);
+}
+
+#[test]
+fn what_is_not_there_or_is_no_id_is_told() {
+    let studio = Studio::open();
+    let texts = [
+        studio.transcript(&["run_00000000000000000000000000000000"]),
+        studio.transcript(&["art_00000000000000000000000000000000"]),
+        studio.transcript(&["../../etc/passwd"]),
+        studio.transcript(&["run_/../x"]),
+    ];
+    filters().bind(|| insta::assert_snapshot!(texts.join("\n")));
+    let many = vec!["run_1"; 257];
+    assert_eq!(studio.download(&many).code, 2, "there is a limit");
+}
+
+#[test]
+fn the_terminal_shows_how_far_it_is() {
+    let bench = bench();
+    let bytes = vec![7; 400_000];
+    let content = bytes.clone();
+    let server = service(&manifest(&bytes), move |_, _, stream| {
+        write_head(stream, "200 OK", "Content-Length: 400000\r\n")?;
+        stream.write_all(&content[..200_000])?;
+        std::thread::sleep(Duration::from_millis(500)); // sleep: the bar is drawn ten times a second
+        stream.write_all(&content[200_000..])
+    });
+    let mut command = agent(&bench, &server.url(), &["media", "download", RUN]);
+    let run = terminal::run(command.env("TERM", "xterm"), "");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("200000/400000 bytes"), "{run:?}");
+    let piped = Run::of(&mut agent(&bench, &server.url(), &["media", "download", RUN]), b"");
+    assert_eq!((piped.code, piped.stderr.as_str()), (0, ""), "{piped:?}");
+}

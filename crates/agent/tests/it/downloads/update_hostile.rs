@@ -1,0 +1,185 @@
+//! `agent update` from a channel that means harm, or breaks.
+
+use agent_test_support::wait::eventually;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use rustix::process::Signal;
+
+use super::faults::{Started, length};
+use super::update::{install, installed, script};
+use super::*;
+use crate::command_line::bench;
+
+/// Where this program runs.
+fn platform() -> String {
+    format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// A manifest with one file, signed with a key that the test knows, whatever stands in it.
+fn signed(version: &str, name: &str, bytes: &[u8]) -> (Value, String) {
+    let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let (platform, at, digest) = (platform(), "2026-01-01T00:00:00Z", sha256(bytes));
+    let length = bytes.len();
+    let text = format!(
+        "agent downloads 1\n{version}\t{at}\n{name}\t{platform}\t{length}\t{digest}\ta/b\n"
+    );
+    let manifest = json!({
+        "version": version, "published_at": at,
+        "files": [{
+            "name": name, "platform": platform, "bytes": length, "sha256": digest,
+            "media_type": "a/b", "url": "http://elsewhere.invalid/agent",
+        }],
+        "signature": STANDARD.encode(key.sign(text.as_bytes())),
+    });
+    (manifest, STANDARD.encode(key.public_key()))
+}
+
+/// A channel with this manifest, whose files are answered by `file`.
+fn channel(
+    manifest: &Value,
+    file: impl Fn(usize, &Asked, &mut std::net::TcpStream) -> std::io::Result<()>
+    + Send
+    + Sync
+    + 'static,
+) -> FileServer {
+    let text = manifest.to_string();
+    FileServer::start(move |number, asked, stream| {
+        if asked.path == "/dist/manifest.json" {
+            return Content::new(text.clone()).send(asked, stream, Cut::Never);
+        }
+        file(number, asked, stream)
+    })
+}
+
+/// Updates from a channel; the run, and what is in the folder of the program.
+fn update(bench: &Bench, server: &FileServer, key: &str) -> (Run, Vec<String>) {
+    let url = format!("{}/dist/manifest.json", server.url());
+    let arguments = ["--channel-url", &url, "--public-key", key];
+    let mut command = installed(bench, "http://127.0.0.1:1", &arguments);
+    // Whatever is asked there, the key of the service is not told.
+    let run = Run::of(command.env("AGENT_API_KEY", "agk_secret"), b"");
+    assert!(server.seen().iter().all(|asked| asked.header("authorization").is_none()));
+    (run, names(&bench.work().join("bin")))
+}
+
+#[test]
+fn a_channel_of_plain_files_is_enough() {
+    let bench = bench();
+    install(&bench);
+    let (manifest, key) = signed("9.9.9", "agent-x", &script("9.9.9"));
+    let server = channel(&manifest, |number, asked, stream| {
+        assert_eq!(asked.path, "/dist/9.9.9/agent-x", "addresses that are not signed do not count");
+        // The connection breaks once on the way.
+        let cut = if number == 1 { Cut::After(10) } else { Cut::Never };
+        Content::new(script("9.9.9")).send(asked, stream, cut)
+    });
+    let (run, left) = update(&bench, &server, &key);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(left, ["agent", "agent.previous"]);
+    assert_eq!(fs::read(bench.work().join("bin/agent")).unwrap(), script("9.9.9"));
+    assert!(server.seen().pop().unwrap().header("range").is_some());
+}
+
+#[test]
+fn killed_in_the_middle_it_goes_on_where_it_was() {
+    let bench = bench();
+    install(&bench);
+    let program = [script("9.9.9"), vec![b'#'; 50_000]].concat();
+    let (manifest, key) = signed("9.9.9", "agent-x", &program);
+    let server = channel(&manifest, move |number, asked, stream| {
+        let cut = if number == 1 { Cut::SilentAfter(20_000) } else { Cut::Never };
+        Content::new(program.clone()).send(asked, stream, cut)
+    });
+    let url = format!("{}/dist", server.url());
+    let arguments = ["--channel-url", &url, "--public-key", &key];
+    let mut command = installed(&bench, "http://127.0.0.1:1", &arguments);
+    let mut first = Started::new(&mut command);
+    let part = bench.work().join("bin/.agent-9.9.9.part");
+    eventually("the first half is there", || length(&part) == 20_000);
+    first.end(Signal::KILL);
+    assert_eq!(names(&bench.work().join("bin")), [".agent-9.9.9.part", "agent"]);
+    let (run, left) = update(&bench, &server, &key);
+    assert_eq!((run.code, left.join(" ")), (0, "agent agent.previous".to_owned()), "{run:?}");
+    assert_eq!(server.seen().pop().unwrap().header("range"), Some("bytes=20000-"));
+}
+
+#[test]
+fn names_that_are_paths_lead_nowhere() {
+    for (version, name) in [
+        ("9.9.9", "../agent"),
+        ("9.9.9", "/tmp/agent"),
+        ("9.9.9", "agent\0"),
+        ("9.9.9", ".agent"),
+        ("9.9.9", "agent x"),
+        ("../9.9.9", "agent-x"),
+        ("9/9", "agent-x"),
+    ] {
+        let bench = bench();
+        install(&bench);
+        let (manifest, key) = signed(version, name, b"x");
+        let server = channel(&manifest, |_, _, _| Ok(()));
+        let (run, left) = update(&bench, &server, &key);
+        assert_eq!((run.code, left), (5, vec!["agent".to_owned()]), "{run:?}");
+        assert!(run.stderr.contains("of the manifest is not as it must be"), "{run:?}");
+        assert_eq!(server.seen().len(), 1, "nothing was fetched");
+    }
+}
+
+#[test]
+fn what_is_not_as_signed_does_not_come_near_the_place() {
+    let good = script("9.9.9");
+    let mut other = good.clone();
+    other[15] ^= 1;
+    let away = "Location: http://127.0.0.1:1/\r\nContent-Length: 0\r\n";
+    for served in [Some(other), Some(b"short".to_vec()), Some([&good[..], b"long"].concat()), None]
+    {
+        let bench = bench();
+        install(&bench);
+        let (manifest, key) = signed("9.9.9", "agent-x", &good);
+        let server = channel(&manifest, move |_, asked, stream| match &served {
+            Some(bytes) => Content::new(bytes.clone()).send(asked, stream, Cut::Never),
+            None => write_head(stream, "302 Found", away),
+        });
+        let (run, left) = update(&bench, &server, &key);
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(!left.contains(&"agent.previous".to_owned()), "{left:?}");
+        let version = Run::of(Command::new(bench.work().join("bin/agent")).arg("--version"), b"");
+        assert_eq!(version.stdout, format!("agent {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}
+
+#[test]
+fn a_manifest_of_another_shape_is_refused() {
+    let (good, key) = signed("9.9.9", "agent-x", b"x");
+    let with = |name: &str, value: Value| {
+        let mut manifest = good.clone();
+        manifest[name] = value;
+        manifest
+    };
+    for manifest in [
+        json!(null),
+        with("signature", "".into()),
+        with("signature", "AAAA".into()),
+        with("files", json!([])),
+        with("version", "9.9.10".into()),
+        with("published_at", "2026-01-01T00:00:01Z".into()),
+    ] {
+        let bench = bench();
+        install(&bench);
+        let server = channel(&manifest, |_, _, _| Ok(()));
+        let (run, left) = update(&bench, &server, &key);
+        assert_eq!((run.code, left), (5, vec!["agent".to_owned()]), "{run:?}");
+        assert_eq!(server.seen().len(), 1);
+    }
+}
+
+#[test]
+fn a_version_that_is_none_is_told() {
+    let bench = bench();
+    install(&bench);
+    let (manifest, key) = signed("latest", "agent-x", b"x");
+    let server = channel(&manifest, |_, _, _| Ok(()));
+    let (run, _) = update(&bench, &server, &key);
+    assert!(run.code == 5 && run.stderr.contains("which is no version"), "{run:?}");
+}

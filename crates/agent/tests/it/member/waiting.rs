@@ -1,0 +1,115 @@
+//! `--wait`, and connections that break.
+
+use std::time::Instant;
+
+use agent_test_support::command::Run;
+use agent_test_support::upstream::Step;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::Club;
+use super::cable::Cable;
+
+#[test]
+fn a_busy_service_is_waited_for_as_long_as_it_says() {
+    let club = Club::new();
+    let served = club.serve();
+    // Sixty a minute are one a second.
+    let key = club.other_key(&["--rpm", "60"]);
+    for _ in 0..60 {
+        served.ask("GET", "/v1/me", &key, "");
+    }
+    let begun = Instant::now();
+    let run = club.run_with(&served, &key, &["me", "--wait"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.stderr.contains("warning: this key may send 60 requests a minute; asking again in")
+    );
+    assert!(run.stdout.contains("alice") && begun.elapsed().as_secs() < 60);
+}
+
+#[test]
+fn a_wait_that_would_be_too_long_is_not_begun() {
+    let club = Club::new();
+    let served = club.serve();
+    let key = club.other_key(&["--rpm", "1"]);
+    assert_eq!(club.run_with(&served, &key, &["me"]).code, 0);
+    let run = club.run_with(&served, &key, &["me", "--wait=1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (5, ""), "{run:?}");
+    assert!(!run.stderr.contains("asking again"), "{run:?}");
+    for wrong in ["--wait=0", "--wait=x", "--wait=86401", "--wait=-1"] {
+        assert_eq!(club.run_with(&served, &key, &["me", wrong]).code, 2, "{wrong}");
+    }
+}
+
+#[test]
+fn an_upstream_that_recovers_is_waited_for_and_paid_once() {
+    let club = Club::new();
+    let served = club.serve();
+    club.ground.upstream.script("paint", vec![Step::RetryAfter(503, 1)]);
+    let run = club.run(&served, &["media", "run", "made/paint", "x", "--wait=20"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("asking again in"), "{run:?}");
+    assert_eq!(club.balance(), 10_000_000 - 2000);
+}
+
+#[test]
+fn an_answer_that_was_lost_is_asked_for_again_and_paid_once() {
+    let club = Club::new();
+    let served = club.serve();
+    let cable = Cable::to(&served.address);
+    let commands: [(&[&str], i64); 4] = [
+        (&["search", "sky"], 4000),
+        (&["fetch", "https://docs.example/sky.md"], 5000),
+        (&["media", "run", "made/voice", "hello"], 3000),
+        (&["research", "start", "sky", "--depth", "quick", "--model", "test/echo"], 0),
+    ];
+    for (arguments, price) in commands {
+        let before = club.balance();
+        cable.lose(1);
+        let run = Run::of(&mut club.command(&cable.address, arguments), b"");
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.stderr.contains("the connection broke"), "{run:?}");
+        assert!(run.stderr.contains("asking again in 1 s"), "{run:?}");
+        if price > 0 {
+            assert_eq!(before - club.balance(), price, "{arguments:?}");
+        }
+    }
+    let jobs = club.json(&served, &["research", "list"]);
+    assert_eq!(jobs["data"].as_array().unwrap().len(), 1, "{jobs:#}");
+}
+
+#[test]
+fn a_connection_that_always_breaks_is_given_up() {
+    let club = Club::new();
+    let served = club.serve();
+    let cable = Cable::to(&served.address);
+    cable.lose(1000);
+    let run = Run::of(&mut club.command(&cable.address, &["search", "sky"]), b"");
+    assert_eq!(run.code, 5, "{run:?}");
+    assert_eq!(cable.made(), 6, "the first and five more");
+    assert_eq!(club.balance(), 10_000_000 - 4000, "it was done, once");
+}
+
+#[test]
+fn a_service_that_is_killed_over_a_request_is_asked_again_when_it_is_back() {
+    let club = Club::new();
+    let mut served = club.serve();
+    let cable = Cable::to(&served.address);
+    club.ground.upstream.script("paint", vec![Step::Hang]);
+    let words = ["media", "run", "made/paint", "x", "--json", "--wait=120"];
+    let mut command = club.command(&cable.address, &words);
+    let running = std::thread::spawn(move || Run::of(&mut command, b""));
+    agent_test_support::wait::eventually("it is being made", || {
+        club.ground.upstream.in_flight() == 1
+    });
+    served.signal(Signal::KILL);
+    served.wait();
+    let served = club.ground.serve();
+    cable.lead_to(&served.address);
+    let run = running.join().unwrap();
+    assert_eq!(run.code, 0, "{run:?}");
+    let made: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(made["charge_micros"], 2000);
+    assert_eq!(club.balance(), 10_000_000 - 2000);
+}

@@ -1,0 +1,216 @@
+//! `agent skills …`: what each command says and does.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use agent_test_support::command::{Bench, Run};
+use serde_json::Value;
+
+use super::{settings, transcript, write_skill};
+use crate::command_line::bench;
+
+/// Runs `agent skills …`.
+fn skills<const N: usize>(bench: &Bench, arguments: [&str; N]) -> Run {
+    bench.run(["skills"].iter().chain(&arguments))
+}
+
+fn snapshot<const N: usize>(bench: &Bench, name: &str, arguments: [&str; N]) {
+    let run = skills(bench, arguments);
+    settings().bind(|| insta::assert_snapshot!(name, transcript(bench, &run)));
+}
+
+fn json<const N: usize>(bench: &Bench, arguments: [&str; N]) -> Value {
+    let run = bench.run(["skills", "--json"].iter().chain(&arguments));
+    assert_eq!(run.code, 0, "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// A folder with a skill that has further files.
+fn source() -> Bench {
+    let bench = bench();
+    let body = "# Review\n\nLook at the tests first.\u{1b}[2J";
+    let about = "How changes are reviewed here, which is longer than a row of the table may be";
+    write_skill(bench.work(), "review", about, body);
+    let folder = bench.work().join("review");
+    fs::create_dir(folder.join("more")).unwrap();
+    fs::write(folder.join("more/list.txt"), "1. names\n").unwrap();
+    fs::create_dir(folder.join(".git")).unwrap();
+    fs::write(folder.join(".git/config"), "x").unwrap();
+    bench
+}
+
+#[test]
+fn a_skill_is_installed_listed_shown_put_away_and_brought_back() {
+    let bench = source();
+    snapshot(&bench, "install", ["install", "review"]);
+    snapshot(&bench, "list", ["list"]);
+    snapshot(&bench, "show", ["show", "review"]);
+    snapshot(&bench, "install_again", ["install", "review"]);
+    snapshot(&bench, "install_named", ["install", "review", "--name", "careful"]);
+    snapshot(&bench, "show_named", ["show", "careful"]);
+    fs::write(bench.work().join("review/new.txt"), "x").unwrap();
+    snapshot(&bench, "install_forced", ["install", "review", "--force"]);
+    snapshot(&bench, "archive", ["archive", "careful"]);
+    snapshot(&bench, "list_with_archived", ["list"]);
+    snapshot(&bench, "archive_unknown", ["archive", "reviews"]);
+    snapshot(&bench, "restore", ["restore", "careful"]);
+    snapshot(&bench, "restore_unknown", ["restore", "careful"]);
+    snapshot(&bench, "path", ["path"]);
+    snapshot(&bench, "path_of_one", ["path", "review"]);
+}
+
+#[test]
+fn programs_get_documents() {
+    let bench = source();
+    let installed = json(&bench, ["install", "review"]);
+    assert_eq!(installed["files"].as_array().unwrap().len(), 2, "{installed}");
+    assert_eq!(installed["replaced"], false);
+    write_skill(&bench.home().join("skills"), "torn", "[x", "y");
+    let listed = json(&bench, ["list"]);
+    assert_eq!(listed["skills"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["skills"][0]["state"], "active");
+    assert!(listed["skills"][0]["installed_from"].as_str().unwrap().ends_with("/review"));
+    assert!(listed["problems"][0]["path"].as_str().unwrap().ends_with("torn/SKILL.md"));
+    assert!(listed["problems"][0]["line"].is_u64(), "{listed}");
+    let shown = json(&bench, ["show", "review"]);
+    assert_eq!(shown["files"], serde_json::json!(["more/list.txt"]));
+    assert!(shown["body"].as_str().unwrap().starts_with("# Review"));
+    assert_eq!(json(&bench, ["archive", "review"])["archived"], "review");
+    assert_eq!(json(&bench, ["list"])["archived"], serde_json::json!(["review"]));
+    assert_eq!(json(&bench, ["restore", "review"])["restored"], "review");
+    assert!(json(&bench, ["path"])["home"].as_str().unwrap().ends_with("agent-home/skills"));
+    assert!(json(&bench, ["path", "review"])["path"].as_str().unwrap().ends_with("skills/review"));
+    let failed = bench.run(["skills", "show", "none", "--json"]);
+    let failed: Value = serde_json::from_str(&failed.stderr).unwrap();
+    assert_eq!(failed["error"]["kind"], "usage", "{failed}");
+}
+
+#[test]
+fn without_skills_the_way_to_one_is_told_and_nothing_is_made() {
+    let bench = bench();
+    snapshot(&bench, "list_nothing", ["list"]);
+    assert_eq!(skills(&bench, ["path"]).code, 0);
+    assert!(!bench.home().exists());
+}
+
+#[test]
+fn broken_skills_are_named_beside_the_good_ones() {
+    let bench = bench();
+    let home = bench.home().join("skills");
+    write_skill(&home, "good", "Fine", "Look.");
+    write_skill(&home, "torn", "\"no end", "Look.");
+    write_skill(&home, "Loud", "Fine", "Look.");
+    fs::create_dir_all(home.join("empty")).unwrap();
+    fs::create_dir_all(home.join("plain")).unwrap();
+    fs::write(home.join("plain/SKILL.md"), "# No front matter\n").unwrap();
+    fs::create_dir_all(home.join("big")).unwrap();
+    fs::write(home.join("big/SKILL.md"), "x".repeat(300 * 1024)).unwrap();
+    snapshot(&bench, "list_broken", ["list"]);
+    for number in 0..7 {
+        fs::create_dir_all(home.join(format!("none-{number}"))).unwrap();
+    }
+    let run = skills(&bench, ["list"]);
+    assert_eq!(run.stderr.matches("warning: left out: ").count(), 10, "{run:?}");
+    assert!(run.stderr.contains("warning: 2 more; `agent skills list --json`"), "{run:?}");
+    snapshot(&bench, "show_broken", ["show", "plain"]);
+    snapshot(&bench, "show_unknown", ["show", "goood"]);
+}
+
+#[test]
+fn a_record_that_makes_no_sense_hides_no_skill() {
+    let bench = source();
+    assert_eq!(skills(&bench, ["install", "review"]).code, 0);
+    fs::write(bench.home().join("skills/.usage.json"), "{").unwrap();
+    for command in [["list", "--no-color"], ["show", "review"]] {
+        let run = skills(&bench, command);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.stdout.contains("review"), "{run:?}");
+        assert!(run.stderr.contains("warning: no uses are known: cannot understand"), "{run:?}");
+    }
+    snapshot(&bench, "archive_unreadable_record", ["archive", "review"]);
+    assert!(bench.home().join("skills/review/SKILL.md").exists());
+}
+
+#[test]
+fn hostile_names_are_refused_everywhere() {
+    let bench = source();
+    fs::create_dir_all(bench.home().join("skills")).unwrap();
+    for name in ["../review", "/etc", "..", ".archive", "a/b", "A", "x\u{1b}[2J"] {
+        for command in ["show", "archive", "restore", "path"] {
+            let run = skills(&bench, [command, name]);
+            assert_eq!(run.code, 2, "{command} {name}: {run:?}");
+            assert!(run.stderr.contains("cannot be the name of a skill"), "{run:?}");
+            assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
+        }
+        let run = skills(&bench, ["install", "review", "--name", name]);
+        assert_eq!(run.code, 2, "{name}: {run:?}");
+    }
+    assert_eq!(fs::read_dir(bench.home().join("skills")).unwrap().count(), 0);
+    assert!(bench.work().join("review/SKILL.md").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_with_a_link_is_not_installed_at_all() {
+    let bench = source();
+    std::os::unix::fs::symlink("/etc/passwd", bench.work().join("review/zz")).unwrap();
+    snapshot(&bench, "install_link", ["install", "review"]);
+    assert!(!bench.home().join("skills").exists());
+    snapshot(&bench, "install_nothing", ["install", "no-such-folder"]);
+}
+
+#[test]
+fn nothing_is_overwritten_on_the_way_away_or_back() {
+    let bench = source();
+    let home = bench.home().join("skills");
+    assert_eq!(skills(&bench, ["install", "review"]).code, 0);
+    assert_eq!(skills(&bench, ["archive", "review"]).code, 0);
+    write_skill(&home, "review", "Another", "Another.");
+    for command in ["archive", "restore"] {
+        let run = skills(&bench, [command, "review"]);
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.stderr.contains("hint: rename or remove "), "{run:?}");
+    }
+    let text = |path: &str| fs::read_to_string(home.join(path)).unwrap();
+    assert!(text("review/SKILL.md").contains("Another."));
+    assert!(text(".archive/review/SKILL.md").contains("# Review"));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let bench = source();
+    assert_eq!(skills(&bench, ["install", "review"]).code, 0);
+    let mut child = bench
+        .command(["skills", "show", "review"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn many_may_install_at_once_and_one_wins() {
+    let bench = source();
+    let start = |command: &mut Command| {
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let children: Vec<_> =
+        (0..4).map(|_| start(&mut bench.command(["skills", "install", "review"]))).collect();
+    let done = children.into_iter().map(|mut child| child.wait().unwrap().success());
+    assert_eq!(done.filter(|done| *done).count(), 1);
+    let left = fs::read_dir(bench.home().join("skills")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".install")), "{left:?}");
+}
+
+#[test]
+fn every_command_has_a_help_page_with_examples() {
+    let bench = bench();
+    for command in ["list", "show", "install", "archive", "restore", "path"] {
+        let help = skills(&bench, [command, "--help"]);
+        let example = format!("  agent skills {command}");
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains(&example), "{command}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Skills of a project.
+
+use std::fs;
+
+use agent_test_support::command::Run;
+
+use super::{House, load, settings, transcript, write_skill};
+use crate::command_line::bench;
+
+#[test]
+fn a_skill_of_the_project_wins_with_a_note() {
+    let house = House::new();
+    house.skill("review", "How I review", "Of home.");
+    let project = house.bench.work().join(".agent/skills");
+    write_skill(&project, "review", "How we review", "Of the project.");
+    write_skill(&project, "local", "Only here", "Of the project.");
+    let run = house.task(&[load("review"), load("local")]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let note = "the skill review of the project hides that of the home";
+    assert_eq!(run.stderr.matches(note).count(), 1, "{run:?}");
+    assert!(house.opening().contains("- local: Only here\n- review: How we review"));
+    for result in house.results() {
+        assert!(result.ends_with("Of the project."), "{result}");
+    }
+    let usage = fs::read_to_string(house.bench.home().join("skills/.usage.json")).unwrap();
+    assert!(usage.contains(".agent/skills/local\""), "{usage}");
+    assert_eq!(usage.matches("\"uses\": 1").count(), 2, "{usage}");
+}
+
+#[test]
+fn a_project_is_found_from_below_and_can_be_installed_into() {
+    let bench = bench();
+    write_skill(bench.work(), "review", "How we review", "Look.");
+    let deep = bench.work().join("project/src/deep");
+    fs::create_dir_all(&deep).unwrap();
+    fs::create_dir_all(bench.work().join("project/.agent")).unwrap();
+    let at = |arguments: &[&str]| Run::of(bench.command(arguments).current_dir(&deep), b"");
+    let installed = at(&["skills", "install", "../../../review", "--project"]);
+    settings().bind(|| insta::assert_snapshot!(transcript(&bench, &installed)));
+    assert!(bench.work().join("project/.agent/skills/review/SKILL.md").exists());
+    let listed = at(&["skills", "list"]);
+    settings().bind(|| insta::assert_snapshot!(transcript(&bench, &listed)));
+    let elsewhere = bench.run(["skills", "list"]);
+    assert!(elsewhere.stdout.starts_with("There are no skills"), "{elsewhere:?}");
+    let refused = at(&["skills", "archive", "review"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("belongs to the project"), "{refused:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_a_project_do_not_lead_out_of_it() {
+    use std::os::unix::fs::symlink;
+    let bench = bench();
+    write_skill(&bench.work().join("private"), "diary", "Mine", "Secret.");
+    let project = bench.work().join("project");
+    fs::create_dir_all(project.join(".agent/skills")).unwrap();
+    symlink(bench.work().join("private/diary"), project.join(".agent/skills/diary")).unwrap();
+    let run = Run::of(bench.command(["skills", "list"]).current_dir(&project), b"");
+    assert!(run.stdout.starts_with("There are no skills"), "{run:?}");
+    assert!(run.stderr.contains("a link that leads out of the project"), "{run:?}");
+}

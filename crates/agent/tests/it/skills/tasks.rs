@@ -1,0 +1,153 @@
+//! A model is told of skills, and loads them.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{House, file, load};
+
+#[test]
+fn a_model_is_told_of_skills_and_loads_one() {
+    let house = House::new();
+    house.skill("review", "How changes are reviewed here", "Look at the tests first.");
+    house.skill("release", "How a release is made", "Ask twice.");
+    let folder = house.bench.home().join("skills/review");
+    fs::create_dir(folder.join("more")).unwrap();
+    fs::write(folder.join("more/list.txt"), "1. names\n2. limits\n").unwrap();
+    let run = house.task(&[load("review"), file("review", "more/list.txt")]);
+    assert_eq!((run.code, &*run.stdout), (0, "Done.\n"), "{run:?}");
+    let opening = house.opening();
+    assert!(
+        opening.contains(
+            "These are the skills:\n- release: How a release is made\n- review: How changes are \
+             reviewed here"
+        ),
+        "{opening}"
+    );
+    assert!(house.tools().contains(&"load_skill".to_owned()));
+    let results = house.results();
+    let expected = format!(
+        "[skill review, in the folder {}]\n[further files, for `file`: more/list.txt]\n\nLook at \
+         the tests first.",
+        fs::canonicalize(&folder).unwrap().display()
+    );
+    assert_eq!(results, [expected.as_str(), "1. names\n2. limits\n"]);
+    assert!(!opening.contains("Look at the tests first"), "only what is loaded is told");
+}
+
+#[test]
+fn without_skills_there_is_no_tool_and_no_list() {
+    let house = House::new();
+    let run = house.task(&[]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(!house.opening().contains("kill"), "{}", house.opening());
+    assert!(!house.tools().contains(&"load_skill".to_owned()));
+    assert!(!house.bench.home().join("skills").exists(), "nothing is made for nothing");
+    house.skill("review", "x", "y");
+    let run = house.run(&["run", "-m", "ollama/echo", "--no-tools", "Hello"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(!house.opening().contains("kill"));
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_a_model_names_leads_out_of_a_skill() {
+    use std::os::unix::fs::symlink;
+    let house = House::new();
+    house.skill("review", "How changes are reviewed here", "Look.");
+    let secret = house.bench.work().join("secret.txt");
+    fs::write(&secret, "the secret\n").unwrap();
+    let folder = house.bench.home().join("skills/review");
+    symlink(&secret, folder.join("out.txt")).unwrap();
+    symlink(house.bench.work(), folder.join("up")).unwrap();
+    fs::write(folder.join("big.txt"), "x".repeat(300 * 1024)).unwrap();
+    fs::write(folder.join("picture.png"), b"\x89PNG\0\0").unwrap();
+    let secret = secret.display().to_string();
+    let calls = [
+        load("../../etc/passwd"),
+        load("reviev"),
+        load("review\u{1b}[2J"),
+        load(""),
+        json!({}),
+        json!({"name": ["review"]}),
+        file("review", "../../../etc/passwd"),
+        file("review", "/etc/passwd"),
+        file("review", &secret),
+        file("review", "out.txt"),
+        file("review", "up/secret.txt"),
+        file("review", "big.txt"),
+        file("review", "picture.png"),
+        file("review", "bigger.txt"),
+    ];
+    let expected = [
+        "error: there is no skill `../../etc/passwd`",
+        "error: there is no skill `reviev`; did you mean `review`?",
+        "error: there is no skill `review\\u{1b}[2J`",
+        "error: there is no skill ``",
+        "error: `name` is missing",
+        "error: `name` must be text",
+        "error: `../../../etc/passwd` of skill `review`: it is no path inside the skill's folder",
+        "error: `/etc/passwd` of skill `review`: it is no path inside the skill's folder",
+        "it is no path inside the skill's folder",
+        "error: `out.txt` of skill `review`: it is a link that leads out of the skill's folder",
+        "it is a link that leads out of the skill's folder",
+        "error: `big.txt` of skill `review`: it has more than 256 KiB",
+        "error: `picture.png` of skill `review`: it is no text",
+        "error: `bigger.txt` of skill `review`: there is no such file; did you mean `big.txt`?",
+    ];
+    let run = house.task(&calls);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
+    let results = house.results();
+    assert_eq!(results.len(), expected.len());
+    for (result, expected) in results.iter().zip(expected) {
+        assert!(result.contains(expected), "{result}\n{expected}");
+        assert!(!result.contains("the secret") && !result.contains("root:"), "{result}");
+    }
+}
+
+#[test]
+fn a_broken_skill_is_named_and_the_good_one_works() {
+    let house = House::new();
+    house.skill("review", "How changes are reviewed here", "Look.");
+    house.skill("torn", "[unclosed", "Look.");
+    let run = house.task(&[load("review"), load("torn")]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let place = house.bench.home().join("skills/torn/SKILL.md");
+    let place = fs::canonicalize(place).unwrap().display().to_string();
+    let warning = run.stderr.lines().find(|line| line.starts_with("warning: left out: ")).unwrap();
+    assert!(warning.contains(&place), "{warning}");
+    let opening = house.opening();
+    assert!(opening.contains("- review: ") && !opening.contains("torn"), "{opening}");
+    let results = house.results();
+    assert!(results[0].ends_with("Look."), "{results:?}");
+    assert!(results[1].starts_with(&format!("error: {place}:")), "{results:?}");
+}
+
+#[test]
+fn a_skill_that_cannot_be_recorded_is_loaded_all_the_same() {
+    let house = House::new();
+    house.skill("review", "How changes are reviewed here", "Look.");
+    let usage = house.bench.home().join("skills/.usage.json");
+    fs::write(&usage, "{\"skills\": 5}").unwrap();
+    let run = house.task(&[load("review")]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(house.results()[0].ends_with("Look."));
+    assert!(run.stderr.contains("warning: the use of skills is not recorded: "), "{run:?}");
+    assert!(run.stderr.contains("the use of review is not recorded: "), "{run:?}");
+    assert_eq!(fs::read_to_string(usage).unwrap(), "{\"skills\": 5}");
+}
+
+#[test]
+fn a_skill_that_changes_during_a_task_is_read_as_it_is() {
+    let house = House::new();
+    house.skill("review", "How changes are reviewed here", "Look.");
+    house.task(&[load("review")]);
+    house.skill("review", "How changes are reviewed here", "Look twice.");
+    house.task(&[load("review")]);
+    assert!(house.results()[0].ends_with("Look twice."));
+    fs::remove_dir_all(house.bench.home().join("skills/review")).unwrap();
+    house.skill("other", "x", "y");
+    house.task(&[load("review")]);
+    assert_eq!(house.results(), ["error: there is no skill `review`"]);
+}

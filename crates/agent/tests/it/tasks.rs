@@ -1,0 +1,139 @@
+//! Tasks with tools: the real program, the real service, real servers, and a model that says what
+//! each test wants.
+
+mod approvals;
+mod bounds;
+mod counted;
+mod hostile;
+mod interrupted;
+mod running;
+mod served;
+
+use std::fs;
+use std::process::Command;
+
+use agent_test_support::command::Run;
+use agent_test_support::upstream::Step;
+use serde_json::{Value, json};
+
+use crate::gateway::{Ground, Served};
+use crate::mcp_live::configure;
+
+/// The model of these tasks.
+pub(crate) const MODEL: &str = "test/echo";
+
+/// A service with a member, and a home whose profile has their key.
+pub(crate) struct World {
+    pub(crate) ground: Ground,
+    pub(crate) served: Served,
+    pub(crate) key: String,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::on("")
+    }
+
+    /// The same with this at the end of the service's configuration.
+    pub(crate) fn on(more: &str) -> Self {
+        let ground = Ground::new();
+        ground.configure(more);
+        let key = ground.alice();
+        let served = ground.serve();
+        Self { ground, served, key }
+    }
+
+    /// The same with these servers in `config.yaml`.
+    pub(crate) fn with_servers(servers: &str) -> Self {
+        let world = Self::new();
+        world.configure(&format!("mcp_servers:\n{servers}"));
+        world
+    }
+
+    pub(crate) fn configure(&self, config: &str) {
+        configure(&self.ground.bench, config);
+    }
+
+    /// What the model says, turn by turn.
+    pub(crate) fn script(&self, turns: Vec<Step>) {
+        self.ground.upstream.script("echo", turns);
+    }
+
+    /// `agent …`, as the member.
+    pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Command {
+        let mut command = self.ground.bench.command(arguments);
+        command
+            .env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address))
+            .env("AGENT_API_KEY", &self.key);
+        command
+    }
+
+    /// Runs `agent …` as the member, to its end.
+    pub(crate) fn agent(&self, arguments: &[&str]) -> Run {
+        Run::of(&mut self.command(arguments), b"")
+    }
+
+    /// Runs a task of the test's model.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        self.agent(&[&["run", "--model", MODEL], arguments].concat())
+    }
+
+    /// The same for a program: the events.
+    pub(crate) fn events(&self, arguments: &[&str]) -> (Run, Vec<Value>) {
+        let run = self.run(&[&["--json"], arguments].concat());
+        let events = events(&run);
+        (run, events)
+    }
+
+    /// What the model was sent, request by request.
+    pub(crate) fn asked(&self) -> Vec<Value> {
+        self.ground.upstream.completions().iter().map(|seen| seen.json()).collect()
+    }
+
+    /// What the model was told by tools in its latest request.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let asked = self.asked();
+        let messages = asked.last().unwrap()["messages"].as_array().unwrap().clone();
+        let tools = messages.into_iter().filter(|message| message["role"] == "tool");
+        tools.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.ground.bench.work().join(name)).unwrap_or_default()
+    }
+}
+
+/// The events of a run for a program.
+pub(crate) fn events(run: &Run) -> Vec<Value> {
+    run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The model calls one tool.
+pub(crate) fn call(name: &str, arguments: &Value) -> Step {
+    calls(&[(name, arguments)])
+}
+
+/// The model calls several tools.
+pub(crate) fn calls(all: &[(&str, &Value)]) -> Step {
+    let of = |(name, arguments): &(&str, &Value)| ((*name).to_owned(), arguments.to_string());
+    Step::Turn("", all.iter().map(of).collect())
+}
+
+/// The model says this and is done.
+pub(crate) fn say(text: &'static str) -> Step {
+    Step::Turn(text, Vec::new())
+}
+
+/// A server with a few tools of its own, under the name `notes`.
+pub(crate) fn notes(more: &str) -> String {
+    format!(
+        "  notes:\n    command: python3\n    args: [server]\n    env: {{FIXTURE_LOG: fixture.log}}\n{more}"
+    )
+}
+
+pub(crate) fn text(words: &str) -> Value {
+    json!({"text": words})
+}
