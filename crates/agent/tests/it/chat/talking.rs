@@ -206,3 +206,16 @@ fn a_terminal_that_goes_away_ends_the_program() {
     agent_test_support::wait::eventually("it is asked", || ground.upstream.in_flight() == 1);
     assert_eq!(person.hangs_up(), Some(143));
 }
+
+#[test]
+fn markdown_is_rendered_for_a_person_and_left_alone_in_a_pipe() {
+    let text = "Some **bold** words.\n\n- an item\n";
+    let ground = Ground::new();
+    ground.script(vec![says(text), says(text)]);
+    let mut person = ground.person(&[]);
+    let shown = person.says("show me");
+    assert!(shown.contains("Some bold words.") && !shown.contains("**"), "{shown}");
+    person.types("\x04");
+    assert_eq!(person.finish().0, 0);
+    assert_eq!(ground.piped(&[], "show me\n").stdout, text);
+}
