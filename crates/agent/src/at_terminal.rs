@@ -39,6 +39,10 @@ impl AtTerminal {
     /// Asks until one of the letters comes.
     async fn choose(self, text: String, question: &str, choices: &[(&str, Said)]) -> Said {
         let _one = self.one.lock().await;
+        if self.reporter.is_held() {
+            // The person types something else: what is typed now is no answer to this.
+            return Said::Absent;
+        }
         self.reporter.done_waiting();
         let mut before = format!("{text}\n");
         for _ in 0..MAX_ASKED {
@@ -105,6 +109,9 @@ impl Person for AtTerminal {
         let this = self.clone();
         Box::pin(async move {
             let _one = this.one.lock().await;
+            if this.reporter.is_held() {
+                return Filled::Cancelled;
+            }
             this.reporter.done_waiting();
             form::fill(&form, &this.shown).await
         })

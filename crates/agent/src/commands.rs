@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod chat;
 mod completions;
 mod doctor;
 mod fetch;
@@ -26,6 +27,7 @@ use crate::session::Session;
 pub(crate) enum Command {
     Up(up::Args),
     Run(run::Args),
+    Chat(chat::Args),
     Me(me::Args),
     Models(models::Args),
     Search(search::Args),
@@ -46,6 +48,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     match command {
         Command::Up(args) => up::run(&args, session),
         Command::Run(args) => run::run(&args, session),
+        Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
         Command::Models(args) => models::run(&args, session),
         Command::Search(args) => search::run(&args, session),

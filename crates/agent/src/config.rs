@@ -203,7 +203,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
 }
 
 /// The folder of a file, made for its owner alone if it is missing.
-fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

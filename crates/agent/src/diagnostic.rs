@@ -168,9 +168,9 @@ pub(crate) fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("no message");
-        anstream::eprintln!(
-            "error: this is a bug in agent\n  cause: {message}\n  cause: at {place}"
-        );
-        anstream::eprintln!("  hint: please report it with the command you typed");
+        crate::output::aside(format!(
+            "error: this is a bug in agent\n  cause: {message}\n  cause: at {place}\n  hint: please \
+             report it with the command you typed"
+        ));
     }));
 }

@@ -69,6 +69,11 @@ impl Home {
         self.root.join("approvals.json")
     }
 
+    /// Conversations, and what was typed in them.
+    pub(crate) fn chat(&self) -> PathBuf {
+        self.root.join("chat")
+    }
+
     /// The skills, and what is kept of their use.
     pub(crate) fn skills(&self) -> PathBuf {
         self.root.join("skills")

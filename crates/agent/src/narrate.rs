@@ -1,20 +1,23 @@
 //! Tells a person at a terminal, or a program, what happens in a task.
 
 use std::io::{self, IsTerminal};
-
-use indicatif::ProgressBar;
+use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
+use crate::markdown::Renderer;
+use crate::mcp::observe::Reporter;
 use crate::mcp::shown::Shown;
 use crate::member::credits;
-use crate::output::{DIM, ERROR, GOOD, Output, WARNING};
+use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
 use crate::task::Spent;
 use crate::task::conversation::Call;
 use crate::task::event::{Event, Listener};
 use crate::task::toolbox::{How, Outcome};
 
-/// How much of the arguments of a call is shown.
+/// How much of the arguments of a call is shown where no terminal says how wide it is.
 const MAX_ARGUMENT_CHARS: usize = 120;
+/// How much of them is shown at least, however narrow the terminal is.
+const MIN_ARGUMENT_CHARS: usize = 16;
 
 /// Where the words of the model go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +34,12 @@ pub(crate) struct Narrator {
     output: Output,
     shown: Shown,
     words: Words,
-    spinner: ProgressBar,
+    /// Says what is waited for.
+    reporter: Arc<Reporter>,
+    /// Makes the words of one answer fit for a terminal, as they come.
+    renderer: Option<Renderer>,
+    /// The calls that run: their ids, and a line for each.
+    running: Vec<(String, String)>,
     /// The words so far do not end a line.
     is_mid_line: bool,
     /// Why the words could not be written.
@@ -39,11 +47,20 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new(output: Output, shown: Shown) -> Self {
+    pub(crate) fn new(output: Output, shown: Shown, reporter: Arc<Reporter>) -> Self {
         let is_watched = io::stdout().is_terminal() && !output.is_json();
         let words = if is_watched { Words::AsTheyCome } else { Words::AtTheEnd };
-        let spinner = output.spinner();
-        Self { output, shown, words, spinner, is_mid_line: false, trouble: None }
+        let (renderer, running) = (None, Vec::new());
+        Self {
+            output,
+            shown,
+            words,
+            reporter,
+            renderer,
+            running,
+            is_mid_line: false,
+            trouble: None,
+        }
     }
 
     /// Whether the answer was written as it came.
@@ -57,11 +74,17 @@ impl Narrator {
         }
         self.quiet();
         let text = self.shown.whole(text);
-        self.is_mid_line = !text.ends_with('\n');
+        let output = &self.output;
+        let new = || Renderer::new(output.columns().unwrap_or(USUAL_COLUMNS));
+        let text = self.renderer.get_or_insert_with(new).push(&text);
         self.write(&text);
     }
 
     fn write(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.is_mid_line = !anstream::adapter::strip_str(text).to_string().ends_with('\n');
         if let Err(diagnostic) = self.output.text(text) {
             self.trouble.get_or_insert(diagnostic);
         }
@@ -75,24 +98,36 @@ impl Narrator {
     }
 
     fn end_line(&mut self) {
+        if let Some(mut renderer) = self.renderer.take() {
+            let rest = renderer.finish();
+            self.write(&rest);
+        }
         if self.is_mid_line {
-            self.is_mid_line = false;
             self.write("\n");
         }
     }
 
     fn wait_for(&mut self, what: String) {
         self.end_line();
-        self.spinner.set_message(what);
-        if !self.spinner.is_hidden() {
-            self.spinner.enable_steady_tick(std::time::Duration::from_millis(100));
-        }
+        self.reporter.waiting_for(what);
     }
 
     fn quiet(&mut self) {
-        self.spinner.disable_steady_tick();
-        self.spinner.set_message("");
-        self.spinner.reset();
+        self.reporter.done_waiting();
+    }
+
+    /// Says which calls run.
+    fn wait_for_calls(&mut self) {
+        let line = match &*self.running {
+            [] => return self.quiet(),
+            [(_, only)] => only.clone(),
+            many => {
+                let names: Vec<&str> =
+                    many.iter().map(|(_, line)| line.split(' ').next().unwrap_or(line)).collect();
+                format!("{} calls: {}", many.len(), names.join(", "))
+            }
+        };
+        self.wait_for(line);
     }
 
     fn called(&mut self, call: &Call, outcome: &Outcome) {
@@ -101,16 +136,26 @@ impl Narrator {
             How::Failed | How::TimedOut => (ERROR, "✗"),
             How::Blocked => (WARNING, "–"),
         };
-        let arguments = shortened(&call.arguments);
-        let (name, arguments) = (self.shown.line(&call.name), self.shown.line(&arguments));
-        let (took, size) = (duration(outcome.took), size(outcome.text.len()));
-        let mut line =
-            format!("{style}{mark}{style:#} {name} {DIM}{arguments}{DIM:#} {took}, {size}");
+        self.running.retain(|(id, _)| *id != call.id);
+        let name = self.shown.line(&call.name);
+        let mut how = format!("{}, {}", duration(outcome.took), size(outcome.text.len()));
+        if let Some(charge) = outcome.charge_micros.filter(|charge| *charge != 0) {
+            how.push_str(&format!(", {} credits", credits(charge)));
+        }
+        // The line fits if it can: mark, name, arguments, and how it went.
+        let taken = name.chars().count() + how.chars().count() + 4;
+        let room = match self.output.columns() {
+            Some(width) => width.saturating_sub(taken).max(MIN_ARGUMENT_CHARS),
+            None => MAX_ARGUMENT_CHARS,
+        };
+        let arguments = shortened(&self.shown.line(&call.arguments), room);
+        let mut line = format!("{style}{mark}{style:#} {name} {DIM}{arguments}{DIM:#} {how}");
         if outcome.how != How::Done {
             let why = self.shown.first_line(&outcome.text);
             line.push_str(&format!("\n  {why}"));
         }
         self.note(&line);
+        self.wait_for_calls();
     }
 }
 
@@ -128,13 +173,15 @@ impl Listener for Narrator {
             Event::Text { text } => self.say(text),
             Event::CutShort => self.note("the answer became too long and was cut"),
             Event::Calling { call, .. } => {
-                let line = format!("{} {}", call.name, shortened(&call.arguments));
-                let line = self.shown.line(&line);
-                self.wait_for(line);
+                let line = self.shown.line(&format!("{} {}", call.name, call.arguments));
+                self.running.push((call.id.clone(), line));
+                self.wait_for_calls();
             }
-            Event::Progress { text, .. } => {
-                let text = self.shown.line(text);
-                self.spinner.set_message(text);
+            Event::Progress { call, text } => {
+                let name = self.running.iter().find(|(id, _)| id == call);
+                let name = name.and_then(|(_, line)| line.split(' ').next()).unwrap_or_default();
+                let line = format!("{name} {}", self.shown.line(text));
+                self.reporter.waiting_for(line);
             }
             Event::Called { call, outcome } => self.called(call, outcome),
             Event::Trimmed { cut } => self.note(&format!(
@@ -156,6 +203,7 @@ impl Listener for Narrator {
                 ));
             }
             Event::Finished { spent, .. } => {
+                self.running.clear();
                 self.quiet();
                 self.end_line();
                 self.output.detail(used(spent));
@@ -180,11 +228,13 @@ pub(crate) fn used(spent: &Spent) -> String {
     )
 }
 
-fn shortened(arguments: &str) -> String {
-    let mut short: String = arguments.chars().take(MAX_ARGUMENT_CHARS).collect();
-    if short.len() < arguments.len() {
-        short.push('…');
+/// At most so many characters of a text.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
     }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
     short
 }
 

@@ -46,7 +46,7 @@ pub(crate) enum Color {
 }
 
 /// The columns of a terminal that does not say.
-const USUAL_COLUMNS: usize = 80;
+pub(crate) const USUAL_COLUMNS: usize = 80;
 /// Narrower terminals break lines as they like.
 const MIN_COLUMNS: usize = 20;
 /// Longer lines are hard to read.
@@ -125,14 +125,14 @@ impl Output {
     /// Says something beside the data.
     pub(crate) fn note(&self, text: impl Display) {
         if self.volume >= Volume::Normal {
-            anstream::eprintln!("{text}");
+            aside(&text);
         }
     }
 
     /// Says beside the data what somebody must know to go on, however quiet it is to be.
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn need(&self, text: impl Display) {
-        anstream::eprintln!("{text}");
+        aside(&text);
     }
 
     /// Says beside the data what may hurt; a program gets an object on a line of its own.
@@ -148,7 +148,7 @@ impl Output {
     /// Says something only a curious person wants to know.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.volume >= Volume::Verbose {
-            anstream::eprintln!("{text}");
+            aside(&text);
         }
     }
 
@@ -173,7 +173,7 @@ impl Output {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let spinner = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
             spinner.set_style(style);
         }
         spinner
@@ -184,24 +184,34 @@ impl Output {
         let Err(diagnostic) = result else {
             return Exit::Done;
         };
-        if diagnostic.message.is_some() {
-            match self.style {
-                Style::Human => print_diagnostic(&diagnostic),
-                Style::Json => anstream::eprintln!("{}", diagnostic.to_json()),
-            }
-        }
+        self.tell(&diagnostic);
         diagnostic.exit
     }
+
+    /// Tells what went wrong, where the program goes on.
+    pub(crate) fn tell(&self, diagnostic: &Diagnostic) {
+        if diagnostic.message.is_some() {
+            match self.style {
+                Style::Human => print_diagnostic(diagnostic),
+                Style::Json => aside(diagnostic.to_json()),
+            }
+        }
+    }
+}
+
+/// A line on standard error. Where nobody reads it any more, nobody misses it.
+pub(crate) fn aside(text: impl Display) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
 fn print_diagnostic(diagnostic: &Diagnostic) {
     let message = diagnostic.message.as_deref().unwrap_or_default();
-    anstream::eprintln!("{ERROR}error:{ERROR:#} {message}");
+    aside(format!("{ERROR}error:{ERROR:#} {message}"));
     for cause in &diagnostic.causes {
-        anstream::eprintln!("  {DIM}cause:{DIM:#} {cause}");
+        aside(format!("  {DIM}cause:{DIM:#} {cause}"));
     }
     for hint in &diagnostic.hints {
-        anstream::eprintln!("  {GOOD}hint:{GOOD:#} {hint}");
+        aside(format!("  {GOOD}hint:{GOOD:#} {hint}"));
     }
 }
 

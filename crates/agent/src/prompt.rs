@@ -46,29 +46,57 @@ impl Prompt {
 /// Asks for a line without holding up anything else; nothing if the input has ended. Whoever drops
 /// this leaves what is typed later to others.
 pub(crate) async fn ask_meanwhile(question: String) -> Option<String> {
-    let given_up = GivenUp::default();
-    let is_given_up = Arc::clone(&given_up.0);
+    let answer = line_meanwhile(question, Before::Forgotten, MAX_ANSWER_BYTES).await;
+    answer.map(|answer| answer.trim().to_owned())
+}
+
+/// What becomes of what was typed before a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// It is no answer.
+    Forgotten,
+    /// It may be one.
+    Taken,
+}
+
+/// Reads a line of a terminal, of so many bytes at most, without holding up anything else.
+pub(crate) async fn line_meanwhile(question: String, before: Before, most: u64) -> Option<String> {
+    let mut given_up = GivenUp::default();
+    let is_given_up = Arc::clone(&given_up.flag);
     let reading = tokio::task::spawn_blocking(move || {
-        forget_typed();
-        anstream::eprint!("{question} ");
-        let _ = io::stderr().flush();
+        if before == Before::Forgotten {
+            forget_typed();
+        }
+        // Where the terminal is gone, the reading ends as well.
+        let mut err = anstream::stderr().lock();
+        let _ = write!(err, "{question} ").and_then(|()| err.flush());
+        drop(err);
         if !wait_for_line(&is_given_up) {
             return None;
         }
         let mut answer = String::new();
-        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
-        matches!(read, Ok(1..)).then(|| answer.trim().to_owned())
+        let read = io::stdin().lock().take(most).read_line(&mut answer);
+        matches!(read, Ok(1..)).then_some(answer)
     });
-    reading.await.ok().flatten()
+    let answer = reading.await.ok().flatten();
+    given_up.is_answered = true;
+    answer
 }
 
 /// Says that nobody waits for an answer any more.
 #[derive(Debug, Default)]
-struct GivenUp(Arc<AtomicBool>);
+struct GivenUp {
+    flag: Arc<AtomicBool>,
+    is_answered: bool,
+}
 
 impl Drop for GivenUp {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        self.flag.store(true, Ordering::Release);
+        if !self.is_answered {
+            // The question stays without an answer; what comes next has a line of its own.
+            crate::output::aside("");
+        }
     }
 }
 
@@ -85,7 +113,8 @@ fn wait_for_line(is_given_up: &AtomicBool) -> bool {
         let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
         match poll(&mut watched, Some(&tick)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            _ => return true,
+            // What came since nobody waits any more is for others.
+            _ => return !is_given_up.load(Ordering::Acquire),
         }
     }
 }

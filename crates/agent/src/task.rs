@@ -67,7 +67,8 @@ pub(crate) struct Done {
 }
 
 /// What a task used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub(crate) struct Spent {
     pub(crate) model_calls: u32,
     pub(crate) tool_calls: u32,
@@ -76,6 +77,20 @@ pub(crate) struct Spent {
     pub(crate) output_tokens: u64,
     /// As far as the service said so.
     pub(crate) charge_micros: i64,
+}
+
+impl Spent {
+    /// What this and the other used together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            model_calls: self.model_calls.saturating_add(other.model_calls),
+            tool_calls: self.tool_calls.saturating_add(other.tool_calls),
+            retries: self.retries.saturating_add(other.retries),
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            charge_micros: self.charge_micros.saturating_add(other.charge_micros),
+        }
+    }
 }
 
 /// Does what a person asks, in a conversation that goes on.

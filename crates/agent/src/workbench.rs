@@ -18,9 +18,9 @@ use usage_metrics::recorder::Recorder;
 pub(crate) use self::config::{TaskConfig, micros};
 pub(crate) use self::interrupts::{Interrupts, Stop};
 use crate::at_terminal::AtTerminal;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::observe::Place;
-use crate::mcp::{Fleet, nearest};
+use crate::mcp::{Fleet, Servers, nearest};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::output::printable;
@@ -112,14 +112,19 @@ impl Workbench {
 
     /// The servers of the task: those of the configuration, and the member service itself.
     pub(crate) fn entries(&self) -> Vec<ServerEntry> {
+        self.entries_of(&self.fleet.servers)
+    }
+
+    /// The servers that tasks would have with this configuration.
+    pub(crate) fn entries_of(&self, servers: &Servers) -> Vec<ServerEntry> {
         if self.wanted.no_tools {
             return Vec::new();
         }
         let only: BTreeSet<&str> = self.wanted.servers.iter().map(String::as_str).collect();
         let is_wanted = |name: &str| only.is_empty() || only.contains(name);
         let mut entries: Vec<ServerEntry> =
-            self.fleet.servers.enabled().filter(|entry| is_wanted(&entry.name)).cloned().collect();
-        let is_there = self.fleet.servers.entries().any(|entry| self.is_own(entry));
+            servers.enabled().filter(|entry| is_wanted(&entry.name)).cloned().collect();
+        let is_there = servers.entries().any(|entry| self.is_own(entry));
         if self.config.own_tools && !is_there && is_wanted(OWN_SERVER) {
             entries.push(self.own_entry());
         }
@@ -155,6 +160,34 @@ impl Workbench {
         let mut entry = ServerEntry::new(OWN_SERVER, Endpoint::Http(Box::new(endpoint)));
         entry.parallel_calls = true;
         entry
+    }
+
+    /// Waits until there is something to work with, or somebody has enough of waiting.
+    pub(crate) async fn ready(
+        &self,
+        client: &Client,
+        counting: &Counting,
+        stop: &Stop,
+    ) -> Result<Model, Diagnostic> {
+        self.fleet.reporter.waiting_for("starting the servers …");
+        let model = tokio::select! {
+            model = self.model(client, counting) => model,
+            () = stop.now.cancelled() => Err(Diagnostic::interrupted(Exit::Interrupted)),
+        };
+        self.fleet.reporter.done_waiting();
+        model
+    }
+
+    /// Another model of the same service.
+    pub(crate) async fn other_model(
+        &self,
+        id: &str,
+        counting: &Counting,
+    ) -> Result<Model, Diagnostic> {
+        let form = self.wanted.form.unwrap_or(self.config.form);
+        let model = Model::find(Arc::clone(&self.member), Some(id), form).await?;
+        self.served.with_model(model.clone(), counting.clone());
+        Ok(model)
     }
 
     /// Finds the model while the servers come up.

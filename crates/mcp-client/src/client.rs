@@ -71,6 +71,43 @@ pub struct Reloaded {
     pub kept: Vec<String>,
 }
 
+/// What becomes of a server whose entry was read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Added,
+    Restarted,
+    Adopted,
+    Kept,
+}
+
+impl Fate {
+    fn of(old: Option<&ServerEntry>, new: &ServerEntry) -> Self {
+        match old {
+            None => Self::Added,
+            Some(old) if old == new => Self::Kept,
+            Some(old) if old.same_connection(new) => Self::Adopted,
+            Some(_) => Self::Restarted,
+        }
+    }
+}
+
+impl Reloaded {
+    /// Whether nothing changes.
+    pub fn is_nothing(&self) -> bool {
+        let Self { added, removed, restarted, adopted, kept: _ } = self;
+        [added, removed, restarted, adopted].iter().all(|names| names.is_empty())
+    }
+
+    fn of(&mut self, fate: Fate) -> &mut Vec<String> {
+        match fate {
+            Fate::Added => &mut self.added,
+            Fate::Restarted => &mut self.restarted,
+            Fate::Adopted => &mut self.adopted,
+            Fate::Kept => &mut self.kept,
+        }
+    }
+}
+
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
@@ -190,6 +227,19 @@ impl Client {
         dialer.connect().await
     }
 
+    /// What [`Client::reload`] would do with these entries.
+    pub fn would_reload(&self, entries: &[ServerEntry]) -> Reloaded {
+        let mut plan = Reloaded::default();
+        let slots = self.inner.shared.lock();
+        for entry in entries {
+            let old = slots.iter().find(|slot| slot.entry.name == entry.name);
+            plan.of(Fate::of(old.map(|slot| &*slot.entry), entry)).push(entry.name.clone());
+        }
+        let is_gone = |slot: &&Slot| entries.iter().all(|entry| entry.name != slot.entry.name);
+        plan.removed.extend(slots.iter().filter(is_gone).map(|slot| slot.entry.name.clone()));
+        plan
+    }
+
     /// Makes the set of servers what `entries` say, touching only what changed. A server that is
     /// restarted has ended before it begins again.
     pub fn reload(&self, entries: Vec<ServerEntry>) -> Reloaded {
@@ -200,24 +250,16 @@ impl Client {
         for entry in entries {
             let name = entry.name.clone();
             let entry = Arc::new(entry);
-            let slot = match old.remove(&name) {
-                None => {
-                    done.added.push(name);
-                    self.inner.slot(entry, None)
-                }
-                Some(slot) if *slot.entry == *entry => {
-                    done.kept.push(name);
-                    slot
-                }
-                Some(slot) if slot.entry.same_connection(&entry) => {
+            let before = old.remove(&name);
+            let fate = Fate::of(before.as_ref().map(|slot| &*slot.entry), &entry);
+            done.of(fate).push(name);
+            let slot = match (before, fate) {
+                (Some(slot), Fate::Kept) => slot,
+                (Some(slot), Fate::Adopted) => {
                     slot.handle.adopt(Arc::clone(&entry));
-                    done.adopted.push(name);
                     Slot { entry, ..slot }
                 }
-                Some(slot) => {
-                    done.restarted.push(name);
-                    self.inner.slot(entry, Some(slot.handle))
-                }
+                (before, _) => self.inner.slot(entry, before.map(|slot| slot.handle)),
             };
             slots.push(slot);
         }

@@ -9,9 +9,9 @@ pub(super) mod doctor;
 mod enable;
 mod guard;
 mod import;
-mod install;
+pub(crate) mod install;
 mod link;
-mod list;
+pub(crate) mod list;
 mod literals;
 mod login;
 mod logout;
@@ -23,7 +23,7 @@ mod standing;
 mod status;
 mod switch;
 mod test;
-mod tools;
+pub(crate) mod tools;
 
 use clap::Subcommand;
 

@@ -10,7 +10,7 @@ mod on;
 mod package;
 mod reset_id;
 mod schema;
-mod show;
+pub(crate) mod show;
 pub(super) mod status;
 mod validate;
 mod view;

@@ -5,6 +5,7 @@ mod batch;
 
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::Client;
@@ -107,6 +108,11 @@ impl Manner {
         }
     }
 
+    /// Whether a model was asked for.
+    pub(crate) fn names_a_model(&self) -> bool {
+        self.model.is_some()
+    }
+
     pub(crate) fn bounds(&self, usual: Bounds) -> Bounds {
         Bounds {
             rounds: self.max_rounds.unwrap_or(usual.rounds),
@@ -156,15 +162,8 @@ async fn one(
 ) -> Result<(), Diagnostic> {
     let ran = interrupts.guard(async |stop| {
         let counting = bench.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
-        bench.fleet.reporter.waiting_for("starting the servers …");
-        let model = tokio::select! {
-            model = bench.model(client, &counting) => model?,
-            () = stop.now.cancelled() => {
-                return Err(Diagnostic::interrupted(crate::diagnostic::Exit::Interrupted));
-            }
-        };
-        bench.fleet.reporter.done_waiting();
-        let shown = bench.fleet.shown.clone();
+        let model = bench.ready(client, &counting, &stop).await?;
+        let (shown, reporter) = (bench.fleet.shown.clone(), Arc::clone(&bench.fleet.reporter));
         let toolbox = bench.toolbox(client, &model, session)?;
         let means = Means {
             model: &model,
@@ -174,10 +173,10 @@ async fn one(
             stop: stop.now,
             is_ending: stop.is_ending,
         };
-        let mut narrator = Narrator::new(session.output.clone(), shown);
+        let mut narrator = Narrator::new(session.output.clone(), shown, reporter);
         let mut conversation = bench.conversation(session);
         let done = task::run(words, &mut conversation, &means, &mut narrator).await;
-        Ok((done, narrator))
+        Ok::<_, Diagnostic>((done, narrator))
     });
     let (done, narrator) = ran.await??;
     if !narrator.has_told() && !session.output.is_json() && !done.answer.is_empty() {

@@ -104,9 +104,16 @@ impl Browser for OnTerminal {
         let desk = Arc::clone(&self.desk);
         Box::pin(async move {
             let _turn = desk.turn.lock().await;
+            if desk.reporter.is_held() {
+                // The terminal belongs to what the person types.
+                return Visited::Cancelled;
+            }
             desk.reporter.done_waiting();
             desk.show(&visit);
-            desk.answer().await
+            tokio::select! {
+                visited = desk.answer() => visited,
+                () = desk.reporter.held() => Visited::Cancelled,
+            }
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use mcp_client::host::{Event, Observer};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::shown::Shown;
 use crate::output::{Output, WARNING};
@@ -39,6 +39,8 @@ pub(crate) struct Reporter {
     kept: Mutex<VecDeque<String>>,
     warnings: Mutex<Vec<(String, String)>>,
     happened: Notify,
+    /// Somebody types: nothing may be written meanwhile.
+    is_held: watch::Sender<bool>,
 }
 
 impl Reporter {
@@ -48,11 +50,15 @@ impl Reporter {
             Place::Kept => ProgressBar::hidden(),
         };
         let (kept, warnings) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { output, shown, place, spinner, kept, warnings, happened: Notify::new() })
+        let (happened, is_held) = (Notify::new(), watch::Sender::new(false));
+        Arc::new(Self { output, shown, place, spinner, kept, warnings, happened, is_held })
     }
 
     /// Says on a terminal what is waited for.
     pub(crate) fn waiting_for(&self, what: impl Into<String>) {
+        if self.spinner.is_finished() {
+            self.spinner.reset();
+        }
         self.spinner.set_message(what.into());
         if !self.spinner.is_hidden() {
             self.spinner.enable_steady_tick(TICK);
@@ -62,6 +68,31 @@ impl Reporter {
     /// Nothing is waited for any more.
     pub(crate) fn done_waiting(&self) {
         self.spinner.finish_and_clear();
+    }
+
+    /// Keeps what is said to itself from now on: somebody types.
+    pub(crate) fn hold(&self) {
+        self.is_held.send_replace(true);
+    }
+
+    /// Whether somebody types.
+    pub(crate) fn is_held(&self) -> bool {
+        *self.is_held.borrow()
+    }
+
+    /// Waits until somebody types.
+    pub(crate) async fn held(&self) {
+        // The sender lives as long as this.
+        let _ = self.is_held.subscribe().wait_for(|is_held| *is_held).await;
+    }
+
+    /// Says what was held back, and whatever comes at once.
+    pub(crate) fn release(&self) {
+        self.is_held.send_replace(false);
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        for text in kept {
+            self.output.note(text);
+        }
     }
 
     /// Waits until something happens.
@@ -94,7 +125,7 @@ impl Reporter {
 
     /// Says something that a person should know.
     pub(crate) fn say(&self, text: String) {
-        if self.place == Place::Notes {
+        if self.place == Place::Notes && !self.is_held() {
             self.spinner.suspend(|| self.output.note(text));
             return;
         }
@@ -106,6 +137,9 @@ impl Reporter {
     }
 
     fn detail(&self, text: &str) {
+        if self.is_held() {
+            return;
+        }
         self.spinner.suspend(|| self.output.detail(text));
     }
 

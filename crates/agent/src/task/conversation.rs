@@ -1,5 +1,7 @@
 //! What was said so far, in a form that can be kept and sent to any model.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::end::End;
@@ -32,24 +34,47 @@ pub(crate) struct Call {
     pub(crate) arguments: String,
 }
 
+/// Hears every message as it becomes part of a conversation. What is cut later was heard whole.
+pub(crate) trait Journal: fmt::Debug + Send + Sync {
+    /// This was said.
+    fn said(&mut self, message: &Message);
+}
+
 /// What was said so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Conversation {
     messages: Vec<Message>,
+    journal: Option<Box<dyn Journal>>,
 }
 
 impl Conversation {
     /// A conversation that begins with what the model should know.
     pub(crate) fn new(system: impl Into<String>) -> Self {
-        Self { messages: vec![Message::System { text: system.into() }] }
+        Self::of(vec![Message::System { text: system.into() }])
     }
 
     /// A conversation that was kept.
     pub(crate) fn of(messages: Vec<Message>) -> Self {
-        Self { messages }
+        Self { messages, journal: None }
+    }
+
+    /// Says anew what the model should know before all else: it is another day by now.
+    pub(crate) fn open_with(&mut self, opening: Message) {
+        if let Some(first @ Message::System { .. }) = self.messages.first_mut() {
+            *first = opening;
+        }
+    }
+
+    /// From now on, what is said is told to this journal as well.
+    pub(crate) fn told_to(mut self, journal: Box<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
     }
 
     pub(crate) fn push(&mut self, message: Message) {
+        if let Some(journal) = &mut self.journal {
+            journal.said(&message);
+        }
         self.messages.push(message);
     }
 
@@ -74,6 +99,15 @@ impl Conversation {
     /// Gives every call that has no result one that says why, so that the conversation can go on.
     /// Tells which these were.
     pub(super) fn close_open_calls(&mut self, end: &End) -> Vec<Call> {
+        self.answer_open_calls(&format!("the task ended ({end})"))
+    }
+
+    /// The same for a conversation that was kept by a program that did not end well.
+    pub(crate) fn close_lost_calls(&mut self) -> Vec<Call> {
+        self.answer_open_calls("the program ended")
+    }
+
+    fn answer_open_calls(&mut self, why: &str) -> Vec<Call> {
         let Some(at) = self.messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }))
         else {
             return Vec::new();
@@ -85,8 +119,8 @@ impl Conversation {
         };
         let open: Vec<Call> = calls.iter().filter(|call| !has_result(call)).cloned().collect();
         for Call { id, name, .. } in open.clone() {
-            let text = format!("[no result: the task ended ({end}); it may or may not have run]");
-            self.messages.push(Message::Tool { id, name, text });
+            let text = format!("[no result: {why}; it may or may not have run]");
+            self.push(Message::Tool { id, name, text });
         }
         open
     }
@@ -132,6 +166,26 @@ mod tests {
         assert!(matches!(last, Message::Tool { id, text, .. }
             if id == "2" && text.contains("may or may not have run")));
         assert!(conversation.close_open_calls(&End::of(Cause::Cancelled)).is_empty());
+    }
+
+    #[test]
+    fn a_journal_hears_everything_that_is_said_from_then_on() {
+        #[derive(Debug)]
+        struct Heard(std::sync::mpsc::Sender<Message>);
+        impl Journal for Heard {
+            fn said(&mut self, message: &Message) {
+                self.0.send(message.clone()).unwrap();
+            }
+        }
+        let (sender, heard) = std::sync::mpsc::channel();
+        let mut conversation = Conversation::new("s").told_to(Box::new(Heard(sender)));
+        conversation.push(Message::Assistant { text: String::new(), calls: vec![call("1")] });
+        assert_eq!(conversation.close_lost_calls(), [call("1")]);
+        drop(conversation);
+        let heard: Vec<Message> = heard.iter().collect();
+        assert_eq!(heard.len(), 2);
+        assert!(matches!(&heard[1], Message::Tool { text, .. }
+            if text == "[no result: the program ended; it may or may not have run]"));
     }
 
     #[test]

@@ -95,14 +95,14 @@ pub(crate) struct Usage {
 
 /// A model as a service lists it. Only the id is sure to be there.
 #[derive(Debug, Deserialize)]
-struct Listed {
-    id: String,
+pub(crate) struct Listed {
+    pub(crate) id: String,
     #[serde(default)]
     capabilities: Option<Vec<String>>,
     #[serde(default)]
-    price_micros: Option<i64>,
+    pub(crate) price_micros: Option<i64>,
     #[serde(default)]
-    context_length: Option<u64>,
+    pub(crate) context_length: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -202,9 +202,14 @@ impl Model {
 
     /// The ids of all models of the service that can chat.
     pub(crate) async fn others(&self) -> Vec<String> {
-        let list: Result<List, Trouble> = self.member.get("/models").await;
-        let list = list.map(|list| list.data).unwrap_or_default();
-        list.into_iter().filter(Listed::is_for_chat).map(|listed| listed.id).collect()
+        let list = self.listed().await.unwrap_or_default();
+        list.into_iter().map(|listed| listed.id).collect()
+    }
+
+    /// All models of the service that can chat, with what they cost.
+    pub(crate) async fn listed(&self) -> Result<Vec<Listed>, Trouble> {
+        let list: List = self.member.get("/models").await?;
+        Ok(list.data.into_iter().filter(Listed::is_for_chat).collect())
     }
 
     async fn stream(

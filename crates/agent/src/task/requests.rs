@@ -4,7 +4,7 @@
 mod sampling;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_client::RpcError;
@@ -32,21 +32,21 @@ struct Inner {
     /// Who fills in forms, if somebody is there.
     person: Option<Arc<dyn Person>>,
     /// Known once the service was asked.
-    model: OnceLock<(Model, Counting)>,
+    model: Mutex<Option<(Model, Counting)>>,
     /// When each server asked for a model's answer of late.
     asked: Mutex<BTreeMap<String, VecDeque<Instant>>>,
 }
 
 impl Served {
     pub(crate) fn new(person: Option<Arc<dyn Person>>) -> Self {
-        let (model, asked) = (OnceLock::new(), Mutex::default());
+        let (model, asked) = (Mutex::default(), Mutex::default());
         Self { inner: Arc::new(Inner { person, model, asked }) }
     }
 
-    /// From now on models can be asked.
+    /// From now on models can be asked, and this is the one of the task.
     pub(crate) fn with_model(&self, model: Model, counting: Counting) {
-        // A second task of the program has the same service.
-        let _ = self.inner.model.set((model, counting));
+        let mut known = self.inner.model.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some((model, counting));
     }
 }
 
@@ -96,6 +96,10 @@ impl Inner {
             Ok(Filled::Declined) => json!({"action": "decline"}),
             Ok(Filled::Cancelled) | Err(_) => json!({"action": "cancel"}),
         }
+    }
+
+    fn model(&self) -> Option<(Model, Counting)> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether a server may ask once more in this minute.

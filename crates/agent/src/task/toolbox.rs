@@ -1,7 +1,7 @@
 //! The tools that a task has: those of the servers, and a few of our own. Where there are too many
 //! for the model's window, it gets a tool that finds tools.
 
-mod find;
+pub(crate) mod find;
 pub(crate) mod own;
 
 use std::collections::BTreeSet;
@@ -133,6 +133,11 @@ impl Toolbox {
             offered.extend(registry.entries().map(of));
         }
         offered
+    }
+
+    /// All tools of the servers, offered or not.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.client.registry()
     }
 
     fn must_find(&self, registry: &Registry) -> bool {

@@ -26,6 +26,11 @@ impl Interrupts {
         Self { signals: Signals::listen() }
     }
 
+    /// The next signal, while nothing runs that it could end.
+    pub(crate) async fn next(&mut self) -> Exit {
+        self.signals.next().await
+    }
+
     /// Does the work, which ends soon after it is told to.
     pub(crate) async fn guard<T>(
         &mut self,

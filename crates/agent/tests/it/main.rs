@@ -1,6 +1,8 @@
 //! End-to-end tests: the real program in a home of its own, one module per behaviour.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+// `agent chat`: conversations at a terminal and in a pipe.
+mod chat;
 // What every command shares: help, errors, exit codes, colour, pipes.
 mod command_line;
 // Recording is a person's choice, and everything about it is told.

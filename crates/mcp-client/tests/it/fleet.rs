@@ -82,7 +82,11 @@ async fn a_reload_touches_only_what_changed() {
     if let Endpoint::Stdio(endpoint) = &mut other.endpoint {
         endpoint.env.push(("X".to_owned(), Text::literal("1")));
     }
-    let done = client.reload(vec![entry("a"), policy, other, entry("e")]);
+    let entries = vec![entry("a"), policy, other, entry("e")];
+    let plan = client.would_reload(&entries);
+    let done = client.reload(entries.clone());
+    assert_eq!(plan, done, "what is said before is what is done");
+    assert!(!plan.is_nothing() && client.would_reload(&entries).is_nothing());
     assert_eq!(
         (done.kept, done.adopted, done.restarted, done.removed, done.added),
         (

@@ -1,7 +1,7 @@
 //! `agent mcp install`: the server of an install link, after a person has seen it and said yes.
 
 mod dangers;
-mod dialog;
+pub(crate) mod dialog;
 
 pub(super) use self::dangers::SIGN_IN_FILES as FILES_OF_SIGN_INS;
 use mcp_client::config::valid_name;

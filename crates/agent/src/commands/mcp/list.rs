@@ -1,7 +1,7 @@
 //! `agent mcp list`: every configured server and how it is.
 
-mod report;
-mod watch;
+pub(crate) mod report;
+pub(crate) mod watch;
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;

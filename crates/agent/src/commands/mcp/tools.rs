@@ -211,7 +211,7 @@ fn native(entry: &Entry) -> Option<&str> {
 }
 
 /// What a call may do, and whether a person must say yes to it.
-fn access(entry: &Entry) -> &'static str {
+pub(crate) fn access(entry: &Entry) -> &'static str {
     match &entry.action {
         _ if entry.needs_approval => "needs approval",
         Action::Tool(tool) if !tool.read_only() => "may change",

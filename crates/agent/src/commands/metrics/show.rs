@@ -1,5 +1,6 @@
 //! `agent metrics show`: the next package, byte for byte.
 
+use usage_metrics::package::Package;
 use usage_metrics::store::Scope;
 
 use super::needed_store;
@@ -18,8 +19,7 @@ pub(crate) struct Args {
 
 /// Prints what would be written.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let store = needed_store(session)?;
-    let drafts = store.drafts(Scope::All).map_err(|error| store_trouble(store.folder(), &error))?;
+    let drafts = drafts(session)?;
     let shown = if args.all { drafts.len() } else { drafts.len().min(1) };
     for package in &drafts[..shown] {
         session.output.bytes(&package.to_bytes())?;
@@ -33,4 +33,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         _ => {}
     }
     Ok(())
+}
+
+/// The packages that would be made now.
+pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>, Diagnostic> {
+    let store = needed_store(session)?;
+    store.drafts(Scope::All).map_err(|error| store_trouble(store.folder(), &error))
 }

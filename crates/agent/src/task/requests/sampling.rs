@@ -36,10 +36,10 @@ impl Inner {
         if !self.may_ask(entry) {
             return Err(refused("too many requests; ask again in a minute"));
         }
-        let Some((own, counting)) = self.model.get() else {
+        let Some((own, counting)) = self.model() else {
             return Err(refused("no model is ready yet"));
         };
-        let model = self.choose(own, entry, params).await?;
+        let model = self.choose(&own, entry, params).await?;
         let wanted = params["maxTokens"].as_u64().and_then(|most| u32::try_from(most).ok());
         let max_tokens = wanted.unwrap_or(policy.max_tokens_cap).min(policy.max_tokens_cap);
         if entry.trust == Trust::Untrusted {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Definition;
 
 /// What the model calls it by.
-pub(super) const NAME: &str = "find_tools";
+pub(crate) const NAME: &str = "find_tools";
 /// How many tools one search gives.
 const MAX_FOUND: usize = 8;
 /// How much of a description is told.
@@ -49,7 +49,7 @@ pub(super) fn definition(registry: &Registry) -> Definition {
 }
 
 /// The tools that fit best, best first.
-pub(super) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r Entry> {
+pub(crate) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r Entry> {
     let wanted = words(query);
     let documents: Vec<(&Entry, Vec<String>, Vec<String>)> = registry
         .entries()

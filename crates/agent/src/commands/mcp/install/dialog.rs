@@ -73,7 +73,7 @@ fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
 }
 
 /// The words that would be run, each told apart from its neighbours.
-fn command_line(endpoint: &StdioEndpoint) -> String {
+pub(crate) fn command_line(endpoint: &StdioEndpoint) -> String {
     let words = std::iter::once(&endpoint.command).chain(&endpoint.args);
     words.map(Text::written).map(word).collect::<Vec<_>>().join(" ")
 }
@@ -110,7 +110,7 @@ fn plain(text: &str) -> String {
 }
 
 /// The same on one line.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     plain(text).replace('\n', "\\n")
 }
 

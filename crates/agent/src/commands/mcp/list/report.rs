@@ -12,7 +12,7 @@ use crate::mcp::{Fleet, Servers, told, transport};
 use crate::output::{DIM, printable};
 
 /// One row for each server.
-pub(super) fn table(all: &[Status]) -> String {
+pub(crate) fn table(all: &[Status]) -> String {
     let mut table = Table::new([
         ("server", Lean::Left),
         ("transport", Lean::Left),
@@ -41,7 +41,7 @@ pub(super) fn table(all: &[Status]) -> String {
 }
 
 /// Why servers are not as they should be, and what to do.
-pub(super) fn reasons(all: &[Status], fleet: &Fleet) -> String {
+pub(crate) fn reasons(all: &[Status], fleet: &Fleet) -> String {
     let mut text = String::new();
     for status in all {
         let name = &printable(&status.server);
@@ -83,7 +83,7 @@ fn hints(status: &Status, fleet: &Fleet) -> Vec<String> {
 }
 
 /// All that is known of a server, for programs.
-pub(super) fn server_json(status: &Status, fleet: &Fleet) -> Value {
+pub(crate) fn server_json(status: &Status, fleet: &Fleet) -> Value {
     let failure = status.failure.as_ref().map(|failure| told(&fleet.shown, failure));
     let reason = match (&failure, status.state.reason()) {
         (Some((summary, _)), _) => Some(summary.clone()),

@@ -173,7 +173,8 @@ impl Watch<'_> {
     }
 }
 
-fn reloaded_line(done: &Reloaded) -> String {
+/// What a configuration that was read again changes, in a line.
+pub(crate) fn reloaded_line(done: &Reloaded) -> String {
     let parts: Vec<String> = [
         ("added", &done.added),
         ("removed", &done.removed),

@@ -1,0 +1,105 @@
+//! `agent chat`: a conversation. What the model says goes to standard output, as do the answers to
+//! commands; everything else goes to standard error.
+
+mod archive;
+mod editor;
+mod input;
+mod record;
+mod reload;
+mod save;
+mod show;
+mod slash;
+mod talk;
+
+use mcp_client::Client;
+use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
+
+use self::archive::Archive;
+use self::input::{Input, Piece};
+use self::talk::Talk;
+use super::run::Manner;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::observe::Place;
+use crate::session::Session;
+use crate::tally;
+use crate::workbench::{Interrupts, Workbench};
+
+/// Talk with a model that has tools
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Every conversation is kept, and can be gone on with. `/help` lists the commands \
+                  of a conversation. Where standard input is no terminal, each line of it is a \
+                  message or a command.\n\nExamples:\n  agent chat\n  agent chat --resume\n  agent \
+                  chat --model openai/gpt-5 --server files\n  printf 'Say hello\\n/cost\\n' | agent \
+                  chat"
+)]
+pub(crate) struct Args {
+    /// Take all of standard input as one message
+    #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
+    whole: Option<String>,
+    /// Go on with a conversation: this one, or the one that was used last
+    #[arg(long, short, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    resume: Option<String>,
+    /// List the conversations that are kept
+    #[arg(long, conflicts_with_all = ["whole", "resume"])]
+    list: bool,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let archive = Archive::of(session)?;
+    if args.list {
+        return archive.list(session);
+    }
+    let kept = match &args.resume {
+        Some(id) => {
+            let id = Some(id.as_str()).filter(|id| !id.is_empty());
+            Some(archive.resume(id, session)?)
+        }
+        None => None,
+    };
+    let bench = Workbench::load(args.manner.wanted(), Place::Notes, session)?;
+    let recorder = bench.recorder.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
+    let done = runtime.block_on(async {
+        let mut interrupts = Interrupts::listen();
+        let client = Client::start(bench.entries(), bench.fleet.host.clone());
+        let reporter = bench.fleet.reporter.clone();
+        let counting = bench.counting(Entrypoint::Interactive, ExecutionSurface::Tui);
+        let ready =
+            interrupts.guard(async |stop| bench.ready(&client, &counting, &stop).await).await;
+        let done = match ready.and_then(|ready| ready) {
+            Ok(model) => {
+                let piece = if args.whole.is_some() { Piece::Whole } else { Piece::Line };
+                let bounds = args.manner.bounds(bench.bounds());
+                let found = talk::Found { bench, client: client.clone(), counting, bounds, model };
+                let is_asked_for = args.manner.names_a_model();
+                let talk = Talk::begin(found, archive, session);
+                match talk {
+                    Ok(mut talk) => {
+                        if let Some(kept) = kept {
+                            talk.resume(kept, is_asked_for).await;
+                        }
+                        match Input::open(piece, session) {
+                            Ok(mut input) => talk.converse(&mut input, &mut interrupts).await,
+                            Err(diagnostic) => Err(diagnostic),
+                        }
+                    }
+                    Err(diagnostic) => Err(diagnostic),
+                }
+            }
+            Err(diagnostic) => Err(diagnostic),
+        };
+        reporter.done_waiting();
+        // A second signal does not wait for the servers.
+        let _ = interrupts.guard(async |_| client.close().await).await;
+        done
+    });
+    runtime.shutdown_background();
+    tally::close(&recorder);
+    done
+}

@@ -1,0 +1,254 @@
+//! The line that a person edits, with what was typed before at hand.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reedline::{
+    ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
+    ReedlineMenu, Signal, Span, Suggestion, ValidationResult, Validator, default_emacs_keybindings,
+};
+
+use super::input::{SIGN, SIGN_OF_MORE, goes_on};
+use super::slash;
+use crate::config::made_folder_of;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+use crate::workbench::Interrupts;
+
+/// How many lines are remembered.
+const MAX_HISTORY: usize = 2000;
+/// How long the engine may take to leave the terminal as it was.
+const MAX_STOP: Duration = Duration::from_secs(1);
+/// By what the engine knows the list of commands.
+const MENU: &str = "commands";
+
+/// What a person did.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// Entered this.
+    Text(String),
+    CtrlC,
+    CtrlD,
+}
+
+/// Edits lines.
+pub(super) struct Editor {
+    /// Not here while it reads.
+    engine: Option<Reedline>,
+    /// Makes it stop reading.
+    stop: Arc<AtomicBool>,
+    joined: Joined,
+}
+
+impl std::fmt::Debug for Editor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Editor").finish_non_exhaustive()
+    }
+}
+
+impl Editor {
+    pub(super) fn open(session: &Session) -> Result<Self, Diagnostic> {
+        let path = session.home()?.chat().join("history");
+        let history = private(&path).map_err(|error| error.to_string()).and_then(|()| {
+            let history = FileBackedHistory::with_file(MAX_HISTORY, path.clone());
+            history.map_err(|error| error.to_string())
+        });
+        let joined = Joined::default();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut keys = default_emacs_keybindings();
+        keys.add_binding(
+            KeyModifiers::NONE,
+            KeyCode::Tab,
+            ReedlineEvent::UntilFound(vec![
+                ReedlineEvent::Menu(MENU.to_owned()),
+                ReedlineEvent::MenuNext,
+            ]),
+        );
+        let is_coloured =
+            anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+        let menu = ReedlineMenu::EngineCompleter(Box::new(ColumnarMenu::default().with_name(MENU)));
+        let engine = Reedline::create()
+            .with_ansi_colors(is_coloured)
+            .with_edit_mode(Box::new(Emacs::new(keys)))
+            .with_completer(Box::new(Commands))
+            .with_menu(menu)
+            .with_quick_completions(true)
+            .with_partial_completions(true)
+            .with_validator(Box::new(joined.clone()))
+            .with_break_signal(Arc::clone(&stop))
+            .use_bracketed_paste(true);
+        let engine = match history {
+            Ok(history) => engine.with_history(Box::new(history)),
+            Err(error) => {
+                let path = path.display();
+                session.output.warn(format!("what is typed is not kept in {path}: {error}"));
+                engine
+            }
+        };
+        Ok(Self { engine: Some(engine), stop, joined })
+    }
+
+    /// What is entered next; an error inside if this terminal cannot be drawn on. A signal ends it,
+    /// and leaves the terminal as it was.
+    pub(super) async fn read(
+        &mut self,
+        interrupts: &mut Interrupts,
+    ) -> Result<Result<Key, String>, Diagnostic> {
+        let Some(mut engine) = self.engine.take() else {
+            return Ok(Err("the editor is gone".to_owned()));
+        };
+        let reading = tokio::task::spawn_blocking(move || {
+            let read = engine.read_line(&Sign);
+            // What cannot be kept now may be kept with the next line.
+            let _ = engine.sync_history();
+            (engine, read)
+        });
+        tokio::pin!(reading);
+        let read = tokio::select! {
+            read = &mut reading => read,
+            exit = interrupts.next() => {
+                self.stop.store(true, Ordering::Release);
+                // A terminal that is gone may never let go of who reads from it.
+                let _ = tokio::time::timeout(MAX_STOP, reading).await;
+                return Err(Diagnostic::interrupted(exit));
+            }
+        };
+        let (engine, read) = read
+            .map_err(|error| Diagnostic::failed("cannot read from the terminal").because(&error))?;
+        self.engine = Some(engine);
+        Ok(match read {
+            Ok(Signal::Success(text)) => Ok(Key::Text(self.joined.take(&text))),
+            Ok(Signal::CtrlC) => {
+                self.joined.take("");
+                Ok(Key::CtrlC)
+            }
+            Ok(_) => Ok(Key::CtrlD),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+}
+
+/// Makes the file for its owner alone if it is missing.
+fn private(path: &Path) -> io::Result<()> {
+    made_folder_of(path)?;
+    let mut options = fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+/// Lines that were entered with a backslash at their end. Others may have one of their own: text
+/// that was pasted stays as it is.
+#[derive(Debug, Clone, Default)]
+struct Joined {
+    lines: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Joined {
+    /// The text without the backslashes that joined its lines.
+    fn take(&self, text: &str) -> String {
+        let joined =
+            std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let lines = text.split('\n').map(|line| match line.strip_suffix('\\') {
+            Some(plain) if joined.contains(line) => plain,
+            _ => line,
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Validator for Joined {
+    fn validate(&self, text: &str) -> ValidationResult {
+        if !goes_on(text) {
+            return ValidationResult::Complete;
+        }
+        let line = text.rsplit('\n').next().unwrap_or(text).to_owned();
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).insert(line);
+        ValidationResult::Incomplete
+    }
+}
+
+/// Completes commands.
+#[derive(Debug)]
+struct Commands;
+
+impl Completer for Commands {
+    fn complete(&mut self, line: &str, at: usize) -> CompletionResult {
+        let begun = line.get(..at).unwrap_or_default();
+        let fitting = begun
+            .strip_prefix('/')
+            .into_iter()
+            .flat_map(|begun| slash::ALL.iter().filter(move |known| known.name.starts_with(begun)));
+        let suggestions: Vec<Suggestion> = fitting
+            .map(|known| Suggestion {
+                value: format!("/{}", known.name),
+                description: Some(known.does.to_owned()),
+                span: Span::new(0, at),
+                append_whitespace: true,
+                ..Suggestion::default()
+            })
+            .collect();
+        CompletionResult::fresh(suggestions)
+    }
+}
+
+/// What stands before what is typed.
+#[derive(Debug)]
+struct Sign;
+
+impl Prompt for Sign {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed(SIGN)
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed(SIGN_OF_MORE)
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        Cow::Owned(format!("search {}: ", search.term))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_completed_and_words_are_not() {
+        let of = |line: &str| -> Vec<String> {
+            let found = Commands.complete(line, line.len());
+            found.suggestions().iter().map(|one| one.value.clone()).collect()
+        };
+        assert_eq!(of("/m"), ["/model", "/mcp", "/metrics"]);
+        assert_eq!(of("/rel"), ["/reload-mcp"]);
+        assert!(of("m").is_empty() && of("/model x").is_empty() && of("").is_empty());
+    }
+
+    #[test]
+    fn only_backslashes_that_were_typed_to_go_on_are_taken_out() {
+        let joined = Joined::default();
+        let pasted = "make \\\n  all";
+        assert!(matches!(joined.validate(&format!("{pasted}\\")), ValidationResult::Incomplete));
+        let whole = format!("{pasted}\\\nend");
+        assert!(matches!(joined.validate(&whole), ValidationResult::Complete));
+        assert_eq!(joined.take(&whole), "make \\\n  all\nend");
+        assert_eq!(joined.take("  all\\\nx"), "  all\\\nx", "the next message begins anew");
+    }
+}

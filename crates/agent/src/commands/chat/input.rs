@@ -1,0 +1,240 @@
+//! What a person types, message by message: with an editor at a terminal, line by line elsewhere.
+
+use std::io::{self, BufRead, IsTerminal, Read};
+
+use tokio::sync::mpsc;
+
+use super::editor::{Editor, Key};
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::output::Output;
+use crate::prompt::{Before, Prompt, line_meanwhile};
+use crate::session::Session;
+use crate::workbench::Interrupts;
+
+/// The longest message.
+const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
+/// What is shown where something can be typed.
+pub(super) const SIGN: &str = "> ";
+/// What is shown where a message goes on.
+pub(super) const SIGN_OF_MORE: &str = ". ";
+
+/// Where messages come from.
+#[derive(Debug)]
+pub(super) struct Input {
+    from: From,
+    output: Output,
+    /// Ctrl-C was the last thing that was typed.
+    is_leaving: bool,
+}
+
+#[derive(Debug)]
+enum From {
+    /// A terminal that can be drawn on.
+    Editor(Box<Editor>),
+    /// A terminal whose output goes elsewhere, or that can do nothing.
+    Terminal,
+    /// A file or another program: a message a line.
+    Lines(mpsc::Receiver<Result<String, Diagnostic>>),
+    /// The same: all of it is one message.
+    Whole(bool),
+}
+
+/// How much of standard input is a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece {
+    Line,
+    Whole,
+}
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    /// A message or a command.
+    Typed(String),
+    /// A message, whatever it looks like.
+    Message(String),
+    /// Nothing more will.
+    End,
+}
+
+impl Input {
+    pub(super) fn open(piece: Piece, session: &Session) -> Result<Self, Diagnostic> {
+        let output = session.output.clone();
+        let is_dumb = session.environment.all.get("TERM").is_some_and(|term| term == "dumb");
+        let from = if piece == Piece::Whole {
+            From::Whole(false)
+        } else if Prompt::find(&output).is_none() {
+            From::Lines(lines()?)
+        } else if !is_dumb && io::stdout().is_terminal() {
+            From::Editor(Box::new(Editor::open(session)?))
+        } else {
+            From::Terminal
+        };
+        Ok(Self { from, output, is_leaving: false })
+    }
+
+    /// Whether a person types.
+    pub(super) fn is_person(&self) -> bool {
+        matches!(self.from, From::Editor(_) | From::Terminal)
+    }
+
+    /// The next message. A signal ends the waiting.
+    pub(super) async fn next(&mut self, interrupts: &mut Interrupts) -> Result<Came, Diagnostic> {
+        loop {
+            let key = match &mut self.from {
+                From::Editor(editor) => match editor.read(interrupts).await? {
+                    Ok(key) => key,
+                    Err(error) => {
+                        self.output.warn(format!("lines cannot be edited here: {error}"));
+                        self.from = From::Terminal;
+                        continue;
+                    }
+                },
+                From::Terminal => terminal(interrupts).await?,
+                From::Lines(lines) => {
+                    return tokio::select! {
+                        came = piped(lines) => came,
+                        exit = interrupts.next() => Err(Diagnostic::interrupted(exit)),
+                    };
+                }
+                From::Whole(is_read) => {
+                    if std::mem::replace(is_read, true) {
+                        return Ok(Came::End);
+                    }
+                    return whole().map(Came::Message);
+                }
+            };
+            match key {
+                Key::Text(text) => {
+                    self.is_leaving = false;
+                    return Ok(Came::Typed(text));
+                }
+                Key::CtrlC if !self.is_leaving => {
+                    self.is_leaving = true;
+                    self.output.note("Ctrl-C again ends, and so does Ctrl-D.");
+                }
+                Key::CtrlC | Key::CtrlD => return Ok(Came::End),
+            }
+        }
+    }
+}
+
+/// A message of a terminal that is not drawn on.
+async fn terminal(interrupts: &mut Interrupts) -> Result<Key, Diagnostic> {
+    let mut text = String::new();
+    loop {
+        let sign = if text.is_empty() { SIGN } else { SIGN_OF_MORE };
+        let most = MAX_MESSAGE_BYTES as u64;
+        let line = tokio::select! {
+            line = line_meanwhile(sign.trim_end().to_owned(), Before::Taken, most) => line,
+            exit = interrupts.next() => match exit {
+                Exit::Interrupted => return Ok(Key::CtrlC),
+                other => return Err(Diagnostic::interrupted(other)),
+            },
+        };
+        let Some(line) = line else { return Ok(Key::CtrlD) };
+        if !join(&mut text, &line)? {
+            return Ok(Key::Text(text));
+        }
+    }
+}
+
+/// A message of another program.
+async fn piped(lines: &mut mpsc::Receiver<Result<String, Diagnostic>>) -> Result<Came, Diagnostic> {
+    let mut text = String::new();
+    let mut is_more = false;
+    while let Some(line) = lines.recv().await {
+        is_more = join(&mut text, &line?)?;
+        if !is_more {
+            return Ok(Came::Typed(text));
+        }
+    }
+    Ok(if is_more { Came::Typed(text) } else { Came::End })
+}
+
+/// Adds a line to a message; says whether it goes on.
+fn join(text: &mut String, line: &str) -> Result<bool, Diagnostic> {
+    let line = line.trim_end_matches(['\n', '\r']);
+    let goes_on = goes_on(line);
+    text.push_str(if goes_on { &line[..line.len() - 1] } else { line });
+    if goes_on {
+        text.push('\n');
+    }
+    if text.len() > MAX_MESSAGE_BYTES { Err(too_long()) } else { Ok(goes_on) }
+}
+
+/// Whether a line says that another one belongs to it.
+pub(super) fn goes_on(line: &str) -> bool {
+    line.ends_with('\\') && !line.ends_with("\\\\")
+}
+
+/// Reads standard input line by line, one ahead.
+fn lines() -> Result<mpsc::Receiver<Result<String, Diagnostic>>, Diagnostic> {
+    let (sender, lines) = mpsc::channel(1);
+    let read = move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let line = next_line(&mut input);
+            let is_last = !matches!(line, Ok(Some(_)));
+            if let Some(line) = line.transpose()
+                && sender.blocking_send(line).is_err()
+            {
+                return;
+            }
+            if is_last {
+                return;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("input".to_owned()).spawn(read);
+    thread.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    Ok(lines)
+}
+
+fn next_line(input: &mut impl BufRead) -> Result<Option<String>, Diagnostic> {
+    let mut line = Vec::new();
+    let most = MAX_MESSAGE_BYTES as u64 + 1;
+    let read = input.by_ref().take(most).read_until(b'\n', &mut line);
+    read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    if line.len() > MAX_MESSAGE_BYTES {
+        return Err(too_long());
+    }
+    Ok((!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned()))
+}
+
+fn whole() -> Result<String, Diagnostic> {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    if bytes.len() > MAX_MESSAGE_BYTES {
+        return Err(too_long());
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn too_long() -> Diagnostic {
+    Diagnostic::usage(format!("a message has more than {MAX_MESSAGE_BYTES} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backslash_at_the_end_joins_lines() {
+        let mut text = String::new();
+        assert!(join(&mut text, "one \\\n").unwrap());
+        assert!(!join(&mut text, "two\r\n").unwrap());
+        assert_eq!(text, "one \ntwo");
+        assert!(!goes_on("a path\\\\"));
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_refused() {
+        let mut long = io::Cursor::new(vec![b'x'; MAX_MESSAGE_BYTES + 1]);
+        assert!(next_line(&mut long).unwrap_err().line().contains("more than"));
+        let mut fits = io::Cursor::new(vec![b'x'; MAX_MESSAGE_BYTES]);
+        assert_eq!(next_line(&mut fits).unwrap().unwrap().len(), MAX_MESSAGE_BYTES);
+        assert_eq!(next_line(&mut fits).unwrap(), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! `/reload-mcp`: the servers of config.yaml as it is by now. Only what changed is touched, and a
+//! program that was not started before is started only after a person said yes.
+
+use std::time::Duration;
+
+use mcp_client::Reloaded;
+use mcp_client::config::{Endpoint, Problem, ServerEntry, StdioEndpoint};
+use serde_json::json;
+
+use super::show;
+use super::talk::Talk;
+use crate::commands::mcp::install::dialog;
+use crate::commands::mcp::list::watch::reloaded_line;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::{Servers, problem_line};
+use crate::output::{WARNING, printable};
+use crate::prompt::{Prompt, ask_meanwhile};
+
+/// How long servers that are connected anew are waited for.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+pub(super) async fn run(talk: &mut Talk<'_>) -> Result<(), Diagnostic> {
+    let mut servers = read(talk)?;
+    let entries = talk.bench.entries_of(&servers);
+    let plan = talk.client.would_reload(&entries);
+    if !talk.output().is_json() {
+        talk.output().note(plan_text(&plan));
+    }
+    let mut refused = Vec::new();
+    let before = talk.bench.entries();
+    for entry in &entries {
+        let old = before.iter().find(|old| old.name == entry.name);
+        let Some(program) = new_program(old, entry) else { continue };
+        let word = if old.is_some() { "changed" } else { "new" };
+        if !is_allowed(talk, entry, word, program).await {
+            refused.push(entry.name.clone());
+        }
+    }
+    for name in &refused {
+        leave_as_it_was(name, &mut servers, &talk.bench.fleet.servers);
+    }
+    talk.bench.fleet.adopt(servers);
+    let done = talk.client.reload(talk.bench.entries());
+    talk.renew_toolbox()?;
+    talk.bench.fleet.reporter.waiting_for("starting the servers …");
+    talk.client.settled(MAX_WAIT).await;
+    talk.bench.fleet.reporter.done_waiting();
+    if talk.output().is_json() {
+        return show::told(
+            talk,
+            json!({
+                "type": "reloaded",
+                "added": done.added,
+                "removed": done.removed,
+                "restarted": done.restarted,
+                "adopted": done.adopted,
+                "kept": done.kept,
+                "refused": refused,
+            }),
+        );
+    }
+    if done.is_nothing() {
+        return Ok(());
+    }
+    talk.output().note(reloaded_line(&done));
+    show::servers(talk)
+}
+
+/// The configuration as it is by now; an error leaves everything as it was.
+fn read(talk: &Talk<'_>) -> Result<Servers, Diagnostic> {
+    let servers = Servers::load(talk.session)?;
+    let is_of_file = |problem: &&Problem| problem.is_error() && problem.section.is_none();
+    if let Some(problem) = servers.parsed.problems.iter().find(is_of_file) {
+        let mut diagnostic = Diagnostic::configuration("the servers stay as they are");
+        diagnostic.causes.push(problem_line(&servers.path, problem));
+        return Err(diagnostic);
+    }
+    servers.tell_problems(talk.session);
+    Ok(servers)
+}
+
+/// What will change, before it does.
+fn plan_text(plan: &Reloaded) -> String {
+    if plan.is_nothing() {
+        return "nothing changed".to_owned();
+    }
+    let lines = [
+        ("new", &plan.added),
+        ("gone", &plan.removed),
+        ("restarted", &plan.restarted),
+        ("adopted", &plan.adopted),
+        ("kept", &plan.kept),
+    ];
+    let lines = lines.into_iter().filter(|(_, names)| !names.is_empty());
+    let line = |(word, names): (&str, &Vec<String>)| {
+        let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
+        format!("  {word:<9}  {}", names.join(", "))
+    };
+    let lines: Vec<String> = lines.map(line).collect();
+    format!("config.yaml changes these servers:\n{}", lines.join("\n"))
+}
+
+/// The program that an entry would start and that was not started before.
+fn new_program<'e>(old: Option<&ServerEntry>, new: &'e ServerEntry) -> Option<&'e StdioEndpoint> {
+    let Endpoint::Stdio(program) = &new.endpoint else { return None };
+    let is_same = match old.map(|old| &old.endpoint) {
+        Some(Endpoint::Stdio(old)) => {
+            old.command == program.command
+                && old.args == program.args
+                && old.env == program.env
+                && old.cwd == program.cwd
+        }
+        _ => false,
+    };
+    (!is_same).then_some(program)
+}
+
+/// Asks the person at the terminal. Nobody else can say yes.
+async fn is_allowed(
+    talk: &Talk<'_>,
+    entry: &ServerEntry,
+    word: &str,
+    program: &StdioEndpoint,
+) -> bool {
+    let name = dialog::line(&entry.name);
+    if Prompt::find(talk.output()).is_none() {
+        talk.output().warn(format!(
+            "`{name}` is {word} and would start a program; nobody is there to say yes, so it is left \
+             as it was"
+        ));
+        return false;
+    }
+    let mut text = format!(
+        "{WARNING}Caution:{WARNING:#} `{name}` is {word} and starts a program on this machine, with \
+         your rights:\n  command  {}\n",
+        dialog::command_line(program)
+    );
+    if !program.env.is_empty() {
+        let names: Vec<String> = program.env.iter().map(|(name, _)| dialog::line(name)).collect();
+        text.push_str(&format!("  env      {}\n", names.join(", ")));
+    }
+    if let Some(folder) = &program.cwd {
+        text.push_str(&format!("  folder   {}\n", dialog::line(folder.written())));
+    }
+    let answer = ask_meanwhile(format!("{text}Start it? [y/N]")).await.unwrap_or_default();
+    let is_yes = matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes");
+    if !is_yes {
+        talk.output().note(format!("`{name}` is left as it was"));
+    }
+    is_yes
+}
+
+/// Takes the entry of the old configuration, or none if it had none.
+fn leave_as_it_was(name: &str, servers: &mut Servers, old: &Servers) {
+    let of =
+        |servers: &Servers| servers.parsed.servers.iter().position(|one| one.entry.name == name);
+    let before = of(old).map(|at| old.parsed.servers[at].clone());
+    match (of(servers), before) {
+        (Some(at), Some(before)) => servers.parsed.servers[at] = before,
+        (Some(at), None) => {
+            servers.parsed.servers.remove(at);
+        }
+        (None, _) => {}
+    }
+}

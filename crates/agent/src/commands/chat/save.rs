@@ -1,0 +1,103 @@
+//! `/save`: the conversation as Markdown, in a file that was not there before.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::show;
+use super::talk::Talk;
+use crate::diagnostic::Diagnostic;
+use crate::task::conversation::{Call, Message};
+
+pub(super) fn run(talk: &Talk<'_>, file: &str) -> Result<(), Diagnostic> {
+    let id = talk.record.id();
+    let path = match file {
+        "" => PathBuf::from(format!("chat-{id}.md")),
+        file => expanded(file, talk),
+    };
+    let shown = path.display();
+    let text = markdown(&id, &talk.model.id, talk.conversation.messages());
+    let text = talk.bench.fleet.shown.whole(&text);
+    let mut options = fs::OpenOptions::new();
+    options.create_new(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+        let diagnostic = Diagnostic::failed(format!("cannot write {shown}")).because(&error);
+        if is_there {
+            diagnostic.hint("nothing is overwritten; name another file")
+        } else {
+            diagnostic
+        }
+    })?;
+    if talk.output().is_json() {
+        return show::told(talk, json!({"type": "saved", "path": path}));
+    }
+    talk.output().note(format!("written to {shown}"));
+    Ok(())
+}
+
+/// `~/` is the person's folder.
+fn expanded(file: &str, talk: &Talk<'_>) -> PathBuf {
+    match (file.strip_prefix("~/"), &talk.session.environment.home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(file),
+    }
+}
+
+fn markdown(id: &str, model: &str, messages: &[Message]) -> String {
+    let mut text = format!("# Conversation {id}\n\nModel: {model}\n");
+    for message in messages {
+        text.push_str(&match message {
+            Message::System { .. } => continue,
+            Message::User { text } => format!("\n## You\n\n{}\n", text.trim_end()),
+            Message::Assistant { text, calls } => {
+                let calls: String = calls.iter().map(call).collect();
+                let said = text.trim_end();
+                let gap = if said.is_empty() { "" } else { "\n" };
+                format!("\n## Agent\n{gap}{said}{gap}{calls}")
+            }
+            Message::Tool { name, text, .. } => {
+                format!("\n### Result of `{name}`\n\n{}", fenced(text, ""))
+            }
+        });
+    }
+    text
+}
+
+fn call(call: &Call) -> String {
+    format!("\nCalls `{}`:\n\n{}", call.name, fenced(&call.arguments, "json"))
+}
+
+/// A block that ends only where it should.
+fn fenced(text: &str, language: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_reads_as_markdown() {
+        let text = |text: &str| text.to_owned();
+        let asked = Call { id: text("1"), name: text("t"), arguments: text("{\"a\":1}") };
+        let messages = [
+            Message::System { text: text("secret rules") },
+            Message::User { text: text("hi") },
+            Message::Assistant { text: String::new(), calls: vec![asked] },
+            Message::Tool { id: text("1"), name: text("t"), text: text("```\nx\n```") },
+            Message::Assistant { text: text("*done*"), calls: Vec::new() },
+        ];
+        let expected = "# Conversation c\n\nModel: m\n\n## You\n\nhi\n\n## Agent\n\nCalls `t`:\n\n\
+                        ```json\n{\"a\":1}\n```\n\n### Result of `t`\n\n````\n```\nx\n```\n````\n\n\
+                        ## Agent\n\n*done*\n";
+        assert_eq!(markdown("c", "m", &messages), expected);
+    }
+}

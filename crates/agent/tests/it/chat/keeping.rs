@@ -1,0 +1,167 @@
+//! Conversations that are kept: gone on with, listed, saved.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use super::{Ground, calls, entry, says, settings};
+
+fn files(ground: &Ground) -> Vec<PathBuf> {
+    let folder = ground.bench.home().join("chat/sessions");
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<PathBuf> = files.collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_conversation_goes_on_after_its_program_was_killed() {
+    let ground = Ground::new();
+    ground.script(vec![
+        says("Noted: blue."),
+        agent_test_support::upstream::Step::HangMid,
+        says("Blue."),
+    ]);
+    let mut person = ground.person(&[]);
+    person.says("my colour is blue");
+    person.enters("and now?");
+    agent_test_support::wait::eventually("it is asked", || ground.upstream.in_flight() == 1);
+    person.kill();
+    let [file] = &*files(&ground) else { panic!() };
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut person = ground.person(&["--resume"]);
+    person.sees("3 messages so far");
+    assert_eq!(person.says("which colour?"), "Blue.");
+    let sent = ground.last_messages();
+    assert_eq!(sent.len(), 5, "{sent:?}");
+    assert_eq!(sent[1].1, "my colour is blue");
+    assert_eq!(files(&ground).len(), 1, "it is the same conversation");
+    let cost = person.says("/cost");
+    assert!(cost.contains("model calls  2"), "what was spent before counts: {cost}");
+    person.types("\x04");
+    let (code, screen) = person.finish();
+    assert_eq!(code, 0);
+    let id = file.file_stem().unwrap().to_str().unwrap();
+    assert!(screen.contains(&format!("`agent chat --resume {id}` goes on.")), "{screen}");
+}
+
+#[test]
+fn a_torn_last_line_costs_only_what_it_held() {
+    let ground = Ground::new();
+    ground.script(vec![says("One."), says("Two."), says("Three.")]);
+    assert_eq!(ground.piped(&[], "first\n").stdout, "One.\n");
+    let [file] = &*files(&ground) else { panic!() };
+    let mut text = fs::read(file).unwrap();
+    text.extend_from_slice(b"{\"role\":\"user\",\"text\":\"lo\xc3");
+    fs::write(file, text).unwrap();
+    let run = ground.piped(&["--resume"], "second\n");
+    assert_eq!((run.code, &*run.stdout), (0, "Two.\n"), "{run:?}");
+    assert!(run.stderr.contains("was not whole"), "{run:?}");
+    let id = file.file_stem().unwrap().to_str().unwrap();
+    let run = ground.piped(&["--resume", id], "third\n");
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "Three.\n", ""), "{run:?}");
+    let sent: Vec<String> = ground.last_messages().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(sent[1..], ["first", "One.", "second", "Two.", "third"]);
+}
+
+#[test]
+fn a_call_that_was_lost_with_its_program_has_a_result_when_it_goes_on() {
+    let ground = Ground::new();
+    let slow = agent_test_support::mcp::Launch {
+        command: "python3".into(),
+        args: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py").to_owned()],
+        env: Vec::new(),
+    };
+    ground.configure(&entry("notes", &slow, ""));
+    ground.script(vec![calls("mcp__notes__slow", &serde_json::json!({})), says("I see.")]);
+    let mut person = ground.person_with_servers(&[]);
+    person.enters("go").sees("mcp__notes__slow");
+    let [file] = &*files(&ground) else { panic!() };
+    agent_test_support::wait::eventually("the call is kept", || {
+        fs::read_to_string(file).unwrap().contains("mcp__notes__slow")
+    });
+    person.kill();
+    let run = ground.piped(&["--resume", "--json"], "and?\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("these may or may not have run: mcp__notes__slow"), "{run:?}");
+    let sent = ground.last_messages();
+    assert_eq!(
+        sent[3],
+        (
+            "tool".to_owned(),
+            "[no result: the program ended; it may or may not have run]".to_owned()
+        )
+    );
+}
+
+#[test]
+fn one_program_at_a_time_has_a_conversation() {
+    let ground = Ground::new();
+    ground.script(vec![says("One.")]);
+    let mut person = ground.person(&[]);
+    person.says("first");
+    let run = ground.piped(&["--resume"], "second\n");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("it is open in another process"), "{run:?}");
+    person.types("\x04");
+    assert_eq!(person.finish().0, 0);
+}
+
+#[test]
+fn conversations_are_listed_and_found_by_their_id() {
+    let ground = Ground::new();
+    let run = ground.piped(&["--list"], "");
+    assert_eq!((run.code, &*run.stdout), (0, ""), "{run:?}");
+    let run = ground.piped(&["--resume"], "");
+    assert_eq!(run.code, 2, "{run:?}");
+    ground.script(vec![says("One."), says("Two."), says("Three.")]);
+    ground.piped(&[], "the first question\\\nof two lines\nand more\n/clear\nanother\x1b[2J\n");
+    settings().bind(|| insta::assert_snapshot!(ground.piped(&["--list"], "").transcript()));
+    let json: serde_json::Value =
+        serde_json::from_str(&ground.piped(&["--list", "--json"], "").stdout).unwrap();
+    let all = json["conversations"].as_array().unwrap();
+    assert_eq!(all.len(), 2);
+    let oldest = all.iter().find(|one| one["messages"] == 4).unwrap();
+    assert_eq!(oldest["first_words"], "the first question");
+    let run = ground.piped(&["--resume", "20200101-000000-0000"], "");
+    assert_eq!(run.code, 2, "{run:?}");
+    let run = ground.piped(&["--resume", "../../../etc/passwd"], "");
+    assert_eq!(run.code, 2, "{run:?}");
+}
+
+#[test]
+fn a_conversation_is_saved_as_markdown_and_nothing_is_overwritten() {
+    let ground = Ground::new();
+    ground.script(vec![says("It is `x`.")]);
+    let run = ground.piped(&[], "what is it?\n/save notes.md\n/save notes.md\n");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("nothing is overwritten"), "{run:?}");
+    let path = ground.bench.work().join("notes.md");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = fs::read_to_string(path).unwrap();
+    settings().bind(|| insta::assert_snapshot!(text));
+}
+
+#[test]
+fn a_model_that_is_gone_does_not_keep_a_conversation_from_going_on() {
+    let ground = Ground::new();
+    ground.upstream.script("second", vec![says("One.")]);
+    ground.piped(&["--model", "ollama/second"], "first\n");
+    let [file] = &*files(&ground) else { panic!() };
+    let text = fs::read_to_string(file).unwrap();
+    fs::write(file, text.replacen("ollama/second", "ollama/gone", 1)).unwrap();
+    ground.script(vec![says("Two.")]);
+    let run = ground.piped(&["--resume"], "second\n");
+    assert_eq!((run.code, &*run.stdout), (0, "Two.\n"), "{run:?}");
+    assert!(run.stderr.contains("there is no model `ollama/gone`"), "{run:?}");
+}
+
+#[test]
+fn a_conversation_that_cannot_be_kept_goes_on() {
+    let ground = Ground::new();
+    ground.script(vec![says("One."), says("Two.")]);
+    fs::write(ground.bench.home().join("chat"), "in the way").unwrap();
+    let run = ground.piped(&[], "first\nsecond\n");
+    assert_eq!((run.code, &*run.stdout), (0, "One.\nTwo.\n"), "{run:?}");
+    assert_eq!(run.stderr.matches("the conversation is no longer kept in").count(), 1, "{run:?}");
+}

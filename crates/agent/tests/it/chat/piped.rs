@@ -1,0 +1,138 @@
+//! Conversations of programs: a message a line, answers on standard output.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use agent_test_support::upstream::Step;
+use agent_test_support::wait::eventually;
+use serde_json::Value;
+
+use super::{Ground, calls, says};
+
+#[test]
+fn each_line_is_a_message_and_answers_are_all_of_standard_output() {
+    let ground = Ground::new();
+    ground.script(vec![says("One."), says("Two.\n"), says("Three.")]);
+    let run = ground.piped(&[], "first\n\nsecond \\\nline\nthird");
+    assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
+    assert_eq!(run.stdout, "One.\nTwo.\nThree.\n");
+    let sent: Vec<String> = ground.last_messages().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(sent[3], "second \nline");
+}
+
+#[test]
+fn a_dash_takes_everything_as_one_message() {
+    let ground = Ground::new();
+    ground.script(vec![says("Read.")]);
+    let run = ground.piped(&["-"], "/quit\nthis too\n");
+    assert_eq!((run.code, &*run.stdout), (0, "Read.\n"), "{run:?}");
+    assert_eq!(ground.last_messages().last().unwrap().1, "/quit\nthis too");
+}
+
+#[test]
+fn a_failure_is_told_and_the_rest_is_done() {
+    let ground = Ground::new();
+    ground.script(vec![Step::Status(400), says("Two.")]);
+    let run = ground.piped(&[], "first\n/nonsense\nsecond\n");
+    assert_eq!((run.code, &*run.stdout), (1, "Two.\n"), "{run:?}");
+    assert!(run.stderr.contains("there is no command `/nonsense`"), "{run:?}");
+}
+
+#[test]
+fn a_program_gets_every_event_and_every_answer_on_a_line() {
+    let ground = Ground::new();
+    ground.script(vec![says("One.")]);
+    let input = "first\n/help\n/model\n/model ollama/second\n/tools\n/mcp\n/cost\n/metrics\n/history\n\
+                 /save x.md\n/reload-mcp\n/clear\n/quit\nnever\n";
+    let run = ground.piped(&["--json"], input);
+    assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
+    let lines: Vec<Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        types,
+        [
+            "ready", "asking", "text", "finished", "help", "models", "model", "tools", "mcp",
+            "cost", "metrics", "history", "saved", "reloaded", "cleared"
+        ]
+    );
+    assert_eq!(ground.upstream.completions().len(), 1);
+}
+
+#[test]
+fn nobody_is_there_to_approve() {
+    let ground = Ground::new();
+    let folder = std::fs::canonicalize(ground.bench.work()).unwrap();
+    let launch = agent_test_support::mcp::filesystem_stdio(&folder);
+    ground.configure(&super::entry("files", &launch, "    trust: untrusted\n"));
+    let write = serde_json::json!({"path": folder.join("x"), "content": "x"});
+    ground.script(vec![calls("mcp__files__write_file", &write), says("Not allowed.")]);
+    assert_eq!(answer_with_servers(&ground, &["--yes"], "write"), "Not allowed.");
+    assert!(!folder.join("x").exists());
+    let write = serde_json::json!({"path": folder.join("y"), "content": "y"});
+    ground.script(vec![calls("mcp__files__write_file", &write), says("Allowed.")]);
+    assert_eq!(answer_with_servers(&ground, &["--approve", "files"], "write"), "Allowed.");
+    assert!(folder.join("y").exists());
+}
+
+/// The answer to a message that is sent once every server has been tried.
+fn answer_with_servers(ground: &Ground, arguments: &[&str], message: &str) -> String {
+    let mut command = ground.command(arguments);
+    let piped = command.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = piped.stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut answer = |line: &str, kind: &str| {
+        writeln!(input, "{line}").unwrap();
+        let mut values = lines.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+        values.find(|value: &Value| value["type"] == kind).unwrap()
+    };
+    eventually("all servers are settled", || {
+        !answer("/mcp", "mcp").to_string().contains("\"connecting\"")
+    });
+    let answer = answer(message, "finished")["answer"].as_str().unwrap().to_owned();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    answer
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let ground = Ground::new();
+    ground.upstream.set_default(says("Hello."));
+    let mut child = ground
+        .command(&[])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"one\ntwo\nthree\n").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(ground.upstream.completions().len(), 1);
+    drop(input);
+}
+
+#[test]
+fn without_a_service_or_a_key_it_says_what_to_do() {
+    let mut ground = Ground::new();
+    ground.down();
+    let run = ground.piped(&[], "hello\n");
+    assert_eq!((run.code, &*run.stdout), (5, ""), "{run:?}");
+    std::fs::remove_file(ground.bench.home().join(".env")).unwrap();
+    let run = ground.piped(&[], "hello\n");
+    assert_eq!((run.code, &*run.stdout), (4, ""), "{run:?}");
+    assert!(run.stderr.contains("agent up"), "{run:?}");
+}
+
+#[test]
+fn the_help_has_examples_and_nonsense_is_refused() {
+    let bench = crate::command_line::bench();
+    let help = bench.run(["chat", "--help"]);
+    assert!(help.stdout.contains("Examples:") && help.stdout.contains("agent chat --resume"));
+    for wrong in [&["chat", "hello"][..], &["chat", "--list", "--resume"], &["chat", "--jobs"]] {
+        assert_eq!(bench.run(wrong).code, 2, "{wrong:?}");
+    }
+}
