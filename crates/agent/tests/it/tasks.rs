@@ -13,7 +13,7 @@ use std::fs;
 use std::process::Command;
 
 use agent_test_support::command::Run;
-use agent_test_support::upstream::Step;
+use agent_test_support::upstream::{Seen, Step};
 use serde_json::{Value, json};
 
 use crate::gateway::{Ground, Served};
@@ -91,7 +91,7 @@ impl World {
 
     /// What the model was sent, request by request.
     pub(crate) fn asked(&self) -> Vec<Value> {
-        self.ground.upstream.completions().iter().map(|seen| seen.json()).collect()
+        self.ground.upstream.completions().iter().map(Seen::json).collect()
     }
 
     /// What the model was told by tools in its latest request.

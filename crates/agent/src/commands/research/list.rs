@@ -71,7 +71,7 @@ fn text(jobs: &[JobView]) -> String {
         ("queued", Lean::Left),
     ]);
     for job in jobs {
-        let cost = job.charge_micros.map(|micros| credits(micros));
+        let cost = job.charge_micros.map(credits);
         let (done, total) = (job.progress.done, job.progress.total);
         let is_on = job.finished_at.is_none() && total > 0;
         let far = if is_on { format!(" {done}/{total}") } else { String::new() };
