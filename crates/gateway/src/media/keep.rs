@@ -1,19 +1,22 @@
 //! Where the bytes of artifacts are: objects by name, in a folder or in a bucket.
 
 mod connector;
+mod pieces;
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutOptions, RetryConfig,
+    Error, GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, PutOptions,
+    RetryConfig,
 };
 use tokio::time::timeout;
 
@@ -38,7 +41,7 @@ pub(crate) struct Keep {
 }
 
 /// Pieces of an object.
-pub(crate) type Pieces = BoxStream<'static, Result<Bytes, Error>>;
+pub(crate) type Pieces = BoxStream<'static, io::Result<Bytes>>;
 
 /// Why an object cannot be written or read. The cause is for operators alone.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +97,10 @@ impl Keep {
     ) -> Result<Option<Pieces>, KeepError> {
         let options = GetOptions { range: part.map(GetRange::Bounded), ..GetOptions::default() };
         match self.store.get_opts(&self.place(name), options).await {
-            Ok(found) => Ok(Some(found.into_stream().boxed())),
+            Ok(found) => Ok(Some(match found.payload {
+                GetResultPayload::File(file, _) => pieces::of_file(file, found.range),
+                GetResultPayload::Stream(stream) => stream.map_err(io::Error::other).boxed(),
+            })),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
