@@ -115,6 +115,12 @@ impl Corpus {
         bytes
     }
 
+    /// What a document is about: words of its title.
+    pub(crate) fn title(&self, number: usize) -> String {
+        let words = self.words(number);
+        words[words.len() - 3..].join(" ")
+    }
+
     /// So many questions of one to four words, no two of them alike, to so many documents.
     pub(crate) fn questions(&self, seed: u64, count: usize, documents: usize) -> Vec<String> {
         let mut random = Rng::with_seed(seed);

@@ -50,6 +50,7 @@ pub(crate) async fn rows(effort: &Effort) {
         return;
     }
     let upstream = Upstream::start();
+    upstream.want_no_key();
     let mut home = Home::sqlite(&providers(&upstream)).await;
     home.people(1).await;
     let service = Service::start(&home);
@@ -96,10 +97,9 @@ fn show(
 
 fn providers(upstream: &Upstream) -> String {
     format!(
-        "providers:\n  up:\n    kind: openai\n    base_url: {}\n    api_key: {}\n    \
+        "providers:\n  up:\n    kind: openai\n    base_url: {}\n    \
          models: {{speak: {{capabilities: [speech]}}}}\n    health: false\n",
-        upstream.base_url(),
-        upstream.key()
+        upstream.base_url()
     )
 }
 

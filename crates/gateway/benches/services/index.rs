@@ -99,7 +99,7 @@ fn is_right(body: &[u8]) -> bool {
     }
     // What was answered before would be answered at once.
     memmem::find(body, b"\"object\":\"search\"").is_some()
-        && memmem::find(body, b"\"cached_at\":null").is_some()
+        && memmem::find(body, b"\"cached_at\":\"").is_none()
 }
 
 fn bytes_below(folder: &Path) -> u64 {
