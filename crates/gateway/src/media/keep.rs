@@ -1,7 +1,6 @@
 //! Where the bytes of artifacts are: objects by name, in a folder or in a bucket.
 
 mod connector;
-mod pieces;
 
 use std::io;
 use std::ops::Range;
@@ -21,6 +20,7 @@ use object_store::{
 use tokio::time::timeout;
 
 use crate::config;
+use crate::file_part::FilePart;
 use crate::problem::Problem;
 
 /// How long a file may take to be stored.
@@ -40,8 +40,29 @@ pub(crate) struct Keep {
     folder: Option<Arc<std::path::Path>>,
 }
 
-/// Pieces of an object.
-pub(crate) type Pieces = BoxStream<'static, io::Result<Bytes>>;
+/// What an object, or a part of it, holds.
+pub(crate) enum Content {
+    File(FilePart),
+    Stream(BoxStream<'static, Result<Bytes, Error>>),
+}
+
+impl Content {
+    /// The file, if it is one here.
+    pub(crate) fn file(&self) -> Option<&FilePart> {
+        match self {
+            Self::File(part) => Some(part),
+            Self::Stream(_) => None,
+        }
+    }
+
+    /// All of it, piece by piece.
+    pub(crate) fn into_pieces(self) -> BoxStream<'static, io::Result<Bytes>> {
+        match self {
+            Self::File(part) => part.pieces().boxed(),
+            Self::Stream(stream) => stream.map_err(io::Error::other).boxed(),
+        }
+    }
+}
 
 /// Why an object cannot be written or read. The cause is for operators alone.
 #[derive(Debug, thiserror::Error)]
@@ -94,12 +115,12 @@ impl Keep {
         &self,
         name: &str,
         part: Option<Range<u64>>,
-    ) -> Result<Option<Pieces>, KeepError> {
+    ) -> Result<Option<Content>, KeepError> {
         let options = GetOptions { range: part.map(GetRange::Bounded), ..GetOptions::default() };
         match self.store.get_opts(&self.place(name), options).await {
             Ok(found) => Ok(Some(match found.payload {
-                GetResultPayload::File(file, _) => pieces::of_file(file, found.range),
-                GetResultPayload::Stream(stream) => stream.map_err(io::Error::other).boxed(),
+                GetResultPayload::File(file, _) => Content::File(FilePart::new(file, found.range)),
+                GetResultPayload::Stream(stream) => Content::Stream(stream),
             })),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
