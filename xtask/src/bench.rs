@@ -30,6 +30,11 @@ const AREAS: &[Area] = &[
         programs: &[("gateway", "gateway")],
         starts: &[("agent", "--bin", "agent")],
     },
+    Area {
+        name: "services",
+        programs: &[("gateway", "services")],
+        starts: &[("agent", "--bin", "agent")],
+    },
     Area { name: "agent", programs: &[("agent", "tasks")], starts: &[] },
 ];
 
@@ -95,6 +100,9 @@ mod tests {
     #[test]
     fn an_unknown_area_is_answered_with_the_list() {
         let text = choose(&["everything".to_owned()]).err().unwrap().to_string();
-        assert!(text.contains("`everything`") && text.contains("metrics, mcp, gateway"), "{text}");
+        assert!(
+            text.contains("`everything`") && text.contains("metrics, mcp, gateway, services"),
+            "{text}"
+        );
     }
 }

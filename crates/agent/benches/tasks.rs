@@ -3,9 +3,10 @@
 //! All is the real program against the real service, with servers of standard streams. What the
 //! service, the servers and the model take by themselves is measured in the same run and taken off.
 #![expect(clippy::print_stdout, reason = "its table is its purpose")]
-#![expect(clippy::expect_used, clippy::panic, reason = "a measurement that cannot begin ends")]
+#![expect(clippy::expect_used, reason = "a measurement that cannot begin ends")]
 
-#[path = "../../gateway/benches/gateway/table.rs"]
+#[expect(dead_code, reason = "shared with other benches")]
+#[path = "../../gateway/benches/shared/table.rs"]
 mod table;
 
 use std::fs;

@@ -16,6 +16,7 @@ pub mod downloads;
 mod endpoints;
 mod envelope;
 mod failure;
+mod file_part;
 mod identity;
 pub mod key_secret;
 mod mcp;

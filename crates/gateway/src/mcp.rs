@@ -7,6 +7,7 @@
 mod answer;
 mod call;
 mod peer;
+mod quick;
 mod refusal;
 mod running;
 mod server;
@@ -28,6 +29,7 @@ use serde_json::value::RawValue;
 pub(crate) use peer::check as check_peer;
 pub(crate) use refusal::of_failure;
 
+use self::quick::Quick;
 use self::refusal::Asked;
 use self::running::{Call, Running};
 use self::server::Server;
@@ -46,6 +48,7 @@ static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The endpoint.
 pub(crate) struct Endpoint {
+    service: Arc<Service>,
     /// For what is answered at once.
     quick: StreamableHttpService<Server, NeverSessionManager>,
     /// For what may take long: a stream that shows signs of life.
@@ -111,7 +114,12 @@ impl Endpoint {
                 config.clone().with_json_response(is_quick),
             )
         };
-        Self { quick: serve(true), slow: serve(false), running: Arc::default() }
+        Self {
+            service: service.clone(),
+            quick: serve(true),
+            slow: serve(false),
+            running: Arc::default(),
+        }
     }
 
     /// Answers a request of somebody who may ask.
@@ -140,6 +148,12 @@ impl Endpoint {
                 // Without a session there is no telling whose request is meant.
                 begun = session.map(|_| self.running.begin(name(id)));
             }
+        }
+        let body = request.body().clone();
+        if let Some(call) = Quick::read(request.headers(), &body) {
+            request.extensions_mut().insert(caller);
+            let (head, _) = request.into_parts();
+            return call.answer(&self.service, &head, begun.as_ref()).await;
         }
         let extensions = request.extensions_mut();
         extensions.insert(caller);

@@ -1,11 +1,13 @@
 //! The edge: connections, their limits, and what every answer carries.
 
+mod passage;
+mod sent;
+mod watched;
+
 use std::convert::Infallible;
-use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -18,14 +20,15 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ledger::HoldId;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::time::Sleep;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 use wire::error::Code;
 
+use self::passage::Passage;
+use self::sent::Sent;
+use self::watched::Watched;
 use crate::clock;
 use crate::endpoints;
 use crate::failure::{ApiError, Failed};
@@ -128,11 +131,15 @@ async fn serve_connection(
     // Small pieces of a stream must not wait for each other.
     let _ = stream.set_nodelay(true);
     let limits = &service.config.limits;
-    let io = TokioIo::new(Watched { stream, limit: limits.write_timeout, late: None });
+    let passage = Arc::new(Passage::default());
+    let io = TokioIo::new(Watched::new(stream, limits.write_timeout, passage.clone()));
     let answering = service_fn(|request| {
-        let (service, router) = (service.clone(), router.clone());
+        let (service, router, passage) = (service.clone(), router.clone(), passage.clone());
         // Boxed: a connection outlives the head of its answer, as long as a stream lasts.
-        Box::pin(async move { Ok::<_, Infallible>(answer(&service, router, request, peer).await) })
+        Box::pin(async move {
+            let response = answer(&service, router, request, peer).await;
+            Ok::<_, Infallible>(Sent::of(response, &passage))
+        })
     });
     let is_late = service.stopping.is_cancelled();
     let connection = http1::Builder::new()
@@ -233,73 +240,5 @@ impl<'a> Counted<'a> {
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.meter.running.dec();
-    }
-}
-
-/// A connection whose client must take what is ready for it within a time.
-struct Watched {
-    stream: TcpStream,
-    limit: Duration,
-    late: Option<Pin<Box<Sleep>>>,
-}
-
-impl Watched {
-    /// Counts the time in which nothing could be written.
-    fn watch<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.late = None;
-            return written;
-        }
-        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.limit)));
-        match late.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch(context, written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.watch(context, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

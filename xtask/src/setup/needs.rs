@@ -295,6 +295,16 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Optional,
     },
     Need {
+        name: "trafilatura",
+        probe: Probe::Pinned,
+        manager: Manager::Venv("trafilatura"),
+        // It needs the second, which its own list of needs names by an extra that is gone.
+        packages: &["trafilatura==2.3.1", "lxml_html_clean==0.4.6"],
+        reason: "reading pages is measured against it",
+        occasions: &[Occasion::Bench],
+        importance: Importance::Optional,
+    },
+    Need {
         name: "the JSON Schema validator of Python",
         probe: PYTHON_VALIDATOR,
         manager: Manager::Pip,

@@ -9,14 +9,27 @@
 #![expect(clippy::print_stdout, reason = "its table is its purpose")]
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement that cannot begin ends")]
 
+mod chat;
+mod home;
+mod idle;
+#[path = "../shared/load.rs"]
 mod load;
 mod many;
+mod memory;
+#[path = "../shared/message.rs"]
 mod message;
+#[path = "../shared/nginx.rs"]
 mod nginx;
+#[path = "../shared/process.rs"]
 mod process;
+mod request;
 mod rows;
+#[path = "../shared/service.rs"]
 mod service;
+#[path = "../shared/table.rs"]
 mod table;
+#[path = "../shared/turns.rs"]
+mod turns;
 mod upstream;
 
 use std::time::Duration;

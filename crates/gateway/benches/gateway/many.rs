@@ -6,6 +6,7 @@
 use gateway::KeyHasher;
 use rusqlite::{Connection, params};
 
+use crate::home;
 use crate::service::{CONCURRENCY, CREDIT_MICROS, Home, REQUESTS_PER_MINUTE, new_key};
 
 /// What each charge takes.
@@ -25,7 +26,7 @@ pub(crate) struct Amount {
 
 /// Fills the file of a home that has only its schema.
 pub(crate) fn fill(home: &mut Home, amount: Amount) {
-    let connection = Connection::open(home.file().expect("a file")).expect("a database");
+    let connection = Connection::open(home::file(home).expect("a file")).expect("a database");
     let index = take_index(&connection, "keys_by_member");
     // A loss of power would only lose the measurement.
     let begin = "PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; \

@@ -6,13 +6,14 @@ use std::time::Duration;
 use agent_test_support::postgres::{Cluster, Database};
 
 use crate::Effort;
-use crate::load::{self, Target};
-use crate::many;
+use crate::load::{self, Target, percentile};
+use crate::memory::memory;
 use crate::nginx::Nginx;
-use crate::process::Processes;
 use crate::service::{Home, Service};
 use crate::table::{Better, Goal, Spread, row};
+use crate::turns::{Contender, Round, Turns, median, ratios};
 use crate::upstream::{self, Behaviour, CHUNKS};
+use crate::{chat, home, idle, many};
 
 /// How many members ask, each with a key of its own.
 const MEMBERS: usize = 64;
@@ -25,6 +26,13 @@ const PACED_CONNECTIONS: usize = 256;
 const PER_SECOND: u32 = 500;
 /// How long a process rests before it is weighed.
 const REST: Duration = Duration::from_millis(1500);
+/// What nginx does with a request.
+const PASS_ON: &str = "location / {
+            proxy_pass http://models;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_read_timeout 3600;
+        }";
 
 /// What all rows are measured with.
 pub(crate) struct Rows {
@@ -38,29 +46,14 @@ pub(crate) struct Rows {
     _database: Database,
 }
 
-/// Someone who answers.
-struct Contender {
-    name: &'static str,
-    processes: Processes,
-    target: Target,
-}
-
-/// What one round of one contender gave.
-#[derive(Debug, Clone, Copy)]
-struct Round {
-    /// Microseconds of the processor for a request.
-    cpu_us: f64,
-    per_second: f64,
-}
-
 impl Rows {
     pub(crate) async fn start(effort: Effort, only: Vec<String>) -> Self {
         let upstream = upstream::start().await;
-        let nginx = Nginx::start(upstream).await;
-        let mut sqlite = Home::sqlite(upstream).await;
+        let nginx = Nginx::start(&models(upstream), PASS_ON).await;
+        let mut sqlite = home::sqlite(upstream).await;
         sqlite.people(MEMBERS).await;
         let database = Cluster::shared().database();
-        let mut postgres = Home::postgres(upstream, &database.url()).await;
+        let mut postgres = home::postgres(upstream, &database.url()).await;
         postgres.people(MEMBERS).await;
         Self { effort, only, upstream, nginx, sqlite, postgres, _database: database }
     }
@@ -74,18 +67,18 @@ impl Rows {
         Contender {
             name: "nginx",
             processes: self.nginx.processes.clone(),
-            target: Target::new(self.nginx.address, behaviour, "", &key),
+            target: chat::target(self.nginx.address, behaviour, "", &key),
         }
     }
 
     /// The processor's time for a request, whole and streamed.
     pub(crate) async fn processor_time(&self) {
-        let streamed = Some(Goal::times(3.0, 2.0));
+        let streamed = Some(times(3.0, 2.0));
         let works = [
             (
                 "CPU of a chat request".to_owned(),
                 Behaviour::Small,
-                [Some(Goal::times(5.0, 3.0)), Some(Goal::times(8.0, 5.0))],
+                [Some(times(5.0, 3.0)), Some(times(8.0, 5.0))],
             ),
             (
                 format!("CPU of a stream of {CHUNKS} pieces, one by one"),
@@ -158,12 +151,12 @@ impl Rows {
             return;
         }
         let behaviour = Behaviour::Slow;
-        let direct = Target::new(self.upstream, behaviour, "", &["none".to_owned()]);
+        let direct = chat::target(self.upstream, behaviour, "", &["none".to_owned()]);
         let sqlite = Service::start(&self.sqlite);
         let postgres = Service::start(&self.postgres);
         let all = [
-            ("SQLite", sqlite.target(behaviour, &self.sqlite)),
-            ("PostgreSQL", postgres.target(behaviour, &self.postgres)),
+            ("SQLite", home::target(&sqlite, behaviour, &self.sqlite)),
+            ("PostgreSQL", home::target(&postgres, behaviour, &self.postgres)),
             ("nginx", self.nginx(behaviour).target),
         ];
         let mut added: [[Vec<f64>; 2]; 3] = Default::default();
@@ -202,16 +195,16 @@ impl Rows {
         let nginx = self.nginx(Behaviour::Idle);
         let ours = contender("SQLite", &service, Behaviour::Idle, &self.sqlite);
         tokio::time::sleep(REST).await;
-        let before = [&ours, &nginx].map(|who| who.processes.memory());
+        let before = [&ours, &nginx].map(|who| memory(&who.processes));
         let goal = Goal { bar: 40.0, aim: Some(25.0), unit: "MiB", better: Better::Lower };
         let [mib, theirs] = before.map(|memory| kib(memory.rss) / 1024.0);
         let own = format!("RSS {mib:.1} MiB, PSS {:.1} MiB", kib(before[0].pss) / 1024.0);
         row(&names[0], &own, &format!("nginx {theirs:.1} MiB"), &Spread::new([mib]), Some(goal));
         let mut each = Vec::new();
         for (who, before) in [&ours, &nginx].into_iter().zip(before) {
-            let open = load::idle_streams(&who.target, count).await;
+            let open = idle::streams(&who.target, count).await;
             tokio::time::sleep(REST).await;
-            let after = who.processes.memory();
+            let after = memory(&who.processes);
             let streams = f64::from(u32::try_from(open.len()).expect("a number"));
             each.push(kib(after.rss.saturating_sub(before.rss)) / streams);
         }
@@ -230,9 +223,9 @@ impl Rows {
         if !self.is_wanted(&name) {
             return;
         }
-        let mut empty = Home::sqlite(self.upstream).await;
+        let mut empty = home::sqlite(self.upstream).await;
         empty.people(stored.asking).await;
-        let mut full = Home::sqlite(self.upstream).await;
+        let mut full = home::sqlite(self.upstream).await;
         many::fill(&mut full, stored);
         let services = [Service::start(&empty), Service::start(&full)];
         let all = [
@@ -256,25 +249,18 @@ impl Rows {
 
     /// Lets the contenders take turns.
     async fn measure(&self, all: &[Contender], connections: usize) -> Vec<Vec<Round>> {
-        let length = self.effort.round;
-        for contender in all {
-            load::closed_loop(&contender.target, connections, length / 4).await;
-        }
-        let mut measured: Vec<Vec<Round>> = vec![Vec::new(); all.len()];
-        for _ in 0..self.effort.rounds {
-            for (contender, measured) in all.iter().zip(&mut measured) {
-                let before = contender.processes.cpu();
-                let (asked, took) = load::closed_loop(&contender.target, connections, length).await;
-                let cpu = contender.processes.cpu().saturating_sub(before);
-                let asked = f64::from(asked);
-                measured.push(Round {
-                    cpu_us: cpu.as_secs_f64() * 1e6 / asked,
-                    per_second: asked / took.as_secs_f64(),
-                });
-            }
-        }
-        measured
+        let Effort { rounds, round, .. } = self.effort;
+        Turns { rounds, round, connections }.measure(all).await
     }
+}
+
+/// The upstream, to be passed on to by nginx.
+fn models(upstream: SocketAddr) -> String {
+    format!("upstream models {{ server {upstream}; keepalive 512; keepalive_requests 100000000; }}")
+}
+
+fn times(bar: f64, aim: f64) -> Goal {
+    Goal { aim: Some(aim), ..Goal::times(bar) }
 }
 
 fn contender(
@@ -283,21 +269,8 @@ fn contender(
     behaviour: Behaviour,
     home: &Home,
 ) -> Contender {
-    let target = service.target(behaviour, home);
+    let target = home::target(service, behaviour, home);
     Contender { name, processes: service.processes.clone(), target }
-}
-
-fn ratios(ours: &[Round], theirs: &[Round], figure: fn(&Round) -> f64) -> Spread {
-    Spread::new(ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs)))
-}
-
-fn median(rounds: &[Round], figure: fn(&Round) -> f64) -> f64 {
-    Spread::new(rounds.iter().map(figure)).median()
-}
-
-/// In milliseconds, of times in order.
-fn percentile(times: &[Duration], percent: usize) -> f64 {
-    times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3
 }
 
 fn kib(amount: u64) -> f64 {

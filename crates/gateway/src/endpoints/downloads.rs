@@ -82,7 +82,7 @@ async fn read(service: &Service, object: &str) -> Result<Manifest, ApiError> {
         ApiError::new(Code::Unavailable, "the manifest cannot be read at the moment")
     };
     let pieces = keep(service)?.read(object, None).await.map_err(|error| away(&error))?;
-    let mut pieces = pieces.ok_or_else(missing)?;
+    let mut pieces = pieces.ok_or_else(missing)?.into_pieces();
     let mut text = Vec::new();
     while let Some(piece) = pieces.try_next().await.map_err(|error| away(&error))? {
         text.extend_from_slice(&piece);

@@ -59,11 +59,19 @@ pub(super) async fn answer(
         Wanted::Beyond => return Ok(beyond(file.bytes)),
     };
     let length = range.as_ref().map_or(file.bytes, |range| range.end - range.start);
+    let mut part = None;
     let body = if method == Method::HEAD {
         Body::empty()
     } else {
         match file.keep.read(file.object, range.clone()).await {
-            Ok(Some(pieces)) => Body::from_stream(pieces),
+            Ok(Some(content)) => {
+                part = content.file().cloned();
+                if part.as_ref().is_some_and(|part| part.length() != length) {
+                    tracing::error!(object = file.object, "a file is shorter than it was");
+                    return Err(away());
+                }
+                Body::from_stream(content.into_pieces())
+            }
             Ok(None) => {
                 tracing::error!(object = file.object, "a file is missing");
                 return Err(away());
@@ -76,6 +84,10 @@ pub(super) async fn answer(
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;
+    // The edge may send the file instead of the body, which says the same.
+    if let Some(part) = part {
+        response.extensions_mut().insert(part);
+    }
     let headers = response.headers_mut();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     write(headers, &[(ETAG, &etag), (CACHE_CONTROL, file.caching), (ACCEPT_RANGES, "bytes")]);

@@ -2,22 +2,25 @@
 
 mod connector;
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutOptions, RetryConfig,
+    Error, GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, PutOptions,
+    RetryConfig,
 };
 use tokio::time::timeout;
 
 use crate::config;
+use crate::file_part::FilePart;
 use crate::problem::Problem;
 
 /// How long a file may take to be stored.
@@ -37,8 +40,29 @@ pub(crate) struct Keep {
     folder: Option<Arc<std::path::Path>>,
 }
 
-/// Pieces of an object.
-pub(crate) type Pieces = BoxStream<'static, Result<Bytes, Error>>;
+/// What an object, or a part of it, holds.
+pub(crate) enum Content {
+    File(FilePart),
+    Stream(BoxStream<'static, Result<Bytes, Error>>),
+}
+
+impl Content {
+    /// The file, if it is one here.
+    pub(crate) fn file(&self) -> Option<&FilePart> {
+        match self {
+            Self::File(part) => Some(part),
+            Self::Stream(_) => None,
+        }
+    }
+
+    /// All of it, piece by piece.
+    pub(crate) fn into_pieces(self) -> BoxStream<'static, io::Result<Bytes>> {
+        match self {
+            Self::File(part) => part.pieces().boxed(),
+            Self::Stream(stream) => stream.map_err(io::Error::other).boxed(),
+        }
+    }
+}
 
 /// Why an object cannot be written or read. The cause is for operators alone.
 #[derive(Debug, thiserror::Error)]
@@ -91,10 +115,13 @@ impl Keep {
         &self,
         name: &str,
         part: Option<Range<u64>>,
-    ) -> Result<Option<Pieces>, KeepError> {
+    ) -> Result<Option<Content>, KeepError> {
         let options = GetOptions { range: part.map(GetRange::Bounded), ..GetOptions::default() };
         match self.store.get_opts(&self.place(name), options).await {
-            Ok(found) => Ok(Some(found.into_stream().boxed())),
+            Ok(found) => Ok(Some(match found.payload {
+                GetResultPayload::File(file, _) => Content::File(FilePart::new(file, found.range)),
+                GetResultPayload::Stream(stream) => Content::Stream(stream),
+            })),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -1,12 +1,15 @@
 //! What was made: parts of it, whose it is, and when it goes.
 
-use agent_test_support::upstream::Upstream;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use agent_test_support::upstream::media::png;
+use agent_test_support::upstream::{Step, Upstream};
 use agent_test_support::wait::eventually;
 use http::{Method, Request};
 use serde_json::Value;
 
-use super::{paint, path_of, run, service, stored};
+use super::{paint, path_of, run, service, speak, stored};
 use crate::support::{Answer, Holder, Running};
 
 fn ask(service: &Running, holder: &Holder, path: &str, headers: &[(&str, &str)]) -> Answer {
@@ -66,6 +69,82 @@ fn an_artifact_is_served_whole_in_part_and_not_again() {
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(head.header("content-length"), image.len().to_string());
     assert_eq!(head.header("content-type"), "image/png");
+}
+
+/// A WAV file of some megabytes, no two parts of which are alike.
+fn long_sound() -> Vec<u8> {
+    let mut bytes = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
+    bytes.extend([0x22, 0x56, 0, 0, 0x44, 0xac, 0, 0, 2, 0, 16, 0]);
+    bytes.extend(b"data\xff\xff\xff\xff");
+    bytes.extend((0..800_000_u32).flat_map(u32::to_be_bytes));
+    bytes.push(7);
+    bytes
+}
+
+fn said(service: &Running, holder: &Holder, upstream: &Upstream, body: Vec<u8>) -> Value {
+    let media_type = "audio/wav".to_owned();
+    upstream.script("speak", vec![Step::Raw { status: 200, media_type, body }]);
+    run(service, holder, &speak("x")).good()
+}
+
+#[test]
+fn a_large_file_is_served_to_its_last_byte_and_in_any_part() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let sound = long_sound();
+    let path = path_of(&said(&service, &ada, &upstream, sound.clone())["artifacts"][0]);
+    // The connection stays the same, and serves other things in between.
+    for _ in 0..3 {
+        let whole = ask(&service, &ada, &path, &[]);
+        assert_eq!((whole.status, whole.body.len()), (200, sound.len()));
+        assert!(whole.body == sound);
+        for (first, last) in [(0, 65_535), (1, 65_535), (77, 2_000_001), (700_000, 700_000)] {
+            let range = format!("bytes={first}-{last}");
+            let part = ask(&service, &ada, &path, &[("range", &range)]);
+            assert_eq!(part.status, 206);
+            assert!(part.body == sound[first..=last], "{range}");
+        }
+        let head = ask_by(Method::HEAD, &service, &ada, &path, &[]);
+        assert_eq!((head.status, head.body.len()), (200, 0));
+        assert_eq!(service.get("/v1/me", ada.key.as_str()).status, 200);
+    }
+    // Also to those who ask before they were answered, and take their time.
+    let mut slow = TcpStream::connect(service.address).unwrap();
+    let request = |path: &str| {
+        let key = ada.key.as_str();
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n")
+    };
+    let all = format!("{}\r\n{}connection: close\r\n\r\n", request(&path), request("/v1/me"));
+    slow.write_all(all.as_bytes()).unwrap();
+    let mut got = Vec::new();
+    slow.read_to_end(&mut got).unwrap();
+    let begin = got.windows(4).position(|four| four == b"RIFF").unwrap();
+    assert!(got[begin..begin + sound.len()] == sound);
+    let rest = String::from_utf8_lossy(&got[begin + sound.len()..]);
+    assert!(rest.starts_with("HTTP/1.1 200 OK\r\n") && rest.contains("balance_micros"), "{rest}");
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_told_as_such() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let sound = long_sound();
+    let path = path_of(&said(&service, &ada, &upstream, sound.clone())["artifacts"][0]);
+    let mut places = vec![service.folder.path().join("artifacts")];
+    while let Some(place) = places.pop() {
+        if place.is_dir() {
+            places.extend(std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            let file = std::fs::OpenOptions::new().write(true).open(place).unwrap();
+            file.set_len(sound.len() as u64 / 2).unwrap();
+        }
+    }
+    let whole = ask(&service, &ada, &path, &[]);
+    assert_eq!(whole.failure(), (503, "unavailable".to_owned()));
+    let beyond = ask(&service, &ada, &path, &[("range", "bytes=1000000-2000000")]);
+    assert_eq!(beyond.failure(), (503, "unavailable".to_owned()));
+    let part = ask(&service, &ada, &path, &[("range", "bytes=1000-200000")]);
+    assert!(part.status == 206 && part.body == sound[1000..=200_000]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The limit that we are held against: nginx, which only passes on.
+//! The limit that we are held against: nginx.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -19,15 +19,15 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it before the upstream.
-    pub(crate) async fn start(upstream: SocketAddr) -> Self {
+    /// Starts it with what stands in the blocks `http` and `server` besides.
+    pub(crate) async fn start(http: &str, server: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().display().to_string();
         // Debian's nginx tells nobody which port it was given.
         let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let address = address.expect("a port");
         let file = folder.path().join("nginx.conf");
-        fs::write(&file, configuration(&at, address, upstream)).expect("a file");
+        fs::write(&file, configuration(&at, address, (http, server))).expect("a file");
         let master = Command::new("nginx")
             .args(["-e", "stderr", "-p", &at, "-c"])
             .arg(&file)
@@ -57,9 +57,12 @@ impl Drop for Nginx {
     }
 }
 
-fn configuration(folder: &str, address: SocketAddr, upstream: SocketAddr) -> String {
+/// The worker is who started this: what is served may be for its owner alone.
+fn configuration(folder: &str, address: SocketAddr, (http, server): (&str, &str)) -> String {
+    let user = if rustix::process::geteuid().is_root() { "user root root;" } else { "" };
     format!(
         "daemon off;
+{user}
 worker_processes 1;
 worker_rlimit_nofile 20000;
 pid {folder}/nginx.pid;
@@ -74,19 +77,10 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    upstream models {{
-        server {upstream};
-        keepalive 512;
-        keepalive_requests 100000000;
-    }}
+    {http}
     server {{
         listen {address} backlog=4096;
-        location / {{
-            proxy_pass http://models;
-            proxy_http_version 1.1;
-            proxy_set_header Connection \"\";
-            proxy_read_timeout 3600;
-        }}
+        {server}
     }}
 }}
 "

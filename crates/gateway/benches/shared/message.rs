@@ -1,9 +1,10 @@
-//! HTTP/1.1 messages as this program needs them: whole requests in, whole answers in.
+//! HTTP/1.1 messages as these programs need them: requests out, whole answers in.
 //!
-//! Both ends of every measurement are here, so both do as little as they can. Bodies of requests
-//! have a length; bodies of answers have one, or come in chunks whose last ends the buffer.
+//! Both ends of a measurement do as little as they can. Bodies of answers have a length, or come in
+//! chunks whose last ends the buffer.
 
 use std::io;
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -12,20 +13,25 @@ use tokio::net::TcpStream;
 
 const READ_BYTES: usize = 16 * 1024;
 /// No message here is longer.
-const MAX_MESSAGE: usize = 1024 * 1024;
+const MAX_MESSAGE: usize = 2 * 1024 * 1024;
 const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
+/// A request with a JSON body.
+pub(crate) fn post(address: SocketAddr, path: &str, key: &str, body: &str) -> Vec<u8> {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\n\
+         authorization: Bearer {key}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nuser-agent: bench\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
 
 /// What came in and was not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    bytes: Vec<u8>,
-}
-
-/// A whole request.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) is_get: bool,
-    body: Range<usize>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A whole answer.
@@ -36,22 +42,6 @@ pub(crate) struct Answer {
 }
 
 impl Inbox {
-    /// The next request; nothing at the end of the connection.
-    pub(crate) async fn request(&mut self, stream: &mut TcpStream) -> io::Result<Option<Request>> {
-        loop {
-            if let Some(head) = head_end(&self.bytes) {
-                let length = length(&self.bytes[..head]).unwrap_or(0);
-                let body = head..head + length;
-                if self.bytes.len() >= body.end {
-                    return Ok(Some(Request { is_get: self.bytes.starts_with(b"GET "), body }));
-                }
-            }
-            if self.read(stream).await? == 0 {
-                return Ok(None);
-            }
-        }
-    }
-
     /// The next answer, whole.
     pub(crate) async fn answer(&mut self, stream: &mut TcpStream) -> io::Result<Answer> {
         loop {
@@ -70,35 +60,8 @@ impl Inbox {
         }
     }
 
-    /// The beginning of the next answer, until a text stands in its body.
-    pub(crate) async fn beginning(
-        &mut self,
-        stream: &mut TcpStream,
-        text: &[u8],
-    ) -> io::Result<()> {
-        loop {
-            let body = head_end(&self.bytes).map_or(&[][..], |head| &self.bytes[head..]);
-            if memmem::find(body, text).is_some() {
-                self.bytes = Vec::new();
-                return Ok(());
-            }
-            if self.read(stream).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-    }
-
-    pub(crate) fn body(&self, request: &Request) -> &[u8] {
-        &self.bytes[request.body.clone()]
-    }
-
     pub(crate) fn answer_body(&self, answer: &Answer) -> &[u8] {
         &self.bytes[answer.body.clone()]
-    }
-
-    /// Forgets a request.
-    pub(crate) fn take(&mut self, request: &Request) {
-        self.bytes.drain(..request.body.end);
     }
 
     /// Forgets an answer.
@@ -106,7 +69,8 @@ impl Inbox {
         self.bytes.drain(..answer.body.end);
     }
 
-    async fn read(&mut self, stream: &mut TcpStream) -> io::Result<usize> {
+    /// Reads some more; nothing at the end of the connection.
+    pub(crate) async fn read(&mut self, stream: &mut TcpStream) -> io::Result<usize> {
         if self.bytes.len() > MAX_MESSAGE {
             return Err(io::Error::other("a message is too long"));
         }
@@ -115,12 +79,13 @@ impl Inbox {
     }
 }
 
-fn head_end(bytes: &[u8]) -> Option<usize> {
+/// Where the head of a message ends.
+pub(crate) fn head_end(bytes: &[u8]) -> Option<usize> {
     memmem::find(bytes, b"\r\n\r\n").map(|at| at + 4)
 }
 
 /// The length that a head tells.
-fn length(head: &[u8]) -> Option<usize> {
+pub(crate) fn length(head: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"content-length:";
     head.split(|byte| *byte == b'\n').find_map(|line| {
         let name = line.get(..NAME.len())?;
@@ -131,7 +96,8 @@ fn length(head: &[u8]) -> Option<usize> {
     })
 }
 
-fn status(answer: &[u8]) -> u16 {
+/// The status of an answer.
+pub(crate) fn status(answer: &[u8]) -> u16 {
     let digits = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }

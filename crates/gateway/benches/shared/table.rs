@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// What was asked for; more is worse.
+/// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Goal {
     pub(crate) bar: f64,
@@ -20,8 +20,8 @@ pub(crate) enum Better {
 
 impl Goal {
     /// At most so many times the other.
-    pub(crate) const fn times(bar: f64, aim: f64) -> Self {
-        Self { bar, aim: Some(aim), unit: "×", better: Better::Lower }
+    pub(crate) const fn times(bar: f64) -> Self {
+        Self { bar, aim: None, unit: "×", better: Better::Lower }
     }
 
     fn is_met(&self, limit: f64, value: f64) -> bool {

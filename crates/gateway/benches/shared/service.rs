@@ -14,12 +14,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use wire::key::ApiKey;
 
-use crate::load::Target;
 use crate::process::Processes;
-use crate::upstream::Behaviour;
 
-/// What the provider is called.
-const PROVIDER: &str = "mock";
 /// More than anybody spends here.
 pub(crate) const CREDIT_MICROS: i64 = 1_000_000_000_000;
 /// On, and never reached.
@@ -30,47 +26,32 @@ pub(crate) const CONCURRENCY: u32 = 100_000;
 /// A folder with a configuration, and where its state is.
 #[derive(Debug)]
 pub(crate) struct Home {
-    folder: TempDir,
-    place: Place,
+    pub(crate) folder: TempDir,
+    pub(crate) place: Place,
     pub(crate) keys: Vec<String>,
 }
 
 impl Home {
-    /// With a file of its own.
-    pub(crate) async fn sqlite(upstream: SocketAddr) -> Self {
+    /// With state in a file of its own. The rest of the configuration is given.
+    pub(crate) async fn sqlite(rest: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("gateway.sqlite3");
-        Self::new(folder, Place::Sqlite(path), upstream).await
+        Self::new(folder, Place::Sqlite(path), rest).await
     }
 
-    /// With a database of a server.
-    pub(crate) async fn postgres(upstream: SocketAddr, url: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        Self::new(folder, Place::Postgres(url.to_owned()), upstream).await
-    }
-
-    async fn new(folder: TempDir, place: Place, upstream: SocketAddr) -> Self {
+    /// With state in this place.
+    pub(crate) async fn new(folder: TempDir, place: Place, rest: &str) -> Self {
         let database = match &place {
             Place::Sqlite(path) => format!("sqlite:{}", path.display()),
             Place::Postgres(url) => url.clone(),
         };
-        let models = Behaviour::ALL.map(Behaviour::model).join(", ");
         let text = format!(
-            "listen: 127.0.0.1:0\ndatabase: \"{database}\"\nproviders:\n  {PROVIDER}:\n    \
-             kind: openai\n    base_url: http://{upstream}/v1\n    models: [{models}]\n    \
-             health: {{interval: 3600}}\nlog: {{requests: false, level: warn}}\n"
+            "listen: 127.0.0.1:0\ndatabase: \"{database}\"\n{rest}\
+             log: {{requests: false, level: warn}}\n"
         );
         fs::write(folder.path().join("gateway.yaml"), text).expect("a file");
         Store::migrate(&place, &Options::default()).await.expect("a schema");
         Self { folder, place, keys: Vec::new() }
-    }
-
-    /// The file of the state, if it is one.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Sqlite(path) => Some(path),
-            Place::Postgres(_) => None,
-        }
     }
 
     pub(crate) fn hasher(&self) -> KeyHasher {
@@ -161,11 +142,6 @@ impl Service {
             child,
         }
     }
-
-    /// Asks it for a model, with every key of its home in turn.
-    pub(crate) fn target(&self, behaviour: Behaviour, home: &Home) -> Target {
-        Target::new(self.address, behaviour, &format!("{PROVIDER}/"), &home.keys)
-    }
 }
 
 impl Drop for Service {
@@ -191,6 +167,6 @@ fn program() -> PathBuf {
     let own = std::env::current_exe().expect("a program knows where it is");
     let folder = own.parent().and_then(Path::parent).expect("a folder");
     let program = folder.join("agent");
-    assert!(program.exists(), "{} is missing: run `cargo xtask bench gateway`", program.display());
+    assert!(program.exists(), "{} is missing: run `cargo xtask bench`", program.display());
     program
 }

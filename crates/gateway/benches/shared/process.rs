@@ -1,4 +1,4 @@
-//! What the kernel knows about a process: the time it computed and the memory it has.
+//! What the kernel knows about a process: the time it computed.
 
 use std::fs;
 use std::time::Duration;
@@ -10,28 +10,10 @@ const TICKS_PER_SECOND: f64 = 100.0;
 #[derive(Debug, Clone)]
 pub(crate) struct Processes(pub(crate) Vec<u32>);
 
-/// Memory in KiB.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
-    pub(crate) rss: u64,
-    pub(crate) pss: u64,
-}
-
 impl Processes {
     /// The time that all threads computed so far, in the program and in the kernel.
     pub(crate) fn cpu(&self) -> Duration {
         self.0.iter().map(|pid| cpu(*pid)).sum()
-    }
-
-    /// Resident, and resident with shared pages counted in part.
-    pub(crate) fn memory(&self) -> Memory {
-        let parts = self.0.iter().map(|pid| {
-            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
-            let text = text.expect("the kernel tells the memory of a running process");
-            (field(&text, "Rss:"), field(&text, "Pss:"))
-        });
-        let (rss, pss) = parts.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-        Memory { rss, pss }
     }
 }
 
@@ -43,9 +25,4 @@ fn cpu(pid: u32) -> Duration {
     let ticks: f64 =
         [11, 12].map(|at: usize| fields[at].parse::<f64>().expect("a number")).iter().sum();
     Duration::from_secs_f64(ticks / TICKS_PER_SECOND)
-}
-
-fn field(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a field");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
 }

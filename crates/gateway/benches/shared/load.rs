@@ -1,66 +1,42 @@
-//! Who asks: connections that ask again as soon as they are answered, requests that come at a fixed
-//! rate whatever becomes of them, and streams that stay open.
+//! Who asks: connections that ask again as soon as they are answered, and requests that come at a
+//! fixed rate whatever becomes of them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use memchr::memmem;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::message::Inbox;
-use crate::upstream::Behaviour;
 
-/// How many streams are opened at the same time.
-const OPENED_AT_ONCE: usize = 64;
 /// A refused or broken connection that is worth another try, at most so often.
 const MAX_TRIES: u32 = 20;
 
-/// What is asked, of whom.
+/// What is asked, of whom, and how a right answer is known.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    pub(crate) address: SocketAddr,
-    behaviour: Behaviour,
-    /// One request for each key.
+    address: SocketAddr,
+    /// Sent in turn.
     requests: Arc<Vec<Vec<u8>>>,
+    is_right: fn(&[u8]) -> bool,
 }
 
 impl Target {
-    /// Asks this address for a model by name, with each of these keys in turn.
+    /// Sends this address each of these requests in turn. Every body that comes back with status
+    /// 200 is judged.
     pub(crate) fn new(
         address: SocketAddr,
-        behaviour: Behaviour,
-        prefix: &str,
-        keys: &[String],
+        requests: Vec<Vec<u8>>,
+        is_right: fn(&[u8]) -> bool,
     ) -> Self {
-        let model = behaviour.model();
-        let stream = if behaviour.is_streamed() {
-            "\"stream\":true,\"stream_options\":{\"include_usage\":true},"
-        } else {
-            ""
-        };
-        let body = format!(
-            "{{\"model\":\"{prefix}{model}\",{stream}\"messages\":[{{\"role\":\"system\",\"content\":\
-             \"You are a helpful assistant.\"}},{{\"role\":\"user\",\"content\":\"Tell me about the \
-             quick brown fox, in a few words, and about the lazy dog.\"}}],\"temperature\":0.2}}"
-        );
-        let request = |key: &String| {
-            format!(
-                "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\n\
-                 authorization: Bearer {key}\r\ncontent-type: application/json\r\n\
-                 accept: application/json\r\nuser-agent: bench\r\ncontent-length: {}\r\n\r\n{body}",
-                body.len()
-            )
-            .into_bytes()
-        };
-        Self { address, behaviour, requests: Arc::new(keys.iter().map(request).collect()) }
+        Self { address, requests: Arc::new(requests), is_right }
     }
 
-    async fn connect(&self) -> Connection {
+    pub(crate) async fn connect(&self) -> Connection {
         let mut tries = 0;
         let stream = loop {
             match TcpStream::connect(self.address).await {
@@ -74,7 +50,7 @@ impl Target {
         Connection { stream, inbox: Inbox::default() }
     }
 
-    fn request(&self, number: usize) -> &[u8] {
+    pub(crate) fn request(&self, number: usize) -> &[u8] {
         &self.requests[number % self.requests.len()]
     }
 }
@@ -82,8 +58,8 @@ impl Target {
 /// One connection of a client.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: TcpStream,
-    inbox: Inbox,
+    pub(crate) stream: TcpStream,
+    pub(crate) inbox: Inbox,
 }
 
 impl Connection {
@@ -91,10 +67,8 @@ impl Connection {
         self.stream.write_all(target.request(number)).await.expect("a request is taken");
         let answer = self.inbox.answer(&mut self.stream).await.expect("an answer comes");
         let body = self.inbox.answer_body(&answer);
-        let expected: &[u8] =
-            if target.behaviour.is_streamed() { b"data: [DONE]" } else { b"lazy dog" };
         assert!(
-            answer.status == 200 && memmem::find(body, expected).is_some(),
+            answer.status == 200 && (target.is_right)(body),
             "another answer than was expected: {} {}",
             answer.status,
             String::from_utf8_lossy(body),
@@ -163,27 +137,7 @@ pub(crate) async fn open_loop(
     times
 }
 
-/// Opens streams that stay open, a few at a time; each has begun when this returns.
-pub(crate) async fn idle_streams(target: &Target, count: usize) -> Vec<Connection> {
-    let next = Arc::new(AtomicU32::new(0));
-    let mut tasks = JoinSet::new();
-    for _ in 0..OPENED_AT_ONCE {
-        let (target, next) = (target.clone(), next.clone());
-        tasks.spawn(async move {
-            let mut opened = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed) as usize;
-                if number >= count {
-                    return opened;
-                }
-                let mut connection = target.connect().await;
-                let request = target.request(number);
-                connection.stream.write_all(request).await.expect("a request is taken");
-                let Connection { stream, inbox } = &mut connection;
-                inbox.beginning(stream, b"word0").await.expect("a stream begins");
-                opened.push(connection);
-            }
-        });
-    }
-    tasks.join_all().await.into_iter().flatten().collect()
+/// In milliseconds, of times in order.
+pub(crate) fn percentile(times: &[Duration], percent: usize) -> f64 {
+    times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3
 }

@@ -1,0 +1,40 @@
+//! What is asked of the service and of nginx: a chat completion, by the model's name.
+
+use std::net::SocketAddr;
+
+use memchr::memmem;
+
+use crate::load::Target;
+use crate::message::post;
+use crate::upstream::Behaviour;
+
+/// Asks this address for a model by name, with each of these keys in turn.
+pub(crate) fn target(
+    address: SocketAddr,
+    behaviour: Behaviour,
+    prefix: &str,
+    keys: &[String],
+) -> Target {
+    let model = behaviour.model();
+    let stream = if behaviour.is_streamed() {
+        "\"stream\":true,\"stream_options\":{\"include_usage\":true},"
+    } else {
+        ""
+    };
+    let body = format!(
+        "{{\"model\":\"{prefix}{model}\",{stream}\"messages\":[{{\"role\":\"system\",\"content\":\
+         \"You are a helpful assistant.\"}},{{\"role\":\"user\",\"content\":\"Tell me about the \
+         quick brown fox, in a few words, and about the lazy dog.\"}}],\"temperature\":0.2}}"
+    );
+    let requests = keys.iter().map(|key| post(address, "/v1/chat/completions", key, &body));
+    let is_right = if behaviour.is_streamed() { is_whole_stream } else { is_answer };
+    Target::new(address, requests.collect(), is_right)
+}
+
+fn is_answer(body: &[u8]) -> bool {
+    memmem::find(body, b"lazy dog").is_some()
+}
+
+fn is_whole_stream(body: &[u8]) -> bool {
+    memmem::find(body, b"data: [DONE]").is_some()
+}

@@ -1,0 +1,46 @@
+//! What the service is configured with here: one provider, and state in a file or on a server.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use gateway_store::Place;
+
+use crate::chat;
+use crate::load::Target;
+use crate::service::{Home, Service};
+use crate::upstream::Behaviour;
+
+/// What the provider is called.
+const PROVIDER: &str = "mock";
+
+/// With a file of its own.
+pub(crate) async fn sqlite(upstream: SocketAddr) -> Home {
+    Home::sqlite(&providers(upstream)).await
+}
+
+/// With a database of a server.
+pub(crate) async fn postgres(upstream: SocketAddr, url: &str) -> Home {
+    let folder = tempfile::tempdir().expect("a folder");
+    Home::new(folder, Place::Postgres(url.to_owned()), &providers(upstream)).await
+}
+
+fn providers(upstream: SocketAddr) -> String {
+    let models = Behaviour::ALL.map(Behaviour::model).join(", ");
+    format!(
+        "providers:\n  {PROVIDER}:\n    kind: openai\n    base_url: http://{upstream}/v1\n    \
+         models: [{models}]\n    health: {{interval: 3600}}\n"
+    )
+}
+
+/// The file of the state, if it is one.
+pub(crate) fn file(home: &Home) -> Option<&Path> {
+    match &home.place {
+        Place::Sqlite(path) => Some(path),
+        Place::Postgres(_) => None,
+    }
+}
+
+/// Asks a service for a model, with every key of its home in turn.
+pub(crate) fn target(service: &Service, behaviour: Behaviour, home: &Home) -> Target {
+    chat::target(service.address, behaviour, &format!("{PROVIDER}/"), &home.keys)
+}
