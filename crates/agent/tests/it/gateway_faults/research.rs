@@ -40,7 +40,7 @@ fn world(books: &Books, workers: usize) -> World {
         .map_or_else(String::new, |database| format!("database: \"{}\"\n", database.url()));
     let docs = "  docs: {kind: index, folder: files, base_url: \"https://docs.example\"}\n";
     let research = format!(
-        "research: {{workers: {workers}, lease_seconds: 2, attempts: 10, \
+        "research: {{workers: {workers}, lease_seconds: 4, attempts: 10, \
          quick: {{queries: 1, pages: 1}}}}\n"
     );
     let world = World::with(&format!("{docs}{place}{research}"), database, 200);
