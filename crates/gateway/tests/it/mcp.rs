@@ -339,3 +339,36 @@ fn the_same_idempotency_key_is_answered_for_and_paid_for_once() {
     assert_eq!(world.upstream.completions().len(), 1);
     assert_eq!(paid(&world.service, &world.ada), PRICE);
 }
+
+#[test]
+fn a_call_that_is_answered_at_once_says_what_one_says_that_shows_signs_of_life() {
+    let world = world();
+    let without_id = |answer: &Answer| {
+        let mut message = message(answer);
+        message["result"]["_meta"]["agent/request_id"].take();
+        message
+    };
+    let names = ["list_models", "list_capabilities", "web_search"];
+    for (id, name) in [json!(1), json!("a\"b"), json!(-7)].iter().zip(names) {
+        let call = |token: Option<u8>, meta: Value| {
+            let mut params = json!({"name": name, "arguments": {}, "_meta": meta});
+            if let Some(token) = token {
+                params["_meta"]["progressToken"] = token.into();
+            }
+            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+        };
+        let older = [None, Some(1)].map(|token| world.older(&call(token, json!({})), &[]));
+        assert_eq!(without_id(&older[0]), without_id(&older[1]), "{name}");
+        let headers = [
+            ACCEPT,
+            ("mcp-protocol-version", STATELESS),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", name),
+        ];
+        let key = world.ada.key.as_str();
+        let newer = [None, Some(1)].map(|token| world.send(key, &call(token, about()), &headers));
+        assert_eq!(without_id(&newer[0]), without_id(&newer[1]), "{name}");
+        let told = |answer: &Answer| message(answer)["result"]["resultType"].clone();
+        assert_eq!((told(&older[0]), told(&newer[0])), (Value::Null, json!("complete")));
+    }
+}
