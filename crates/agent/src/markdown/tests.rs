@@ -1,3 +1,5 @@
+//! What Markdown looks like, whole and in pieces.
+
 use super::*;
 
 /// Without styles.
