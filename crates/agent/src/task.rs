@@ -1,6 +1,6 @@
 //! A task: words of a person go to a model, the model calls tools, and what it says last is the
 //! answer. No terminal is known here; whoever watches is told by [`Event`]s, and whoever decides is
-//! asked through [`Person`].
+//! asked through [`person::Person`].
 //!
 //! [`run`] is the loop. It is bounded in rounds, time and money; it retries what may pass; it keeps
 //! the conversation within the model's window; and it ends in exactly one of the ways in [`end`].

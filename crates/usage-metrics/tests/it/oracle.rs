@@ -109,7 +109,7 @@ fn beyond_double_precision(document: &[u8]) -> bool {
     )
 }
 
-const CASES_PER_SEED: u64 = 300_000;
+const CASES_PER_SEED: u64 = 150_000;
 
 fn hold_against_the_oracle(seed: u64) {
     let oracle = oracle();
