@@ -10,12 +10,15 @@ use tokio::sync::Mutex;
 
 use self::difference::difference;
 use crate::mcp::Fleet;
+use crate::mcp::approve::{self, UNTRUSTED, indented};
 use crate::mcp::observe::Reporter;
 use crate::mcp::shown::Shown;
 use crate::output::{Output, WARNING};
 use crate::prompt::{Prompt, ask_meanwhile};
 use crate::task::person::{Filled, Form, Person, Question, Said, Why, Wish};
 
+/// Why a call of a tool that changed is asked about.
+const CHANGED: &str = "the tool is not what it was when it was used last";
 /// How often a question is put again when the answer is none.
 const MAX_ASKED: u32 = 3;
 
@@ -59,34 +62,15 @@ impl AtTerminal {
         Said::No
     }
 
-    fn question(&self, question: &Question) -> String {
-        let arguments = serde_json::to_string_pretty(&question.arguments).unwrap_or_default();
-        let why = match &question.why {
-            Why::Untrusted => {
-                "the server is untrusted and the tool does not say that it only reads"
-            }
-            Why::Changed { .. } => "the tool is not what it was when it was used last",
+    fn question(&self, Question { call, why }: &Question) -> String {
+        let Why::Changed { before, after } = why else {
+            return approve::question(call, UNTRUSTED, &self.shown);
         };
-        let mut text = format!(
-            "{WARNING}This call needs your yes:{WARNING:#} {why}.\n  server       {}\n  tool         \
-             {} ({})\n  description  {}\n  arguments    {}",
-            self.shown.line(&question.server),
-            self.shown.line(&question.native),
-            self.shown.line(&question.tool),
-            self.indented(&question.description),
-            // All of them: what is cut is what somebody would hide.
-            self.indented(&arguments),
-        );
-        if let Why::Changed { before, after } = &question.why {
-            let lines = difference(&self.shown.whole(before), &self.shown.whole(after));
-            text.push_str("\n  changed      ");
-            text.push_str(&lines.replace('\n', "\n               "));
-        }
+        let mut text = approve::question(call, CHANGED, &self.shown);
+        let lines = difference(&self.shown.whole(before), &self.shown.whole(after));
+        text.push_str("\n  changed      ");
+        text.push_str(&lines.replace('\n', "\n               "));
         text
-    }
-
-    fn indented(&self, text: &str) -> String {
-        self.shown.whole(text.trim_end()).replace('\n', "\n               ")
     }
 }
 
@@ -124,7 +108,7 @@ impl Person for AtTerminal {
             self.shown.line(&wish.server),
             self.shown.line(&wish.model),
             wish.max_tokens,
-            self.indented(&wish.prompt),
+            indented(&wish.prompt, &self.shown),
         );
         let this = self.clone();
         Box::pin(async move {

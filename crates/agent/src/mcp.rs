@@ -34,6 +34,7 @@ use crate::config;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::home::Home;
 use crate::output::{ERROR, WARNING, printable};
+use crate::runtime;
 use crate::session::Session;
 
 /// How alike a name must be to be suggested, from 0 to 1.
@@ -468,10 +469,7 @@ pub(crate) fn block_on<T>(
     client: impl FnOnce() -> Client,
     work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
 ) -> Result<T, Diagnostic> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
+    let runtime = runtime::started()?;
     let done = runtime.block_on(async {
         let mut signals = signals::Signals::listen();
         let client = client();

@@ -7,6 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::markdown::Renderer;
 use crate::mcp::observe::Reporter;
 use crate::mcp::shown::Shown;
+use crate::mcp::table::counted;
 use crate::member::credits;
 use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
 use crate::task::Spent;
@@ -214,14 +215,10 @@ impl Listener for Narrator {
 
 /// What a task used, in a line.
 pub(crate) fn used(spent: &Spent) -> String {
-    let of = |count: u32, one: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{count} {one}{plural}")
-    };
     format!(
         "{}, {}, {} tokens in, {} out, {} credits",
-        of(spent.model_calls, "model call"),
-        of(spent.tool_calls, "tool call"),
+        counted(spent.model_calls as usize, "model call"),
+        counted(spent.tool_calls as usize, "tool call"),
         spent.input_tokens,
         spent.output_tokens,
         credits(spent.charge_micros),

@@ -24,6 +24,7 @@ use crate::mcp::{Fleet, Servers, nearest};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::output::printable;
+use crate::runtime;
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::diary::Diary;
@@ -108,6 +109,27 @@ impl Workbench {
         let person = at_terminal.unwrap_or_else(|| Arc::new(Nobody));
         let skills = Skills::load(&wanted, (&fleet, &recorder), session)?;
         Ok(Self { member, fleet, config, recorder, person, served, wanted, skills })
+    }
+
+    /// Works with the servers, which have ended when this returns.
+    pub(crate) fn open(
+        self,
+        work: impl AsyncFnOnce(Self, &Client, &mut Interrupts) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        let (recorder, reporter) = (self.recorder.clone(), Arc::clone(&self.fleet.reporter));
+        let runtime = runtime::started()?;
+        let done = runtime.block_on(async {
+            let mut interrupts = Interrupts::listen();
+            let client = Client::start(self.entries(), self.fleet.host.clone());
+            let done = work(self, &client, &mut interrupts).await;
+            reporter.done_waiting();
+            // A second signal does not wait for the servers.
+            let _ = interrupts.guard(async |_| client.close().await).await;
+            done
+        });
+        runtime.shutdown_background();
+        tally::close(&recorder);
+        done
     }
 
     /// The servers of the task: those of the configuration, and the member service itself.

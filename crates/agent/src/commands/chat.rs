@@ -11,7 +11,6 @@ mod show;
 mod slash;
 mod talk;
 
-use mcp_client::Client;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use self::archive::Archive;
@@ -21,8 +20,7 @@ use super::run::Manner;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::observe::Place;
 use crate::session::Session;
-use crate::tally;
-use crate::workbench::{Interrupts, Workbench};
+use crate::workbench::Workbench;
 
 /// Talk with a model that has tools
 #[derive(Debug, clap::Args)]
@@ -60,46 +58,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         None => None,
     };
     let bench = Workbench::load(args.manner.wanted(), Place::Notes, session)?;
-    let recorder = bench.recorder.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
-    let done = runtime.block_on(async {
-        let mut interrupts = Interrupts::listen();
-        let client = Client::start(bench.entries(), bench.fleet.host.clone());
-        let reporter = bench.fleet.reporter.clone();
+    bench.open(async |bench, client, interrupts| {
         let counting = bench.counting(Entrypoint::Interactive, ExecutionSurface::Tui);
-        let ready =
-            interrupts.guard(async |stop| bench.ready(&client, &counting, &stop).await).await;
-        let done = match ready.and_then(|ready| ready) {
-            Ok(model) => {
-                let piece = if args.whole.is_some() { Piece::Whole } else { Piece::Line };
-                let bounds = args.manner.bounds(bench.bounds());
-                let found = talk::Found { bench, client: client.clone(), counting, bounds, model };
-                let is_asked_for = args.manner.names_a_model();
-                let talk = Talk::begin(found, archive, session);
-                match talk {
-                    Ok(mut talk) => {
-                        if let Some(kept) = kept {
-                            talk.resume(kept, is_asked_for).await;
-                        }
-                        match Input::open(piece, session) {
-                            Ok(mut input) => talk.converse(&mut input, &mut interrupts).await,
-                            Err(diagnostic) => Err(diagnostic),
-                        }
-                    }
-                    Err(diagnostic) => Err(diagnostic),
-                }
-            }
-            Err(diagnostic) => Err(diagnostic),
-        };
-        reporter.done_waiting();
-        // A second signal does not wait for the servers.
-        let _ = interrupts.guard(async |_| client.close().await).await;
-        done
-    });
-    runtime.shutdown_background();
-    tally::close(&recorder);
-    done
+        let ready = interrupts.guard(async |stop| bench.ready(client, &counting, &stop).await);
+        let model = ready.await??;
+        let bounds = args.manner.bounds(bench.bounds());
+        let found = talk::Found { bench, client: client.clone(), counting, bounds, model };
+        let mut talk = Talk::begin(found, archive, session)?;
+        if let Some(kept) = kept {
+            talk.resume(kept, args.manner.names_a_model()).await;
+        }
+        let piece = if args.whole.is_some() { Piece::Whole } else { Piece::Line };
+        talk.converse(&mut Input::open(piece, session)?, interrupts).await
+    })
 }

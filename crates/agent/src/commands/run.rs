@@ -15,7 +15,6 @@ use crate::diagnostic::Diagnostic;
 use crate::mcp::observe::Place;
 use crate::narrate::Narrator;
 use crate::session::Session;
-use crate::tally;
 use crate::task::bounds::{Bounds, MAX_ROUNDS, MAX_TIME};
 use crate::task::gate::Beforehand;
 use crate::task::model::Form;
@@ -130,27 +129,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let words = if tasks.is_none() { words(&args.words)? } else { String::new() };
     let wanted = Wanted { is_alone: tasks.is_some(), ..args.manner.wanted() };
     let bench = Workbench::load(wanted, Place::Notes, session)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?;
-    let done = runtime.block_on(async {
-        let mut interrupts = Interrupts::listen();
-        let client = Client::start(bench.entries(), bench.fleet.host.clone());
-        let done = match &tasks {
-            Some(tasks) => {
-                batch::run(tasks, args, (&bench, &client), &mut interrupts, session).await
-            }
-            None => one(&words, args, (&bench, &client), &mut interrupts, session).await,
-        };
-        bench.fleet.reporter.done_waiting();
-        // A second signal does not wait for the servers.
-        let _ = interrupts.guard(async |_| client.close().await).await;
-        done
-    });
-    runtime.shutdown_background();
-    tally::close(&bench.recorder);
-    done
+    bench.open(async |bench, client, interrupts| match &tasks {
+        Some(tasks) => batch::run(tasks, args, (&bench, client), interrupts, session).await,
+        None => one(&words, args, (&bench, client), interrupts, session).await,
+    })
 }
 
 async fn one(

@@ -7,10 +7,13 @@ mod path;
 mod restore;
 mod show;
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
+use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
+use crate::output::{GOOD, printable};
 use crate::session::Session;
 use crate::skills::catalogue::{Skill, unknown};
 use crate::skills::diary::Diary;
@@ -66,6 +69,24 @@ fn with_diary<T>(
     let done = work(&Diary::new(places, recorder.clone(), session.clock.clone()));
     tally::close(&recorder);
     done
+}
+
+/// Moves a skill, and says so with this word.
+fn moved(
+    name: &str,
+    (key, done): (&str, &str),
+    session: &Session,
+    work: impl FnOnce(&Places, &Name, &Diary) -> Result<PathBuf, Diagnostic>,
+) -> Result<(), Diagnostic> {
+    let name = Name::typed(name)?;
+    let places = Places::find(session)?;
+    let to = with_diary(&places, session, |diary| work(&places, &name, diary))?;
+    if session.output.is_json() {
+        return session.output.json(&json!({key: name.as_str(), "path": to}));
+    }
+    session.output.text(format!("{GOOD}{done}{GOOD:#} {name}.\n"))?;
+    session.output.note(format!("It is in {}.", to.display()));
+    Ok(())
 }
 
 /// The skill that was named.

@@ -29,7 +29,7 @@ impl Digest {
     }
 
     /// Of what was hashed so far.
-    pub(super) fn of(context: &Context) -> Self {
+    pub(crate) fn of(context: &Context) -> Self {
         let digest = context.clone().finish();
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest.as_ref());

@@ -28,25 +28,30 @@ impl OnTerminal {
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
+}
 
-    fn indented(&self, text: &str) -> String {
-        self.shown.whole(text.trim_end()).replace('\n', "\n               ")
-    }
+/// Why a call of an untrusted server is asked about.
+pub(crate) const UNTRUSTED: &str =
+    "the server is untrusted and the tool does not say that it only reads";
 
-    fn question(&self, approval: &Approval) -> String {
-        let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
-        format!(
-            "{WARNING}This call needs your yes:{WARNING:#} the server is untrusted and the tool \
-             does not say that it only reads.\n  server       {}\n  tool         {} ({})\n  \
-             description  {}\n  arguments    {}",
-            self.shown.line(&approval.server),
-            self.shown.line(&approval.native_name),
-            approval.tool,
-            self.indented(&approval.description),
-            // All of them: what is cut is what somebody would hide.
-            self.indented(&arguments),
-        )
-    }
+/// A call as a person judges it, with why it is asked about.
+pub(crate) fn question(approval: &Approval, why: &str, shown: &Shown) -> String {
+    let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+    format!(
+        "{WARNING}This call needs your yes:{WARNING:#} {why}.\n  server       {}\n  tool         {} \
+         ({})\n  description  {}\n  arguments    {}",
+        shown.line(&approval.server),
+        shown.line(&approval.native_name),
+        shown.line(&approval.tool),
+        indented(&approval.description, shown),
+        // All of them: what is cut is what somebody would hide.
+        indented(&arguments, shown),
+    )
+}
+
+/// A text under the words that stand before it.
+pub(crate) fn indented(text: &str, shown: &Shown) -> String {
+    shown.whole(text.trim_end()).replace('\n', "\n               ")
 }
 
 impl Approver for OnTerminal {
@@ -56,7 +61,7 @@ impl Approver for OnTerminal {
         }
         self.asked.store(true, Ordering::Release);
         self.reporter.done_waiting();
-        let question = self.question(&approval);
+        let question = question(&approval, UNTRUSTED, &self.shown);
         Box::pin(async move {
             let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
             if answer.is_ok_and(|yes| yes) { Decision::Allow } else { Decision::Deny }

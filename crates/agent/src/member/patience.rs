@@ -169,14 +169,9 @@ impl Tries {
             let is_ours = self.broke.is_some_and(|broke| broke.elapsed() < MAX_RUNNING);
             return is_ours.then_some(LOOK_EVERY);
         }
-        let wanted = match trouble.again() {
-            _ if is_mended => None,
-            Again::Never => return None,
-            Again::Soon => None,
-            Again::After(wait) => Some(wait),
-        };
+        let again = if is_mended { Again::Soon } else { trouble.again() };
+        let pause = again.or(growing(self.waits + 1))?.max(FIRST_PAUSE);
         self.waits += 1;
-        let pause = wanted.unwrap_or_else(|| growing(self.waits)).max(FIRST_PAUSE);
         (self.begun.elapsed() + pause <= self.most).then_some(pause)
     }
 }

@@ -46,6 +46,17 @@ pub(crate) enum Again {
     After(Duration),
 }
 
+impl Again {
+    /// How long to wait, where the service does not say as long as this.
+    pub(crate) fn or(self, usual: Duration) -> Option<Duration> {
+        match self {
+            Self::Never => None,
+            Self::Soon => Some(usual),
+            Self::After(wait) => Some(wait),
+        }
+    }
+}
+
 impl Trouble {
     /// What a connection that failed means.
     pub(super) fn of_connection(error: &mcp_client::Error) -> Self {

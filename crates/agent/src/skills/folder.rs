@@ -9,6 +9,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::document::Document;
 use super::{Flaw, SKILL_FILE};
+use crate::download::digest::Digest;
 
 /// The longest file that is read.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -121,7 +122,7 @@ impl Folder {
                 left -= digest(entry.path(), left, into);
             }
         }
-        Digests { skill: hex(skill), files: hex(files) }
+        Digests { skill: Digest::of(&skill).to_string(), files: Digest::of(&files).to_string() }
     }
 
     /// Everything but folders, in a fixed order.
@@ -157,14 +158,6 @@ fn digest(path: &Path, most: u64, into: &mut Context) -> u64 {
         total += read as u64;
     }
     total
-}
-
-fn hex(context: Context) -> String {
-    let mut text = String::new();
-    for byte in context.finish().as_ref() {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mcp_client::host::Approval;
 use mcp_client::registry::{Action, Entry};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -180,14 +181,14 @@ impl Memory {
 }
 
 fn question(entry: &Entry, arguments: &Value, why: Why) -> Question {
-    Question {
+    let call = Approval {
         server: entry.server.to_string(),
         tool: entry.name.to_string(),
-        native: entry.native().to_owned(),
+        native_name: entry.native().to_owned(),
         description: entry.description.to_string(),
         arguments: arguments.clone(),
-        why,
-    }
+    };
+    Question { call, why }
 }
 
 /// What a tool says of itself, in lines.

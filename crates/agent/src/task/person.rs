@@ -2,20 +2,13 @@
 
 use std::fmt;
 
-use mcp_client::host::Answer;
+use mcp_client::host::{Answer, Approval};
 use serde_json::{Map, Value};
 
-/// A call that needs a yes, with everything it rests on.
-#[derive(Debug, Clone, PartialEq)]
+/// A call that needs a yes, and why.
+#[derive(Debug, Clone)]
 pub(crate) struct Question {
-    pub(crate) server: String,
-    /// As the model calls it.
-    pub(crate) tool: String,
-    /// As the server calls it.
-    pub(crate) native: String,
-    pub(crate) description: String,
-    pub(crate) arguments: Value,
-    /// Why it is asked.
+    pub(crate) call: Approval,
     pub(crate) why: Why,
 }
 

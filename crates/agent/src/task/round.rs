@@ -1,10 +1,10 @@
 //! One round of tool calls: side by side where their servers allow it, else one after the other.
 
 use std::sync::Arc;
-use std::sync::mpsc;
 
 use futures_util::future::join_all;
 use mcp_client::{Progress, ProgressSink};
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::conversation::{Call, Message};
 use super::event::{Event, Listener};
@@ -72,7 +72,7 @@ async fn run_together(
         let server = means.toolbox.server(&call.name);
         listener.event(Event::Calling { call, server: server.as_deref() });
     }
-    let (sender, heard) = mpsc::channel::<(String, String)>();
+    let (sender, mut heard) = unbounded_channel::<(String, String)>();
     let sink = |call: &Call| -> ProgressSink {
         let (id, sender) = (call.id.clone(), sender.clone());
         Arc::new(move |progress: Progress| {
@@ -82,14 +82,11 @@ async fn run_together(
     };
     let running = join_all(batch.iter().map(|call| means.toolbox.run(call, Some(sink(call)))));
     tokio::pin!(running);
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(100));
     loop {
         tokio::select! {
             done = &mut running => return done,
-            _ = tick.tick() => {
-                for (call, text) in heard.try_iter() {
-                    listener.event(Event::Progress { call: &call, text: &text });
-                }
+            Some((call, text)) = heard.recv() => {
+                listener.event(Event::Progress { call: &call, text: &text });
             }
         }
     }

@@ -11,6 +11,7 @@ use super::file::{Location, problem};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
 use crate::output::printable;
+use crate::runtime;
 use crate::session::Session;
 
 /// How members are called by number.
@@ -96,11 +97,7 @@ impl Books {
 pub(crate) fn block_on<T>(
     work: impl Future<Output = Result<T, Diagnostic>>,
 ) -> Result<T, Diagnostic> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))?
-        .block_on(work)
+    runtime::started()?.block_on(work)
 }
 
 /// Whom the audit log names.

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256};
 use wire::media::Artifact;
 
 use crate::diagnostic::Diagnostic;
+use crate::download::digest::Digest;
 use crate::member::patience::Patient;
 use crate::output::printable;
 
@@ -26,9 +27,9 @@ pub(super) async fn read(service: &Patient<'_>, artifact: &Artifact) -> Result<B
     if bytes.len() as u64 != artifact.bytes {
         return Err(wrong("the size"));
     }
-    let found = digest(&SHA256, &bytes);
-    let hex: Vec<String> = found.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    if !hex.concat().eq_ignore_ascii_case(&artifact.sha256) {
+    let mut found = Context::new(&SHA256);
+    found.update(&bytes);
+    if Digest::parse(&artifact.sha256) != Some(Digest::of(&found)) {
         return Err(wrong("the SHA-256 digest"));
     }
     Ok(bytes)

@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::member::Ask;
 use crate::member::events::data;
 use crate::member::patience::{Patient, growing};
-use crate::member::trouble::{Again, Trouble};
+use crate::member::trouble::Trouble;
 
 /// How long a service may be away in the middle of a job, unless `--wait` is longer.
 const MAX_AWAY: Duration = Duration::from_mins(2);
@@ -122,13 +122,9 @@ fn read(event: &Event) -> Result<Value, Trouble> {
 
 /// How long to pause before the next connection; nothing if there need not be one.
 fn pause(trouble: &Trouble, breaks: u32) -> Option<Duration> {
-    let wanted = match trouble {
-        Trouble::Broken { .. } | Trouble::Late { .. } => None,
-        other => match other.again() {
-            Again::Never => return None,
-            Again::Soon => None,
-            Again::After(wait) => Some(wait),
-        },
-    };
-    Some(wanted.unwrap_or_else(|| growing(breaks).min(MAX_PAUSE)))
+    let usual = growing(breaks).min(MAX_PAUSE);
+    match trouble {
+        Trouble::Broken { .. } | Trouble::Late { .. } => Some(usual),
+        other => other.again().or(usual),
+    }
 }
