@@ -1,0 +1,29 @@
+//! Answers of a language model, computed from a GGUF file on this machine's processor.
+//!
+//! [`About`] says what a file is, from its header alone. A [`Host`] answers with one file: it loads
+//! it on first use, lets so many requests compute at once and so many wait, keeps what it computed
+//! of a conversation for the next turn, and lets go of the memory when nobody asks for a while.
+//!
+//! Files are read and their tensors understood by candle; whatever form the weights have there, they
+//! are held here as blocks of 8 bits, for which there is one fast kernel.
+
+mod about;
+mod host;
+mod request;
+
+pub use about::About;
+pub use host::{Generation, Host, Memory, Settings};
+pub use request::{Defaults, End, Message, Piece, Refusal, Request, Sampling};
+
+/// A file cannot be used, or a generation broke off; for the person who runs it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}

@@ -1,0 +1,114 @@
+//! What is asked of a model, and what it gives back.
+
+use crate::Problem;
+
+/// One request for an answer.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The conversation so far.
+    pub messages: Vec<Message>,
+    /// How the answer is drawn.
+    pub sampling: Sampling,
+    /// Who asks: what was computed for one owner is never used for another.
+    pub owner: String,
+}
+
+/// One turn of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Message {
+    /// `system`, `user` or `assistant`.
+    pub role: String,
+    /// The words.
+    pub content: String,
+}
+
+/// How an answer is drawn; what is not given is as the model's [`Defaults`] say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sampling {
+    /// The most tokens of the answer; never more than the window has room for.
+    pub max_tokens: Option<u32>,
+    /// 0 always takes the likeliest token.
+    pub temperature: Option<f32>,
+    /// Only the likeliest tokens that together are this likely are drawn from.
+    pub top_p: Option<f32>,
+    /// The same seed gives the same text.
+    pub seed: Option<u64>,
+    /// The answer ends before the first of these.
+    pub stop: Vec<String>,
+    /// Above 1, tokens that came lately become less likely.
+    pub repeat_penalty: Option<f32>,
+    /// Taken once from tokens that were in the answer.
+    pub presence_penalty: f32,
+    /// Taken from tokens for each time they were in the answer.
+    pub frequency_penalty: f32,
+}
+
+/// What holds where a request says nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defaults {
+    /// The first message of conversations that have no system message.
+    pub system: Option<String>,
+    /// See [`Sampling::temperature`].
+    pub temperature: f32,
+    /// See [`Sampling::top_p`].
+    pub top_p: f32,
+    /// See [`Sampling::repeat_penalty`].
+    pub repeat_penalty: f32,
+}
+
+impl Default for Defaults {
+    /// What makes a small model usable.
+    fn default() -> Self {
+        Self {
+            system: Some("You are a helpful assistant.".to_owned()),
+            temperature: 0.2,
+            top_p: 0.95,
+            repeat_penalty: 1.1,
+        }
+    }
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Words, at least one character.
+    Text(String),
+    /// The end; nothing follows.
+    End {
+        /// Why.
+        reason: End,
+        /// How many tokens were computed.
+        completion_tokens: u32,
+    },
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The model came to its end, or to a stop sequence.
+    Stop,
+    /// As many tokens as were allowed, or as the window has room for.
+    Length,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refusal {
+    /// The conversation does not fit.
+    #[error("the prompt has {prompt} tokens and the model's window {window}")]
+    TooLong {
+        /// How long it is, in tokens.
+        prompt: usize,
+        /// How long it may be.
+        window: usize,
+    },
+    /// The model's chat template does not take this conversation; the words are the template's.
+    #[error("the model's template refuses this conversation: {0}")]
+    Template(String),
+    /// As many compute and wait as may.
+    #[error("as many requests wait as may")]
+    Busy,
+    /// The file cannot be used.
+    #[error(transparent)]
+    Broken(#[from] Problem),
+}
