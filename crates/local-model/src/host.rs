@@ -62,7 +62,10 @@ impl Host {
 
     /// Waits for its turn, loads the file if need be, and begins an answer.
     pub async fn generate(&self, _request: Request) -> Result<Generation, Refusal> {
-        Err(Refusal::Broken(Problem::new(format!("{} is not loaded", self.settings.path.display()))))
+        Err(Refusal::Broken(Problem::new(format!(
+            "{} is not loaded",
+            self.settings.path.display()
+        ))))
     }
 }
 
