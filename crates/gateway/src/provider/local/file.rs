@@ -66,7 +66,6 @@ fn stamp(path: &Path) -> Option<Stamp> {
 fn host_settings(path: &Path, settings: &config::Local) -> Settings {
     let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     Settings {
-        path: path.to_owned(),
         window: settings.window,
         at_once: count(settings.at_once),
         waiting: count(settings.waiting),
@@ -77,6 +76,7 @@ fn host_settings(path: &Path, settings: &config::Local) -> Settings {
             top_p: settings.top_p,
             repeat_penalty: settings.repeat_penalty,
         },
+        ..Settings::new(path)
     }
 }
 
