@@ -86,8 +86,8 @@ fn refuse_what_it_cannot(fields: &Fields) -> Result<(), ApiError> {
             return Err(wrong(list, NO_TOOLS));
         }
     }
-    let is_one = |value: &Value| value.as_u64() == Some(1);
-    if given(fields, "n").is_some_and(|value| !is_one(value)) {
+    let wants_one = |value: &Value| value.as_u64() == Some(1);
+    if given(fields, "n").is_some_and(|value| !wants_one(value)) {
         return Err(wrong("n", "this model gives one answer: `n` must be 1"));
     }
     let is_text = |value: &Value| value.get("type").is_some_and(|kind| kind == "text");
