@@ -47,7 +47,7 @@ impl Question {
             request: Request {
                 messages: messages(&fields)?,
                 sampling: sampling(&fields)?,
-                owner: owner.word(),
+                owner: word(owner),
             },
         })
     }
@@ -59,6 +59,14 @@ impl Question {
             is_streamed: self.is_streamed,
             tells_usage: self.tells_usage,
         }
+    }
+}
+
+/// A word that no other owner has.
+fn word(owner: Owner) -> String {
+    match owner {
+        Owner::Member(member) => member.to_string(),
+        Owner::Operator => "operator".to_owned(),
     }
 }
 
