@@ -1,6 +1,8 @@
 //! Speed and memory of the model in this process, against llama.cpp on the same file where it is
 //! installed (`target/peers/llama`).
 
+#![expect(clippy::print_stdout, reason = "its table is its purpose")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -105,7 +107,7 @@ async fn ours(host: &Host) -> Result<Figures, Box<dyn std::error::Error>> {
     for _ in 0..ROUNDS {
         let question = request("Write a long story about a sailor.", DECODED);
         let (_, first, all, tokens) = timed(host, question).await?;
-        let decoded = f64::from(tokens - 1) / (all - first).as_secs_f64();
+        let decoded = f64::from(tokens - 1) / all.saturating_sub(first).as_secs_f64();
         figures.decoded = figures.decoded.max(decoded);
         let (prompt, first, _, _) = timed(host, request(&long, 1)).await?;
         figures.read = figures.read.max(f64::from(prompt) / first.as_secs_f64());
@@ -175,7 +177,7 @@ print(decoded, read)
     }
 }
 
-/// What this process has in memory, the model being loaded for the last time before.
+/// The most that this process has had in memory, the model having been loaded several times.
 fn resident_bytes() -> Result<f64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).ok_or("no VmHWM")?;
