@@ -7,7 +7,7 @@ mod recorded;
 
 use std::path::PathBuf;
 
-use crate::{Generation, Message, Piece, Request, Sampling, Settings};
+use crate::{Defaults, Generation, Message, Piece, Request, Sampling, Settings};
 
 /// The weights.
 fn weights() -> PathBuf {
@@ -18,7 +18,8 @@ fn weights() -> PathBuf {
 }
 
 fn settings() -> Settings {
-    Settings::new(weights())
+    let system = Some("You are a helpful assistant.".to_owned());
+    Settings { defaults: Defaults { system, ..Defaults::default() }, ..Settings::new(weights()) }
 }
 
 fn asked(words: &str) -> Request {

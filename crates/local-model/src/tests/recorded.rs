@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{asked, weights};
-use crate::Defaults;
+use super::{asked, settings, weights};
 use crate::crew::Crew;
 use crate::file::GgufFile;
 use crate::llama::Between;
@@ -50,7 +49,7 @@ struct Likely {
 fn what_comes_next_is_as_likely_as_in_llama_cpp() {
     let recorded: Likely = serde_json::from_str(LIKELY).unwrap();
     let file = GgufFile::open(&weights()).unwrap();
-    let model = Model::load(&file, 2048, Defaults::default()).unwrap();
+    let model = Model::load(&file, 2048, settings().defaults).unwrap();
     let prompt = model.prepare(asked(&recorded.question)).unwrap();
     let crew = Crew::open(2, Arc::default()).unwrap();
     let mut between = Between::new(&file.shape);
