@@ -377,9 +377,10 @@ const PROVIDER: &[Known] = &[
     ),
     key(
         "system",
-        "string or bool",
-        "You are a helpful assistant.",
-        "`local`: the first message of conversations that have no system message; `false` for none.",
+        "string",
+        "",
+        "`local`: the first message of conversations that have no system message; without it, what \
+         the model itself has there.",
     ),
     key(
         "temperature",

@@ -12,7 +12,7 @@ use agent_test_support::weights;
 use serde_json::{Value, json};
 
 use crate::fixture::with_providers;
-use crate::raw::events;
+use crate::raw::{Raw, events};
 use crate::support::{Answer, Holder, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -53,6 +53,11 @@ fn with(mut body: Value, more: &Value) -> Value {
 fn long_stream() -> Value {
     let more = json!({"stream": true, "max_tokens": 1800, "temperature": 1.2});
     with(question("Write a very long story about a ship, with many chapters."), &more)
+}
+
+/// Waits for the first event of a stream; comments before it say only that it is worked on.
+fn begun(raw: &mut Raw) {
+    while !raw.piece().unwrap().starts_with(b"data: ") {}
 }
 
 /// The words of a whole answer.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use settings::{Field, Value};
+use settings::Field;
 
 use super::super::mapping::Mapping;
 use super::super::model::{self, Capability, Model};
@@ -24,7 +24,8 @@ pub struct Local {
     pub waiting: u32,
     /// The memory of a file is let go after so long without a request.
     pub idle: Duration,
-    /// The first message of conversations that have no system message.
+    /// The first message of conversations that have no system message; without it, what the model
+    /// itself has there.
     pub system: Option<String>,
     /// How answers are drawn where a request says nothing; 0 always takes the likeliest token.
     pub temperature: f32,
@@ -45,7 +46,6 @@ const MAX_AT_ONCE: u32 = 256;
 const WAITING: u32 = 8;
 const MAX_WAITING: u32 = 10_000;
 const IDLE: Duration = Duration::from_mins(10);
-const SYSTEM: &str = "You are a helpful assistant.";
 const TEMPERATURE: f32 = 0.2;
 const TOP_P: f32 = 0.95;
 const REPEAT_PENALTY: f32 = 1.1;
@@ -77,7 +77,7 @@ pub(super) fn local(map: &mut Mapping<'_, '_, '_>, name: &str, folder: &Path) ->
         at_once: at_once.unwrap_or_else(cores),
         waiting: map.whole("max_waiting", 0..=MAX_WAITING, WAITING),
         idle: map.seconds("idle", IDLE),
-        system: system(map),
+        system: map.text("system", "a text").map(|text| text.value().to_owned()),
         temperature: share(map, "temperature", &TEMPERATURES, TEMPERATURE),
         top_p: share(map, "top_p", &TOP_PS, TOP_P),
         repeat_penalty: share(map, "repeat_penalty", &REPEAT_PENALTIES, REPEAT_PENALTY),
@@ -107,15 +107,6 @@ pub(super) fn local(map: &mut Mapping<'_, '_, '_>, name: &str, folder: &Path) ->
 fn cores() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     u32::try_from(cores).unwrap_or(1).clamp(1, MAX_AT_ONCE)
-}
-
-/// `false` means no message.
-fn system(map: &mut Mapping<'_, '_, '_>) -> Option<String> {
-    let Some(field) = map.take("system") else { return Some(SYSTEM.to_owned()) };
-    if matches!(field.node.value, Value::Bool(false, _)) {
-        return None;
-    }
-    map.reader.string(&field, "a text, or `false` for none").map(|text| text.value().to_owned())
 }
 
 /// A number between two bounds.

@@ -10,7 +10,7 @@ fn usual(folder: &str) -> Local {
         at_once: std::thread::available_parallelism().map_or(1, usize::from).try_into().unwrap(),
         waiting: 8,
         idle: Duration::from_mins(10),
-        system: Some("You are a helpful assistant.".to_owned()),
+        system: None,
         temperature: 0.2,
         top_p: 0.95,
         repeat_penalty: 1.1,
@@ -71,7 +71,6 @@ fn every_key_is_heard() {
         repeat_penalty: 1.0,
     };
     assert_eq!(said, expected);
-    assert_eq!(local("system: false").system, None);
     assert_eq!(local("folder: /srv/models").folder, Path::new("/srv/models"));
 }
 

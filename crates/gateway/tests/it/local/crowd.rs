@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use agent_test_support::wait::eventually;
 
-use super::{CHAT, provider, question, with};
+use super::{CHAT, begun, provider, question, with};
 use crate::fixture::with_providers;
 use crate::raw::Raw;
 use crate::support::{ADMIN_TOKEN, Holder, PRICE, Running};
@@ -38,7 +38,7 @@ fn client(address: SocketAddr, holder: &Holder, (place, until): (usize, Instant)
         let head = raw.head();
         let count = match head.status {
             200 if leaves => {
-                raw.piece().unwrap();
+                begun(&mut raw);
                 &counts.left
             }
             200 => {

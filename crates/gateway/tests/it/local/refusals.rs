@@ -4,7 +4,7 @@ use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
 use serde_json::json;
 
-use super::{CHAT, MODEL, long_stream, provider, question, service, with};
+use super::{CHAT, MODEL, begun, long_stream, provider, question, service, with};
 use crate::fixture::{PLAIN, paid, provider as plain, with_providers};
 use crate::raw::Raw;
 use crate::support::{ADMIN_TOKEN, PRICE, Running};
@@ -65,7 +65,7 @@ fn who_comes_when_it_is_full_gets_429_until_somebody_leaves() {
     let (service, ada) = service(", max_concurrency: 1, max_waiting: 0");
     let mut first = Raw::post(service.address, CHAT, ada.key.as_str(), &long_stream());
     assert_eq!(first.head().status, 200);
-    first.piece().unwrap();
+    begun(&mut first);
     let answer = service.post(CHAT, ada.key.as_str(), &question("hi"));
     assert_eq!(answer.failure(), (429, "model_busy".to_owned()));
     assert!(answer.header("retry-after").parse::<u64>().unwrap() >= 1);
