@@ -9,6 +9,8 @@ mod mcp;
 mod me;
 mod media;
 mod metrics;
+#[cfg(feature = "local-model")]
+mod model;
 mod models;
 mod research;
 mod run;
@@ -30,6 +32,8 @@ pub(crate) enum Command {
     Chat(chat::Args),
     Me(me::Args),
     Models(models::Args),
+    #[cfg(feature = "local-model")]
+    Model(model::Args),
     Search(search::Args),
     Fetch(fetch::Args),
     Research(research::Args),
@@ -51,6 +55,8 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
         Command::Models(args) => models::run(&args, session),
+        #[cfg(feature = "local-model")]
+        Command::Model(args) => model::run(args.command, session),
         Command::Search(args) => search::run(&args, session),
         Command::Fetch(args) => fetch::run(&args, session),
         Command::Research(args) => research::run(args, session),

@@ -79,6 +79,11 @@ impl Home {
         self.root.join("skills")
     }
 
+    /// The files of models.
+    pub(crate) fn models(&self) -> PathBuf {
+        self.root.join("models")
+    }
+
     /// The member service: its configuration and, unless that says otherwise, its database.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.root.join("gateway")
