@@ -3,6 +3,7 @@
 mod chat;
 mod completions;
 mod doctor;
+mod down;
 mod fetch;
 mod gateway;
 mod mcp;
@@ -28,6 +29,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
+    Down(down::Args),
     Run(run::Args),
     Chat(chat::Args),
     Me(me::Args),
@@ -51,6 +53,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Command::Up(args) => up::run(&args, session),
+        Command::Down(args) => down::run(&args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),

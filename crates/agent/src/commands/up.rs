@@ -3,7 +3,9 @@
 mod first_lines;
 mod first_member;
 mod local;
+pub(super) mod running;
 mod settings_file;
+mod try_lines;
 
 use std::net::SocketAddr;
 
@@ -13,6 +15,7 @@ use http::Uri;
 
 use self::first_lines::{Models, Start, documents};
 use self::local::Server;
+use self::running::Claim;
 use super::gateway::{
     Location, address, bring_up_to_date, ready, runtime, unless_stopped, until_stopped,
 };
@@ -28,7 +31,7 @@ use crate::session::Session;
                   member `local` with credit, and a key in the profile's .env. Later starts use them \
                   again. Each start looks for model servers on this machine (Ollama, llama.cpp, vLLM, \
                   LM Studio); those that gateway.yaml does not name are used until the service stops.\n\n\
-                  Ctrl-C stops it: what runs may finish. A second one stops at once.\n\n\
+                  Ctrl-C or `agent down` stops it: what runs may finish. A second one stops at once.\n\n\
                   Examples:\n  agent up\n  agent up --listen 127.0.0.1:9000\n  \
                   agent up --server gpu=http://192.168.1.20:8000/v1"
 )]
@@ -46,10 +49,12 @@ pub(crate) struct Args {
 
 /// Makes what is missing, serves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let claim = Claim::take(session)?;
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
         let (ready, start) = unless_stopped(&mut signals, Box::pin(prepare(args, session))).await?;
+        claim.tell(Some(start.address))?;
         start.tell(session)?;
         until_stopped(ready, signals, session).await
     });

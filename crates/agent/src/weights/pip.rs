@@ -190,7 +190,7 @@ fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
             .hint("look at the network, and at what `pip config list` says")
     } else if has(&["No matching distribution found"]) {
         Diagnostic::peer(format!("the package index has no `{requirement}`"))
-            .hint("look at what `pip config list` says: the index that is configured is asked")
+            .hint("look at the network, and at `pip config list`: the index that it names is asked")
     } else {
         let how = status.code().map_or("was ended".to_owned(), |code| format!("ended with {code}"));
         Diagnostic::peer(format!("pip {how} instead of downloading `{requirement}`"))

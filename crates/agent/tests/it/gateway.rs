@@ -3,6 +3,7 @@
 mod checking;
 mod databases;
 mod documented;
+mod down;
 mod downloads;
 mod keys;
 mod members;

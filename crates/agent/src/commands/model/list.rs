@@ -131,8 +131,11 @@ impl Found {
     fn document(&self, shelf: &Shelf) -> Value {
         let about = self.about.as_ref().ok();
         let mut value = document(&self.name, shelf, about, self.record.as_ref());
-        let problem = self.about.as_ref().err().map(ToString::to_string);
-        value["problem"] = json!(problem);
+        if let Err(problem) = &self.about {
+            let found = shelf.path(&self.name).metadata();
+            value["bytes"] = json!(found.ok().map(|found| found.len()));
+            value["problem"] = json!(problem.to_string());
+        }
         value
     }
 }
