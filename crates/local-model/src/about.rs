@@ -1,8 +1,11 @@
 //! What a file says of itself.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::Problem;
+use crate::file::GgufFile;
+use crate::template::Template;
+use crate::{Problem, tokens};
 
 /// What a file says of itself, read from its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,32 @@ impl About {
     /// Reads the header of a file and checks that it can be used: a complete GGUF file of the Llama
     /// architecture with a tokenizer and a chat template known here.
     pub fn read(path: &Path) -> Result<Self, Problem> {
-        Err(Problem::new(format!("{} cannot be read yet", path.display())))
+        let file = GgufFile::open(path)?;
+        tokens::check(&file)?;
+        Template::read(&file)?;
+        let text = |key: &str| {
+            let text = file.text(key).map(crate::file::printable);
+            text.filter(|text| !text.trim().is_empty())
+        };
+        let mut forms: BTreeMap<String, u64> = BTreeMap::new();
+        for name in file.names() {
+            let place = file.place(&name)?;
+            *forms.entry(format!("{:?}", place.form)).or_default() += place.numbers();
+        }
+        let parameters = forms.values().sum();
+        let most = forms.into_iter().max_by_key(|(_, numbers)| *numbers);
+        let shape = &file.shape;
+        let token_numbers = 2 * shape.layers as u64 * shape.shared() as u64;
+        Ok(Self {
+            name: text("general.name"),
+            licence: text("general.license"),
+            parameters,
+            quantisation: most.map_or_else(String::new, |(form, _)| form),
+            context: u32::try_from(shape.context).unwrap_or(u32::MAX),
+            file_bytes: file.bytes,
+            // Blocks of 32 numbers have a scale of four bytes.
+            loaded_bytes: parameters + parameters / 8,
+            token_bytes: token_numbers * size_of::<f32>() as u64,
+        })
     }
 }

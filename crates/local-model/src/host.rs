@@ -1,10 +1,15 @@
 //! One file that answers: loaded on first use, shared by so many at once, let go when idle.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use crate::crew::Crew;
+use crate::file::GgufFile;
+use crate::model::Model;
 use crate::{Defaults, Piece, Problem, Refusal, Request};
 
 /// How a file is used.
@@ -18,20 +23,38 @@ pub struct Settings {
     pub at_once: usize,
     /// How many more may wait.
     pub waiting: usize,
+    /// How many threads share the work of an answer that is computed alone.
+    pub threads: usize,
     /// Its memory is let go after so long without a request.
     pub idle: Duration,
     /// What holds where a request says nothing.
     pub defaults: Defaults,
 }
 
+impl Settings {
+    /// What suits this machine.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            path: path.into(),
+            window: 2048,
+            at_once: cores,
+            waiting: 8,
+            threads: cores,
+            idle: Duration::from_mins(10),
+            defaults: Defaults::default(),
+        }
+    }
+}
+
 /// A file that answers.
 #[derive(Debug)]
 pub struct Host {
-    settings: Settings,
+    shared: Arc<Shared>,
 }
 
 /// What a host has in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The weights; 0 unless they are loaded.
     pub weights_bytes: u64,
@@ -49,20 +72,68 @@ pub struct Generation {
     pieces: mpsc::UnboundedReceiver<Result<Piece, Problem>>,
 }
 
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    turns: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    /// How many answers are computed.
+    busy: Arc<AtomicUsize>,
+    /// Held while the file is loaded, so that this is done once.
+    loading: Mutex<()>,
+    loaded: Mutex<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    model: Option<Arc<Model>>,
+    last_use: Instant,
+    /// Whether something waits to let the memory go.
+    is_watched: bool,
+}
+
 impl Host {
     /// A host that has not loaded its file.
     pub fn new(settings: Settings) -> Self {
-        Self { settings }
+        let loaded = Loaded { model: None, last_use: Instant::now(), is_watched: false };
+        let shared = Shared {
+            turns: Arc::new(Semaphore::new(settings.at_once.max(1))),
+            waiting: AtomicUsize::new(0),
+            busy: Arc::default(),
+            loading: Mutex::default(),
+            loaded: Mutex::new(loaded),
+            settings,
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// What it has in memory.
     pub fn memory(&self) -> Memory {
-        Memory { weights_bytes: 0, conversations_bytes: 0 }
+        let model = self.shared.loaded().model.clone();
+        model.map_or_else(Memory::default, |model| Memory {
+            weights_bytes: model.bytes() as u64,
+            conversations_bytes: model.kept_bytes() as u64,
+        })
     }
 
     /// Waits for its turn, loads the file if need be, and begins an answer.
-    pub async fn generate(&self, _request: Request) -> Result<Generation, Refusal> {
-        Err(Refusal::Broken(Problem::new(format!("{} is not loaded", self.settings.path.display()))))
+    pub async fn generate(&self, request: Request) -> Result<Generation, Refusal> {
+        let permit = self.shared.turn().await?;
+        let (begin, begun) = oneshot::channel();
+        let (out, pieces) = mpsc::unbounded_channel();
+        let shared = self.shared.clone();
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || {
+            match Crew::open(shared.settings.threads, shared.busy.clone()) {
+                Ok(crew) => crew.work(|| shared.answer(request, &crew, begin, &out)),
+                Err(problem) => drop(begin.send(Err(problem.into()))),
+            }
+            shared.watch(&runtime);
+            drop(permit);
+        });
+        let stopped = || Refusal::Broken(Problem::new("the computation stopped"));
+        let (prompt_tokens, cached_tokens) = begun.await.map_err(|_| stopped())??;
+        Ok(Generation { prompt_tokens, cached_tokens, pieces })
     }
 }
 
@@ -70,5 +141,99 @@ impl Generation {
     /// The next part; the last is [`Piece::End`].
     pub async fn next(&mut self) -> Option<Result<Piece, Problem>> {
         self.pieces.recv().await
+    }
+}
+
+impl Shared {
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until an answer may be computed, unless too many wait already.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        if let Ok(permit) = self.turns.clone().try_acquire_owned() {
+            return Ok(permit);
+        }
+        let _place = Place::take(&self.waiting, self.settings.waiting).ok_or(Refusal::Busy)?;
+        self.turns.clone().acquire_owned().await.map_err(|_| Refusal::Busy)
+    }
+
+    /// The model, loaded if it is not. Whoever comes meanwhile waits for it.
+    fn model(&self) -> Result<Arc<Model>, Problem> {
+        let _once = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = self.loaded().model.clone() {
+            return Ok(model);
+        }
+        let Settings { path, window, defaults, .. } = &self.settings;
+        let file = GgufFile::open(path)?;
+        let model = Arc::new(Model::load(&file, *window as usize, defaults.clone())?);
+        self.loaded().model = Some(model.clone());
+        Ok(model)
+    }
+
+    /// Says whether an answer begins, then computes it.
+    fn answer(
+        &self,
+        request: Request,
+        crew: &Crew,
+        begin: oneshot::Sender<Result<(u32, u32), Refusal>>,
+        out: &mpsc::UnboundedSender<Result<Piece, Problem>>,
+    ) {
+        let prepared = self.model().map_err(Refusal::from).and_then(|model| {
+            let prompt = model.prepare(request)?;
+            Ok((model, prompt))
+        });
+        let (model, prompt) = match prepared {
+            Ok(prepared) => prepared,
+            Err(refusal) => return drop(begin.send(Err(refusal))),
+        };
+        let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
+        if begin.send(Ok((count(prompt.len()), count(prompt.cached())))).is_ok() {
+            model.answer(prompt, crew, out);
+        }
+    }
+
+    /// Lets the memory go when nobody has asked for a while.
+    fn watch(self: &Arc<Self>, runtime: &tokio::runtime::Handle) {
+        let mut loaded = self.loaded();
+        loaded.last_use = Instant::now();
+        if !loaded.is_watched {
+            loaded.is_watched = true;
+            runtime.spawn(let_go(Arc::downgrade(self), self.settings.idle));
+        }
+    }
+}
+
+async fn let_go(shared: Weak<Shared>, idle: Duration) {
+    let mut wait = idle;
+    loop {
+        tokio::time::sleep(wait).await;
+        let Some(shared) = shared.upgrade() else { return };
+        let mut loaded = shared.loaded();
+        let is_used = loaded.model.as_ref().is_some_and(|model| Arc::strong_count(model) > 1);
+        let since = loaded.last_use.elapsed();
+        if !is_used && since >= idle {
+            loaded.model = None;
+            loaded.is_watched = false;
+            return;
+        }
+        wait = if is_used { idle } else { idle.saturating_sub(since) };
+    }
+}
+
+/// A place among those who wait.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let one_more = |count| (count < most).then_some(count + 1);
+        waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        Some(Self(waiting))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

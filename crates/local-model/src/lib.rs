@@ -8,8 +8,21 @@
 //! are held here as blocks of 8 bits, for which there is one fast kernel.
 
 mod about;
+mod attention;
+mod blocks;
+mod crew;
+mod draw;
+mod file;
+mod floats;
 mod host;
+mod kept;
+mod llama;
+mod model;
+mod processor;
 mod request;
+mod template;
+mod text;
+mod tokens;
 
 pub use about::About;
 pub use host::{Generation, Host, Memory, Settings};

@@ -1,0 +1,128 @@
+//! How tokens look back at those before them.
+
+use crate::Problem;
+use crate::crew::Crew;
+use crate::file::{GgufFile, Shape};
+use crate::floats::{dot, exp};
+use crate::kept::KeptLayer;
+
+/// How far each pair of numbers is turned from one place to the next.
+#[derive(Debug)]
+pub(crate) struct Turns(Vec<f32>);
+
+/// The tensor by which some models turn less.
+const SLOWER: &str = "rope_freqs.weight";
+
+impl Turns {
+    /// As a file says.
+    pub(crate) fn new(file: &GgufFile) -> Result<Self, Problem> {
+        let shape = &file.shape;
+        #[expect(clippy::cast_precision_loss, reason = "at most 2^20")]
+        let turn = |pair: usize| shape.turn_base.powf(-2.0 * pair as f32 / shape.turned as f32);
+        let mut turns: Vec<f32> = (0..shape.turned / 2).map(turn).collect();
+        if file.has(SLOWER) {
+            file.read(SLOWER, |factors| {
+                for (turn, factor) in turns.iter_mut().zip(factors) {
+                    *turn /= factor;
+                }
+            })?;
+        }
+        Ok(Self(turns))
+    }
+}
+
+/// The attention of tokens that are computed together.
+pub(crate) struct Attention<'a> {
+    shape: &'a Shape,
+    /// How many tokens came before.
+    before: usize,
+    /// For each token, the cosine and sine of each pair.
+    turns: Vec<(f32, f32)>,
+}
+
+impl<'a> Attention<'a> {
+    /// For `count` tokens after `before` others.
+    pub(crate) fn new(shape: &'a Shape, turns: &Turns, before: usize, count: usize) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "places are below 2^24")]
+        let turned = |place: usize| turns.0.iter().map(move |turn| place as f32 * turn);
+        let angles = (before..before + count).flat_map(turned);
+        let turns = angles.map(|angle| (angle.cos(), angle.sin())).collect();
+        Self { shape, before, turns }
+    }
+
+    /// Takes queries, keys and values; keeps the keys and values; gives what was looked at.
+    pub(crate) fn compute(
+        &self,
+        asked: &mut [f32],
+        kept: &mut KeptLayer,
+        out: &mut [f32],
+        crew: &Crew,
+    ) {
+        let shape = self.shape;
+        let (all, shared, head) = (shape.heads * shape.head, shape.shared(), shape.head);
+        let row = all + 2 * shared;
+        for (index, asked) in asked.chunks_exact_mut(row).enumerate() {
+            let (turned, values) = asked.split_at_mut(all + shared);
+            for head in turned.chunks_exact_mut(head) {
+                self.turn(index, head);
+            }
+            let keys = turned[all..].chunks_exact(head).zip(&mut kept.keys);
+            keys.for_each(|(key, keys)| keys.extend_from_slice(key));
+            let values = values.chunks_exact(head).zip(&mut kept.values);
+            values.for_each(|(value, values)| values.extend_from_slice(value));
+        }
+        // The heads that share keys and values lie side by side.
+        let group = shape.heads / shape.shared_heads * head;
+        let (asked, kept) = (&*asked, &*kept);
+        crew.share(out, group, |part, out| {
+            let (token, shared) = (part / shape.shared_heads, part % shape.shared_heads);
+            let queries = &asked[token * row + shared * group..][..group];
+            let seen = (self.before + token + 1) * head;
+            let (keys, values) = (&kept.keys[shared][..seen], &kept.values[shared][..seen]);
+            let mut weights = vec![0.0; self.before + token + 1];
+            crew.processor.run(
+                #[inline(always)]
+                || {
+                    let pairs = queries.chunks_exact(head).zip(out.chunks_exact_mut(head));
+                    pairs.for_each(|(query, out)| look(query, keys, values, &mut weights, out));
+                },
+            );
+        });
+    }
+
+    /// Turns the pairs of one head of one token by its place.
+    fn turn(&self, index: usize, head: &mut [f32]) {
+        let pairs = self.shape.turned / 2;
+        let turns = &self.turns[index * pairs..][..pairs];
+        for (pair, (cosine, sine)) in head.as_chunks_mut::<2>().0.iter_mut().zip(turns) {
+            let [left, right] = *pair;
+            *pair = [left * cosine - right * sine, left * sine + right * cosine];
+        }
+    }
+}
+
+/// What one query gets: the values, each by how well its key fits.
+#[inline(always)]
+fn look(query: &[f32], keys: &[f32], values: &[f32], weights: &mut [f32], out: &mut [f32]) {
+    let head = query.len();
+    #[expect(clippy::cast_precision_loss, reason = "at most 2^20")]
+    let scale = 1.0 / (head as f32).sqrt();
+    let mut largest = f32::NEG_INFINITY;
+    for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(head)) {
+        *weight = dot(query, key) * scale;
+        largest = largest.max(*weight);
+    }
+    for weight in &mut *weights {
+        *weight = exp(*weight - largest);
+    }
+    let sum: f32 = weights.iter().sum();
+    out.fill(0.0);
+    for (weight, value) in weights.iter().zip(values.chunks_exact(head)) {
+        for (out, value) in out.iter_mut().zip(value) {
+            *out += weight * value;
+        }
+    }
+    for out in out {
+        *out /= sum;
+    }
+}

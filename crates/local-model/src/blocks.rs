@@ -1,0 +1,325 @@
+//! Numbers in blocks of 8 bits with a common scale, and the products of such blocks.
+//!
+//! Weights are put into this form when a file is loaded, activations before every product. A product
+//! is then whole-number work with one multiplication of floats for each block.
+
+use std::ops::Range;
+
+use crate::crew::Crew;
+use crate::processor::Processor;
+
+/// How many numbers share a scale.
+pub(crate) const BLOCK: usize = 32;
+
+/// How many inputs a thread takes through the weights at once.
+const INPUTS_AT_ONCE: usize = 32;
+/// How many outputs of one input a thread computes at least; below, sharing costs more than it saves.
+const LEAST_ROWS: usize = 64;
+
+type Quants = [i8; BLOCK];
+
+/// Rows of numbers, all of the same number of blocks.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Rows {
+    /// The blocks of one row.
+    width: usize,
+    quants: Vec<Quants>,
+    scales: Vec<f32>,
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) quants: &'a [Quants],
+    pub(crate) scales: &'a [f32],
+}
+
+impl Rows {
+    /// No rows yet, each of which will have so many numbers: a multiple of [`BLOCK`].
+    pub(crate) fn new(columns: usize) -> Self {
+        Self { width: columns / BLOCK, quants: Vec::new(), scales: Vec::new() }
+    }
+
+    /// The same, with room for so many rows.
+    pub(crate) fn with_capacity(columns: usize, rows: usize) -> Self {
+        let blocks = columns / BLOCK * rows;
+        Self {
+            width: columns / BLOCK,
+            quants: Vec::with_capacity(blocks),
+            scales: Vec::with_capacity(blocks),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.scales.len() / self.width.max(1)
+    }
+
+    /// How much memory they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.quants.len() * (size_of::<Quants>() + size_of::<f32>())
+    }
+
+    /// Puts others in the place of all rows.
+    pub(crate) fn set(&mut self, numbers: &[f32], processor: Processor) {
+        self.quants.clear();
+        self.scales.clear();
+        self.extend(numbers, processor);
+    }
+
+    /// Appends whole rows.
+    pub(crate) fn extend(&mut self, numbers: &[f32], processor: Processor) {
+        processor.run(
+            #[inline(always)]
+            || {
+                for block in numbers.as_chunks::<BLOCK>().0 {
+                    let (quants, scale) = quantised(block);
+                    self.quants.push(quants);
+                    self.scales.push(scale);
+                }
+            },
+        );
+    }
+
+    /// One of them.
+    #[inline(always)]
+    pub(crate) fn row(&self, index: usize) -> Row<'_> {
+        let begin = index * self.width;
+        let quants = &self.quants[begin..begin + self.width];
+        Row { quants, scales: &self.scales[begin..begin + self.width] }
+    }
+
+    /// One of them as it was before, nearly.
+    pub(crate) fn write(&self, index: usize, out: &mut [f32]) {
+        let row = self.row(index);
+        let blocks = out.as_chunks_mut::<BLOCK>().0;
+        for ((out, quants), scale) in blocks.iter_mut().zip(row.quants).zip(row.scales) {
+            for (out, quant) in out.iter_mut().zip(quants) {
+                *out = scale * f32::from(*quant);
+            }
+        }
+    }
+
+    /// The products of all inputs with all of these rows: for each input, one number a row.
+    pub(crate) fn multiply(&self, inputs: &Rows, out: &mut [f32], crew: &Crew) {
+        let rows = self.len();
+        let threads = crew.threads();
+        let processor = crew.processor;
+        if inputs.len() == 1 {
+            let share = rows.div_ceil(threads * 4).max(LEAST_ROWS).next_multiple_of(4);
+            crew.share(out, share, |index, out| {
+                let first = index * share;
+                multiply_one(self, first..first + out.len(), inputs.row(0), out, processor);
+            });
+        } else {
+            let inputs_each = inputs.len().div_ceil(threads).next_multiple_of(4);
+            let inputs_each = inputs_each.min(INPUTS_AT_ONCE);
+            crew.share(out, inputs_each * rows, |index, out| {
+                let first = index * inputs_each;
+                multiply_many(self, inputs, first..first + out.len() / rows, out, processor);
+            });
+        }
+    }
+}
+
+/// The nearest numbers of 8 bits, and what they are to be multiplied by.
+#[inline(always)]
+fn quantised(numbers: &[f32; BLOCK]) -> (Quants, f32) {
+    let largest = numbers.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
+    let scale = largest / 127.0;
+    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    let mut quants = [0; BLOCK];
+    for (quant, number) in quants.iter_mut().zip(numbers) {
+        #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
+        let whole = (number * inverse).round_ties_even() as i32 as i8;
+        *quant = whole;
+    }
+    (quants, scale)
+}
+
+/// The products of one input with some rows.
+fn multiply_one(
+    weights: &Rows,
+    rows: Range<usize>,
+    input: Row<'_>,
+    out: &mut [f32],
+    processor: Processor,
+) {
+    processor.with(Products { weights, first_row: rows.start, out, work: Work::One(input) });
+}
+
+/// The products of some inputs with all rows.
+fn multiply_many(
+    weights: &Rows,
+    inputs: &Rows,
+    range: Range<usize>,
+    out: &mut [f32],
+    processor: Processor,
+) {
+    processor.with(Products { weights, first_row: 0, out, work: Work::Many(inputs, range) });
+}
+
+/// Products that are to be computed.
+pub(crate) struct Products<'a> {
+    weights: &'a Rows,
+    first_row: usize,
+    out: &'a mut [f32],
+    work: Work<'a>,
+}
+
+enum Work<'a> {
+    One(Row<'a>),
+    Many(&'a Rows, Range<usize>),
+}
+
+/// What computes the products of a few rows with a few inputs.
+pub(crate) trait Tile: Copy {
+    /// `rows` × `inputs`, each sum on its own.
+    fn products<const R: usize, const T: usize>(
+        self,
+        rows: [Row<'_>; R],
+        inputs: [Row<'_>; T],
+    ) -> [[f32; R]; T];
+}
+
+/// Weights stay in the nearest cache for all inputs of a thread.
+const ROWS_AT_ONCE: usize = 16;
+
+impl Products<'_> {
+    #[inline(always)]
+    pub(crate) fn compute(self, tile: impl Tile) {
+        let Self { weights, first_row, out, work } = self;
+        match work {
+            Work::One(input) => {
+                let (fours, rest) = out.as_chunks_mut::<4>();
+                let mut row = first_row;
+                for four in fours {
+                    let rows = four_rows(weights, row);
+                    [*four] = tile.products(rows, [input]);
+                    row += 4;
+                }
+                for one in rest {
+                    [[*one]] = tile.products([weights.row(row)], [input]);
+                    row += 1;
+                }
+            }
+            Work::Many(inputs, range) => {
+                let rows = weights.len();
+                for first in (0..rows).step_by(ROWS_AT_ONCE) {
+                    let last = rows.min(first + ROWS_AT_ONCE);
+                    many(tile, weights, first..last, inputs, range.clone(), out);
+                }
+            }
+        }
+    }
+}
+
+/// Four rows that follow each other.
+#[inline(always)]
+fn four_rows(rows: &Rows, first: usize) -> [Row<'_>; 4] {
+    [rows.row(first), rows.row(first + 1), rows.row(first + 2), rows.row(first + 3)]
+}
+
+/// The products of some rows with some inputs.
+#[inline(always)]
+fn many(
+    tile: impl Tile,
+    weights: &Rows,
+    rows: Range<usize>,
+    inputs: &Rows,
+    range: Range<usize>,
+    out: &mut [f32],
+) {
+    let stride = weights.len();
+    let mut input = range.start;
+    while input + 4 <= range.end {
+        let four = four_rows(inputs, input);
+        let place = (input - range.start) * stride;
+        for row in rows.clone().step_by(2) {
+            if row + 2 <= rows.end {
+                let pair = [weights.row(row), weights.row(row + 1)];
+                let sums = tile.products(pair, four);
+                for (index, sums) in sums.iter().enumerate() {
+                    let place = place + index * stride + row;
+                    out[place..place + 2].copy_from_slice(sums);
+                }
+            } else {
+                let sums = tile.products([weights.row(row)], four);
+                for (index, [sum]) in sums.into_iter().enumerate() {
+                    out[place + index * stride + row] = sum;
+                }
+            }
+        }
+        input += 4;
+    }
+    for input in input..range.end {
+        let place = (input - range.start) * stride;
+        for row in rows.clone() {
+            [[out[place + row]]] = tile.products([weights.row(row)], [inputs.row(input)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn numbers(count: usize, seed: u64) -> Vec<f32> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        (0..count).map(|_| random.f32() * 2.0 - 1.0).collect()
+    }
+
+    fn rows(columns: usize, numbers: &[f32]) -> Rows {
+        let mut rows = Rows::new(columns);
+        rows.extend(numbers, Processor::detect());
+        rows
+    }
+
+    #[test]
+    fn blocks_give_back_what_they_were_made_of_to_a_half_of_a_step() {
+        let before = numbers(96, 1);
+        let rows = rows(96, &before);
+        let mut after = vec![0.0; 96];
+        rows.write(0, &mut after);
+        for (before, after) in before.iter().zip(&after) {
+            assert!((before - after).abs() <= 0.51 / 127.0, "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn a_block_of_zeros_stays_one() {
+        let rows = rows(32, &[0.0; 32]);
+        let mut after = vec![1.0; 32];
+        rows.write(0, &mut after);
+        assert_eq!(after, [0.0; 32]);
+    }
+
+    #[test]
+    fn products_are_those_of_the_numbers_whatever_the_shape_and_the_processor() {
+        for (count, columns, inputs) in [(1, 32, 1), (7, 64, 1), (70, 96, 3), (33, 576, 9)] {
+            let (left, right) = (numbers(count * columns, 2), numbers(inputs * columns, 3));
+            let (weights, asked) = (rows(columns, &left), rows(columns, &right));
+            let exact = |row: usize, input: usize| -> f32 {
+                let left = &left[row * columns..][..columns];
+                left.iter().zip(&right[input * columns..]).map(|(left, right)| left * right).sum()
+            };
+            for processor in [Processor::detect(), Processor::Plain] {
+                for threads in [1, 2] {
+                    let crew = Crew::open(threads, Arc::default()).unwrap();
+                    let crew = Crew { processor, ..crew };
+                    let mut out = vec![0.0; count * inputs];
+                    crew.work(|| weights.multiply(&asked, &mut out, &crew));
+                    for input in 0..inputs {
+                        for row in 0..count {
+                            let (got, wanted) = (out[input * count + row], exact(row, input));
+                            let near = (got - wanted).abs() < 0.02 * (columns as f32).sqrt();
+                            assert!(near, "{row} {input}: {got} {wanted}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

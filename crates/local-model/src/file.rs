@@ -1,0 +1,344 @@
+//! A GGUF file: its header, checked against its length and against what can be computed here.
+
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use candle_core::quantized::GgmlDType;
+use candle_core::quantized::gguf_file::{Content, Value};
+
+use crate::Problem;
+use crate::blocks::BLOCK;
+
+/// The most that may stand before the weights: names, tokens, the chat template. Models of today have
+/// a third of it.
+const MAX_HEADER_BYTES: u64 = 32 * 1024 * 1024;
+/// What the numbers of a header may be at most; models of today stay far below.
+const MAX_LAYERS: usize = 1024;
+const MAX_HEADS: usize = 1024;
+const MAX_WIDTH: usize = 1 << 20;
+
+/// The one architecture that is computed here.
+const ARCHITECTURE: &str = "llama";
+/// What sets where the weights begin; a file must not set it to nothing.
+const ALIGNMENT: &[u8] = b"general.alignment";
+
+/// A file with its header read.
+#[derive(Debug)]
+pub(crate) struct GgufFile {
+    pub(crate) path: PathBuf,
+    pub(crate) content: Content,
+    pub(crate) bytes: u64,
+    pub(crate) shape: Shape,
+}
+
+/// What is computed with the weights.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shape {
+    pub(crate) layers: usize,
+    /// Numbers that stand for one token between layers.
+    pub(crate) width: usize,
+    /// Numbers within the feed-forward part of a layer.
+    pub(crate) inner: usize,
+    pub(crate) heads: usize,
+    /// Heads of keys and values; several heads share one.
+    pub(crate) shared_heads: usize,
+    /// Numbers of one head.
+    pub(crate) head: usize,
+    /// Numbers of a head that are turned by their place.
+    pub(crate) turned: usize,
+    pub(crate) turn_base: f32,
+    pub(crate) epsilon: f32,
+    pub(crate) context: usize,
+    pub(crate) vocabulary: usize,
+}
+
+/// Where the numbers of one tensor are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) form: GgmlDType,
+    offset: u64,
+}
+
+impl GgufFile {
+    /// Reads the header and checks that all it promises is there and can be computed.
+    pub(crate) fn open(path: &Path) -> Result<Self, Problem> {
+        let wrong = |what: String| Problem::new(format!("{}: {what}", path.display()));
+        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let data = file.metadata().map_err(|error| wrong(error.to_string()))?;
+        if !data.is_file() {
+            return Err(wrong("is not a file".to_owned()));
+        }
+        let mut header = Vec::new();
+        file.take(MAX_HEADER_BYTES)
+            .read_to_end(&mut header)
+            .map_err(|error| wrong(error.to_string()))?;
+        check(&header).map_err(wrong)?;
+        let content = Content::read(&mut Cursor::new(header))
+            .map_err(|error| wrong(format!("its header cannot be read: {}", first_line(&error))))?;
+        let shape = Shape::of(&content).map_err(wrong)?;
+        let file = Self { path: path.to_owned(), content, bytes: data.len(), shape };
+        for name in file.names() {
+            file.place(&name)?;
+        }
+        Ok(file)
+    }
+
+    /// A text of the header.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        text(&self.content, key)
+    }
+
+    /// Where a tensor is, once it is certain that the file has all of it.
+    pub(crate) fn place(&self, name: &str) -> Result<Place, Problem> {
+        let wrong = |what: String| self.wrong(format!("the tensor `{name}` {what}"));
+        let Some(info) = self.content.tensor_infos.get(name) else {
+            return Err(wrong("is missing".to_owned()));
+        };
+        let (rows, columns) = match info.shape.dims() {
+            [columns] => (1, *columns),
+            [rows, columns] => (*rows, *columns),
+            other => return Err(wrong(format!("has {} dimensions", other.len()))),
+        };
+        let (expected_rows, expected_columns) = self.expected(name);
+        if (rows, columns) != (expected_rows, expected_columns) {
+            return Err(wrong(format!(
+                "has {rows} rows of {columns}, where the header promises {expected_rows} of \
+                 {expected_columns}"
+            )));
+        }
+        let place = Place { rows, columns, form: info.ggml_dtype, offset: info.offset };
+        if !columns.is_multiple_of(place.form.block_size()) {
+            return Err(wrong(format!("has rows of {columns}, which its form cannot have")));
+        }
+        let begin = self.content.tensor_data_offset.checked_add(place.offset);
+        let bytes = place.bytes().and_then(|bytes| begin?.checked_add(bytes));
+        match bytes {
+            Some(end) if end <= self.bytes => Ok(place),
+            _ => Err(wrong("goes on after the end of the file; it was cut off".to_owned())),
+        }
+    }
+
+    /// Whether it has a tensor.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.content.tensor_infos.contains_key(name)
+    }
+
+    /// Hands over the numbers of a tensor, some rows at a time.
+    pub(crate) fn read(&self, name: &str, mut take: impl FnMut(&[f32])) -> Result<(), Problem> {
+        /// Numbers that are read at a time.
+        const AT_ONCE: usize = 1 << 18;
+        let place = self.place(name)?;
+        let broken = |error: std::io::Error| self.wrong(format!("the tensor `{name}`: {error}"));
+        let mut file = File::open(&self.path).map_err(broken)?;
+        file.seek(SeekFrom::Start(self.content.tensor_data_offset + place.offset))
+            .map_err(broken)?;
+        let row_bytes = place.columns / place.form.block_size() * place.form.type_size();
+        let rows_at_once = (AT_ONCE / place.columns).max(1);
+        let mut data = vec![0; row_bytes * rows_at_once.min(place.rows)];
+        let mut left = place.rows;
+        while left > 0 {
+            let rows = rows_at_once.min(left);
+            let data = &mut data[..rows * row_bytes];
+            file.read_exact(data).map_err(broken)?;
+            let numbers = place
+                .form
+                .from_data((&*data).into())
+                .dequantize(rows * place.columns)
+                .map_err(|error| self.wrong(format!("`{name}`: {}", first_line(&error))))?;
+            let numbers = numbers
+                .as_slice::<f32>()
+                .map_err(|error| self.wrong(format!("`{name}`: {}", first_line(&error))))?;
+            take(numbers);
+            left -= rows;
+        }
+        Ok(())
+    }
+
+    /// The names of all tensors that are used.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = vec!["token_embd.weight".to_owned(), "output_norm.weight".to_owned()];
+        names
+            .extend(["output.weight"].into_iter().filter(|name| self.has(name)).map(str::to_owned));
+        for layer in 0..self.shape.layers {
+            let parts = PARTS.iter().map(|(part, _)| format!("blk.{layer}.{part}.weight"));
+            names.extend(parts);
+        }
+        names
+    }
+
+    /// How many rows and columns a tensor has by the header.
+    fn expected(&self, name: &str) -> (usize, usize) {
+        let shape = &self.shape;
+        match name {
+            "token_embd.weight" | "output.weight" => (shape.vocabulary, shape.width),
+            "output_norm.weight" => (1, shape.width),
+            "rope_freqs.weight" => (1, shape.turned / 2),
+            name => {
+                let part = name.splitn(3, '.').nth(2).and_then(|part| part.strip_suffix(".weight"));
+                let part = PARTS.iter().find(|(known, _)| Some(*known) == part);
+                part.map_or((0, 0), |(_, size)| size(shape))
+            }
+        }
+    }
+
+    pub(crate) fn wrong(&self, what: impl std::fmt::Display) -> Problem {
+        Problem::new(format!("{}: {what}", self.path.display()))
+    }
+}
+
+/// The tensors of a layer, with their rows and columns.
+const PARTS: &[(&str, fn(&Shape) -> (usize, usize))] = &[
+    ("attn_norm", |shape| (1, shape.width)),
+    ("attn_q", |shape| (shape.heads * shape.head, shape.width)),
+    ("attn_k", |shape| (shape.shared(), shape.width)),
+    ("attn_v", |shape| (shape.shared(), shape.width)),
+    ("attn_output", |shape| (shape.width, shape.heads * shape.head)),
+    ("ffn_norm", |shape| (1, shape.width)),
+    ("ffn_gate", |shape| (shape.inner, shape.width)),
+    ("ffn_up", |shape| (shape.inner, shape.width)),
+    ("ffn_down", |shape| (shape.width, shape.inner)),
+];
+
+impl Place {
+    /// How many numbers it has.
+    pub(crate) fn numbers(&self) -> u64 {
+        (self.rows as u64).saturating_mul(self.columns as u64)
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        let row = self.columns / self.form.block_size() * self.form.type_size();
+        (self.rows as u64).checked_mul(row as u64)
+    }
+}
+
+impl Shape {
+    /// Numbers of the keys, or values, of one token in one layer.
+    pub(crate) fn shared(&self) -> usize {
+        self.shared_heads * self.head
+    }
+
+    fn of(content: &Content) -> Result<Self, String> {
+        let architecture = text(content, "general.architecture").unwrap_or("none");
+        if architecture != ARCHITECTURE {
+            return Err(format!(
+                "is of the architecture `{}`; only `{ARCHITECTURE}` can be used here",
+                printable(architecture)
+            ));
+        }
+        if optional(content, "llama.expert_count")?.is_some_and(|count| count > 0) {
+            return Err("is a mixture of experts, which cannot be used here".to_owned());
+        }
+        let width = whole(content, "llama.embedding_length", MAX_WIDTH)?;
+        let heads = whole(content, "llama.attention.head_count", MAX_HEADS)?;
+        let shared_heads = optional(content, "llama.attention.head_count_kv")?.unwrap_or(heads);
+        let head = optional(content, "llama.attention.key_length")?.unwrap_or(width / heads);
+        let turned = optional(content, "llama.rope.dimension_count")?.unwrap_or(head);
+        let shape = Self {
+            layers: whole(content, "llama.block_count", MAX_LAYERS)?,
+            width,
+            inner: whole(content, "llama.feed_forward_length", MAX_WIDTH)?,
+            heads,
+            shared_heads,
+            head,
+            turned,
+            turn_base: number(content, "llama.rope.freq_base").unwrap_or(10_000.0),
+            epsilon: number(content, "llama.attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
+            context: whole(content, "llama.context_length", u32::MAX as usize)?,
+            vocabulary: match content.metadata.get("tokenizer.ggml.tokens") {
+                Some(Value::Array(tokens)) if !tokens.is_empty() => tokens.len(),
+                _ => return Err("has no tokens; it may be only a part of a model".to_owned()),
+            },
+        };
+        let fits = (1..=heads).contains(&shared_heads)
+            && heads.is_multiple_of(shared_heads)
+            && (1..=MAX_WIDTH).contains(&head)
+            && heads * head <= MAX_WIDTH
+            && [width, shape.inner, heads * head].iter().all(|size| size.is_multiple_of(BLOCK))
+            && turned <= head
+            && turned.is_multiple_of(2)
+            && shape.turn_base.is_finite()
+            && shape.turn_base > 0.0
+            && shape.epsilon.is_finite()
+            && shape.epsilon >= 0.0;
+        if !fits {
+            return Err("has a header whose numbers do not go together".to_owned());
+        }
+        let scaling = text(content, "llama.rope.scaling.type").unwrap_or("none");
+        if scaling != "none" {
+            let scaling = printable(scaling);
+            return Err(format!("scales its places by `{scaling}`, which is not known here"));
+        }
+        Ok(shape)
+    }
+}
+
+/// Finds what the reader of headers would not survive.
+fn check(header: &[u8]) -> Result<(), String> {
+    if !header.starts_with(b"GGUF") {
+        return Err("is not a GGUF file".to_owned());
+    }
+    for place in memchr::memmem::find_iter(header, ALIGNMENT) {
+        // A type of four bytes, then the value, of which a sensible one is small and not nothing.
+        let value = header.get(place + ALIGNMENT.len() + 4..).unwrap_or_default();
+        if value.first().is_none_or(|byte| !byte.is_power_of_two()) {
+            return Err("aligns its tensors in a way that makes no sense".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
+    match content.metadata.get(key) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn optional(content: &Content, key: &str) -> Result<Option<usize>, String> {
+    let whole = match content.metadata.get(key) {
+        None => return Ok(None),
+        Some(Value::U8(whole)) => Some(usize::from(*whole)),
+        Some(Value::U16(whole)) => Some(usize::from(*whole)),
+        Some(Value::U32(whole)) => usize::try_from(*whole).ok(),
+        Some(Value::U64(whole)) => usize::try_from(*whole).ok(),
+        Some(Value::I32(whole)) => usize::try_from(*whole).ok(),
+        Some(Value::I64(whole)) => usize::try_from(*whole).ok(),
+        Some(_) => None,
+    };
+    match whole {
+        Some(whole) => Ok(Some(whole)),
+        None => Err(format!("has no usable number for `{key}`")),
+    }
+}
+
+fn whole(content: &Content, key: &str, most: usize) -> Result<usize, String> {
+    match optional(content, key)? {
+        Some(whole) if (1..=most).contains(&whole) => Ok(whole),
+        Some(whole) => Err(format!("has {whole} for `{key}`; 1 to {most} can be used")),
+        None => Err(format!("has no `{key}`")),
+    }
+}
+
+fn number(content: &Content, key: &str) -> Option<f32> {
+    match content.metadata.get(key) {
+        Some(Value::F32(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+/// A word of somebody else's making, as much of it as a message takes.
+pub(crate) fn printable(word: &str) -> String {
+    word.chars().filter(|letter| !letter.is_control()).take(40).collect()
+}
+
+/// What an error of candle says, without what it knows of its own code.
+fn first_line(error: &candle_core::Error) -> String {
+    printable_line(error.to_string().lines().next().unwrap_or_default())
+}
+
+fn printable_line(line: &str) -> String {
+    line.chars().filter(|letter| !letter.is_control()).take(200).collect()
+}

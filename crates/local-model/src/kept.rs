@@ -1,0 +1,75 @@
+//! What is kept of tokens that were computed, so that those that follow need not compute them again.
+
+/// The keys and values of a conversation.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    tokens: Vec<u32>,
+    layers: Vec<KeptLayer>,
+    head: usize,
+}
+
+/// The keys and values of one layer: for each shared head, one row a token.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptLayer {
+    pub(crate) keys: Vec<Vec<f32>>,
+    pub(crate) values: Vec<Vec<f32>>,
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub(crate) fn new(layers: usize, shared_heads: usize, head: usize) -> Self {
+        let empty = vec![Vec::new(); shared_heads];
+        let layer = KeptLayer { keys: empty.clone(), values: empty };
+        Self { tokens: Vec::new(), layers: vec![layer; layers], head }
+    }
+
+    /// The tokens.
+    pub(crate) fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// How much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let rows = self.layers.iter().flat_map(|layer| layer.keys.iter().chain(&layer.values));
+        rows.map(|rows| rows.capacity() * size_of::<f32>()).sum()
+    }
+
+    /// How many tokens it begins with in common with others.
+    pub(crate) fn common(&self, tokens: &[u32]) -> usize {
+        self.tokens.iter().zip(tokens).take_while(|(left, right)| left == right).count()
+    }
+
+    /// Forgets all but the first tokens.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.tokens.truncate(count);
+        for layer in &mut self.layers {
+            for rows in layer.keys.iter_mut().chain(&mut layer.values) {
+                rows.truncate(count * self.head);
+            }
+        }
+    }
+
+    /// Gives back memory that is not used.
+    pub(crate) fn shrink(&mut self) {
+        for layer in &mut self.layers {
+            for rows in layer.keys.iter_mut().chain(&mut layer.values) {
+                rows.shrink_to_fit();
+            }
+        }
+    }
+
+    /// The layers, to be extended by the rows of the same tokens each.
+    pub(crate) fn layers(&mut self) -> &mut [KeptLayer] {
+        &mut self.layers
+    }
+
+    /// Tokens whose rows every layer has been extended by.
+    pub(crate) fn extend(&mut self, tokens: &[u32]) {
+        self.tokens.extend_from_slice(tokens);
+    }
+}

@@ -1,0 +1,107 @@
+//! The text of an answer as it grows: whole characters, and nothing of a stop sequence.
+
+/// Bytes of tokens that become text.
+#[derive(Debug)]
+pub(crate) struct Text {
+    stops: Vec<String>,
+    /// Bytes of a character that is not whole.
+    broken: Vec<u8>,
+    /// Text that may be the beginning of a stop sequence.
+    held: String,
+}
+
+/// What came of a piece.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Grown {
+    /// The answer goes on; this much of it is certain.
+    On(String),
+    /// A stop sequence came after this.
+    Stopped(String),
+}
+
+impl Text {
+    /// A text that ends before the first of these.
+    pub(crate) fn new(stops: &[String]) -> Self {
+        let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
+        Self { stops, broken: Vec::new(), held: String::new() }
+    }
+
+    /// Takes the bytes of a token.
+    pub(crate) fn grow(&mut self, bytes: &[u8]) -> Grown {
+        self.broken.extend_from_slice(bytes);
+        let whole = match str::from_utf8(&self.broken) {
+            Ok(text) => text.len(),
+            // What is not whole yet waits; what can never be whole does not.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => self.broken.len(),
+        };
+        let rest = self.broken.split_off(whole);
+        self.held.push_str(&String::from_utf8_lossy(&self.broken));
+        self.broken = rest;
+        let stop = self.stops.iter().filter_map(|stop| self.held.find(stop.as_str())).min();
+        if let Some(stop) = stop {
+            self.held.truncate(stop);
+            return Grown::Stopped(std::mem::take(&mut self.held));
+        }
+        let certain = self.held.len() - self.unsure();
+        let rest = self.held.split_off(certain);
+        Grown::On(std::mem::replace(&mut self.held, rest))
+    }
+
+    /// What is left when nothing follows.
+    pub(crate) fn end(mut self) -> String {
+        self.held.push_str(&String::from_utf8_lossy(&self.broken));
+        self.held
+    }
+
+    /// How much of the end may be the beginning of a stop sequence.
+    fn unsure(&self) -> usize {
+        let overlap = |stop: &String| {
+            let ends = (1..stop.len()).rev().filter(|end| stop.is_char_boundary(*end));
+            ends.into_iter().find(|end| self.held.ends_with(&stop[..*end])).unwrap_or(0)
+        };
+        self.stops.iter().map(overlap).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(text: &str) -> Grown {
+        Grown::On(text.to_owned())
+    }
+
+    #[test]
+    fn characters_come_whole() {
+        let mut text = Text::new(&[]);
+        assert_eq!(text.grow("a€".as_bytes().split_last().unwrap().1), on("a"));
+        assert_eq!(text.grow(&"€".as_bytes()[2..]), on("€"));
+        assert_eq!(text.grow(&[0xF0, 0x9F]), on(""));
+        assert_eq!(text.end(), "\u{FFFD}");
+    }
+
+    #[test]
+    fn bytes_that_can_be_no_character_do_not_hold_up_the_rest() {
+        let mut text = Text::new(&[]);
+        assert_eq!(text.grow(&[0xFF, b'a']), on("\u{FFFD}a"));
+    }
+
+    #[test]
+    fn a_stop_sequence_is_found_across_pieces_and_never_shown() {
+        let mut text = Text::new(&["END".to_owned(), "\n\n".to_owned()]);
+        assert_eq!(text.grow(b"one E"), on("one "));
+        assert_eq!(text.grow(b"N"), on(""));
+        assert_eq!(text.grow(b"T E"), on("ENT "));
+        assert_eq!(text.grow(b"ND more"), Grown::Stopped(String::new()));
+        let mut text = Text::new(&["END".to_owned(), "\n\n".to_owned()]);
+        assert_eq!(text.grow(b"x\n\nEND"), Grown::Stopped("x".to_owned()));
+    }
+
+    #[test]
+    fn what_only_looked_like_a_stop_sequence_is_shown_in_the_end() {
+        let mut text = Text::new(&["END".to_owned()]);
+        assert_eq!(text.grow(b"the EN"), on("the "));
+        assert_eq!(text.end(), "EN");
+    }
+}
