@@ -208,6 +208,7 @@ impl Workbench {
     ) -> Result<Model, Diagnostic> {
         let form = self.wanted.form.unwrap_or(self.config.form);
         let model = Model::find(Arc::clone(&self.member), Some(id), form).await?;
+        self.note_tools(&model);
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
     }
@@ -223,8 +224,17 @@ impl Workbench {
         let (model, ()) = tokio::join!(model, client.settled(SERVERS_WAIT));
         self.missing(client)?;
         let model = model?;
+        self.note_tools(&model);
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
+    }
+
+    /// Says that a model goes on without the tools that there would be.
+    fn note_tools(&self, model: &Model) {
+        if !model.takes_tools && !self.wanted.no_tools {
+            let id = printable(&model.id);
+            self.fleet.reporter.say(format!("{id} cannot use tools; it goes on without them"));
+        }
     }
 
     /// An error if a server that must be there is not; a note for those that are late.
@@ -260,6 +270,9 @@ impl Workbench {
     ) -> Result<Toolbox, Diagnostic> {
         let path = session.home()?.approvals();
         let gate = Gate::new(path, Arc::clone(&self.person), self.wanted.beforehand.clone());
+        if !model.takes_tools {
+            return Ok(Toolbox::new(client.clone(), gate, self.fleet.shown.clone()).closed());
+        }
         let parallel = self.entries().into_iter().filter(|entry| entry.parallel_calls);
         let window = model.context_length.unwrap_or(UNKNOWN_WINDOW);
         let share = window * u64::from(self.config.tools_share) / 100;
@@ -282,9 +295,10 @@ impl Workbench {
         self.config.bounds
     }
 
-    /// A conversation that has not begun.
-    pub(crate) fn conversation(&self, session: &Session) -> Conversation {
-        Conversation::new(opening::text(&self.config, &self.skills.catalogue, session))
+    /// A conversation with this model that has not begun.
+    pub(crate) fn conversation(&self, model: &Model, session: &Session) -> Conversation {
+        let skills = model.takes_tools.then_some(&self.skills.catalogue);
+        Conversation::new(opening::text(&self.config, skills, session))
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Model {
     pub(crate) description: Option<String>,
     pub(crate) context_length: Option<u64>,
     pub(crate) capabilities: Vec<Capability>,
+    /// Whether it can call tools, where that is known.
+    pub(crate) tools: Option<bool>,
     pub(crate) chat_price: Micros,
     pub(crate) responses_price: Micros,
     pub(crate) media_price: Micros,
@@ -130,7 +132,7 @@ impl Model {
         let mut candidates = Vec::new();
         for group in &self.groups {
             let start = candidates.len();
-            candidates.extend(group.iter().filter(|target| target.provider.health.is_usable()));
+            candidates.extend(group.iter().filter(|target| target.is_usable()));
             if let Some(group) = candidates.get_mut(start..) {
                 shuffle(group);
             }
@@ -140,7 +142,13 @@ impl Model {
 
     /// Whether any upstream is worth asking.
     pub(crate) fn is_usable(&self) -> bool {
-        self.groups.iter().flatten().any(|target| target.provider.health.is_usable())
+        self.groups.iter().flatten().any(Target::is_usable)
+    }
+}
+
+impl Target {
+    fn is_usable(&self) -> bool {
+        self.provider.is_usable_for(&self.name)
     }
 }
 
@@ -153,6 +161,8 @@ fn of_provider(
 ) -> Model {
     let id = format!("{}/{}", provider.name, model.id);
     let price = |operation| Micros::new(config.price_micros(operation, &id));
+    let here = provider.local.as_ref().map(|local| local.known(&model.upstream_name));
+    let (window, about) = here.map(|known| (known.context, known.description)).unzip();
     let target = Target {
         provider: provider.clone(),
         id: id.clone(),
@@ -162,9 +172,11 @@ fn of_provider(
     Model {
         owned_by: provider.name.to_string(),
         created,
-        description: model.description.clone(),
-        context_length: model.context_length,
+        description: model.description.clone().or(about.flatten()),
+        // What is computed here has no more room than it is given.
+        context_length: window.into_iter().chain(model.context_length).min(),
         capabilities: model.capabilities.clone(),
+        tools: window.map(|_| false),
         chat_price: price(Operation::Chat),
         responses_price: price(Operation::Responses),
         media_price: price(Operation::Media),
@@ -184,6 +196,9 @@ fn of_alias(
         models.get(format!("{}/{}", target.provider, target.model).as_str()).copied()
     };
     let first = alias.groups.iter().flatten().find_map(model_of);
+    let mut known = alias.groups.iter().flatten().filter_map(model_of).peekable();
+    // Where one of several can, the request finds it.
+    let has_no_tools = known.peek().is_some() && known.all(|model| model.tools == Some(false));
     let groups = alias.groups.iter().map(|group| {
         let targets = group.iter().filter_map(|target| {
             let found = model_of(target)?.groups.first()?.first()?.clone();
@@ -199,6 +214,7 @@ fn of_alias(
         description: alias.description.clone(),
         context_length: alias.context_length.or_else(|| first?.context_length),
         capabilities: first.map(|model| model.capabilities.clone()).unwrap_or_default(),
+        tools: has_no_tools.then_some(false),
         chat_price: price(Operation::Chat),
         responses_price: price(Operation::Responses),
         media_price: price(Operation::Media),

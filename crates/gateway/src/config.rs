@@ -38,7 +38,10 @@ pub use model::{Capability, MAX_MODELS, Model};
 pub use observe::{Level, Log, LogFormat, Trace};
 pub use page::reference;
 pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
-pub use provider::{Health, Kind, MAX_HEADERS, MAX_PROVIDERS, Provider, Responses, Timeouts};
+pub use provider::{
+    GGUF, Health, Kind, Local, MAX_HEADERS, MAX_PROVIDERS, Provider, REPEAT_PENALTIES, Responses,
+    TEMPERATURES, TOP_PS, Timeouts,
+};
 pub use read::{Reading, read};
 pub use research::{Depth, Research};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::config::{self, Kind};
 use crate::media::espeak;
 use crate::problem::Problem;
-use crate::provider::{List, Provider};
+use crate::provider::{List, Owner, Provider, Sender};
 use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH};
 
 /// The longest answer that is read.
@@ -35,6 +35,9 @@ pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
     if let Some(program) = &provider.program {
         return voices(provider, program).await;
     }
+    if provider.local.is_some() {
+        return files(provider).await;
+    }
     let policy = provider.health.clone().unwrap_or_default();
     let (mut probe, body) = ask(provider, &policy.path, None, policy.timeout).await?;
     let list = serde_json::from_slice::<List>(&body).ok();
@@ -54,6 +57,54 @@ async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Pr
     Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
 }
 
+/// Looks at the files of a provider that is this process.
+async fn files(configured: &config::Provider) -> Result<Probe, Problem> {
+    let begun = Instant::now();
+    let found = look(configured).await?.1;
+    Ok(Probe { status: 200, found: Some(found), message: None, took: begun.elapsed() })
+}
+
+/// A provider that is this process, with the ids of all its models; an error if a file is bad.
+async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), Problem> {
+    let provider = Provider::open(configured, MAX_BYTES)?;
+    let Some(local) = &provider.local else {
+        return Err(Problem::new(format!("`{}` has no files", configured.name)));
+    };
+    let named = configured.models.iter().map(|model| model.id.clone());
+    let found = local.look().await.changed.unwrap_or_default();
+    let ids = named.chain(found.into_iter().map(|model| model.id)).collect();
+    if let Some(trouble) = local.trouble() {
+        let message = format!("the provider `{}` cannot be used: {trouble}", configured.name);
+        return Err(Problem::new(message));
+    }
+    Ok((provider, ids))
+}
+
+/// Asks a model in this process for a very short answer.
+async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe, Problem> {
+    let provider = look(configured).await?.0;
+    let begun = Instant::now();
+    let sender = Sender { owner: Owner::Operator, traced: None };
+    let answer = async {
+        let sent = provider.send(CHAT_PATH, body.to_string().into(), sender).await;
+        sent?.read(MAX_BYTES).await
+    };
+    let answer = answer.await.map_err(|failure| {
+        let cause = failure.cause().unwrap_or(failure.word()).to_owned();
+        Problem::new(format!("the provider `{}` does not answer: {cause}", configured.name))
+    })?;
+    let found = text(&answer).map(|text| vec![text]);
+    Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
+}
+
+/// The words of an answer in one piece, if there are any.
+fn text(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let text =
+        body.pointer("/choices/0/message/content").or_else(|| body.pointer("/content/0/text"));
+    text.and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned)
+}
+
 /// Asks a model of a provider for a very short answer. It costs what the provider asks for it.
 pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Problem> {
     let messages = json!([{ "role": "user", "content": "Answer with the one word OK." }]);
@@ -63,16 +114,16 @@ pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Pro
             MESSAGES_PATH,
             json!({ "model": model, "messages": messages, "max_tokens": MAX_TOKENS }),
         ),
+        Kind::Local => {
+            let body = json!({"model": model, "messages": messages, "max_tokens": MAX_TOKENS});
+            return chat_here(provider, &body).await;
+        }
         Kind::Espeak => {
             return Err(Problem::new(format!("`{}` speaks, and does not chat", provider.name)));
         }
     };
     let (mut probe, body) = ask(provider, path, Some(&body), provider.timeouts.first_byte).await?;
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let text =
-        body.pointer("/choices/0/message/content").or_else(|| body.pointer("/content/0/text"));
-    let text = text.and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    probe.found = text.map(|text| vec![text.to_owned()]);
+    probe.found = text(&body).map(|text| vec![text]);
     Ok(probe)
 }
 

@@ -4,6 +4,11 @@ mod clean;
 mod client;
 mod health;
 mod list;
+#[cfg(feature = "local-model")]
+mod local;
+#[cfg(not(feature = "local-model"))]
+#[path = "provider/no_local.rs"]
+mod local;
 mod send;
 
 use std::path::PathBuf;
@@ -22,7 +27,8 @@ pub(crate) use clean::Cleaner;
 pub(crate) use client::{Client, open as open_client};
 pub(crate) use health::Health;
 pub(crate) use list::{List, Listed};
-pub(crate) use send::{Failure, Upstream};
+pub(crate) use local::{HAS_LOCAL, Local, Look};
+pub(crate) use send::{Failure, Owner, Sender, Upstream};
 
 use crate::config::{self, Kind, Responses, Timeouts};
 use crate::media::{IMAGES_PATH, SPEECH_PATH};
@@ -52,6 +58,8 @@ pub(crate) struct Provider {
     pub(crate) base: Base,
     /// The program, of a provider that is one.
     pub(crate) program: Option<PathBuf>,
+    /// The files, of a provider that is this process.
+    pub(crate) local: Option<Local>,
     /// Why it cannot be used, where that is known; for operators.
     pub(crate) trouble: ArcSwapOption<String>,
     /// The addresses of its paths, made once.
@@ -130,7 +138,7 @@ impl Provider {
             name: configured.name.as_str().into(),
             kind: configured.kind,
             responses: ResponsesMode::new(match configured.kind {
-                Kind::Anthropic | Kind::Espeak => Responses::Bridged,
+                Kind::Anthropic | Kind::Espeak | Kind::Local => Responses::Bridged,
                 Kind::OpenAi => configured.responses,
             }),
             stream_usage: configured.stream_usage,
@@ -144,6 +152,7 @@ impl Provider {
             addresses: PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect(),
             base,
             program: configured.program.clone(),
+            local: Local::open(configured),
             trouble: ArcSwapOption::empty(),
             found: ArcSwap::default(),
             figures: OnceLock::new(),
@@ -152,6 +161,14 @@ impl Provider {
 }
 
 impl Provider {
+    /// Whether one of its models may be asked.
+    pub(crate) fn is_usable_for(&self, model: &str) -> bool {
+        // Who is not looked after is asked, and shows then.
+        let is_looked_after = self.health.policy.is_some();
+        let can_use = |local: &Local| !is_looked_after || local.is_usable(model);
+        self.health.is_usable() && self.local.as_ref().is_none_or(can_use)
+    }
+
     /// What is counted about it.
     pub(crate) fn figures(&self, meter: &Meter) -> &ProviderFigures {
         self.figures.get_or_init(|| meter.provider(&self.name))
@@ -168,7 +185,9 @@ fn headers(configured: &config::Provider) -> Option<HeaderMap> {
     }
     if let Some(key) = &configured.api_key {
         let (name, value) = match configured.kind {
-            Kind::OpenAi | Kind::Espeak => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
+            Kind::OpenAi | Kind::Espeak | Kind::Local => {
+                (AUTHORIZATION, format!("Bearer {}", key.reveal()))
+            }
             Kind::Anthropic => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
         };
         let mut value = HeaderValue::from_str(&value).ok()?;

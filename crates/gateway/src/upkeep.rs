@@ -11,7 +11,7 @@ use crate::catalogue::MAX_NAME;
 use crate::config::{self, Capability};
 use crate::failure::chain;
 use crate::media::{self, espeak};
-use crate::provider::{List, Listed, Provider};
+use crate::provider::{List, Listed, Local, Look, Provider};
 use crate::research;
 use crate::service::Service;
 
@@ -99,9 +99,11 @@ pub(crate) async fn discover(service: &Service) {
     join_all(asked.map(|provider| look(service, provider, true))).await;
 }
 
-/// Looks once at the providers that are programs: the first request knows whether they are there.
+/// Looks once at the providers that are programs or files: the first request knows whether they are there.
 pub(crate) async fn look_at_programs(service: &Service) {
-    for provider in service.providers.iter().filter(|provider| provider.program.is_some()) {
+    let is_here =
+        |provider: &&Arc<Provider>| provider.program.is_some() || provider.local.is_some();
+    for provider in service.providers.iter().filter(is_here) {
         look(service, provider, false).await;
     }
 }
@@ -132,19 +134,40 @@ fn look_after(service: &Arc<Service>, provider: &Arc<Provider>) {
 }
 
 async fn look(service: &Service, provider: &Provider, discovers: bool) -> bool {
+    if let Some(local) = &provider.local {
+        return look_at_files(service, provider, local).await;
+    }
     let list = models(provider).await;
     let is_good = list.is_ok();
+    note(service, provider, is_good);
+    if let (Ok(Some(list)), true) = (list, discovers) {
+        provider.found.store(Arc::new(list));
+        service.rebuild_catalogue();
+    }
+    is_good
+}
+
+/// Looks at the files that this process computes models from.
+async fn look_at_files(service: &Service, provider: &Provider, local: &Local) -> bool {
+    let Look { is_good, changed } = local.look().await;
+    note(service, provider, is_good);
+    if let Some(found) = changed {
+        provider.trouble.store(local.trouble().map(Arc::new));
+        provider.found.store(Arc::new(found));
+        // What is known of those that are named changed too.
+        service.rebuild_catalogue();
+    }
+    is_good
+}
+
+/// Remembers how a probe went.
+fn note(service: &Service, provider: &Provider, is_good: bool) {
     if provider.health.policy.is_some() {
         if provider.health.probed(is_good) {
             tracing::info!(provider = %provider.name, usable = is_good, "an upstream was probed");
         }
         service.meter.usable(&provider.name, provider.health.is_usable());
     }
-    if let (Ok(Some(list)), true) = (list, discovers) {
-        provider.found.store(Arc::new(list));
-        service.rebuild_catalogue();
-    }
-    is_good
 }
 
 /// The models of an upstream; `None` if it answered with something else.
@@ -185,6 +208,7 @@ fn found(listed: Listed) -> config::Model {
     config::Model {
         upstream_name: listed.id.clone(),
         id: listed.id,
+        path: None,
         context_length: listed.context_length,
         capabilities: vec![Capability::Chat, Capability::Responses],
         price_micros: None,

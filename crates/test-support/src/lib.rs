@@ -16,3 +16,4 @@ pub mod s3;
 pub mod sdk;
 pub mod upstream;
 pub mod wait;
+pub mod weights;

@@ -463,12 +463,18 @@ pub struct ProviderView {
     pub object: String,
     /// Its name.
     pub id: String,
-    /// `openai`, `anthropic`.
+    /// `openai`, `anthropic`, `espeak`, `local`.
     pub kind: String,
     /// Whether it is asked.
     pub usable: bool,
     /// `usable`, `ejected` after failures in a row, `probe_failed`.
     pub health: String,
+    /// Why it cannot be used, or not all of it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// How much memory models take that this process computes itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// The full ids of its models.
     pub models: Vec<String>,
 }

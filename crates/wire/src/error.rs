@@ -77,6 +77,8 @@ codes! {
     ModelNotFound = 400 "model_not_found" "invalid_request_error",
     /// The model is not offered for this.
     ModelNotForCapability = 400 "model_not_for_capability" "invalid_request_error",
+    /// The conversation is longer than the model can take.
+    ContextLengthExceeded = 400 "context_length_exceeded" "invalid_request_error",
     /// The page answered with an error, or is nothing that can be read.
     PageUnreadable = 400 "page_unreadable" "invalid_request_error",
     /// No key, or none that is worth anything.
@@ -113,6 +115,8 @@ codes! {
     IdempotencyMismatch = 422 "idempotency_mismatch" "invalid_request_error",
     /// Too many requests of this key.
     RateLimited = 429 "rate_limited" "rate_limit_error",
+    /// The model has as many requests as it takes at once.
+    ModelBusy = 429 "model_busy" "rate_limit_error",
     /// We failed.
     Internal = 500 "internal_error" "server_error",
     /// Nothing that could do it is usable.

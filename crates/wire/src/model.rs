@@ -29,6 +29,9 @@ pub struct Model {
     pub price_micros: i64,
     /// How much it reads, in tokens, where known.
     pub context_length: Option<u64>,
+    /// Whether it can call tools; left out where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
     /// What the operator says about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -156,7 +156,7 @@ async fn one(
             is_ending: stop.is_ending,
         };
         let mut narrator = Narrator::new(session.output.clone(), shown, reporter);
-        let mut conversation = bench.conversation(session);
+        let mut conversation = bench.conversation(&model, session);
         let done = task::run(words, &mut conversation, &means, &mut narrator).await;
         Ok::<_, Diagnostic>((done, narrator))
     });

@@ -40,6 +40,8 @@ pub(crate) struct Model {
     pub(crate) id: String,
     pub(crate) form: Form,
     pub(crate) context_length: Option<u64>,
+    /// Whether it can be given tools; the service says so where it cannot.
+    pub(crate) takes_tools: bool,
     /// What a question costs; 0 where the service does not say.
     pub(crate) price_micros: i64,
 }
@@ -103,6 +105,8 @@ pub(crate) struct Listed {
     pub(crate) price_micros: Option<i64>,
     #[serde(default)]
     pub(crate) context_length: Option<u64>,
+    #[serde(default)]
+    tools: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -153,6 +157,7 @@ impl Model {
             id: listed.id.clone(),
             form,
             context_length: listed.context_length.filter(|length| *length > 0),
+            takes_tools: listed.tools.unwrap_or(true),
             price_micros: listed.price_micros.unwrap_or_default(),
             member,
         })
@@ -313,7 +318,7 @@ pub(crate) fn new_key() -> String {
 impl Listed {
     fn named(id: &str) -> Self {
         let id = id.to_owned();
-        Self { id, capabilities: None, price_micros: None, context_length: None }
+        Self { id, capabilities: None, price_micros: None, context_length: None, tools: None }
     }
 }
 

@@ -86,6 +86,8 @@ pub(crate) struct Toolbox {
     parallel: BTreeSet<String>,
     /// How many tokens the definitions of all tools may cost before they have to be found.
     most_tokens: u32,
+    /// Whether the model is offered any.
+    is_closed: bool,
     /// The tools that were found so far.
     found: Mutex<BTreeSet<Arc<str>>>,
 }
@@ -99,6 +101,7 @@ impl Toolbox {
             own: Vec::new(),
             parallel: BTreeSet::new(),
             most_tokens: u32::MAX,
+            is_closed: false,
             found: Mutex::default(),
         }
     }
@@ -121,8 +124,17 @@ impl Toolbox {
         self
     }
 
+    /// The model cannot use any tool.
+    pub(crate) fn closed(mut self) -> Self {
+        self.is_closed = true;
+        self
+    }
+
     /// What the model is offered now.
     pub(crate) fn offered(&self) -> Vec<Definition> {
+        if self.is_closed {
+            return Vec::new();
+        }
         let registry = self.client.registry();
         let mut offered: Vec<Definition> = self.own.iter().map(|own| own.definition()).collect();
         if self.must_find(&registry) {
@@ -174,6 +186,9 @@ impl Toolbox {
             Ok(arguments) => arguments,
             Err(why) => return blocked(why),
         };
+        if self.is_closed {
+            return blocked("not run: no tools were offered".to_owned());
+        }
         if let Some(own) = self.own.iter().find(|own| *own.definition().name == call.name) {
             return own_outcome(own.as_ref(), arguments).await;
         }

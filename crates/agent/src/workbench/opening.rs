@@ -5,9 +5,26 @@ use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::listing;
 
-/// The opening of a conversation.
-pub(super) fn text(config: &TaskConfig, skills: &Catalogue, session: &Session) -> String {
+/// The opening of a conversation; without skills, with a model that can use no tools.
+pub(super) fn text(config: &TaskConfig, skills: Option<&Catalogue>, session: &Session) -> String {
     let today = session.clock.now().day();
+    let mut text = match skills {
+        Some(skills) => with_tools(&today.to_string(), skills),
+        None => format!(
+            "You are agent, a program that answers what a person asks.\n\
+             Today is {today}.\n\
+             Answer in the language of the person, in Markdown, and no longer than needed; say \
+             plainly what you do not know."
+        ),
+    };
+    if let Some(more) = &config.instructions {
+        text.push_str("\n\n");
+        text.push_str(more.trim());
+    }
+    text
+}
+
+fn with_tools(today: &str, skills: &Catalogue) -> String {
     let folder = std::env::current_dir().unwrap_or_default();
     let mut text = format!(
         "You are agent, a program that does what a person asks, with tools where they help.\n\
@@ -21,10 +38,6 @@ pub(super) fn text(config: &TaskConfig, skills: &Catalogue, session: &Session) -
     if let Some(skills) = listing::text(&skills.skills) {
         text.push_str("\n\n");
         text.push_str(&skills);
-    }
-    if let Some(more) = &config.instructions {
-        text.push_str("\n\n");
-        text.push_str(more.trim());
     }
     text
 }

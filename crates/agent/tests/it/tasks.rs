@@ -6,6 +6,8 @@ mod bounds;
 mod counted;
 mod hostile;
 mod interrupted;
+#[cfg(feature = "local-model")]
+mod no_tools;
 mod running;
 mod served;
 

@@ -281,8 +281,9 @@ const PROVIDER: &[Known] = &[
         "string",
         "",
         "What it speaks: `openai` (also compatible servers) or `anthropic` for models; `espeak` for \
-         speech by the program espeak-ng on this machine, whose models are voices; `searxng`, \
-         `brave`, `tavily` or `index` (an index of files) for results of searches.",
+         speech by the program espeak-ng on this machine, whose models are voices; `local` for \
+         models that this process computes itself, each a GGUF file; `searxng`, `brave`, `tavily` \
+         or `index` (an index of files) for results of searches.",
     ),
     key(
         "base_url",
@@ -307,14 +308,16 @@ const PROVIDER: &[Known] = &[
         "discover",
         "bool",
         "false",
-        "Whether it is asked for its models; those of `models` are kept.",
+        "Whether it is asked for its models; those of `models` are kept. `local`: every file \
+         `*.gguf` of its `folder`.",
     ),
     key("timeout", "seconds or mapping", "", "How long it may take."),
     key(
         "max_concurrency",
         "integer",
         "",
-        "The most requests to it at once; without it, any number.",
+        "The most requests to it at once; without it, any number. `local`: how many answers of one \
+         model are computed at once; without it, as many as the machine has cores.",
     ),
     key("weight", "integer", "1", "Its share where a target has no weight of its own."),
     key(
@@ -332,7 +335,13 @@ const PROVIDER: &[Known] = &[
         "",
         "PEM file of the authorities that its certificate is judged by, instead of the system's.",
     ),
-    key("folder", "path", "", "`index`: the folder of the files to be found; needed."),
+    key(
+        "folder",
+        "path",
+        "",
+        "`index`: the folder of the files to be found; needed. `local`: the folder of its files; \
+         without it `models` beside this file.",
+    ),
     key(
         "index_folder",
         "path",
@@ -346,17 +355,71 @@ const PROVIDER: &[Known] = &[
         "16777216",
         "`index`: the largest file that is read; at most 1 GiB.",
     ),
+    key(
+        "window",
+        "integer",
+        "2048",
+        "`local`: the most tokens of a conversation with its answer; never more than the model was \
+         made for. Each conversation that is answered takes memory for so many at most.",
+    ),
+    key(
+        "max_waiting",
+        "integer",
+        "8",
+        "`local`: how many requests for one model wait while others are computed; who comes then \
+         gets 429.",
+    ),
+    key(
+        "idle",
+        "seconds",
+        "600",
+        "`local`: the memory of a model is let go after so long without a request.",
+    ),
+    key(
+        "system",
+        "string or bool",
+        "You are a helpful assistant.",
+        "`local`: the first message of conversations that have no system message; `false` for none.",
+    ),
+    key(
+        "temperature",
+        "number",
+        "0.2",
+        "`local`: how freely answers are drawn where a request does not say, from 0 (always the \
+         likeliest token) to 2.",
+    ),
+    key(
+        "top_p",
+        "number",
+        "0.95",
+        "`local`: the share of likely tokens that are drawn from where a request does not say, \
+         from 0.01 to 1.",
+    ),
+    key(
+        "repeat_penalty",
+        "number",
+        "1.1",
+        "`local`: how much less likely tokens become that came lately where a request does not \
+         say, from 0.5 to 2; 1 for not at all.",
+    ),
 ];
 
 const MODEL: &[Known] = &[
     key("name", "string", "", "What the upstream calls it, if not by its id."),
+    key(
+        "path",
+        "path",
+        "",
+        "`local`: its file, from the folder of this file; without it, `NAME.gguf` in `folder`.",
+    ),
     key("context_length", "integer", "", "How many tokens it can look at."),
     key(
         "capabilities",
         "list",
         "[\"chat\", \"responses\"]",
         "What it can be used for: `chat`, `responses`, `research`, `image`, `speech`, \
-         `web_search`, `web_fetch`. A voice of `espeak` is for `speech` alone.",
+         `web_search`, `web_fetch`. A voice of `espeak` is for `speech` alone, and a file of \
+         `local` for no media.",
     ),
     key("price_micros", "micros", "", "What one request costs, if not by the price list."),
     key("description", "string", "", "What it is, in at most 2000 characters."),

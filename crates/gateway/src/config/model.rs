@@ -1,10 +1,12 @@
 //! The models of a provider: which there are, and what is known of each.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use settings::{Field, Key, Node, Problem, Reader, Value, quoted};
 
 use super::mapping::Mapping;
+use super::store;
 
 /// The most models that one provider may name.
 pub const MAX_MODELS: usize = 4096;
@@ -22,6 +24,8 @@ pub struct Model {
     pub id: String,
     /// What the upstream calls it.
     pub upstream_name: String,
+    /// Its file, of a model that is one.
+    pub path: Option<PathBuf>,
     /// How many tokens it can look at.
     pub context_length: Option<u64>,
     /// What it can be used for.
@@ -75,6 +79,7 @@ impl Model {
         Self {
             upstream_name: id.clone(),
             id,
+            path: None,
             context_length: None,
             capabilities: vec![Capability::Chat, Capability::Responses],
             price_micros: None,
@@ -84,11 +89,13 @@ impl Model {
 }
 
 /// Reads `models` of a provider: a list of ids, or a mapping from ids to what is known of each.
-pub(super) fn models(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Model> {
+/// Paths of files start from the folder.
+pub(super) fn models(reader: &mut Reader<'_>, field: &Field<'_>, folder: &Path) -> Vec<Model> {
     let read = match &field.node.value {
         Value::Map(_) => {
             let entries = reader.named_values(field, MAX_MODELS, "models").unwrap_or_default();
-            entries.iter().filter_map(|(key, node)| detailed(reader, field, key, node)).collect()
+            let read = |(key, node)| detailed(reader, field, (key, node), folder);
+            entries.iter().map(|(key, node)| (key, node)).filter_map(read).collect()
         }
         Value::List(items) if items.len() > MAX_MODELS => {
             reader.refuse(field, format!("must be at most {MAX_MODELS} models"));
@@ -136,7 +143,12 @@ fn listed(reader: &mut Reader<'_>, field: &Field<'_>, items: &[Node]) -> Vec<Mod
     models
 }
 
-fn detailed(reader: &mut Reader<'_>, field: &Field<'_>, key: &Key, node: &Node) -> Option<Model> {
+fn detailed(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    (key, node): (&Key, &Node),
+    folder: &Path,
+) -> Option<Model> {
     let item = Field::within(&field.key, key, node);
     if !is_id(reader, &item, &key.text) {
         return None;
@@ -149,6 +161,8 @@ fn detailed(reader: &mut Reader<'_>, field: &Field<'_>, key: &Key, node: &Node) 
     if let Some(name) = map.text("name", "the name that the upstream knows") {
         name.value().trim().clone_into(&mut model.upstream_name);
     }
+    let path = map.text("path", "the path of a file");
+    model.path = path.map(|path| store::placed(&map, folder, path.value()));
     model.context_length = map.some_whole("context_length", 1..=MAX_CONTEXT);
     if let Some(field) = map.take("capabilities") {
         model.capabilities = capabilities(map.reader, &field);

@@ -1,5 +1,6 @@
 //! Where models are: one upstream, how it is reached and how it is looked after.
 
+pub(super) mod local;
 mod program;
 
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use settings::{
     Field, Key, Node, Problem, Reader, Seconds, Value, Zero, looks_secret, nearest, quoted,
 };
 
+pub use self::local::{GGUF, Local, REPEAT_PENALTIES, TEMPERATURES, TOP_PS};
 use super::address;
 use super::mapping::{self, Length, Mapping};
 use super::model::{self, Capability, Model};
@@ -28,21 +30,23 @@ const KINDS: &[(&str, Spoken)] = &[
     ("openai", Spoken::Models(Kind::OpenAi)),
     ("anthropic", Spoken::Models(Kind::Anthropic)),
     ("espeak", Spoken::Models(Kind::Espeak)),
+    ("local", Spoken::Models(Kind::Local)),
     ("searxng", Spoken::Results(SearchKind::Searxng)),
     ("brave", Spoken::Results(SearchKind::Brave)),
     ("tavily", Spoken::Results(SearchKind::Tavily)),
     ("index", Spoken::Index),
 ];
-/// Kinds that are known and come with a later part of the service.
-const LATER: &[&str] = &["local"];
 /// Keys that only some kinds have.
 const OF_MODELS: &[&str] = &["models", "discover", "weight", "responses", "stream_usage"];
 const OF_UPSTREAMS: &[&str] =
     &["api_key", "headers", "timeout", "max_concurrency", "health", "tls_ca_file"];
-const OF_INDEXES: &[&str] = &["folder", "index_folder", "rescan", "max_file_bytes"];
+const OF_FILES: &[&str] = &["folder"];
+const OF_INDEXES: &[&str] = &["index_folder", "rescan", "max_file_bytes"];
+const OF_LOCAL: &[&str] =
+    &["window", "max_waiting", "idle", "system", "temperature", "top_p", "repeat_penalty"];
 const OF_PROGRAMS: &[&str] = &["program"];
-/// Keys that a program has no use for.
-const NOT_OF_PROGRAMS: &[&str] =
+/// Keys that only those have a use for that are reached over a network.
+const OF_REMOTE: &[&str] =
     &["base_url", "api_key", "headers", "responses", "stream_usage", "tls_ca_file"];
 const RESPONSES: &[(&str, Responses)] =
     &[("auto", Responses::Auto), ("native", Responses::Native), ("bridged", Responses::Bridged)];
@@ -73,6 +77,8 @@ pub struct Provider {
     pub base_url: Uri,
     /// The program, of a provider that is one.
     pub program: Option<PathBuf>,
+    /// How files are used, of a provider that is this process.
+    pub local: Option<Local>,
     /// How it knows us.
     pub api_key: Option<Secret>,
     /// Sent with every request to it; values are marked as sensitive.
@@ -106,6 +112,8 @@ pub enum Kind {
     Anthropic,
     /// The program espeak-ng on this machine.
     Espeak,
+    /// Files of models, which this process answers with itself.
+    Local,
 }
 
 /// Every kind of provider.
@@ -123,11 +131,17 @@ enum Read {
 }
 
 impl Kind {
+    /// Its word in the configuration.
+    pub fn word(self) -> &'static str {
+        let known = KINDS.iter().find(|(_, kind)| *kind == Spoken::Models(self));
+        known.map_or("", |(word, _)| word)
+    }
+
     fn default_base(self) -> Uri {
         Uri::from_static(match self {
             Self::OpenAi => "https://api.openai.com/v1",
             Self::Anthropic => "https://api.anthropic.com/v1",
-            Self::Espeak => "http://localhost",
+            Self::Espeak | Self::Local => "http://localhost",
         })
     }
 }
@@ -228,29 +242,37 @@ fn provider(
     let read = match kind(&mut map) {
         None => {
             // What others have is no mistake where it may be one of them.
-            for name in OF_INDEXES.iter().chain(OF_PROGRAMS) {
+            for name in [OF_FILES, OF_INDEXES, OF_LOCAL, OF_PROGRAMS].into_iter().flatten() {
                 map.take(name);
             }
             Some(Read::Models(of_models(&mut map, &key.text, Kind::OpenAi, folder)))
         }
-        Some(Spoken::Models(Kind::Espeak)) => {
-            not_for(&mut map, Spoken::Models(Kind::Espeak), &[NOT_OF_PROGRAMS, OF_INDEXES]);
-            Some(Read::Models(program::espeak(&mut map, &key.text, folder)))
+        Some(spoken @ Spoken::Models(Kind::Espeak)) => {
+            not_for(&mut map, spoken, &[OF_REMOTE, OF_FILES, OF_INDEXES, OF_LOCAL]);
+            let provider = program::espeak(&mut map, &key.text, folder);
+            check_paths(&mut map, &provider);
+            Some(Read::Models(provider))
         }
-        Some(Spoken::Models(models)) => {
-            not_for(&mut map, Spoken::Models(models), &[OF_INDEXES, OF_PROGRAMS]);
+        Some(spoken @ Spoken::Models(Kind::Local)) => {
+            not_for(&mut map, spoken, &[OF_REMOTE, OF_INDEXES, OF_PROGRAMS]);
+            Some(Read::Models(local::local(&mut map, &key.text, folder)))
+        }
+        Some(spoken @ Spoken::Models(models)) => {
+            not_for(&mut map, spoken, &[OF_FILES, OF_INDEXES, OF_LOCAL, OF_PROGRAMS]);
             let provider = of_models(&mut map, &key.text, models, folder);
             check_media(&mut map, &provider);
+            check_paths(&mut map, &provider);
             Some(Read::Models(provider))
         }
         Some(Spoken::Results(results)) => {
-            not_for(&mut map, Spoken::Results(results), &[OF_MODELS, OF_INDEXES, OF_PROGRAMS]);
+            let others = [OF_MODELS, OF_FILES, OF_INDEXES, OF_LOCAL, OF_PROGRAMS];
+            not_for(&mut map, Spoken::Results(results), &others);
             let upstream = of_results(&mut map, &key.text, results, folder);
             let upstream = Box::new(upstream);
             Some(Read::Results(SearchProvider::Remote { kind: results, upstream }))
         }
         Some(Spoken::Index) => {
-            not_for(&mut map, Spoken::Index, &[OF_MODELS, OF_UPSTREAMS, OF_PROGRAMS]);
+            not_for(&mut map, Spoken::Index, &[OF_MODELS, OF_UPSTREAMS, OF_LOCAL, OF_PROGRAMS]);
             let index = search::index(&mut map, &key.text, folder);
             index.map(|index| Read::Results(SearchProvider::Index(index)))
         }
@@ -283,6 +305,14 @@ fn check_media(map: &mut Mapping<'_, '_, '_>, provider: &Provider) {
     }
 }
 
+/// Refuses files of models at providers that have none.
+fn check_paths(map: &mut Mapping<'_, '_, '_>, provider: &Provider) {
+    if let Some(model) = provider.models.iter().find(|model| model.path.is_some()) {
+        let message = format!("the model `{}` has a `path`", model.id);
+        map.refuse(message, "only models of providers of the kind `local` are files");
+    }
+}
+
 /// An upstream that has models.
 fn of_models(map: &mut Mapping<'_, '_, '_>, name: &str, kind: Kind, folder: &Path) -> Provider {
     let base = map.take("base_url");
@@ -303,7 +333,8 @@ fn of_models(map: &mut Mapping<'_, '_, '_>, name: &str, kind: Kind, folder: &Pat
         api_key,
         headers,
         program: None,
-        models: models.map(|field| model::models(map.reader, &field)).unwrap_or_default(),
+        local: None,
+        models: models.map(|field| model::models(map.reader, &field, folder)).unwrap_or_default(),
         discover,
         timeouts: timeouts(map, Timeouts::default()),
         max_concurrency: map.some_whole("max_concurrency", 1..=1_000_000),
@@ -340,6 +371,7 @@ fn of_results(
         kind: Kind::OpenAi,
         base_url: base_url.or(default).unwrap_or_default(),
         program: None,
+        local: None,
         api_key,
         headers,
         models: Vec::new(),
@@ -364,22 +396,24 @@ fn is_name(name: &str) -> bool {
 }
 
 fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Spoken> {
-    let all = KINDS.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let in_build = || KINDS.iter().filter(|(_, kind)| is_in_build(*kind));
+    let all = in_build().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     let Some(field) = map.take("kind") else {
         map.refuse("has no `kind`", format!("allowed are {all}"));
         return None;
     };
     let text = map.reader.string(&field, "a kind of provider")?;
     let word = text.value().trim().to_ascii_lowercase();
-    if let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == word) {
+    let known = KINDS.iter().find(|(known, _)| *known == word);
+    if let Some((_, kind)) = known.filter(|(_, kind)| is_in_build(*kind)) {
         return Some(*kind);
     }
-    let problem = if LATER.contains(&word.as_str()) {
-        Problem::error(field.place, format!("`{word}` is not available in this build yet"))
-            .hint(format!("available are {all}; remove the provider or comment it out"))
+    let problem = if known.is_some() {
+        Problem::error(field.place, format!("`{word}` is not in this build"))
+            .hint("build the program with its feature `local-model`, or remove the provider")
     } else {
         let message = format!("found {}, allowed are {all}", quoted(text.shown()));
-        let hint = match nearest(&word, KINDS.iter().map(|(known, _)| *known)) {
+        let hint = match nearest(&word, in_build().map(|(known, _)| *known)) {
             Some((_, known)) => format!("did you mean `{known}`?"),
             None => "`openai` is for every server that speaks the OpenAI API".to_owned(),
         };
@@ -387,6 +421,11 @@ fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Spoken> {
     };
     map.reader.report(&field.key, problem);
     None
+}
+
+/// Whether the program was built with what a kind needs.
+fn is_in_build(kind: Spoken) -> bool {
+    kind != Spoken::Models(Kind::Local) || crate::provider::HAS_LOCAL
 }
 
 /// What an upstream knows us by.

@@ -2,6 +2,8 @@
 
 mod fetch;
 mod laws;
+#[cfg(feature = "local-model")]
+mod local;
 mod mcp;
 mod media;
 mod providers;

@@ -61,6 +61,7 @@ fn view(model: &Model) -> ModelView {
         capabilities: model.capabilities.iter().map(|word| word.word().to_owned()).collect(),
         price_micros: model.usual_price().get(),
         context_length: model.context_length,
+        tools: model.tools,
         description: model.description.clone(),
     }
 }

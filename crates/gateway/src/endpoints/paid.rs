@@ -20,6 +20,7 @@ use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::identity::{Caller, may_use};
+use crate::provider::Owner;
 use crate::proxy::ask::Question;
 use crate::proxy::begin::{Answering, Begun, Context, begin};
 use crate::proxy::relay::{Beginning, Keeper, Leaving, MAX_KEPT_BYTES, Relay, STREAM, rule_of};
@@ -105,6 +106,7 @@ impl Paid {
         Context {
             service: service.clone(),
             model: self.model.clone(),
+            owner: Owner::Member(self.caller.key.member),
             progress: charge.progress(),
             traced: self.traced,
         }

@@ -14,9 +14,8 @@ use super::input::{IMAGES_PATH, Question, SPEECH_PATH};
 use super::{espeak, image};
 use crate::catalogue::Target;
 use crate::charge::Progress;
-use crate::provider::{Failure, Provider};
+use crate::provider::{Failure, Provider, Sender};
 use crate::service::Service;
-use crate::trace::Place;
 
 /// How many are decoded at the same time: each may take some hundred megabytes.
 const MAX_DECODED_AT_ONCE: usize = 2;
@@ -35,7 +34,7 @@ pub(super) struct Way<'a> {
     pub(super) service: &'a Service,
     pub(super) target: &'a Target,
     pub(super) progress: &'a Progress,
-    pub(super) traced: Option<Place>,
+    pub(super) sender: Sender,
 }
 
 impl Way<'_> {
@@ -72,7 +71,7 @@ impl Way<'_> {
     }
 
     async fn answer(&self, path: &str, body: Bytes, max: usize) -> Result<Bytes, Failure> {
-        let sent = self.target.provider.send(path, body, self.traced).await;
+        let sent = self.target.provider.send(path, body, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
             // How much there is to make, the member decided.
             Failure::Late => Failure::Gone("its answer did not come in time"),

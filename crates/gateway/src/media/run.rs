@@ -19,7 +19,7 @@ use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::identity::{Caller, hex, may_use};
-use crate::provider::Failure;
+use crate::provider::{Failure, Owner, Sender};
 use crate::proxy::begin;
 use crate::proxy::relay::rule_of;
 use crate::service::Service;
@@ -201,8 +201,9 @@ impl Work {
         let (service, target) = (&*self.service, &self.target);
         let begun = Instant::now();
         let span = self.traced.map(|place| (place.child(), crate::trace::now()));
-        let traced = span.map(|(place, _)| place);
-        let result = Way { service, target, progress: &progress, traced }.ask(question).await;
+        let owner = Owner::Member(self.caller.key.member);
+        let sender = Sender { owner, traced: span.map(|(place, _)| place) };
+        let result = Way { service, target, progress: &progress, sender }.ask(question).await;
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
         match &result {
             Ok(_) => target.provider.figures(&service.meter).answered(begun.elapsed()),

@@ -1,14 +1,16 @@
 //! One request to one upstream.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use http::header::RETRY_AFTER;
-use http::{HeaderMap, Method, Request, StatusCode, Uri};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use ledger::MemberId;
 use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -16,7 +18,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Provider;
-use crate::failure::chain;
+use super::local::{Answer, Local};
+use crate::failure::{ApiError, chain};
+use crate::proxy::ask::CHAT_PATH;
 use crate::trace::Place;
 
 /// The most of an error body that is read.
@@ -31,12 +35,50 @@ const NO_MODEL: &str = "model_not_found";
 /// An upstream that has begun to answer with success.
 pub(crate) struct Upstream {
     pub(crate) headers: HeaderMap,
-    body: Incoming,
+    body: Body,
     idle: Duration,
     /// How the body ended, where that was found out too early.
     ended: Option<Result<Option<Bytes>, Failure>>,
     /// Freed when the answer is over.
     _slot: OwnedSemaphorePermit,
+}
+
+/// Where an answer comes from.
+enum Body {
+    Connection(Incoming),
+    /// It is made in this process.
+    Here(Answer),
+}
+
+/// Who sends a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sender {
+    pub(crate) owner: Owner,
+    /// Where the request stands in a trace.
+    pub(crate) traced: Option<Place>,
+}
+
+/// Whose request it is: what was computed for one is never used for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Whoever pays for it.
+    Member(MemberId),
+    /// Nobody pays for it.
+    Operator,
+}
+
+impl Owner {
+    /// A word that no other owner has.
+    #[cfg_attr(
+        not(feature = "local-model"),
+        expect(dead_code, reason = "models tell owners apart")
+    )]
+    pub(crate) fn word(self) -> String {
+        match self {
+            Self::Member(member) => member.to_string(),
+            Self::Operator => "operator".to_owned(),
+        }
+    }
 }
 
 /// Why an upstream gave no answer.
@@ -60,6 +102,12 @@ pub(crate) enum Failure {
     Broken { status: u16 },
     /// It answered what is not an answer.
     Malformed(&'static str),
+    /// It cannot take this request, though another may; what the member is told if none can.
+    Unfit(ApiError),
+    /// As many requests as it may have are computed and wait in this process.
+    Full,
+    /// A file of this process cannot be used. Why, is for operators alone.
+    Unusable { cause: String },
 }
 
 impl Failure {
@@ -78,7 +126,8 @@ impl Failure {
     ///   too. If it died, it cannot be reached now, and that counts;
     /// - it fails with a status: see [`is_its_own`];
     /// - it is busy, refuses, or knows no such model or path: does not count;
-    /// - it answers nonsense, too much, or with an error in its stream: does not count.
+    /// - it answers nonsense, too much, or with an error in its stream: does not count;
+    /// - what this process computes itself: does not count, since one file of several may be bad.
     ///
     /// Whatever this overlooks, the probe finds: members have no part in it.
     pub(crate) fn is_its_fault(&self) -> bool {
@@ -90,7 +139,10 @@ impl Failure {
             | Self::NotThere
             | Self::Busy { .. }
             | Self::Gone(_)
-            | Self::Malformed(_) => false,
+            | Self::Malformed(_)
+            | Self::Unfit(_)
+            | Self::Full
+            | Self::Unusable { .. } => false,
         }
     }
 
@@ -105,7 +157,7 @@ impl Failure {
     /// What there is to say beside the word, for logs.
     pub(crate) fn cause(&self) -> Option<&str> {
         match self {
-            Self::Unreachable { cause } => Some(cause),
+            Self::Unreachable { cause } | Self::Unusable { cause } => Some(cause),
             Self::Gone(what) | Self::Malformed(what) => Some(what),
             _ => None,
         }
@@ -123,6 +175,9 @@ impl Failure {
             Self::Gone(_) => "gone",
             Self::Broken { .. } => "broken",
             Self::Malformed(_) => "malformed",
+            Self::Unfit(_) => "unfit",
+            Self::Full => "full",
+            Self::Unusable { .. } => "unusable",
         }
     }
 }
@@ -146,20 +201,23 @@ impl Provider {
         &self,
         path: &str,
         body: Bytes,
-        traced: Option<Place>,
+        sender: Sender,
     ) -> Result<Upstream, Failure> {
         let slot = self
             .slots
             .clone()
             .try_acquire_owned()
             .map_err(|_| Failure::Busy { retry_after: None })?;
+        if let Some(local) = &self.local {
+            return self.answer_here(local, path, (body, sender.owner), slot).await;
+        }
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self
             .address(path)
             .ok_or_else(|| Failure::Unreachable { cause: "its address is wrong".to_owned() })?;
         *request.headers_mut() = self.headers.clone();
-        if let Some(header) = traced.and_then(Place::header) {
+        if let Some(header) = sender.traced.and_then(Place::header) {
             request.headers_mut().insert("traceparent", header);
         }
         let answer = timeout(self.timeouts.first_byte, self.client.request(request))
@@ -175,7 +233,7 @@ impl Provider {
         let (head, body) = answer.into_parts();
         let upstream = Upstream {
             headers: head.headers,
-            body,
+            body: Body::Connection(body),
             idle: self.timeouts.idle,
             ended: None,
             _slot: slot,
@@ -184,6 +242,33 @@ impl Provider {
             return Ok(upstream);
         }
         Err(self.failure(head.status, upstream).await)
+    }
+
+    /// Answers a request in this process.
+    async fn answer_here(
+        &self,
+        local: &Local,
+        path: &str,
+        (body, owner): (Bytes, Owner),
+        slot: OwnedSemaphorePermit,
+    ) -> Result<Upstream, Failure> {
+        if path != CHAT_PATH {
+            return Err(Failure::NotThere);
+        }
+        let answer = local.answer(&body, owner, self.timeouts).await;
+        // A file that cannot be used is known by now, and one that can again as well.
+        if matches!(answer, Err(Failure::Unusable { .. })) || self.trouble.load().is_some() {
+            self.trouble.store(local.trouble().map(Arc::new));
+        }
+        let answer = answer?;
+        let media_type = HeaderValue::from_static(answer.media_type());
+        Ok(Upstream {
+            headers: HeaderMap::from_iter([(CONTENT_TYPE, media_type)]),
+            body: Body::Here(answer),
+            idle: self.timeouts.idle,
+            ended: None,
+            _slot: slot,
+        })
     }
 
     /// Gets a file of the upstream itself, with our key.
@@ -201,8 +286,13 @@ impl Provider {
         if head.status != StatusCode::OK {
             return Err(Failure::Gone("its file cannot be had"));
         }
-        let idle = self.timeouts.idle;
-        let mut file = Upstream { headers: head.headers, body, idle, ended: None, _slot: slot };
+        let mut file = Upstream {
+            headers: head.headers,
+            body: Body::Connection(body),
+            idle: self.timeouts.idle,
+            ended: None,
+            _slot: slot,
+        };
         file.read(max_bytes).await
     }
 
@@ -238,14 +328,9 @@ impl Upstream {
         if let Some(ended) = self.ended.take() {
             return ended;
         }
-        loop {
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
-            let frame = frame.map_err(|_| Failure::Gone("it broke off"))?;
-            if let Ok(data) = frame.into_data()
-                && !data.is_empty()
-            {
-                return Ok(Some(data));
-            }
+        match &mut self.body {
+            Body::Connection(body) => next_data(body).await,
+            Body::Here(answer) => answer.piece().await,
         }
     }
 
@@ -288,6 +373,19 @@ impl Upstream {
             next = self.piece().await?;
         }
         Ok(whole.freeze())
+    }
+}
+
+/// The next bytes of a connection's answer; `None` at its end.
+async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
+    loop {
+        let Some(frame) = body.frame().await else { return Ok(None) };
+        let frame = frame.map_err(|_| Failure::Gone("it broke off"))?;
+        if let Ok(data) = frame.into_data()
+            && !data.is_empty()
+        {
+            return Ok(Some(data));
+        }
     }
 }
 

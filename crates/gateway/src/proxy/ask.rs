@@ -51,7 +51,7 @@ impl Ask {
     /// A question of the chat interface.
     pub(crate) fn chat(&self, target: &Target) -> Result<Question, ApiError> {
         match target.provider.kind {
-            config::Kind::OpenAi => self.plain_chat(target),
+            config::Kind::OpenAi | config::Kind::Local => self.plain_chat(target),
             config::Kind::Anthropic => {
                 let chat: Map<String, Value> = serde_json::from_slice(&self.body)
                     .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not JSON"))?;

@@ -18,7 +18,7 @@ use crate::catalogue::{Model, Target};
 use crate::charge::Progress;
 use crate::config::Responses;
 use crate::failure::ApiError;
-use crate::provider::{Failure, Provider, Upstream};
+use crate::provider::{Failure, Owner, Provider, Sender, Upstream};
 use crate::service::Service;
 use crate::trace::{self, Place};
 
@@ -56,6 +56,8 @@ pub(crate) struct Streaming {
 pub(crate) struct Context {
     pub(crate) service: Arc<Service>,
     pub(crate) model: Arc<Model>,
+    /// Whose request it is.
+    pub(crate) owner: Owner,
     /// Where it is told that an upstream began to answer.
     pub(crate) progress: Progress,
     /// Where the request stands in a trace.
@@ -67,8 +69,8 @@ pub(crate) async fn begin(
     context: Context,
     question: impl Fn(&Target) -> Result<Question, ApiError>,
 ) -> Result<Begun, ApiError> {
-    let Context { service, model, progress, traced } = context;
-    let (mut untranslatable, mut wait) = (None, None);
+    let Context { service, model, owner, progress, traced } = context;
+    let (mut untranslatable, mut wait, mut is_full) = (None, None, true);
     for target in model.candidates().into_iter().take(MAX_ATTEMPTS) {
         let made = match question(target) {
             Ok(question) => question,
@@ -84,7 +86,7 @@ pub(crate) async fn begin(
         let way = Way {
             provider: &target.provider,
             progress: &progress,
-            traced: place.map(|place| place.0),
+            sender: Sender { owner, traced: place.map(|place| place.0) },
             max_time: service.config.limits.max_stream,
         };
         let mut result = attempt(&way, made).await;
@@ -107,8 +109,13 @@ pub(crate) async fn begin(
                 target.provider.health.succeeded();
                 return Ok(Begun { target: target.clone(), answer });
             }
+            Err(Failure::Unfit(error)) => {
+                progress.set(false);
+                untranslatable = Some(error);
+            }
             Err(failure) => {
                 progress.set(false);
+                is_full &= matches!(failure, Failure::Full);
                 note(&service, target, &failure);
                 if let Failure::Refused { message } = failure {
                     return Err(refused(message.as_deref()));
@@ -120,6 +127,7 @@ pub(crate) async fn begin(
     // Whoever was asked and failed may answer another time; who lacks the words will not.
     match (wait, untranslatable) {
         (None, Some(error)) => Err(error),
+        (Some(wait), _) if is_full => Err(busy(wait)),
         (wait, _) => Err(unavailable(wait.unwrap_or(USUAL_WAIT))),
     }
 }
@@ -156,7 +164,7 @@ fn bridge(
 struct Way<'a> {
     provider: &'a Provider,
     progress: &'a Progress,
-    traced: Option<Place>,
+    sender: Sender,
     /// How long a whole answer may take.
     max_time: Duration,
 }
@@ -188,7 +196,7 @@ async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure
     let provider = way.provider;
     let begun = Instant::now();
     let is_whole = matches!(question.reading, Reading::Whole(_));
-    let sent = provider.send(question.path, question.body, way.traced).await;
+    let sent = provider.send(question.path, question.body, way.sender).await;
     let mut upstream = sent.map_err(|failure| match failure {
         // How much there is to answer, the member decided.
         Failure::Late if is_whole => Failure::Gone("its answer did not come in time"),
@@ -308,6 +316,12 @@ pub(crate) fn refused(message: Option<&str>) -> ApiError {
     let message = message.unwrap_or("it gave no reason that can be told");
     let message = format!("the model's provider refused the request: {message}");
     ApiError::new(Code::InvalidRequest, message)
+}
+
+/// Everyone who could answer has as much to do as they may.
+fn busy(wait: Duration) -> ApiError {
+    let message = "this model has as many requests as it takes at once; nothing was charged";
+    ApiError::new(Code::ModelBusy, message).retry_after(wait)
 }
 
 /// The client may come again as soon as the first of the upstreams wants it to.

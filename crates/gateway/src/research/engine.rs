@@ -287,12 +287,13 @@ pub(super) async fn run(
     step: &Step,
 ) -> Result<(Output, Value), Fault> {
     let (query, model) = (job.query.as_str(), job.model.as_str());
+    let asked = (model, job.member);
     Ok(match step {
         Step::Plan => {
             let count = count(request.bounds.queries);
             let notes = state.notes.values().flatten().map(|note| note.quote.clone());
             let known: Vec<String> = notes.collect();
-            let said = model::ask(service, model, plan::prompt(query, count, &known)).await?;
+            let said = model::ask(service, asked, plan::prompt(query, count, &known)).await?;
             let queries = plan::queries(&said.text, query, count, state.plans.is_empty());
             let detail = json!({ "queries": queries });
             (Output::Plan { queries, spent: said.spent }, detail)
@@ -312,7 +313,7 @@ pub(super) async fn run(
             let text = page.and_then(|page| page.text.as_deref()).unwrap_or_default();
             let title = page.map_or("", |page| page.title.as_str());
             let window = model::window(service, model);
-            let said = model::ask(service, model, note::prompt(query, title, text, window)).await?;
+            let said = model::ask(service, asked, note::prompt(query, title, text, window)).await?;
             let notes = note::notes(&said.text, query, text);
             let detail = json!({ "url": url, "quotes": notes.len() });
             (Output::Note { url: url.clone(), notes, spent: said.spent }, detail)
@@ -324,7 +325,7 @@ pub(super) async fn run(
                 return Err(Fault::never("no_sources", message));
             }
             let prompt = write::prompt(query, &sources, model::window(service, model));
-            let said = model::ask(service, model, prompt).await?;
+            let said = model::ask(service, asked, prompt).await?;
             let detail = json!({ "sources": sources.len() });
             (Output::Write { markdown: said.text, spent: said.spent }, detail)
         }

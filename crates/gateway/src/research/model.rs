@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ledger::MemberId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::error::Code;
@@ -11,6 +12,7 @@ use crate::catalogue::Model;
 use crate::charge::Progress;
 use crate::clock;
 use crate::failure::ApiError;
+use crate::provider::Owner;
 use crate::proxy::ask::Ask;
 use crate::proxy::begin::{Answering, Begun, Context, begin};
 use crate::proxy::whole::new_id;
@@ -52,7 +54,7 @@ pub(super) fn window(service: &Service, model: &str) -> usize {
 /// Asks. A model that refuses has said nothing; one that cannot be reached is asked another time.
 pub(super) async fn ask(
     service: &Arc<Service>,
-    model: &str,
+    (model, member): (&str, MemberId),
     prompt: String,
 ) -> Result<Said, Fault> {
     let known: Option<Arc<Model>> = service.catalogue.load().model(model).cloned();
@@ -70,6 +72,7 @@ pub(super) async fn ask(
     let context = Context {
         service: service.clone(),
         model: known,
+        owner: Owner::Member(member),
         progress: Progress::default(),
         traced: None,
     };
@@ -92,7 +95,7 @@ pub(super) async fn ask(
 }
 
 fn is_refusal(error: &ApiError) -> bool {
-    error.code() == Code::InvalidRequest
+    matches!(error.code(), Code::InvalidRequest | Code::ContextLengthExceeded)
 }
 
 /// The text of a chat completion.

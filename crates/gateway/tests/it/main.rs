@@ -20,6 +20,8 @@ mod health;
 mod idempotency;
 mod keys;
 mod leaving;
+#[cfg(feature = "local-model")]
+mod local;
 mod logged;
 mod mcp;
 mod mcp_clients;

@@ -12,7 +12,7 @@ use crate::support::Running;
 
 /// The result of a tool, asked as an older client does.
 #[track_caller]
-fn call(service: &Running, key: &str, name: &str, arguments: &Value) -> Value {
+pub(crate) fn call(service: &Running, key: &str, name: &str, arguments: &Value) -> Value {
     let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": name, "arguments": arguments}});
     let request = Request::post("/mcp")

@@ -16,7 +16,7 @@ use crate::support::{Answer, Holder, Running};
 pub(crate) const JOB_PRICE: i64 = 7000;
 pub(crate) const JOBS: &str = "/v1/research/jobs";
 
-const PAGES: &[(&str, &str)] = &[
+pub(crate) const PAGES: &[(&str, &str)] = &[
     (
         "sky.md",
         "# Why the sky is blue\n\nShort waves of light are scattered more than long ones. This is \

@@ -72,7 +72,7 @@ impl<'a> Talk<'a> {
     ) -> Result<Self, Diagnostic> {
         let Found { bench, client, counting, bounds, model } = found;
         let toolbox = bench.toolbox(&client, &model, session)?;
-        let fresh = bench.conversation(session);
+        let fresh = bench.conversation(&model, session);
         let (record, conversation) = archive.begin(fresh, &model.id, session);
         let spent = Spent::default();
         Ok(Self {
@@ -94,9 +94,7 @@ impl<'a> Talk<'a> {
     pub(super) async fn resume(&mut self, kept: Kept, is_model_asked_for: bool) {
         let Kept { record, conversation, model, spent } = kept;
         (self.record, self.conversation, self.spent) = (record, conversation, spent);
-        if let Some(opening) = self.bench.conversation(self.session).messages().first() {
-            self.conversation.open_with(opening.clone());
-        }
+        self.open();
         if model == self.model.id {
             return;
         }
@@ -274,9 +272,21 @@ impl<'a> Talk<'a> {
 
     /// Takes another model, which may have another window.
     async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
+        let had_tools = self.model.takes_tools;
         self.model = self.bench.other_model(id, &self.counting).await?;
         self.record.model(&self.model.id);
+        if self.model.takes_tools != had_tools {
+            self.open();
+        }
         self.renew_toolbox()
+    }
+
+    /// Opens the conversation with what this model is told today.
+    fn open(&mut self) {
+        let fresh = self.bench.conversation(&self.model, self.session);
+        if let Some(opening) = fresh.messages().first() {
+            self.conversation.open_with(opening.clone());
+        }
     }
 
     /// The tools for the model and the servers as they are by now.
@@ -287,7 +297,7 @@ impl<'a> Talk<'a> {
 
     fn clear(&mut self) -> Result<(), Diagnostic> {
         let before = self.record.has_begun().then(|| self.record.id());
-        let fresh = self.bench.conversation(self.session);
+        let fresh = self.bench.conversation(&self.model, self.session);
         let begun = self.archive.begin(fresh, &self.model.id, self.session);
         (self.record, self.conversation) = begun;
         self.spent = Spent::default();

@@ -4,7 +4,6 @@ mod list;
 mod test;
 
 use clap::Subcommand;
-use gateway::config::Kind;
 
 use super::file::Location;
 use crate::diagnostic::Diagnostic;
@@ -33,14 +32,5 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
     match args.command {
         Command::List(args) => list::run(&args, location, session),
         Command::Test(args) => test::run(&args, location, session),
-    }
-}
-
-/// What it speaks, in a word.
-pub(super) const fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::OpenAi => "openai",
-        Kind::Anthropic => "anthropic",
-        Kind::Espeak => "espeak",
     }
 }

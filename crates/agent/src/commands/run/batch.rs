@@ -82,7 +82,7 @@ pub(super) async fn run(
                     stop: stop.now,
                     is_ending: stop.is_ending,
                 };
-                let mut conversation = bench.conversation(session);
+                let mut conversation = bench.conversation(model, session);
                 let done = task::run(&job.task, &mut conversation, &means, &mut Unheard).await;
                 Ok::<_, Diagnostic>((job, done))
             }

@@ -30,9 +30,10 @@ pub(super) fn espeak(map: &mut Mapping<'_, '_, '_>, name: &str, folder: &Path) -
         kind: Kind::Espeak,
         base_url: Kind::Espeak.default_base(),
         program: Some(program),
+        local: None,
         api_key: None,
         headers: Vec::new(),
-        models: voices.map(|field| spoken(map, &field)).unwrap_or_default(),
+        models: voices.map(|field| spoken(map, &field, folder)).unwrap_or_default(),
         discover,
         timeouts: timeouts(map, Timeouts::default()),
         max_concurrency: Some(
@@ -56,8 +57,8 @@ fn program(map: &mut Mapping<'_, '_, '_>, folder: &Path) -> PathBuf {
 }
 
 /// Voices can speak, and nothing else.
-fn spoken(map: &mut Mapping<'_, '_, '_>, field: &Field<'_>) -> Vec<Model> {
-    let mut voices = model::models(map.reader, field);
+fn spoken(map: &mut Mapping<'_, '_, '_>, field: &Field<'_>, folder: &Path) -> Vec<Model> {
+    let mut voices = model::models(map.reader, field, folder);
     let plain = Model::new("").capabilities;
     for voice in &mut voices {
         let is_said = voice.capabilities != plain;

@@ -138,7 +138,7 @@ fn a_kind_is_needed_and_must_be_known() {
     refused(
         "providers:\n  p: {base_url: \"http://[::1]/v1\", discover: true}",
         &["error 2:3: providers.p: has no `kind` (allowed are `openai`, `anthropic`, `espeak`, \
-           `searxng`, `brave`, `tavily`, `index`)"],
+           `local`, `searxng`, `brave`, `tavily`, `index`)"],
     );
     let with = |kind: &str| {
         format!("providers:\n  p: {{kind: {kind}, base_url: \"http://[::1]/v1\", discover: true}}")
@@ -147,23 +147,27 @@ fn a_kind_is_needed_and_must_be_known() {
         &with("opnai"),
         &[
             "error 2:13: providers.p.kind: found `opnai`, allowed are `openai`, `anthropic`, `espeak`, \
-             `searxng`, `brave`, `tavily`, `index` (did you mean `openai`?)",
+             `local`, `searxng`, `brave`, `tavily`, `index` (did you mean `openai`?)",
         ],
     );
     refused(
         &with("vllm"),
         &[
             "error 2:13: providers.p.kind: found `vllm`, allowed are `openai`, `anthropic`, `espeak`, \
-           `searxng`, `brave`, `tavily`, `index` \
+           `local`, `searxng`, `brave`, `tavily`, `index` \
            (`openai` is for every server that speaks the OpenAI API)",
         ],
     );
+}
+
+#[cfg(not(feature = "local-model"))]
+#[test]
+fn a_kind_that_is_not_in_this_build_says_so() {
     refused(
-        &with("local"),
+        "providers:\n  p: {kind: local, discover: true, window: 512}",
         &[
-            "error 2:13: providers.p.kind: `local` is not available in this build yet (available are \
-           `openai`, `anthropic`, `espeak`, `searxng`, `brave`, `tavily`, `index`; remove the \
-           provider or comment it out)",
+            "error 2:13: providers.p.kind: `local` is not in this build (build the program with its \
+             feature `local-model`, or remove the provider)",
         ],
     );
 }
@@ -285,6 +289,7 @@ models:
     let big = Model {
         id: "big".into(),
         upstream_name: "big-2026-01".into(),
+        path: None,
         context_length: Some(131_072),
         capabilities: vec![Capability::Chat, Capability::Responses],
         price_micros: Some(7),
@@ -324,7 +329,7 @@ fn models_that_cannot_be_are_refused() {
              micro-credits, at least 0, found `1.5` (1 credit is 1000000 micro-credits)",
             "error 5:107: providers.p.models.a.description: must be a text, found a list",
             "error 5:111: providers.p.models.a.size: is not a known key (known here are `name`, \
-             `context_length`, `capabilities`, `price_micros`, `description`)",
+             `path`, `context_length`, `capabilities`, `price_micros`, `description`)",
         ],
     );
     refused(
@@ -356,7 +361,8 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
     );
     let keys = "`kind`, `base_url`, `program`, `api_key`, `headers`, `models`, `discover`, `timeout`, \
                 `max_concurrency`, `weight`, `responses`, `stream_usage`, `health`, `tls_ca_file`, \
-                `folder`, `index_folder`, `rescan`, `max_file_bytes`";
+                `folder`, `index_folder`, `rescan`, `max_file_bytes`, `window`, \
+                `max_waiting`, `idle`, `system`, `temperature`, `top_p`, `repeat_penalty`";
     refused(
         "providers:\n  p:\n  q: x\n",
         &[
@@ -386,11 +392,11 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
 #[test]
 fn a_provider_of_a_wrong_kind_is_not_missed_as_well() {
     refused(
-        "providers:\n  p: {kind: local, models: [m], api_key: \"${KEY}\"}\nmodels: {a: p/m}",
+        "providers:\n  p: {kind: grpc, models: [m], api_key: \"${KEY}\"}\nmodels: {a: p/m}",
         &[
-            "error 2:13: providers.p.kind: `local` is not available in this build yet (available are \
-             `openai`, `anthropic`, `espeak`, `searxng`, `brave`, `tavily`, `index`; remove the provider \
-             or comment it out)",
+            "error 2:13: providers.p.kind: found `grpc`, allowed are `openai`, `anthropic`, `espeak`, \
+             `local`, `searxng`, `brave`, `tavily`, `index` (`openai` is for every server that speaks \
+             the OpenAI API)",
         ],
     );
 }

@@ -107,6 +107,9 @@ fn the_greatest_numbers_are_allowed_and_the_next_ones_are_not() {
     for (before, greatest, after) in [
         ("database: {url: \"postgres://h\", pool_size: ", 1000_u64, "}"),
         ("idempotency_hours: ", 720, ""),
+        ("providers: {p: {kind: local, discover: on, window: ", 1_048_576, "}}"),
+        ("providers: {p: {kind: local, discover: on, max_concurrency: ", 256, "}}"),
+        ("providers: {p: {kind: local, discover: on, max_waiting: ", 10_000, "}}"),
         ("responses_days: ", 3650, ""),
         ("hold_lease_seconds: ", 86400, ""),
         ("limits: {max_body_bytes: ", 1 << 30, "}"),
@@ -161,6 +164,9 @@ fn with_key(section: &Section, key: &Known, value: &str) -> String {
         "providers.*" if key.meaning.starts_with("`index`: ") => {
             let folder = if key.name == "folder" { "" } else { "folder: f, " };
             format!("providers: {{p: {{kind: index, {folder}{pair}}}}}")
+        }
+        "providers.*" if key.meaning.starts_with("`local`: ") => {
+            format!("providers: {{p: {{kind: local, discover: true, {pair}}}}}")
         }
         "providers.*" => {
             let discover = if key.name == "discover" { "" } else { "\"discover\": false, " };

@@ -8,9 +8,8 @@ use wire::admin::{OfferedModel, Page, ProviderView, TargetView};
 
 use super::Admin;
 use crate::catalogue::{Catalogue, Model};
-use crate::config::Kind;
 use crate::endpoints::operations::json;
-use crate::provider::Provider;
+use crate::provider::{Local, Provider};
 use crate::service::Service;
 
 pub(in crate::endpoints) async fn providers(
@@ -47,13 +46,11 @@ fn provider_view(provider: &Provider, catalogue: &Catalogue) -> ProviderView {
     ProviderView {
         object: "provider".to_owned(),
         id: provider.name.to_string(),
-        kind: match provider.kind {
-            Kind::OpenAi => "openai".to_owned(),
-            Kind::Anthropic => "anthropic".to_owned(),
-            Kind::Espeak => "espeak".to_owned(),
-        },
+        kind: provider.kind.word().to_owned(),
         usable,
         health: health.to_owned(),
+        trouble: provider.trouble.load().as_deref().cloned(),
+        memory_bytes: provider.local.as_ref().map(Local::memory_bytes),
         models: models.map(|model| model.id.clone()).collect(),
     }
 }

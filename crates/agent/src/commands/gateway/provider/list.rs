@@ -3,7 +3,6 @@
 use gateway::config::{Provider, SearchProvider};
 use serde_json::{Value, json};
 
-use super::kind;
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
@@ -40,8 +39,8 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
     for provider in &config.providers {
         table.row([
             provider.name.clone(),
-            kind(provider.kind).to_owned(),
-            provider.base_url.to_string(),
+            provider.kind.word().to_owned(),
+            place_of_models(provider),
             if provider.api_key.is_some() { "yes" } else { "-" }.to_owned(),
             provider.models.len().to_string(),
             if provider.discover { "yes" } else { "-" }.to_owned(),
@@ -64,6 +63,14 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
     session.output.text(table.text())
 }
 
+/// Where a provider of models is.
+fn place_of_models(provider: &Provider) -> String {
+    match &provider.local {
+        Some(local) => local.folder.display().to_string(),
+        None => provider.base_url.to_string(),
+    }
+}
+
 /// Where a provider of results is, and whether it is sent a key.
 fn place(provider: &SearchProvider) -> (String, bool) {
     match provider {
@@ -83,8 +90,8 @@ fn results_json(provider: &SearchProvider) -> Value {
 fn provider_json(provider: &Provider) -> Value {
     json!({
         "name": provider.name,
-        "kind": kind(provider.kind),
-        "base_url": provider.base_url.to_string(),
+        "kind": provider.kind.word(),
+        if provider.local.is_some() { "folder" } else { "base_url" }: place_of_models(provider),
         "has_key": provider.api_key.is_some(),
         "models": provider.models.iter().map(|model| &model.id).collect::<Vec<_>>(),
         "discover": provider.discover,

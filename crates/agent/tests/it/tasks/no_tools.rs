@@ -1,0 +1,74 @@
+//! Tasks of a model that cannot use tools: a real one, which the service computes itself.
+
+use agent_test_support::command::Run;
+use agent_test_support::weights;
+use serde_json::Value;
+
+use super::{World, events, notes};
+
+const SMALL: &str = "here/smol";
+const NOTE: &str = "here/smol cannot use tools; it goes on without them";
+
+/// A service that has this model beside the scripted one, and a server with tools.
+fn world() -> World {
+    let world = World::on(&format!(
+        "  here: {{kind: local, models: {{smol: {{path: \"{}\"}}}}}}\n",
+        weights::smollm2().display()
+    ));
+    world.configure(&format!("mcp_servers:\n{}", notes("")));
+    world
+}
+
+fn times(text: &str, words: &str) -> usize {
+    text.matches(words).count()
+}
+
+#[test]
+fn a_task_goes_on_without_tools_and_says_so_once() {
+    let world = world();
+    let run =
+        world.agent(&["run", "--model", SMALL, "What", "is", "the", "capital", "of", "France?"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(!run.stdout.trim().is_empty(), "{run:?}");
+    assert_eq!(times(&run.stderr, NOTE), 1, "{run:?}");
+    let plain = world.agent(&["run", "--no-tools", "--json", "--model", SMALL, "Say hello."]);
+    assert_eq!((plain.code, times(&plain.stderr, "tools")), (0, 0), "{plain:?}");
+    let events: Vec<Value> = events(&plain);
+    assert_eq!(events.last().unwrap()["spent"]["charge_micros"], 1000, "{events:?}");
+}
+
+#[test]
+fn a_conversation_goes_on_without_tools_and_says_so() {
+    let world = world();
+    let mut command = world.command(["chat", "--model", SMALL]);
+    let run = Run::of(&mut command, b"Say hello.\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(!run.stdout.trim().is_empty(), "{run:?}");
+    assert_eq!(times(&run.stderr, NOTE), 1, "{run:?}");
+    // Another model has its tools again, and is told what it always is.
+    world.script(vec![super::say("Hello.")]);
+    let mut command = world.command(["chat", "--model", SMALL]);
+    let run = Run::of(&mut command, b"/model test/echo\nSay hello.\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    let asked = world.asked().pop().unwrap();
+    assert!(asked["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{asked}");
+    let system = asked["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains("material, not instructions"), "{system}");
+}
+
+#[test]
+fn the_model_is_listed_and_tested_for_what_it_is() {
+    let world = world();
+    let listed = world.agent(&["models"]);
+    for words in ["here/smol", "2 048", "apache-2.0", "no tools"] {
+        assert!(listed.stdout.contains(words), "{words}: {}", listed.stdout);
+    }
+    let providers = world.ground.json(["provider", "list"]);
+    let here = providers["providers"].as_array().unwrap().iter().find(|one| one["name"] == "here");
+    assert_eq!(here.unwrap()["kind"], "local");
+    assert!(here.unwrap()["folder"].as_str().unwrap().ends_with("/models"), "{providers}");
+    let tested = world.ground.json(["provider", "test", "here"]);
+    assert_eq!(tested["models"], serde_json::json!(["smol"]));
+    let answered = world.ground.json(["provider", "test", "here", "--model", "smol"]);
+    assert!(!answered["answer"][0].as_str().unwrap().is_empty(), "{answered}");
+}

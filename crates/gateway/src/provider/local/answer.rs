@@ -1,0 +1,176 @@
+//! An answer of the chat interface, made of what the model says: in one piece, or as it is said.
+
+use bytes::{Bytes, BytesMut};
+use local_model::{End, Generation, Piece, Problem};
+use serde_json::{Value, json};
+use wire::sse::write_data;
+
+use super::super::send::Failure;
+use crate::clock;
+
+/// In which form an answer is wanted.
+pub(super) struct Form {
+    /// What the model is called in it.
+    pub(super) model: String,
+    pub(super) is_streamed: bool,
+    /// Whether a stream tells its usage.
+    pub(super) tells_usage: bool,
+}
+
+/// An answer on its way.
+pub(crate) enum Answer {
+    /// All of it, until it was taken.
+    Whole(Option<Bytes>),
+    Stream(Box<Stream>),
+}
+
+/// An answer that is still being made.
+pub(crate) struct Stream {
+    generation: Generation,
+    head: Head,
+    tells_usage: bool,
+    /// Events that nobody has taken yet.
+    ready: BytesMut,
+    is_over: bool,
+}
+
+/// What stands in every part of an answer.
+struct Head {
+    id: String,
+    created: u64,
+    model: String,
+}
+
+impl Answer {
+    /// Waits for the first word of a stream, or for the end of a whole answer.
+    pub(super) async fn begin(generation: Generation, form: Form) -> Result<Self, Failure> {
+        let head = Head {
+            id: format!("chatcmpl-{:032x}", fastrand::u128(..)),
+            created: clock::unix_seconds(),
+            model: form.model,
+        };
+        if !form.is_streamed {
+            return Ok(Self::Whole(Some(whole(generation, &head).await?)));
+        }
+        let mut stream = Box::new(Stream {
+            generation,
+            head,
+            tells_usage: form.tells_usage,
+            ready: BytesMut::new(),
+            is_over: false,
+        });
+        let first = next(&mut stream.generation).await?;
+        stream.say(&json!({"role": "assistant", "content": ""}), None);
+        stream.take(first);
+        Ok(Self::Stream(stream))
+    }
+
+    /// What it is, for whoever reads it.
+    pub(crate) fn media_type(&self) -> &'static str {
+        match self {
+            Self::Whole(_) => "application/json",
+            Self::Stream(_) => "text/event-stream",
+        }
+    }
+
+    /// The next bytes; `None` at the end. Nothing is lost if this is not waited for.
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        match self {
+            Self::Whole(body) => Ok(body.take()),
+            Self::Stream(stream) => stream.piece().await,
+        }
+    }
+}
+
+impl Stream {
+    async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        if self.ready.is_empty() && !self.is_over {
+            let piece = next(&mut self.generation).await?;
+            self.take(piece);
+        }
+        Ok((!self.ready.is_empty()).then(|| self.ready.split().freeze()))
+    }
+
+    fn take(&mut self, piece: Piece) {
+        match piece {
+            Piece::Text(text) => self.say(&json!({"content": text}), None),
+            Piece::End { reason, completion_tokens } => {
+                self.say(&json!({}), Some(word(reason)));
+                if self.tells_usage {
+                    let mut event = self.head.event("chat.completion.chunk", &json!([]));
+                    event["usage"] = usage(&self.generation, completion_tokens);
+                    write_data(&mut self.ready, event.to_string().as_bytes());
+                }
+                write_data(&mut self.ready, b"[DONE]");
+                self.is_over = true;
+            }
+        }
+    }
+
+    fn say(&mut self, delta: &Value, finish: Option<&str>) {
+        let choice = json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
+        let event = self.head.event("chat.completion.chunk", &choice);
+        write_data(&mut self.ready, event.to_string().as_bytes());
+    }
+}
+
+impl Head {
+    fn event(&self, object: &str, choices: &Value) -> Value {
+        json!({
+            "id": self.id,
+            "object": object,
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+        })
+    }
+}
+
+/// All that the model says.
+async fn whole(mut generation: Generation, head: &Head) -> Result<Bytes, Failure> {
+    let mut text = String::new();
+    loop {
+        match next(&mut generation).await? {
+            Piece::Text(more) => text.push_str(&more),
+            Piece::End { reason, completion_tokens } => {
+                let message = json!({"role": "assistant", "content": text, "refusal": null});
+                let choice = json!([
+                    {"index": 0, "message": message, "logprobs": null, "finish_reason": word(reason)}
+                ]);
+                let mut answer = head.event("chat.completion", &choice);
+                answer["usage"] = usage(&generation, completion_tokens);
+                return Ok(answer.to_string().into());
+            }
+        }
+    }
+}
+
+/// What the model says next; there is always an end.
+async fn next(generation: &mut Generation) -> Result<Piece, Failure> {
+    match generation.next().await {
+        Some(Ok(piece)) => Ok(piece),
+        Some(Err(problem)) => Err(broken(&problem)),
+        None => Err(Failure::Gone("it ended in the middle of its answer")),
+    }
+}
+
+fn broken(problem: &Problem) -> Failure {
+    Failure::Unusable { cause: problem.to_string() }
+}
+
+fn word(end: End) -> &'static str {
+    match end {
+        End::Stop => "stop",
+        End::Length => "length",
+    }
+}
+
+fn usage(generation: &Generation, completion_tokens: u32) -> Value {
+    let prompt_tokens = generation.prompt_tokens;
+    json!({
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": u64::from(prompt_tokens) + u64::from(completion_tokens),
+        "prompt_tokens_details": {"cached_tokens": generation.cached_tokens},
+    })
+}

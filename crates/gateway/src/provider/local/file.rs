@@ -1,0 +1,196 @@
+//! One file of a model: what it is, and who answers with it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use arc_swap::ArcSwapOption;
+use local_model::{About, Defaults, Host, Settings};
+
+use crate::catalogue::MAX_NAME;
+use crate::config;
+
+/// A file of a model, as it was when it was looked at.
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    /// Another size or time means another file.
+    stamp: Option<Stamp>,
+    /// What it says of itself, or why it cannot be used.
+    pub(super) about: Result<About, String>,
+    pub(super) host: Host,
+    /// Why it could not be used when it was asked.
+    failed: ArcSwapOption<String>,
+}
+
+type Stamp = (u64, SystemTime);
+
+impl File {
+    /// Reads a file, unless it is as it was before.
+    pub(super) fn read(
+        path: PathBuf,
+        before: Option<Arc<Self>>,
+        settings: &config::Local,
+    ) -> Arc<Self> {
+        let stamp = stamp(&path);
+        if let Some(before) = before.filter(|before| before.stamp == stamp) {
+            return before;
+        }
+        let about = About::read(&path).map_err(|problem| problem.to_string());
+        if let Err(why) = &about {
+            tracing::warn!(file = %path.display(), why, "a file of a model cannot be used");
+        }
+        let host = Host::new(host_settings(&path, settings));
+        Arc::new(Self { path, stamp, about, host, failed: ArcSwapOption::empty() })
+    }
+
+    /// Remembers how it went when it was asked.
+    pub(super) fn note(&self, cause: Option<&str>) {
+        if cause.is_some() || self.failed.load().is_some() {
+            self.failed.store(cause.map(|cause| Arc::new(cause.to_owned())));
+        }
+    }
+
+    /// Why it cannot be used, for operators.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let failed = self.failed.load();
+        let why = self.about.as_ref().err().or(failed.as_deref())?;
+        Some(format!("{}: {why}", self.path.display()))
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.len(), about.modified().ok()?))
+}
+
+fn host_settings(path: &Path, settings: &config::Local) -> Settings {
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    Settings {
+        window: settings.window,
+        at_once: count(settings.at_once),
+        waiting: count(settings.waiting),
+        idle: settings.idle,
+        defaults: Defaults {
+            system: settings.system.clone(),
+            temperature: settings.temperature,
+            top_p: settings.top_p,
+            repeat_penalty: settings.repeat_penalty,
+        },
+        ..Settings::new(path)
+    }
+}
+
+/// The files of a folder that are models, by the names that they get.
+pub(super) fn in_folder(folder: &Path) -> Vec<(String, PathBuf)> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            tracing::warn!(folder = %folder.display(), %error, "a folder of models cannot be read");
+            return Vec::new();
+        }
+    };
+    let named = entries.flatten().map(|entry| entry.path()).filter_map(|path| {
+        let is_model = path.extension().is_some_and(|end| end.eq_ignore_ascii_case(config::GGUF));
+        let name = path.file_stem()?.to_str().filter(|name| is_model && is_name(name))?.to_owned();
+        Some((name, path))
+    });
+    let mut named: Vec<(String, PathBuf)> = named.collect();
+    named.sort();
+    named.truncate(config::MAX_MODELS);
+    named
+}
+
+/// Whether a file may be called so in our lists.
+fn is_name(name: &str) -> bool {
+    name.len() <= MAX_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// What a model is, in words.
+pub(super) fn description(about: &About) -> String {
+    let mut words = Vec::new();
+    words.extend(about.name.as_deref().map(harmless));
+    words.push(match &about.licence {
+        Some(licence) => format!("licence {}", harmless(licence)),
+        None => "licence not stated".to_owned(),
+    });
+    words.push(format!("{} weights as {}", rounded(about.parameters), about.quantisation));
+    let (file, loaded) = (rounded(about.file_bytes), rounded(about.loaded_bytes));
+    words.push(format!("file of {file}B, {loaded}B in memory when loaded"));
+    words.push("computed by this service itself".to_owned());
+    words.push("no tools".to_owned());
+    words.join("; ")
+}
+
+/// The longest name or licence that is told, in characters.
+const MAX_WORDS: usize = 100;
+
+/// What a file says of itself, on one line.
+fn harmless(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(MAX_WORDS).collect()
+}
+
+/// A count as people say it: `135 M`.
+fn rounded(count: u64) -> String {
+    const STEPS: [(u64, &str); 3] = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    match STEPS.iter().find(|(step, _)| count >= *step) {
+        // Small numbers of large units keep one digit behind the point.
+        Some((step, unit)) if count / step < 10 => {
+            let tenths = count.saturating_add(step / 20) / (step / 10);
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        Some((step, unit)) => format!("{} {unit}", count.saturating_add(step / 2) / step),
+        None => format!("{count} "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about() -> About {
+        About {
+            name: Some("SmolLM2 135M\u{1b}[31m Instruct".to_owned()),
+            licence: Some("apache-2.0".to_owned()),
+            parameters: 134_515_008,
+            quantisation: "Q4_1".to_owned(),
+            context: 8192,
+            file_bytes: 98_362_432,
+            loaded_bytes: 150_400_000,
+            token_bytes: 23_040,
+        }
+    }
+
+    #[test]
+    fn a_model_is_described_by_what_its_file_says() {
+        assert_eq!(
+            description(&about()),
+            "SmolLM2 135M[31m Instruct; licence apache-2.0; 135 M weights as Q4_1; file of 98 MB, \
+             150 MB in memory when loaded; computed by this service itself; no tools"
+        );
+        let nameless = About { name: None, licence: None, parameters: 1_549_000_000, ..about() };
+        let said = description(&nameless);
+        assert!(said.starts_with("licence not stated; 1.5 G weights as Q4_1; "), "{said}");
+    }
+
+    #[test]
+    fn counts_are_rounded() {
+        let counts = [0, 999, 1000, 9_949, 9_950, 999_499, 1_000_000, 9_960_000, 70_000_000_000];
+        let said: Vec<String> = counts.into_iter().map(rounded).collect();
+        assert_eq!(
+            said,
+            ["0 ", "999 ", "1.0 k", "9.9 k", "10.0 k", "999 k", "1.0 M", "10.0 M", "70 G"]
+        );
+    }
+
+    #[test]
+    fn only_models_of_a_folder_are_found_and_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.gguf", "a.GGUF", "c.bin", "with space.gguf", ".gguf"] {
+            std::fs::write(folder.path().join(name), b"").unwrap();
+        }
+        let found = in_folder(folder.path());
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(in_folder(&folder.path().join("none")), []);
+    }
+}

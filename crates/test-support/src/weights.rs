@@ -1,0 +1,15 @@
+//! Weights of real models, fetched once.
+
+use std::path::PathBuf;
+
+use crate::mcp::installed;
+
+/// SmolLM2-135M-Instruct as a GGUF file.
+///
+/// # Panics
+/// If it was not fetched.
+pub fn smollm2() -> PathBuf {
+    let path = installed::private_folder("models").join("smollm2-135m.gguf");
+    installed::must_exist(&path);
+    path
+}
