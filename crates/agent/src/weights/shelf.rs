@@ -35,7 +35,12 @@ pub(crate) struct Content {
 impl Shelf {
     /// The folder of the profile; it need not be there.
     pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
-        Ok(Self { folder: session.home()?.models() })
+        Ok(Self::at(&session.home()?.models()))
+    }
+
+    /// Another folder.
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
     }
 
     pub(crate) fn folder(&self) -> &Path {

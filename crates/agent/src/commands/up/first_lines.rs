@@ -9,6 +9,7 @@ use gateway::config::{Capability, Config, Kind, SearchProvider};
 use gateway::probe;
 use serde_json::json;
 
+use super::embedded::{files, how_to_fetch};
 use super::first_member::Local;
 use super::local::Found;
 use super::settings_file::SNIPPET;
@@ -65,6 +66,9 @@ impl Models {
             let mut models: Vec<String> = able.map(|model| model.id.clone()).collect();
             match known.get(provider.name.as_str()) {
                 Some(found) => models.extend(found.iter().cloned()),
+                None if provider.kind == Kind::Local => {
+                    models.extend(files(provider).unwrap_or_default());
+                }
                 None if provider.discover => {
                     let asked = probe::models(provider).await.ok();
                     models.extend(asked.and_then(|asked| asked.found).unwrap_or_default());
@@ -173,6 +177,9 @@ impl Start {
         output.note(format!("  providers:\n{}", indented(SNIPPET)));
         output.note(format!("and its key to {}:\n", self.local.env_file.display()));
         output.note("  OPENAI_API_KEY=…");
+        if let Some(way) = how_to_fetch() {
+            output.note(format!("\nOr let the service answer by itself:\n{way}."));
+        }
     }
 }
 

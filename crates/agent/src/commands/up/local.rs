@@ -105,6 +105,7 @@ fn provider(server: &Server) -> Provider {
         name: server.name.clone(),
         kind: Kind::OpenAi,
         program: None,
+        local: None,
         base_url: server.base_url.clone(),
         api_key: None,
         headers: Vec::new(),

@@ -23,7 +23,8 @@ impl Machine {
     }
 
     pub(super) fn up(&self, arguments: &[&str]) -> Command {
-        let mut command = self.bench.command(["up", "--no-discover"].iter().chain(arguments));
+        let mut command =
+            self.bench.command(["up", "--no-discover", "--no-download"].iter().chain(arguments));
         command.env("USER", "me");
         command
     }
