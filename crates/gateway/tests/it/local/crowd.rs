@@ -1,5 +1,6 @@
 //! Many clients at once, of whom some leave in the middle: the books add up, and memory is bounded.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ struct Counts {
 }
 
 /// Asks until the time is over; every third client leaves in the middle of its answers.
-fn client(service: &Running, holder: &Holder, (place, until): (usize, Instant), counts: &Counts) {
+fn client(address: SocketAddr, holder: &Holder, (place, until): (usize, Instant), counts: &Counts) {
     let leaves = place.is_multiple_of(3);
     let asked = with(
         question(&format!("Tell me the story number {place}.")),
@@ -33,7 +34,7 @@ fn client(service: &Running, holder: &Holder, (place, until): (usize, Instant), 
         }),
     );
     while Instant::now() < until {
-        let mut raw = Raw::post(service.address, CHAT, holder.key.as_str(), &asked);
+        let mut raw = Raw::post(address, CHAT, holder.key.as_str(), &asked);
         let head = raw.head();
         let count = match head.status {
             200 if leaves => {
@@ -69,8 +70,8 @@ fn a_crowd_is_answered_or_told_to_wait_and_the_books_add_up() {
     };
     let most = std::thread::scope(|scope| {
         for (place, holder) in holders.iter().enumerate() {
-            let (service, counts) = (&service, &counts);
-            scope.spawn(move || client(service, holder, (place, until), counts));
+            let (address, counts) = (service.address, &counts);
+            scope.spawn(move || client(address, holder, (place, until), counts));
         }
         let mut most = 0;
         while Instant::now() < until {

@@ -52,7 +52,7 @@ fn a_conversation_that_does_not_fit_is_refused_with_both_numbers() {
     let message = error["message"].as_str().unwrap();
     let numbers = message.split(|letter: char| !letter.is_ascii_digit());
     let numbers: Vec<u32> = numbers.filter_map(|number| number.parse().ok()).collect();
-    assert!(matches!(numbers[..], [801.., 256]), "{message}");
+    assert!(numbers.len() == 2 && numbers[0] > 800 && numbers[1] == 256, "{message}");
     assert_eq!(paid(&service, &ada), 0);
     // What the window has no room for is not answered either.
     let asked = with(question("Tell me a very long story."), &json!({"max_tokens": 4000}));
