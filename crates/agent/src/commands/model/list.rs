@@ -41,7 +41,7 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let is_there = |known: &&Known| found.iter().any(|found| found.name.as_str() == known.name);
     let missing: Vec<&Known> = KNOWN.iter().filter(|known| !is_there(known)).collect();
     if session.output.is_json() {
-        let models = found.iter().map(|found| found.document(&shelf));
+        let models = found.iter().map(|found| listed(found, &shelf));
         let fetchable = missing.iter().map(|known| fetchable(known));
         session.output.json(&json!({
             "folder": shelf.folder(),
@@ -127,17 +127,16 @@ fn table(found: &[&Found]) -> String {
     table.text()
 }
 
-impl Found {
-    fn document(&self, shelf: &Shelf) -> Value {
-        let about = self.about.as_ref().ok();
-        let mut value = document(&self.name, shelf, about, self.record.as_ref());
-        if let Err(problem) = &self.about {
-            let found = shelf.path(&self.name).metadata();
-            value["bytes"] = json!(found.ok().map(|found| found.len()));
-            value["problem"] = json!(problem.to_string());
-        }
-        value
+/// A file for programs.
+fn listed(found: &Found, shelf: &Shelf) -> Value {
+    let about = found.about.as_ref().ok();
+    let mut value = document(&found.name, shelf, about, found.record.as_ref());
+    if let Err(problem) = &found.about {
+        let file = shelf.path(&found.name).metadata();
+        value["bytes"] = json!(file.ok().map(|file| file.len()));
+        value["problem"] = json!(problem.to_string());
     }
+    value
 }
 
 fn fetchable(known: &Known) -> Value {

@@ -77,12 +77,12 @@ fn usable(shelf: &Shelf) -> Vec<String> {
 }
 
 /// How somebody comes to a model without a model server.
-pub(super) fn how_to_fetch() -> Option<String> {
+pub(super) fn how_to_fetch() -> String {
     let Known { name, title, licence, bytes, .. } = &FIRST;
     let size = amount(*bytes);
-    Some(format!(
+    format!(
         "`agent model fetch {name}` fetches {title} ({size}, {licence}); it is used within a minute"
-    ))
+    )
 }
 
 /// The provider of the folder, as the configuration would have it.

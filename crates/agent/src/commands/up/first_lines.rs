@@ -177,7 +177,8 @@ impl Start {
         output.note(format!("  providers:\n{}", indented(SNIPPET)));
         output.note(format!("and its key to {}:\n", self.local.env_file.display()));
         output.note("  OPENAI_API_KEY=…");
-        if let Some(way) = how_to_fetch() {
+        let way = how_to_fetch();
+        if !way.is_empty() {
             output.note(format!("\nOr let the service answer by itself:\n{way}."));
         }
     }

@@ -33,6 +33,6 @@ pub(super) fn files(_: &Provider) -> Option<Vec<String>> {
 }
 
 /// There is no model to fetch.
-pub(super) fn how_to_fetch() -> Option<String> {
-    None
+pub(super) fn how_to_fetch() -> String {
+    String::new()
 }

@@ -16,7 +16,7 @@ const FIRST_BYTES: usize = 3_000_000;
 fn slow_index() -> FileServer {
     let package = Content::new(fs::read(peers().join(WHEEL)).unwrap());
     FileServer::start(move |_, asked: &Asked, stream| {
-        if asked.path.ends_with(".whl") {
+        if asked.path.ends_with(WHEEL) {
             return package.send(asked, stream, Cut::SilentAfter(FIRST_BYTES));
         }
         let page =
