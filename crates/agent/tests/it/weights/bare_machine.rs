@@ -31,7 +31,7 @@ fn said(served: &Served) -> Vec<String> {
 
 /// What it says, as it is the same in every run.
 fn shown(bench: &Bench, lines: &[String]) -> String {
-    plain(bench, &lines.join("\n")).replace(env!("CARGO_BIN_EXE_agent"), "agent")
+    plain(bench, &lines.join("\n"))
 }
 
 /// The lines to paste: those that are indented, in groups.
