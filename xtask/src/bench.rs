@@ -36,6 +36,7 @@ const AREAS: &[Area] = &[
         starts: &[("agent", "--bin", "agent")],
     },
     Area { name: "agent", programs: &[("agent", "tasks")], starts: &[] },
+    Area { name: "local", programs: &[("local-model", "local")], starts: &[] },
 ];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {

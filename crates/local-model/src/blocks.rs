@@ -207,7 +207,8 @@ impl Products<'_> {
                 let rows = weights.len();
                 for first in (0..rows).step_by(ROWS_AT_ONCE) {
                     let last = rows.min(first + ROWS_AT_ONCE);
-                    many(tile, weights, first..last, inputs, range.clone(), out);
+                    let patch = Patch { weights, rows: first..last, inputs, range: range.clone() };
+                    patch.products(tile, out);
                 }
             }
         }
@@ -220,42 +221,46 @@ fn four_rows(rows: &Rows, first: usize) -> [Row<'_>; 4] {
     [rows.row(first), rows.row(first + 1), rows.row(first + 2), rows.row(first + 3)]
 }
 
-/// The products of some rows with some inputs.
-#[inline(always)]
-fn many(
-    tile: impl Tile,
-    weights: &Rows,
+/// Some rows and some inputs.
+struct Patch<'a> {
+    weights: &'a Rows,
     rows: Range<usize>,
-    inputs: &Rows,
+    inputs: &'a Rows,
     range: Range<usize>,
-    out: &mut [f32],
-) {
-    let stride = weights.len();
-    let mut input = range.start;
-    while input + 4 <= range.end {
-        let four = four_rows(inputs, input);
-        let place = (input - range.start) * stride;
-        for row in rows.clone().step_by(2) {
-            if row + 2 <= rows.end {
-                let pair = [weights.row(row), weights.row(row + 1)];
-                let sums = tile.products(pair, four);
+}
+
+impl Patch<'_> {
+    /// Their products, two rows and four inputs at a time.
+    #[inline(always)]
+    fn products(self, tile: impl Tile, out: &mut [f32]) {
+        let Self { weights, rows, inputs, range } = self;
+        let stride = weights.len();
+        let mut input = range.start;
+        while input + 4 <= range.end {
+            let four = four_rows(inputs, input);
+            let place = (input - range.start) * stride;
+            let mut row = rows.start;
+            while row + 2 <= rows.end {
+                let sums = tile.products([weights.row(row), weights.row(row + 1)], four);
                 for (index, sums) in sums.iter().enumerate() {
                     let place = place + index * stride + row;
                     out[place..place + 2].copy_from_slice(sums);
                 }
-            } else {
+                row += 2;
+            }
+            for row in row..rows.end {
                 let sums = tile.products([weights.row(row)], four);
                 for (index, [sum]) in sums.into_iter().enumerate() {
                     out[place + index * stride + row] = sum;
                 }
             }
+            input += 4;
         }
-        input += 4;
-    }
-    for input in input..range.end {
-        let place = (input - range.start) * stride;
-        for row in rows.clone() {
-            [[out[place + row]]] = tile.products([weights.row(row)], [inputs.row(input)]);
+        for input in input..range.end {
+            let place = (input - range.start) * stride;
+            for row in rows.clone() {
+                [[out[place + row]]] = tile.products([weights.row(row)], [inputs.row(input)]);
+            }
         }
     }
 }
@@ -307,14 +312,14 @@ mod tests {
             };
             for processor in [Processor::detect(), Processor::Plain] {
                 for threads in [1, 2] {
-                    let crew = Crew::open(threads, Arc::default()).unwrap();
-                    let crew = Crew { processor, ..crew };
+                    let mut crew = Crew::open(threads, Arc::default()).unwrap();
+                    crew.processor = processor;
                     let mut out = vec![0.0; count * inputs];
                     crew.work(|| weights.multiply(&asked, &mut out, &crew));
                     for input in 0..inputs {
                         for row in 0..count {
                             let (got, wanted) = (out[input * count + row], exact(row, input));
-                            let near = (got - wanted).abs() < 0.02 * (columns as f32).sqrt();
+                            let near = (got - wanted).abs() < 0.5;
                             assert!(near, "{row} {input}: {got} {wanted}");
                         }
                     }

@@ -189,8 +189,11 @@ impl GgufFile {
     }
 }
 
+/// The rows and columns of a tensor.
+type Size = fn(&Shape) -> (usize, usize);
+
 /// The tensors of a layer, with their rows and columns.
-const PARTS: &[(&str, fn(&Shape) -> (usize, usize))] = &[
+const PARTS: &[(&str, Size)] = &[
     ("attn_norm", |shape| (1, shape.width)),
     ("attn_q", |shape| (shape.heads * shape.head, shape.width)),
     ("attn_k", |shape| (shape.shared(), shape.width)),

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::crew::Crew;
 use crate::file::GgufFile;
-use crate::model::Model;
+use crate::model::{Model, Out};
 use crate::{Defaults, Piece, Problem, Refusal, Request};
 
 /// How a file is used.
@@ -119,7 +119,7 @@ impl Host {
     /// Waits for its turn, loads the file if need be, and begins an answer.
     pub async fn generate(&self, request: Request) -> Result<Generation, Refusal> {
         let permit = self.shared.turn().await?;
-        let (begin, begun) = oneshot::channel();
+        let (begin, has_begun) = oneshot::channel();
         let (out, pieces) = mpsc::unbounded_channel();
         let shared = self.shared.clone();
         let runtime = tokio::runtime::Handle::current();
@@ -132,7 +132,7 @@ impl Host {
             drop(permit);
         });
         let stopped = || Refusal::Broken(Problem::new("the computation stopped"));
-        let (prompt_tokens, cached_tokens) = begun.await.map_err(|_| stopped())??;
+        let (prompt_tokens, cached_tokens) = has_begun.await.map_err(|_| stopped())??;
         Ok(Generation { prompt_tokens, cached_tokens, pieces })
     }
 }
@@ -177,7 +177,7 @@ impl Shared {
         request: Request,
         crew: &Crew,
         begin: oneshot::Sender<Result<(u32, u32), Refusal>>,
-        out: &mpsc::UnboundedSender<Result<Piece, Problem>>,
+        out: &Out,
     ) {
         let prepared = self.model().map_err(Refusal::from).and_then(|model| {
             let prompt = model.prepare(request)?;

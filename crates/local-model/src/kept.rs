@@ -44,13 +44,17 @@ impl Kept {
         self.tokens.iter().zip(tokens).take_while(|(left, right)| left == right).count()
     }
 
-    /// Forgets all but the first tokens.
-    pub(crate) fn truncate(&mut self, count: usize) {
-        self.tokens.truncate(count);
-        for layer in &mut self.layers {
-            for rows in layer.keys.iter_mut().chain(&mut layer.values) {
-                rows.truncate(count * self.head);
-            }
+    /// The first tokens, by themselves.
+    pub(crate) fn first(&self, count: usize) -> Self {
+        let rows = |all: &Vec<Vec<f32>>| {
+            all.iter().map(|rows| rows[..count * self.head].to_vec()).collect()
+        };
+        let layer =
+            |layer: &KeptLayer| KeptLayer { keys: rows(&layer.keys), values: rows(&layer.values) };
+        Self {
+            tokens: self.tokens[..count].to_vec(),
+            layers: self.layers.iter().map(layer).collect(),
+            head: self.head,
         }
     }
 

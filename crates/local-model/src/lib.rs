@@ -7,6 +7,11 @@
 //! Files are read and their tensors understood by candle; whatever form the weights have there, they
 //! are held here as blocks of 8 bits, for which there is one fast kernel.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what runs in wide instructions must be inlined into where they are chosen"
+)]
+
 mod about;
 mod attention;
 mod blocks;
@@ -23,6 +28,9 @@ mod request;
 mod template;
 mod text;
 mod tokens;
+
+#[cfg(test)]
+mod tests;
 
 pub use about::About;
 pub use host::{Generation, Host, Memory, Settings};

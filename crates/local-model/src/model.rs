@@ -1,6 +1,6 @@
 //! A loaded model, and the answers it gives.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -21,7 +21,7 @@ const MAX_KEPT_BYTES: usize = 96 * 1024 * 1024;
 /// A model that is loaded.
 #[derive(Debug)]
 pub(crate) struct Model {
-    llama: Llama,
+    pub(crate) llama: Llama,
     tokens: Tokens,
     template: Template,
     window: usize,
@@ -30,10 +30,13 @@ pub(crate) struct Model {
     shelf: Mutex<Vec<(String, Kept)>>,
 }
 
+/// Where an answer goes. It is never full: an answer is no longer than the window.
+pub(crate) type Out = UnboundedSender<Result<Piece, Problem>>;
+
 /// A conversation that is ready to be answered.
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    tokens: Vec<u32>,
+    pub(crate) tokens: Vec<u32>,
     kept: Kept,
     sampling: Sampling,
     owner: String,
@@ -59,8 +62,8 @@ impl Model {
         defaults: Defaults,
     ) -> Result<Self, Problem> {
         let template = Template::read(file)?;
-        let (tokens, llama) = rayon::join(|| Tokens::read(file), || Llama::load(file));
-        let llama = llama?;
+        let (tokens, weights) = rayon::join(|| Tokens::read(file), || Llama::load(file));
+        let llama = weights?;
         Ok(Self {
             window: window.min(llama.shape.context),
             tokens: tokens?,
@@ -78,8 +81,11 @@ impl Model {
 
     /// How much memory the conversations take that are kept.
     pub(crate) fn kept_bytes(&self) -> usize {
-        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.iter().map(|(_, kept)| kept.bytes()).sum()
+        self.shelf().iter().map(|(_, kept)| kept.bytes()).sum()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Vec<(String, Kept)>> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tokens of a conversation, with what is known of it already.
@@ -101,49 +107,76 @@ impl Model {
     }
 
     /// Computes the answer, until it ends or nobody listens any more.
-    pub(crate) fn answer(
-        &self,
-        prompt: Prompt,
-        crew: &Crew,
-        out: &UnboundedSender<Result<Piece, Problem>>,
-    ) {
-        let Prompt { tokens, mut kept, sampling, owner } = prompt;
-        self.speak(&tokens, &mut kept, &sampling, crew, out);
-        self.keep(owner, kept);
+    pub(crate) fn answer(&self, prompt: Prompt, crew: &Crew, out: &Out) {
+        let Prompt { tokens, kept, sampling, owner } = prompt;
+        let between = Between::new(&self.llama.shape);
+        let mut talk = Talk { model: self, crew, out, kept, between };
+        if talk.read(&tokens).is_some() {
+            talk.speak(&sampling);
+        }
+        self.keep(owner, talk.kept);
     }
 
-    /// Gives `None` when nobody listens any more.
-    fn speak(
-        &self,
-        prompt: &[u32],
-        kept: &mut Kept,
-        sampling: &Sampling,
-        crew: &Crew,
-        out: &UnboundedSender<Result<Piece, Problem>>,
-    ) -> Option<()> {
-        let mut between = Between::new(&self.llama.shape);
-        for part in prompt[kept.len()..].chunks(AT_ONCE) {
-            if out.is_closed() {
-                return None;
-            }
-            self.llama.follow(part, kept, &mut between, crew);
+    /// What is known of a conversation of this owner; the last token is always computed, since it
+    /// tells what follows.
+    fn recall(&self, owner: &str, tokens: &[u32]) -> Kept {
+        let conversations = self.shelf();
+        let own = conversations.iter().filter(|(of, _)| of == owner);
+        let common = own.map(|(_, kept)| (kept.common(tokens).min(tokens.len() - 1), kept));
+        match common.max_by_key(|(common, _)| *common) {
+            Some((common, kept)) if common > 0 => kept.first(common),
+            _ => self.llama.nothing(),
         }
-        let room = self.window - prompt.len();
+    }
+
+    /// Keeps a conversation for its next turn, as long as there is room.
+    fn keep(&self, owner: String, mut kept: Kept) {
+        kept.shrink();
+        let mut all = self.shelf();
+        // What it went on from is part of it.
+        all.retain(|(of, old)| *of != owner || old.common(kept.tokens()) < old.len());
+        all.push((owner, kept));
+        let mut memory: usize = all.iter().map(|(_, kept)| kept.bytes()).sum();
+        while all.len() > MAX_KEPT || memory > MAX_KEPT_BYTES {
+            memory -= all.remove(0).1.bytes();
+        }
+    }
+}
+
+/// A conversation that is computed. What gives `None` found that nobody listens any more.
+struct Talk<'a> {
+    model: &'a Model,
+    crew: &'a Crew,
+    out: &'a Out,
+    kept: Kept,
+    between: Between,
+}
+
+impl Talk<'_> {
+    /// Reads the prompt, from where it is not known.
+    fn read(&mut self, prompt: &[u32]) -> Option<()> {
+        prompt[self.kept.len()..].chunks(AT_ONCE).try_for_each(|part| self.follow(part))
+    }
+
+    /// Answers.
+    fn speak(&mut self, sampling: &Sampling) -> Option<()> {
+        let Model { tokens, window, defaults, .. } = self.model;
+        let room = window - self.kept.len();
         let wanted = sampling.max_tokens.map_or(room, |most| most as usize);
         let most = u32::try_from(wanted.clamp(1, room)).unwrap_or(u32::MAX);
-        let mut draw = Draw::new(sampling, &self.defaults);
+        let mut draw = Draw::new(sampling, defaults);
         let mut text = Text::new(&sampling.stop);
         let mut made = 0;
         let reason = loop {
-            let token = draw.next(&mut between.likely, kept.tokens());
+            let token = draw.next(&mut self.between.likely, self.kept.tokens());
             made += 1;
-            if self.tokens.is_end(token) {
+            if tokens.is_end(token) {
                 break End::Stop;
             }
-            match text.grow(self.tokens.piece(token)) {
-                Grown::On(more) => say(out, more)?,
+            match text.grow(tokens.piece(token)) {
+                Grown::On(more) => self.say(more)?,
                 Grown::Stopped(more) => {
-                    say(out, more)?;
+                    self.say(more)?;
                     text = Text::new(&[]);
                     break End::Stop;
                 }
@@ -151,43 +184,21 @@ impl Model {
             if made >= most {
                 break End::Length;
             }
-            if out.is_closed() {
-                return None;
-            }
-            self.llama.follow(&[token], kept, &mut between, crew);
+            self.follow(&[token])?;
         };
-        say(out, text.end())?;
-        out.send(Ok(Piece::End { reason, completion_tokens: made })).ok()
+        self.say(text.end())?;
+        self.out.send(Ok(Piece::End { reason, completion_tokens: made })).ok()
     }
 
-    /// What is known of a conversation of this owner; the last token is always computed, since it
-    /// tells what follows.
-    fn recall(&self, owner: &str, tokens: &[u32]) -> Kept {
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = shelf.iter().enumerate().filter(|(_, (of, _))| of == owner);
-        let common = own.map(|(place, (_, kept))| (kept.common(tokens), place));
-        let Some((common, place)) = common.max().filter(|(common, _)| *common > 0) else {
-            return self.llama.nothing();
-        };
-        let (_, mut kept) = shelf.remove(place);
-        drop(shelf);
-        kept.truncate(common.min(tokens.len() - 1));
-        kept
+    /// Computes some tokens.
+    fn follow(&mut self, tokens: &[u32]) -> Option<()> {
+        let Self { model, crew, kept, between, .. } = self;
+        model.llama.follow(tokens, kept, between, crew);
+        (!self.out.is_closed()).then_some(())
     }
 
-    /// Keeps a conversation for its next turn, as long as there is room.
-    fn keep(&self, owner: String, mut kept: Kept) {
-        kept.shrink();
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.push((owner, kept));
-        let mut bytes: usize = shelf.iter().map(|(_, kept)| kept.bytes()).sum();
-        while shelf.len() > MAX_KEPT || bytes > MAX_KEPT_BYTES {
-            bytes -= shelf.remove(0).1.bytes();
-        }
+    /// Says words, unless there are none.
+    fn say(&self, words: String) -> Option<()> {
+        if words.is_empty() { Some(()) } else { self.out.send(Ok(Piece::Text(words))).ok() }
     }
-}
-
-/// Says words, unless there are none.
-fn say(out: &UnboundedSender<Result<Piece, Problem>>, words: String) -> Option<()> {
-    if words.is_empty() { Some(()) } else { out.send(Ok(Piece::Text(words))).ok() }
 }

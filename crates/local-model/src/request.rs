@@ -60,7 +60,7 @@ impl Default for Defaults {
     /// What makes a small model usable.
     fn default() -> Self {
         Self {
-            system: Some("You are a helpful assistant.".to_owned()),
+            system: None,
             temperature: 0.2,
             top_p: 0.95,
             repeat_penalty: 1.1,

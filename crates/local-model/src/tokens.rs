@@ -65,21 +65,21 @@ impl Tokens {
         let types = types(file);
         let is_control = |index: usize| types.get(index) == Some(&CONTROL);
         let bytes = bytes_of_letters();
-        let pieces = all.iter().enumerate().map(|(index, text)| match is_control(index) {
-            true => Box::default(),
-            false => text.chars().filter_map(|letter| bytes.get(&letter).copied()).collect(),
+        let pieces = all.iter().enumerate().map(|(index, text)| {
+            let letters = text.chars().filter(|_| !is_control(index));
+            letters.filter_map(|letter| bytes.get(&letter).copied()).collect()
         });
-        let named = |key: &str| number(file, key).filter(|id| (*id as usize) < all.len());
+        let known_id = |key: &str| number(file, key).filter(|id| (*id as usize) < all.len());
         let (begin, end) =
-            (named("tokenizer.ggml.bos_token_id"), named("tokenizer.ggml.eos_token_id"));
-        let text = |id: Option<u32>| id.map_or_else(String::new, |id| all[id as usize].to_owned());
+            (known_id("tokenizer.ggml.bos_token_id"), known_id("tokenizer.ggml.eos_token_id"));
+        let name = |id: Option<u32>| id.map_or_else(String::new, |id| all[id as usize].to_owned());
         let known = all
             .iter()
             .enumerate()
             .filter(|(index, text)| ENDS.contains(text) && is_control(*index));
         let mut ends: Vec<u32> =
             known.filter_map(|(index, _)| u32::try_from(index).ok()).chain(end).collect();
-        ends.extend(named("tokenizer.ggml.eot_token_id"));
+        ends.extend(known_id("tokenizer.ggml.eot_token_id"));
         ends.sort_unstable();
         ends.dedup();
         let names = all.iter().enumerate().filter(|(index, _)| is_control(*index));
@@ -91,8 +91,8 @@ impl Tokens {
                 .then_some(begin)
                 .flatten(),
             names: names.map(|(_, text)| (*text).to_owned()).collect(),
-            begin_text: text(begin),
-            end_text: text(end),
+            begin_text: name(begin),
+            end_text: name(end),
             tokenizer,
         })
     }
@@ -165,11 +165,7 @@ fn texts(file: &GgufFile) -> Vec<&str> {
     let Some(Value::Array(all)) = file.content.metadata.get("tokenizer.ggml.tokens") else {
         return Vec::new();
     };
-    let text = |value| match value {
-        &Value::String(ref text) => text.as_str(),
-        _ => "",
-    };
-    all.iter().map(text).collect()
+    all.iter().map(|value| if let Value::String(text) = value { text } else { "" }).collect()
 }
 
 fn types(file: &GgufFile) -> Vec<u64> {

@@ -126,8 +126,14 @@ enum Spoken {
 
 /// A provider of either sort.
 enum Read {
-    Models(Provider),
+    Models(Box<Provider>),
     Results(SearchProvider),
+}
+
+impl Read {
+    fn models(provider: Provider) -> Self {
+        Self::Models(Box::new(provider))
+    }
 }
 
 impl Kind {
@@ -215,7 +221,7 @@ pub(super) fn providers(
     let entries = root.reader.named_values(&field, MAX_PROVIDERS, "providers").unwrap_or_default();
     for (key, node) in entries {
         match provider(root.reader, &field, (key, node), folder) {
-            Some(Read::Models(provider)) => of_models.push(provider),
+            Some(Read::Models(provider)) => of_models.push(*provider),
             Some(Read::Results(provider)) => of_results.push(provider),
             None => {}
         }
@@ -245,24 +251,24 @@ fn provider(
             for name in [OF_FILES, OF_INDEXES, OF_LOCAL, OF_PROGRAMS].into_iter().flatten() {
                 map.take(name);
             }
-            Some(Read::Models(of_models(&mut map, &key.text, Kind::OpenAi, folder)))
+            Some(Read::models(of_models(&mut map, &key.text, Kind::OpenAi, folder)))
         }
         Some(spoken @ Spoken::Models(Kind::Espeak)) => {
             not_for(&mut map, spoken, &[OF_REMOTE, OF_FILES, OF_INDEXES, OF_LOCAL]);
             let provider = program::espeak(&mut map, &key.text, folder);
             check_paths(&mut map, &provider);
-            Some(Read::Models(provider))
+            Some(Read::models(provider))
         }
         Some(spoken @ Spoken::Models(Kind::Local)) => {
             not_for(&mut map, spoken, &[OF_REMOTE, OF_INDEXES, OF_PROGRAMS]);
-            Some(Read::Models(local::local(&mut map, &key.text, folder)))
+            Some(Read::models(local::local(&mut map, &key.text, folder)))
         }
         Some(spoken @ Spoken::Models(models)) => {
             not_for(&mut map, spoken, &[OF_FILES, OF_INDEXES, OF_LOCAL, OF_PROGRAMS]);
             let provider = of_models(&mut map, &key.text, models, folder);
             check_media(&mut map, &provider);
             check_paths(&mut map, &provider);
-            Some(Read::Models(provider))
+            Some(Read::models(provider))
         }
         Some(Spoken::Results(results)) => {
             let others = [OF_MODELS, OF_FILES, OF_INDEXES, OF_LOCAL, OF_PROGRAMS];

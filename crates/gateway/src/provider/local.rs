@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use local_model::Refusal;
 use tokio::time::timeout;
@@ -34,6 +34,8 @@ pub(crate) struct Local {
     discovers: bool,
     /// As they were last looked at, by the names of their models.
     files: ArcSwap<Files>,
+    /// Why the folder could not be read then.
+    folder_trouble: ArcSwapOption<String>,
 }
 
 type Files = BTreeMap<String, Arc<File>>;
@@ -62,6 +64,7 @@ impl Local {
             named: configured.models.iter().filter_map(file).collect(),
             discovers: configured.discover,
             files: ArcSwap::default(),
+            folder_trouble: ArcSwapOption::empty(),
         })
     }
 
@@ -71,7 +74,11 @@ impl Local {
         let (named, discovers) = (self.named.clone(), self.discovers);
         // A task that cannot be run any more belongs to a process that ends.
         let looked = tokio::task::spawn_blocking(move || {
-            let found = if discovers { file::in_folder(&settings.folder) } else { Vec::new() };
+            let found = discovers.then(|| file::in_folder(&settings.folder)).transpose();
+            let (found, trouble) = match found {
+                Ok(found) => (found.unwrap_or_default(), None),
+                Err(trouble) => (Vec::new(), Some(trouble)),
+            };
             let is_new = |path: &PathBuf| named.iter().all(|(_, known)| known != path);
             let found = found.into_iter().filter(|(_, path)| is_new(path));
             let all = found.chain(named.clone());
@@ -84,16 +91,25 @@ impl Local {
                 && after.iter().zip(&*before).all(|((name, file), (old_name, old))| {
                     name == old_name && Arc::ptr_eq(file, old)
                 });
-            (after, is_same)
+            (after, is_same, trouble)
         });
-        let Ok((files, is_same)) = looked.await else { return Look::nothing() };
-        let is_good = files.is_empty() || files.values().any(|file| file.about.is_ok());
+        let Ok((files, is_same, trouble)) = looked.await else { return Look::nothing() };
+        let is_good = if files.is_empty() {
+            trouble.is_none()
+        } else {
+            files.values().any(|file| file.about.is_ok())
+        };
+        let is_same = is_same && self.folder_trouble.load().as_deref() == trouble.as_ref();
         if is_same {
             return Look { is_good, changed: None };
         }
         let is_found = |name: &&String| self.named.iter().all(|(known, _)| known != *name);
         let found = files.keys().filter(is_found).map(config::Model::new).collect();
         self.files.store(Arc::new(files));
+        if let Some(why) = &trouble {
+            tracing::warn!(why, "a folder of models cannot be used");
+        }
+        self.folder_trouble.store(trouble.map(Arc::new));
         Look { is_good, changed: Some(found) }
     }
 
@@ -116,7 +132,9 @@ impl Local {
     /// What is wrong with the files, for operators.
     pub(crate) fn trouble(&self) -> Option<String> {
         let files = self.files.load();
-        let wrong: Vec<String> = files.values().filter_map(|file| file.trouble()).collect();
+        let folder = self.folder_trouble.load().as_deref().cloned();
+        let wrong = folder.into_iter().chain(files.values().filter_map(|file| file.trouble()));
+        let wrong: Vec<String> = wrong.collect();
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }
 

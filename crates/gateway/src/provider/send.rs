@@ -67,22 +67,12 @@ pub(crate) enum Owner {
     Operator,
 }
 
-impl Owner {
-    /// A word that no other owner has.
-    #[cfg_attr(
-        not(feature = "local-model"),
-        expect(dead_code, reason = "models tell owners apart")
-    )]
-    pub(crate) fn word(self) -> String {
-        match self {
-            Self::Member(member) => member.to_string(),
-            Self::Operator => "operator".to_owned(),
-        }
-    }
-}
-
 /// Why an upstream gave no answer.
 #[derive(Debug, Clone)]
+#[cfg_attr(
+    not(feature = "local-model"),
+    expect(dead_code, reason = "some are of models in this process alone")
+)]
 pub(crate) enum Failure {
     /// The request itself is wrong, says the upstream; another would say the same.
     Refused { message: Option<String> },

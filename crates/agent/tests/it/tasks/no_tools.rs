@@ -60,7 +60,7 @@ fn a_conversation_goes_on_without_tools_and_says_so() {
 fn the_model_is_listed_and_tested_for_what_it_is() {
     let world = world();
     let listed = world.agent(&["models"]);
-    for words in ["here/smol", "2 048", "apache-2.0", "no tools"] {
+    for words in ["here/smol", "2,048", "apache-2.0", "no tools"] {
         assert!(listed.stdout.contains(words), "{words}: {}", listed.stdout);
     }
     let providers = world.ground.json(["provider", "list"]);

@@ -85,7 +85,10 @@ impl Answer {
 impl Stream {
     async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
         if self.ready.is_empty() && !self.is_over {
-            let piece = next(&mut self.generation).await?;
+            let piece = next(&mut self.generation).await.inspect_err(|failure| {
+                let (model, cause) = (&self.head.model, failure.cause());
+                tracing::warn!(model, cause, "an answer broke off");
+            })?;
             self.take(piece);
         }
         Ok((!self.ready.is_empty()).then(|| self.ready.split().freeze()))

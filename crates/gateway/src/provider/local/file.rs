@@ -80,15 +80,10 @@ fn host_settings(path: &Path, settings: &config::Local) -> Settings {
     }
 }
 
-/// The files of a folder that are models, by the names that they get.
-pub(super) fn in_folder(folder: &Path) -> Vec<(String, PathBuf)> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) => {
-            tracing::warn!(folder = %folder.display(), %error, "a folder of models cannot be read");
-            return Vec::new();
-        }
-    };
+/// The files of a folder that are models, by the names that they get; or why it cannot be read.
+pub(super) fn in_folder(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
     let named = entries.flatten().map(|entry| entry.path()).filter_map(|path| {
         let is_model = path.extension().is_some_and(|end| end.eq_ignore_ascii_case(config::GGUF));
         let name = path.file_stem()?.to_str().filter(|name| is_model && is_name(name))?.to_owned();
@@ -97,12 +92,13 @@ pub(super) fn in_folder(folder: &Path) -> Vec<(String, PathBuf)> {
     let mut named: Vec<(String, PathBuf)> = named.collect();
     named.sort();
     named.truncate(config::MAX_MODELS);
-    named
+    Ok(named)
 }
 
 /// Whether a file may be called so in our lists.
 fn is_name(name: &str) -> bool {
-    name.len() <= MAX_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
+    let is_good = |byte: u8| byte.is_ascii_graphic() && !b"*?\"\\".contains(&byte);
+    name.len() <= MAX_NAME && name.bytes().all(is_good)
 }
 
 /// What a model is, in words.
@@ -185,12 +181,13 @@ mod tests {
     #[test]
     fn only_models_of_a_folder_are_found_and_in_order() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["b.gguf", "a.GGUF", "c.bin", "with space.gguf", ".gguf"] {
+        for name in ["b.gguf", "a.GGUF", "c.bin", "with space.gguf", "d*.gguf", ".gguf"] {
             std::fs::write(folder.path().join(name), b"").unwrap();
         }
-        let found = in_folder(folder.path());
+        let found = in_folder(folder.path()).unwrap();
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
-        assert_eq!(in_folder(&folder.path().join("none")), []);
+        let none = in_folder(&folder.path().join("none")).unwrap_err();
+        assert!(none.contains("none cannot be read: No such file"), "{none}");
     }
 }

@@ -47,7 +47,7 @@ impl Question {
             request: Request {
                 messages: messages(&fields)?,
                 sampling: sampling(&fields)?,
-                owner: owner.word(),
+                owner: word(owner),
             },
         })
     }
@@ -59,6 +59,14 @@ impl Question {
             is_streamed: self.is_streamed,
             tells_usage: self.tells_usage,
         }
+    }
+}
+
+/// A word that no other owner has.
+fn word(owner: Owner) -> String {
+    match owner {
+        Owner::Member(member) => member.to_string(),
+        Owner::Operator => "operator".to_owned(),
     }
 }
 
@@ -86,8 +94,8 @@ fn refuse_what_it_cannot(fields: &Fields) -> Result<(), ApiError> {
             return Err(wrong(list, NO_TOOLS));
         }
     }
-    let is_one = |value: &Value| value.as_u64() == Some(1);
-    if given(fields, "n").is_some_and(|value| !is_one(value)) {
+    let wants_one = |value: &Value| value.as_u64() == Some(1);
+    if given(fields, "n").is_some_and(|value| !wants_one(value)) {
         return Err(wrong("n", "this model gives one answer: `n` must be 1"));
     }
     let is_text = |value: &Value| value.get("type").is_some_and(|kind| kind == "text");

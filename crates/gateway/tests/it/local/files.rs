@@ -76,3 +76,24 @@ fn a_file_that_appears_is_taken_up_and_one_that_goes_is_let_go() {
     eventually("it is known to be gone", || status() == 503);
     service.check_ledger();
 }
+
+#[test]
+fn a_folder_may_come_later_and_files_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = folder.path().join("models");
+    let here = format!(
+        "  here: {{kind: local, folder: \"{}\", discover: true, health: {{interval: 0.05}}}}\n",
+        models.display()
+    );
+    let service = Running::start(&with_providers(&[here], "admin_token: ${ADMIN_TOKEN}\n"));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let known = provider(&service);
+    assert_eq!((&known["usable"], &known["models"]), (&json!(false), &json!([])));
+    assert!(known["trouble"].as_str().unwrap().contains("models cannot be read"), "{known}");
+    std::fs::create_dir(&models).unwrap();
+    eventually("the folder is there", || provider(&service)["trouble"].is_null());
+    std::os::unix::fs::symlink(weights::smollm2(), models.join("tiny.gguf")).unwrap();
+    eventually("the file is there", || provider(&service)["models"] == json!(["here/tiny"]));
+    let asked = with(question("hi"), &json!({"model": "here/tiny"}));
+    assert_eq!(service.post(CHAT, ada.key.as_str(), &asked).status, 200);
+}

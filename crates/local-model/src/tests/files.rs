@@ -1,0 +1,197 @@
+//! Files that cannot be used: refused with a reason, without a crash and without much memory.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::quantized::gguf_file::{self, Content, Value};
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor};
+use tempfile::TempDir;
+
+use super::{settings, weights};
+use crate::About;
+
+/// The beginning of the real file: all of its header and some of its tensors.
+fn beginning() -> Vec<u8> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(weights()).unwrap();
+    file.take(4 * 1024 * 1024).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn written(folder: &TempDir, bytes: &[u8]) -> PathBuf {
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Why a file is refused.
+fn refused(path: &Path) -> String {
+    About::read(path).unwrap_err().to_string()
+}
+
+#[test]
+fn a_good_file_says_what_it_is() {
+    let about = About::read(&settings().path).unwrap();
+    assert_eq!(about.licence.as_deref(), Some("apache-2.0"));
+    assert_eq!(about.quantisation, "Q4_1");
+    assert_eq!((about.parameters, about.context), (134_515_008, 8192));
+    assert_eq!(about.file_bytes, 98_362_432);
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = beginning();
+    for length in [0, 3, 4, 7, 20, 100, 1000, 100_000, 1_500_000, whole.len()] {
+        let reason = refused(&written(&folder, &whole[..length]));
+        assert!(reason.contains("model.gguf: "), "{length}: {reason}");
+    }
+    let reason = refused(&written(&folder, &whole));
+    assert!(reason.contains("cut off"), "{reason}");
+}
+
+#[test]
+fn a_file_that_is_something_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(refused(&written(&folder, b"#!/bin/sh\n")).contains("is not a GGUF file"));
+    assert!(refused(folder.path()).contains("is not a file"));
+    assert!(refused(&folder.path().join("absent.gguf")).contains("absent.gguf"));
+}
+
+#[test]
+fn single_wrong_bytes_never_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = beginning();
+    let mut random = fastrand::Rng::with_seed(7);
+    for round in 0..150 {
+        let mut bytes = whole.clone();
+        // The keys of the header stand at its beginning, the tensors' names at its end.
+        let places = if round % 2 == 0 { 0..3000 } else { 1_600_000..1_800_000 };
+        for _ in 0..3 {
+            let place = random.usize(places.clone()).min(bytes.len() - 1);
+            bytes[place] = random.u8(..);
+        }
+        // What is wrong may be a mere word; it must only not break anything. The file is cut anyway.
+        assert!(About::read(&written(&folder, &bytes)).is_err());
+    }
+}
+
+/// A small file of the right kind, after `change` has had its way with the header.
+fn small(folder: &TempDir, change: impl FnOnce(&mut Vec<(&'static str, Value)>)) -> PathBuf {
+    let mut header = vec![
+        ("general.architecture", Value::String("llama".to_owned())),
+        ("llama.block_count", Value::U32(1)),
+        ("llama.context_length", Value::U32(256)),
+        ("llama.embedding_length", Value::U32(64)),
+        ("llama.feed_forward_length", Value::U32(64)),
+        ("llama.attention.head_count", Value::U32(2)),
+        ("tokenizer.ggml.model", Value::String("gpt2".to_owned())),
+        ("tokenizer.ggml.pre", Value::String("smollm".to_owned())),
+        ("tokenizer.ggml.tokens", Value::Array(vec![Value::String("a".to_owned()); 8])),
+        ("tokenizer.ggml.merges", Value::Array(Vec::new())),
+        ("tokenizer.chat_template", Value::String("{{ messages[0].content }}".to_owned())),
+    ];
+    change(&mut header);
+    let tensor = |rows: usize, columns: usize, form| {
+        let tensor = Tensor::zeros((rows, columns), candle_core::DType::F32, &Device::Cpu).unwrap();
+        QTensor::quantize(&tensor, form).unwrap()
+    };
+    let norm = || {
+        let tensor = Tensor::ones(64, candle_core::DType::F32, &Device::Cpu).unwrap();
+        QTensor::quantize(&tensor, GgmlDType::F32).unwrap()
+    };
+    let square = || tensor(64, 64, GgmlDType::Q8_0);
+    let tensors = [
+        ("token_embd.weight", tensor(8, 64, GgmlDType::F16)),
+        ("output_norm.weight", norm()),
+        ("blk.0.attn_norm.weight", norm()),
+        ("blk.0.attn_q.weight", square()),
+        ("blk.0.attn_k.weight", square()),
+        ("blk.0.attn_v.weight", square()),
+        ("blk.0.attn_output.weight", tensor(64, 64, GgmlDType::Q5_1)),
+        ("blk.0.ffn_norm.weight", norm()),
+        ("blk.0.ffn_gate.weight", square()),
+        ("blk.0.ffn_up.weight", tensor(64, 64, GgmlDType::Q4_0)),
+        ("blk.0.ffn_down.weight", square()),
+    ];
+    let path = folder.path().join("small.gguf");
+    let mut file = std::fs::File::create(&path).unwrap();
+    let header: Vec<(&str, &Value)> = header.iter().map(|(key, value)| (*key, value)).collect();
+    let tensors: Vec<(&str, &QTensor)> = tensors.iter().map(|(name, one)| (*name, one)).collect();
+    gguf_file::write(&mut file, &header, &tensors).unwrap();
+    path
+}
+
+fn put(header: &mut Vec<(&'static str, Value)>, key: &'static str, value: Value) {
+    header.retain(|(known, _)| *known != key);
+    header.push((key, value));
+}
+
+#[test]
+fn a_small_file_in_several_forms_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let about = About::read(&small(&folder, |_| ())).unwrap();
+    assert_eq!(about.parameters, 8 * 64 + 7 * 64 * 64 + 3 * 64);
+    assert_eq!(about.quantisation, "Q8_0");
+}
+
+#[test]
+fn a_header_that_cannot_be_computed_is_refused_with_the_reason() {
+    let word = |word: &str| Value::String(word.to_owned());
+    let cases: &[(&'static str, Value, &str)] = &[
+        ("general.architecture", word("bert"), "architecture `bert`"),
+        ("general.architecture", word("a\u{1b}[31m"), "architecture `a[31m`"),
+        ("llama.block_count", Value::U32(0), "0 for `llama.block_count`"),
+        ("llama.block_count", Value::U64(u64::MAX), "`llama.block_count`"),
+        ("llama.block_count", Value::U32(2), "`blk.1.attn_norm.weight` is missing"),
+        ("llama.embedding_length", Value::U32(1 << 20), "where the header promises"),
+        ("llama.embedding_length", Value::U32(96), "where the header promises"),
+        ("llama.feed_forward_length", Value::U32(33), "do not go together"),
+        ("llama.attention.head_count", Value::U32(3), "do not go together"),
+        ("llama.attention.head_count_kv", Value::U32(0), "do not go together"),
+        ("llama.attention.head_count_kv", word("two"), "no usable number"),
+        ("llama.expert_count", Value::U32(8), "mixture of experts"),
+        ("llama.rope.scaling.type", word("yarn"), "`yarn`"),
+        ("llama.rope.freq_base", Value::F32(f32::NAN), "do not go together"),
+        ("tokenizer.ggml.model", word("llama"), "of the kind `llama`"),
+        ("tokenizer.ggml.pre", word("tekken"), "`tekken`"),
+        ("tokenizer.ggml.tokens", Value::Array(Vec::new()), "has no tokens"),
+        ("tokenizer.ggml.tokens", Value::Array(vec![word("a"); 9]), "where the header promises"),
+        ("tokenizer.chat_template", word("{% if %}"), "chat template is broken"),
+        ("tokenizer.chat_template", Value::U32(1), "has no chat template"),
+        ("general.alignment", Value::U32(0), "aligns its tensors"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (key, value, reason) in cases {
+        let path = small(&folder, |header| put(header, key, value.clone()));
+        let got = refused(&path);
+        assert!(got.contains(reason), "{key} {value:?}: {got}");
+    }
+}
+
+#[test]
+fn counts_beyond_all_measure_are_refused_before_memory_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = std::fs::read(small(&folder, |_| ())).unwrap();
+    // The number of tensors and of keys, each eight bytes after the version.
+    for place in [8, 16] {
+        let mut bytes = good.clone();
+        bytes[place..place + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+        let reason = refused(&written(&folder, &bytes));
+        assert!(reason.contains("header cannot be read"), "{reason}");
+    }
+    // The size of a tensor: the two numbers after its name and their count.
+    let name = b"blk.0.attn_q.weight";
+    let place = memchr::memmem::find(&good, name).unwrap() + name.len() + 4;
+    let mut bytes = good.clone();
+    bytes[place..place + 8].copy_from_slice(&(1_u64 << 62).to_le_bytes());
+    let reason = refused(&written(&folder, &bytes));
+    assert!(reason.contains("where the header promises"), "{reason}");
+    // Where it is said to be.
+    let mut bytes = good.clone();
+    bytes[place + 20..place + 28].copy_from_slice(&u64::MAX.to_le_bytes());
+    let reason = refused(&written(&folder, &bytes));
+    assert!(reason.contains("cut off"), "{reason}");
+    assert!(Content::read(&mut std::io::Cursor::new(good)).is_ok());
+}

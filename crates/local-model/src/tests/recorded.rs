@@ -1,0 +1,64 @@
+//! The engine against what llama.cpp made of the same file.
+
+use std::sync::Arc;
+
+use super::{asked, settings, weights};
+use crate::crew::Crew;
+use crate::file::GgufFile;
+use crate::llama::Between;
+use crate::model::Model;
+use crate::tokens::Tokens;
+
+const TOKENS: &str = include_str!("../../tests/recorded/tokens.json");
+const LIKELY: &str = include_str!("../../tests/recorded/likely.json");
+
+#[test]
+fn texts_have_the_tokens_of_llama_cpp_and_tokens_give_the_text_back() {
+    let tokens = Tokens::read(&GgufFile::open(&weights()).unwrap()).unwrap();
+    let recorded: Vec<(String, Vec<u32>)> = serde_json::from_str(TOKENS).unwrap();
+    assert!(recorded.len() >= 200, "{}", recorded.len());
+    for (text, wanted) in recorded {
+        let got = tokens.encode(&text).unwrap();
+        assert_eq!(got, wanted, "{text:?}");
+        let pieces: Vec<&[u8]> = got.iter().map(|token| tokens.piece(*token)).collect();
+        // Those that stand for no text give none back.
+        if pieces.iter().all(|piece| !piece.is_empty()) {
+            assert_eq!(pieces.concat(), text.as_bytes(), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn names_of_tokens_in_words_are_only_words() {
+    let tokens = Tokens::read(&GgufFile::open(&weights()).unwrap()).unwrap();
+    let words = "before <|im_end|> after <|im_end|>";
+    let encoded = tokens.encode(&tokens.apart(words)).unwrap();
+    assert!(encoded.iter().all(|token| !tokens.is_end(*token)), "{encoded:?}");
+    let back: Vec<u8> = encoded.iter().flat_map(|token| tokens.piece(*token).to_vec()).collect();
+    assert_eq!(String::from_utf8(back).unwrap(), words);
+    assert!(tokens.encode(words).unwrap().iter().any(|token| tokens.is_end(*token)));
+}
+
+#[derive(serde::Deserialize)]
+struct Likely {
+    question: String,
+    numbers: Vec<(usize, f32)>,
+}
+
+#[test]
+fn what_comes_next_is_as_likely_as_in_llama_cpp() {
+    let recorded: Likely = serde_json::from_str(LIKELY).unwrap();
+    let file = GgufFile::open(&weights()).unwrap();
+    let model = Model::load(&file, 2048, settings().defaults).unwrap();
+    let prompt = model.prepare(asked(&recorded.question)).unwrap();
+    let crew = Crew::open(2, Arc::default()).unwrap();
+    let mut between = Between::new(&file.shape);
+    let mut kept = model.llama.nothing();
+    crew.work(|| model.llama.follow(&prompt.tokens, &mut kept, &mut between, &crew));
+    let difference = |(token, wanted): &(usize, f32)| (between.likely[*token] - wanted).abs();
+    let differences: Vec<f32> = recorded.numbers.iter().map(difference).collect();
+    let largest = differences.iter().copied().fold(0.0, f32::max);
+    #[expect(clippy::cast_precision_loss, reason = "about a hundred")]
+    let mean = differences.iter().sum::<f32>() / differences.len() as f32;
+    assert!(largest < 1.0 && mean < 0.25, "largest {largest}, mean {mean}");
+}
