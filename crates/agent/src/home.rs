@@ -80,6 +80,7 @@ impl Home {
     }
 
     /// The files of models.
+    #[cfg(feature = "local-model")]
     pub(crate) fn models(&self) -> PathBuf {
         self.root.join("models")
     }
