@@ -5,6 +5,7 @@
 
 mod needs;
 mod private;
+mod weights;
 
 use std::process::Command;
 

@@ -3,12 +3,15 @@
 mod chat;
 mod completions;
 mod doctor;
+mod down;
 mod fetch;
 mod gateway;
 mod mcp;
 mod me;
 mod media;
 mod metrics;
+#[cfg(feature = "local-model")]
+mod model;
 mod models;
 mod research;
 mod run;
@@ -26,10 +29,13 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
+    Down(down::Args),
     Run(run::Args),
     Chat(chat::Args),
     Me(me::Args),
     Models(models::Args),
+    #[cfg(feature = "local-model")]
+    Model(model::Args),
     Search(search::Args),
     Fetch(fetch::Args),
     Research(research::Args),
@@ -47,10 +53,13 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Command::Up(args) => up::run(&args, session),
+        Command::Down(args) => down::run(&args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
         Command::Models(args) => models::run(&args, session),
+        #[cfg(feature = "local-model")]
+        Command::Model(args) => model::run(args.command, session),
         Command::Search(args) => search::run(&args, session),
         Command::Fetch(args) => fetch::run(&args, session),
         Command::Research(args) => research::run(args, session),

@@ -79,6 +79,12 @@ impl Home {
         self.root.join("skills")
     }
 
+    /// The files of models.
+    #[cfg(feature = "local-model")]
+    pub(crate) fn models(&self) -> PathBuf {
+        self.root.join("models")
+    }
+
     /// The member service: its configuration and, unless that says otherwise, its database.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.root.join("gateway")

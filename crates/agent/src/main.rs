@@ -28,6 +28,8 @@ mod store_trouble;
 mod tally;
 mod task;
 mod view;
+#[cfg(feature = "local-model")]
+mod weights;
 mod workbench;
 mod wrap;
 

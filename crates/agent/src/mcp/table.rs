@@ -79,6 +79,16 @@ pub(crate) fn grouped(number: impl Into<u64>) -> String {
     text
 }
 
+/// Bytes as people say them.
+pub(crate) fn amount(bytes: u64) -> String {
+    let (giga, mega) = (1_000_000_000, 1_000_000);
+    if bytes >= giga {
+        format!("{}.{} GB", bytes / giga, bytes % giga / (giga / 10))
+    } else {
+        format!("{} MB", bytes / mega)
+    }
+}
+
 /// A count and its noun.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
@@ -113,5 +123,11 @@ mod tests {
             assert_eq!(grouped(number), text);
         }
         assert_eq!((counted(1, "tool"), counted(0, "tool")), ("1 tool".into(), "0 tools".into()));
+    }
+
+    #[test]
+    fn amounts_are_short() {
+        assert_eq!(amount(12_345_678_901), "12.3 GB");
+        assert_eq!(amount(999_999_999), "999 MB");
     }
 }

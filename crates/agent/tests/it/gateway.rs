@@ -3,6 +3,7 @@
 mod checking;
 mod databases;
 mod documented;
+mod down;
 mod downloads;
 mod keys;
 mod members;
@@ -111,7 +112,9 @@ impl Ground {
 pub(crate) fn plain(bench: &Bench, text: &str) -> String {
     let home = bench.home().display().to_string();
     let work = bench.work().display().to_string();
-    text.replace(&home, "[home]").replace(&work, "[work]")
+    let text = text.replace(&home, "[home]").replace(&work, "[work]");
+    // Lines to paste name the program by its path, where a shell would not find it.
+    text.replace(env!("CARGO_BIN_EXE_agent"), "agent")
 }
 
 /// What every run has otherwise: times, ports, ids.

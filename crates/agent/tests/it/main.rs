@@ -34,3 +34,6 @@ mod tasks;
 mod verdicts;
 // The page of `agent metrics view`, in a real browser.
 mod view;
+// Files of models: fetched, added, listed, removed, and answering on a bare machine.
+#[cfg(feature = "local-model")]
+mod weights;

@@ -8,7 +8,7 @@ mod media;
 mod pages;
 mod research;
 mod statuses;
-mod terminal;
+pub(crate) mod terminal;
 mod waiting;
 mod watching;
 

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use super::report::Check;
 use crate::config;
 use crate::diagnostic::Diagnostic;
+use crate::mcp::table::amount;
 use crate::session::Session;
 
 /// With less room than this things fail.
@@ -73,25 +74,4 @@ pub(super) fn disk(session: &Session) -> Result<Vec<Check>, Diagnostic> {
         LEAST_BYTES..LITTLE_BYTES => Check::warning(AREA, what).hint("make room soon"),
         _ => Check::ok(AREA, what),
     }])
-}
-
-/// Bytes as people say them.
-fn amount(bytes: u64) -> String {
-    let (giga, mega) = (1_000_000_000, 1_000_000);
-    if bytes >= giga {
-        format!("{}.{} GB", bytes / giga, bytes % giga / (giga / 10))
-    } else {
-        format!("{} MB", bytes / mega)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_are_short() {
-        assert_eq!(amount(12_345_678_901), "12.3 GB");
-        assert_eq!(amount(999_999_999), "999 MB");
-    }
 }

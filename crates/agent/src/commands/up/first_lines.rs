@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use futures_util::future::join_all;
 use gateway::config::{Capability, Config, Kind, SearchProvider};
 use gateway::probe;
 use serde_json::json;
 
+use super::embedded::{files, how_to_fetch};
 use super::first_member::Local;
 use super::local::Found;
 use super::settings_file::SNIPPET;
@@ -65,6 +66,9 @@ impl Models {
             let mut models: Vec<String> = able.map(|model| model.id.clone()).collect();
             match known.get(provider.name.as_str()) {
                 Some(found) => models.extend(found.iter().cloned()),
+                None if provider.kind == Kind::Local => {
+                    models.extend(files(provider).unwrap_or_default());
+                }
                 None if provider.discover => {
                     let asked = probe::models(provider).await.ok();
                     models.extend(asked.and_then(|asked| asked.found).unwrap_or_default());
@@ -155,28 +159,13 @@ impl Start {
             1 => "it".to_owned(),
             count => format!("one of the {}", counted(count, "model")),
         };
-        session.output.note(format!("\nTry {what}:\n\n{}", self.curl(model)));
-        let profile =
-            session.profile().map(|name| format!("--profile {name} ")).unwrap_or_default();
-        session
-            .output
-            .note(format!("\nand see what it cost:\n\n  agent {profile}gateway member list"));
-    }
-
-    /// A line that works when it is pasted. It holds no secret.
-    fn curl(&self, model: &str) -> String {
-        let env_file = quoted(&self.local.env_file);
-        let variable = &self.local.variable;
-        // In single quotes a single quote cannot stand.
-        let model = json!(model).to_string().replace('\'', "\\u0027");
-        let body =
-            format!(r#"{{"model":{model},"messages":[{{"role":"user","content":"Say hello."}}]}}"#);
-        format!(
-            "  curl {}/chat/completions \\\n    \
-             -H \"Authorization: Bearer $(sed -n 's/^{variable}=//p' {env_file})\" \\\n    \
-             -H 'Content-Type: application/json' \\\n    -d '{body}'",
-            self.base
-        )
+        let chat = self.chat_line(model, session).map(|line| format!("  {line}"));
+        let lines = chat.into_iter().chain([self.curl_line(model), self.python_line(model)]);
+        let lines: Vec<String> = lines.collect();
+        session.output.note(format!("\nTry {what}:\n\n{}", lines.join("\n\n")));
+        if let Some(line) = self.account_line(session) {
+            session.output.note(format!("\nand see what it cost:\n\n  {line}"));
+        }
     }
 
     fn tell_how_to_add(&self, session: &Session) {
@@ -188,32 +177,13 @@ impl Start {
         output.note(format!("  providers:\n{}", indented(SNIPPET)));
         output.note(format!("and its key to {}:\n", self.local.env_file.display()));
         output.note("  OPENAI_API_KEY=…");
+        let way = how_to_fetch();
+        if !way.is_empty() {
+            output.note(format!("\nOr let the service answer by itself:\n{way}."));
+        }
     }
 }
 
 fn indented(text: &str) -> String {
     text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
-    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_quoted_where_a_shell_needs_it() {
-        for (path, text) in [
-            ("/home/a/.env", "/home/a/.env"),
-            ("/a b/.env", "'/a b/.env'"),
-            ("/it's", "'/it'\\''s'"),
-        ] {
-            assert_eq!(quoted(Path::new(path)), text);
-        }
-    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use gateway::config::DEFAULT_LISTEN;
 
+use super::embedded;
 use super::local::Found;
 use crate::config;
 use crate::diagnostic::Diagnostic;
@@ -70,6 +71,7 @@ fn text(found: &[Found], can_speak: bool) -> String {
         ));
     }
     let snippet = marked();
+    let own = own_models(found);
     let mark = if can_speak { "" } else { "# " };
     format!(
         "\
@@ -82,7 +84,7 @@ database: sqlite:gateway.sqlite3
 
 # Where models are.
 providers:
-{providers}{snippet}
+{providers}{own}{snippet}
   # Files in this folder can be searched. Providers of web searches can stand beside it:
   # see `agent gateway example`.
   {DOCUMENTS}: {{kind: index, folder: {DOCUMENTS}}}
@@ -111,6 +113,18 @@ log:
     )
 }
 
+/// The provider that is this process; a comment where others answer.
+fn own_models(found: &[Found]) -> String {
+    if !embedded::IS_HERE {
+        return String::new();
+    }
+    let mark = if found.is_empty() { "" } else { "# " };
+    format!(
+        "  # GGUF files in this folder, which the service computes itself: see `agent model list`.\n  \
+         {mark}local: {{kind: local, folder: ../models, discover: true}}\n"
+    )
+}
+
 /// The provider that is shown, as a comment.
 fn marked() -> String {
     let lines = SNIPPET.lines().filter_map(|line| line.strip_prefix("  "));
@@ -125,12 +139,15 @@ mod tests {
     use super::super::local::named;
     use super::*;
 
+    /// The provider that answers where there is no other.
+    const OWN: usize = if embedded::IS_HERE { 1 } else { 0 };
+
     #[test]
     fn what_is_written_can_be_read() {
         let server = named("ollama=http://127.0.0.1:11434/v1").unwrap();
         let found = Found { server, models: Vec::new() };
         for (found, can_speak, count) in
-            [(vec![], false, 0), (vec![found.clone()], false, 1), (vec![found], true, 2)]
+            [(vec![], false, OWN), (vec![found.clone()], false, 1), (vec![found], true, 2)]
         {
             let text = text(&found, can_speak);
             let reading = read(&text, &Scope::default(), Path::new("/x"));
@@ -146,6 +163,6 @@ mod tests {
         scope.process.insert("OPENAI_API_KEY".to_owned(), "sk-x".to_owned());
         let reading = read(&text, &scope, Path::new("/x"));
         assert_eq!(reading.problems, [], "{text}");
-        assert_eq!(reading.config.unwrap().providers[0].name, "openai");
+        assert_eq!(reading.config.unwrap().providers[OWN].name, "openai");
     }
 }

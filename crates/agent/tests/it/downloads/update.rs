@@ -21,7 +21,8 @@ impl Machine {
     pub(super) fn up() -> Self {
         let bench = bench();
         install(&bench);
-        let mut up = bench.command(["up", "--no-discover", "--listen", "127.0.0.1:0"]);
+        let mut up = bench.command(["up", "--no-discover", "--no-download", "--listen"]);
+        up.arg("127.0.0.1:0");
         let served = Served::start(up.env("USER", "me"));
         let key = bench.run(["gateway", "downloads", "key"]);
         assert_eq!(key.code, 0, "{key:?}");

@@ -11,7 +11,7 @@ use super::{Served, plain, settings};
 /// A home without anything, and a model server that wants no key.
 pub(crate) struct Machine {
     pub(crate) bench: Bench,
-    server: Upstream,
+    pub(super) server: Upstream,
 }
 
 impl Machine {
@@ -22,8 +22,9 @@ impl Machine {
         Self { bench: Bench::new(env!("CARGO_BIN_EXE_agent")), server }
     }
 
-    fn up(&self, arguments: &[&str]) -> Command {
-        let mut command = self.bench.command(["up", "--no-discover"].iter().chain(arguments));
+    pub(super) fn up(&self, arguments: &[&str]) -> Command {
+        let mut command =
+            self.bench.command(["up", "--no-discover", "--no-download"].iter().chain(arguments));
         command.env("USER", "me");
         command
     }

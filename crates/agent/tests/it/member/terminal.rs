@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// Runs a command whose standard output is a terminal; standard error is a pipe.
-pub(super) fn on_terminal(command: &mut Command) -> Run {
+pub(crate) fn on_terminal(command: &mut Command) -> Run {
     let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&near).unwrap();
     unlockpt(&near).unwrap();

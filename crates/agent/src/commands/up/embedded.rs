@@ -1,0 +1,103 @@
+//! The model in the service's own process, for a machine that has no other.
+
+use gateway::config::{Config, Kind, Provider, read};
+use local_model::About;
+use settings::Scope;
+
+use super::local::Found;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::amount;
+use crate::session::Session;
+use crate::weights::fetch::fetch;
+use crate::weights::known::{FIRST, Known};
+use crate::weights::shelf::Shelf;
+
+/// Whether the service can answer by itself.
+pub(super) const IS_HERE: bool = true;
+/// What the provider is called.
+const NAME: &str = "local";
+
+/// Whether a model may be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Download {
+    Allowed,
+    Refused,
+}
+
+/// Lets the service answer with the models of the folder, if nothing else answers here; fetches one
+/// if there is none. Gives the provider that the configuration does not name.
+pub(super) async fn provide(
+    config: &mut Config,
+    found: &[Found],
+    download: Download,
+    session: &Session,
+) -> Result<Option<String>, Diagnostic> {
+    let answers = |provider: &Provider| !matches!(provider.kind, Kind::Espeak | Kind::Local);
+    if !found.is_empty() || config.providers.iter().any(answers) {
+        return Ok(None);
+    }
+    let shelf = Shelf::find(session)?;
+    shelf.make()?;
+    let is_named = config.providers.iter().any(|provider| provider.kind == Kind::Local);
+    let added = if is_named { None } else { provider(&shelf) };
+    let name = added.as_ref().map(|provider| provider.name.clone());
+    config.providers.extend(added);
+    let is_wanted = config.providers.iter().any(|provider| looks_into(provider, &shelf));
+    if is_wanted && download == Download::Allowed && usable(&shelf).is_empty() {
+        fetch_one(&shelf, session).await;
+    }
+    Ok(name)
+}
+
+/// Fetches the first model. Without it the service runs all the same.
+async fn fetch_one(shelf: &Shelf, session: &Session) {
+    let Known { title, licence, about, bytes, .. } = &FIRST;
+    let size = amount(*bytes);
+    session
+        .output
+        .note(format!("no model here yet: fetching {title} ({size}, {licence}): {about}"));
+    if let Err(diagnostic) = fetch(&FIRST, shelf, session).await {
+        session.output.warn(format!("no model was fetched: {}", diagnostic.line()));
+        for hint in &diagnostic.hints {
+            session.output.note(format!("  {hint}"));
+        }
+    }
+}
+
+/// The models of a provider whose models are files, as far as they can be used.
+pub(super) fn files(provider: &Provider) -> Option<Vec<String>> {
+    let local = provider.local.as_ref().filter(|_| provider.discover)?;
+    Some(usable(&Shelf::at(&local.folder)))
+}
+
+fn usable(shelf: &Shelf) -> Vec<String> {
+    let names = shelf.content().map(|content| content.names).unwrap_or_default();
+    let good = names.iter().filter(|name| About::read(&shelf.path(name)).is_ok());
+    good.map(ToString::to_string).collect()
+}
+
+/// How somebody comes to a model without a model server.
+pub(super) fn how_to_fetch() -> String {
+    let Known { name, title, licence, bytes, .. } = &FIRST;
+    let size = amount(*bytes);
+    format!(
+        "`agent model fetch {name}` fetches {title} ({size}, {licence}); it is used within a minute"
+    )
+}
+
+/// The provider of the folder, as the configuration would have it.
+fn provider(shelf: &Shelf) -> Option<Provider> {
+    let text = format!("providers: {{{NAME}: {{kind: local, folder: ., discover: true}}}}");
+    let reading = read(&text, &Scope::default(), shelf.folder());
+    reading.config?.providers.into_iter().next()
+}
+
+/// Whether every file of the folder is a model of the provider.
+fn looks_into(provider: &Provider, shelf: &Shelf) -> bool {
+    let folder = provider.local.as_ref().map(|local| local.folder.as_path());
+    let same = |one: &std::path::Path, other: &std::path::Path| {
+        one == other
+            || one.canonicalize().ok().is_some_and(|one| Some(one) == other.canonicalize().ok())
+    };
+    provider.discover && folder.is_some_and(|folder| same(folder, shelf.folder()))
+}

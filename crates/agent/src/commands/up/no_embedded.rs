@@ -1,0 +1,38 @@
+//! What stands in for the model in the service's own process where the program was built without it.
+
+use gateway::config::{Config, Provider};
+
+use super::local::Found;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Whether the service can answer by itself.
+pub(super) const IS_HERE: bool = false;
+
+/// Whether a model may be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Download {
+    Allowed,
+    Refused,
+}
+
+/// There is nothing to answer with.
+#[expect(clippy::unused_async, reason = "where there is a model it may be fetched")]
+pub(super) async fn provide(
+    _: &mut Config,
+    _: &[Found],
+    _: Download,
+    _: &Session,
+) -> Result<Option<String>, Diagnostic> {
+    Ok(None)
+}
+
+/// No provider has files here.
+pub(super) fn files(_: &Provider) -> Option<Vec<String>> {
+    None
+}
+
+/// There is no model to fetch.
+pub(super) fn how_to_fetch() -> String {
+    String::new()
+}

@@ -1,0 +1,162 @@
+//! Which service `agent up` of a profile runs: a file that stays locked as long as it does.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::made_folder_of;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// The file; it stays, and says nothing where nothing runs.
+const NAME: &str = "up.lock";
+/// The most of it that is read, in bytes.
+const MAX_BYTES: u64 = 4096;
+/// How long whoever only looks may hold the lock.
+const MAX_LOOK: Duration = Duration::from_millis(500);
+/// How often it is looked again.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Running {
+    /// Its process.
+    pub(crate) pid: u32,
+    /// Where it listens, once it does.
+    pub(crate) address: Option<String>,
+}
+
+/// The right to run the service of a profile, until dropped.
+#[derive(Debug)]
+pub(super) struct Claim {
+    /// The system lets go of the lock with the file, also when the process is killed.
+    file: File,
+    path: PathBuf,
+}
+
+impl Claim {
+    /// Takes the right, unless the service runs.
+    pub(super) fn take(session: &Session) -> Result<Self, Diagnostic> {
+        let path = session.home()?.gateway().join(NAME);
+        let file = made_folder_of(&path).and_then(|_| open(&path, true));
+        let file = file.map_err(|error| cannot(&path, &error))?;
+        let deadline = Instant::now() + MAX_LOOK;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                // Somebody may only look whether it runs.
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(runs_already(&path)),
+                Err(TryLockError::Error(error)) => return Err(cannot(&path, &error)),
+            }
+        }
+        let claim = Self { file, path };
+        claim.tell(None)?;
+        Ok(claim)
+    }
+
+    /// Notes who runs, and where it listens.
+    pub(super) fn tell(&self, address: Option<SocketAddr>) -> Result<(), Diagnostic> {
+        let address = address.map(|address| address.to_string());
+        let running = Running { pid: std::process::id(), address };
+        let text = serde_json::to_vec(&running).unwrap_or_default();
+        self.write(&text).map_err(|error| cannot(&self.path, &error))
+    }
+
+    fn write(&self, text: &[u8]) -> io::Result<()> {
+        let mut file = &self.file;
+        file.rewind()?;
+        file.write_all(text)?;
+        file.set_len(text.len() as u64)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Who finds it unlocked does not read it.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// The lock of a service that runs.
+#[derive(Debug)]
+pub(crate) struct Held {
+    file: File,
+    path: PathBuf,
+}
+
+impl Held {
+    /// Finds the service of the profile, if it runs.
+    pub(crate) fn find(session: &Session) -> Result<Option<Self>, Diagnostic> {
+        let path = session.home()?.gateway().join(NAME);
+        let file = match open(&path, false) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(cannot(&path, &error)),
+        };
+        let held = Self { file, path };
+        Ok(held.is_held()?.then_some(held))
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_held(&self) -> Result<bool, Diagnostic> {
+        match self.file.try_lock_shared() {
+            Ok(()) => {
+                // Nobody who wants to run it is to find it taken.
+                let _ = self.file.unlock();
+                Ok(false)
+            }
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(cannot(&self.path, &error)),
+        }
+    }
+
+    /// What it says of itself, if it is not just writing it.
+    pub(crate) fn running(&self) -> Option<Running> {
+        let deadline = Instant::now() + MAX_LOOK;
+        loop {
+            match read(&self.path) {
+                Some(running) => return Some(running),
+                None if Instant::now() < deadline => thread::sleep(PAUSE),
+                None => return None,
+            }
+        }
+    }
+
+    /// The file that the process has open.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+fn open(path: &Path, is_made: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(is_made).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn read(path: &Path) -> Option<Running> {
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn runs_already(path: &Path) -> Diagnostic {
+    let whom = read(path).map_or_else(String::new, |running| {
+        let at = running.address.map_or_else(String::new, |at| format!(" at http://{at}"));
+        format!("{at}, as process {}", running.pid)
+    });
+    Diagnostic::failed(format!("the service of this profile runs already{whom}"))
+        .hint("use it, or stop it with `agent down`")
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Diagnostic {
+    Diagnostic::failed(format!("cannot use {}", path.display())).because(error)
+}

