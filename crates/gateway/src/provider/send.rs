@@ -8,7 +8,6 @@ use futures_util::FutureExt;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
 use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -16,6 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Provider;
+use super::links::Answer;
 use crate::failure::chain;
 use crate::trace::Place;
 
@@ -31,7 +31,7 @@ const NO_MODEL: &str = "model_not_found";
 /// An upstream that has begun to answer with success.
 pub(crate) struct Upstream {
     pub(crate) headers: HeaderMap,
-    body: Incoming,
+    body: Answer,
     idle: Duration,
     /// How the body ended, where that was found out too early.
     ended: Option<Result<Option<Bytes>, Failure>>,
