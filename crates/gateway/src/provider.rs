@@ -3,6 +3,7 @@
 mod clean;
 mod client;
 mod health;
+mod links;
 mod list;
 #[cfg(feature = "local-model")]
 mod local;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls::pki_types::CertificateDer;
@@ -26,6 +27,7 @@ use tokio::sync::Semaphore;
 pub(crate) use clean::Cleaner;
 pub(crate) use client::{Client, open as open_client};
 pub(crate) use health::Health;
+pub(crate) use links::Links;
 pub(crate) use list::{List, Listed};
 pub(crate) use local::{HAS_LOCAL, Local, Look};
 pub(crate) use send::{Failure, Owner, Sender, Upstream};
@@ -68,7 +70,7 @@ pub(crate) struct Provider {
     pub(crate) headers: HeaderMap,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) health: Health,
-    pub(crate) client: Client,
+    pub(crate) client: Links,
     pub(crate) cleaner: Cleaner,
     /// Models it was found to have.
     pub(crate) found: ArcSwap<Vec<config::Model>>,
@@ -121,12 +123,12 @@ impl Provider {
                 .map_err(|error| broken("has no usable `tls_ca_file`", error.to_string()))?,
             None => Vec::new(),
         };
-        let client = client::open(&extra, configured.timeouts.connect)
+        let client = Links::open(&extra, configured.timeouts.connect)
             .map_err(|error| broken("cannot use TLS", error.to_string()))?;
         let base = Base::new(&configured.base_url)
             .ok_or_else(|| broken("has no usable `base_url`", configured.base_url.to_string()))?;
         let secret = configured.api_key.as_ref().map(|key| key.reveal().to_owned());
-        let headers = headers(configured)
+        let headers = headers(configured, &base)
             .ok_or_else(|| broken("has an `api_key`", "it cannot stand in a header".to_owned()))?;
         let forbidden =
             [secret, Some(base.authority.to_string()), Some(base.authority.host().to_owned())];
@@ -176,8 +178,9 @@ impl Provider {
 }
 
 /// What is sent with every request.
-fn headers(configured: &config::Provider) -> Option<HeaderMap> {
+fn headers(configured: &config::Provider, base: &Base) -> Option<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(8 + configured.headers.len());
+    headers.insert(HOST, base.host()?);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     if configured.kind == Kind::Anthropic {
@@ -205,6 +208,16 @@ impl Base {
             authority: uri.authority()?.clone(),
             path: uri.path().trim_end_matches('/').to_owned(),
         })
+    }
+
+    /// How requests name it: its port only where it is not the usual one.
+    fn host(&self) -> Option<HeaderValue> {
+        let host = self.authority.host();
+        let usual = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
+        match self.authority.port_u16().filter(|port| *port != usual) {
+            Some(port) => HeaderValue::from_str(&format!("{host}:{port}")).ok(),
+            None => HeaderValue::from_str(host).ok(),
+        }
     }
 
     /// The address of a path below it.

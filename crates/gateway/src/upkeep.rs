@@ -2,7 +2,7 @@
 //! looks after its upstreams, and throws away what is over.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tokio::time::{MissedTickBehavior, interval};
@@ -32,6 +32,9 @@ pub(crate) fn start(service: &Arc<Service>) {
             tracing::warn!(error = %chain(&error), "what is over was not removed");
         }
         media::sweep(&service).await;
+        for provider in service.providers.iter().chain(service.search.upstreams()) {
+            provider.client.tend(Instant::now());
+        }
     });
     every(service, REAP_EVERY, |service| async move {
         match service.store.reap_jobs().await {

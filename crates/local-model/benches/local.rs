@@ -30,9 +30,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if !path.exists() {
         return Err(format!("{} is missing; `cargo xtask test` fetches it", path.display()).into());
     }
-    let load = loading(&path).await?;
-    let memory = resident_bytes()?;
     let host = Host::new(Settings::new(&path));
+    timed(&host, request("Hello", 16)).await?;
+    let memory = resident_bytes()?;
+    let load = loading(&path).await?;
     let ours = ours(&host).await?;
     let (with, without) = second_turn(&host, &path).await?;
     let python = root.join("target/peers/llama/bin/python");
@@ -177,10 +178,10 @@ print(decoded, read)
     }
 }
 
-/// The most that this process has had in memory, the model having been loaded several times.
+/// What this process has in memory.
 fn resident_bytes() -> Result<f64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).ok_or("no VmHWM")?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
     let kib: f64 = line.split_whitespace().nth(1).ok_or("no number")?.parse()?;
     Ok(kib * 1024.0)
 }

@@ -59,12 +59,7 @@ pub struct Defaults {
 impl Default for Defaults {
     /// What makes a small model usable.
     fn default() -> Self {
-        Self {
-            system: None,
-            temperature: 0.2,
-            top_p: 0.95,
-            repeat_penalty: 1.1,
-        }
+        Self { system: None, temperature: 0.2, top_p: 0.95, repeat_penalty: 1.1 }
     }
 }
 

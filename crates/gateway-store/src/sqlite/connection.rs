@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::Options;
@@ -35,6 +36,8 @@ pub(super) fn open(path: &Path, role: Role, options: &Options) -> Result<Connect
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(options.wait)?;
     connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
+    // Else SQLite plans a statement anew for every value that it is asked with.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     match role {

@@ -222,3 +222,27 @@ fn words(scopes: &[Scope]) -> String {
 fn listed(scopes: &[Scope]) -> Vec<&'static str> {
     scopes.iter().map(|scope| scope.word()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::Options;
+    use crate::sqlite::connection::{Role, open};
+    use crate::sqlite::schema;
+
+    #[test]
+    fn a_key_is_looked_up_by_a_statement_that_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, options) = (folder.path().join("gateway.db"), Options::default());
+        schema::migrate(&path, &options).unwrap();
+        let connection = open(&path, Role::Reads, &options).unwrap();
+        for id in ["aaaa", "bbbb", "cccc"] {
+            assert_eq!(by_id(&connection, id).unwrap(), None);
+        }
+        let query = connection.prepare_cached(&format!("{COLUMNS} WHERE keys.id = ?1")).unwrap();
+        assert_eq!(query.get_status(StatementStatus::Run), 3);
+        assert_eq!(query.get_status(StatementStatus::RePrepare), 0);
+    }
+}

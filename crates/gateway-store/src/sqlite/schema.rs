@@ -10,12 +10,13 @@ use crate::backend::Result;
 use crate::{Error, Options, SchemaState};
 
 /// Each one brings the schema from its index to the next number.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
     include_str!("schema/004.sql"),
     include_str!("schema/005.sql"),
+    include_str!("schema/006.sql"),
 ];
 
 /// Says that a file is ours: "agtw".

@@ -4,5 +4,6 @@ mod chain;
 mod crash;
 mod disk;
 mod files;
+mod kinds;
 mod limits;
 mod log;

@@ -9,7 +9,6 @@ use futures_util::FutureExt;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
 use ledger::MemberId;
 use serde::Deserialize;
 use time::OffsetDateTime;
@@ -18,6 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Provider;
+use super::links;
 use super::local::{Answer, Local};
 use crate::failure::{ApiError, chain};
 use crate::proxy::ask::CHAT_PATH;
@@ -45,7 +45,7 @@ pub(crate) struct Upstream {
 
 /// Where an answer comes from.
 enum Body {
-    Connection(Incoming),
+    Connection(links::Answer),
     /// It is made in this process.
     Here(Answer),
 }
@@ -367,7 +367,7 @@ impl Upstream {
 }
 
 /// The next bytes of a connection's answer; `None` at its end.
-async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
+async fn next_data(body: &mut links::Answer) -> Result<Option<Bytes>, Failure> {
     loop {
         let Some(frame) = body.frame().await else { return Ok(None) };
         let frame = frame.map_err(|_| Failure::Gone("it broke off"))?;

@@ -193,7 +193,7 @@ impl Inner {
         let Source::Live(streaming, patience) = &mut self.source else { return None };
         let fault = match patience.wait(&mut streaming.upstream).await {
             Waited::Came(Ok(Some(piece))) => {
-                match streaming.take_all(piece, patience.came_at_once()).await {
+                match streaming.take_all(piece, patience.came_at_once()) {
                     Ok(()) => return None,
                     Err(fault) => fault,
                 }
@@ -347,9 +347,9 @@ impl Relay {
 
 impl Streaming {
     /// Takes a piece, and where there are more behind it, those too.
-    async fn take_all(&mut self, piece: Bytes, has_more: bool) -> Result<(), Fault> {
+    fn take_all(&mut self, piece: Bytes, has_more: bool) -> Result<(), Fault> {
         self.take_more(piece)?;
-        if has_more { self.join().await } else { Ok(()) }
+        if has_more { self.join() } else { Ok(()) }
     }
 
     /// Takes what is left when the upstream has ended: an event may lack its blank line.
@@ -363,10 +363,8 @@ impl Streaming {
     }
 
     /// Takes what came meanwhile: pieces that are there together go out together.
-    async fn join(&mut self) -> Result<(), Fault> {
+    fn join(&mut self) -> Result<(), Fault> {
         while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
-            // Whoever reads the upstream's connection gets a turn.
-            tokio::task::yield_now().await;
             let Some(piece) = self.upstream.ready_piece() else { break };
             self.take_more(piece)?;
         }

@@ -1,0 +1,233 @@
+//! Connections to one upstream, each driven by the task that uses it.
+//!
+//! A request, its answer and the connection between them are of one task: nothing is handed over on
+//! the way, and nobody else is woken for a piece of an answer. A connection that waits for its next
+//! request is driven by nobody; whether its peer has closed it shows when it is taken up again.
+
+use std::collections::VecDeque;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use axum::BoxError;
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::CertificateDer;
+use tokio::net::TcpStream;
+use tower_service::Service as _;
+
+use super::client::{IDLE_TIMEOUT, MAX_IDLE, MAX_READ_AHEAD, connector};
+
+/// Connections to one upstream.
+pub(crate) struct Links {
+    connector: HttpsConnector<HttpConnector>,
+    waiting: Arc<Waiting>,
+}
+
+/// The body of an answer, and the connection that it comes from.
+pub(crate) struct Answer {
+    body: Incoming,
+    /// Until the end of the body, which is when others may use it.
+    link: Option<Link>,
+    waiting: Arc<Waiting>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    /// No connection could be made.
+    #[error("client error (Connect)")]
+    Connect(#[source] BoxError),
+    /// The connection broke before the answer.
+    #[error("client error (SendRequest)")]
+    Broken(#[source] hyper::Error),
+}
+
+/// One connection.
+struct Link {
+    sender: SendRequest<Full<Bytes>>,
+    connection: Pin<Box<Connection<MaybeHttpsStream<TokioIo<TcpStream>>, Full<Bytes>>>>,
+    is_over: bool,
+}
+
+/// Why a connection gave no answer.
+struct Broken {
+    error: hyper::Error,
+    /// The request, where nothing of it was sent.
+    unsent: Option<Box<Request<Full<Bytes>>>>,
+}
+
+/// Connections that wait for their next request, the latest last.
+#[derive(Default)]
+struct Waiting(Mutex<VecDeque<(Link, Instant)>>);
+
+impl Unanswered {
+    pub(crate) fn is_connect(&self) -> bool {
+        matches!(self, Self::Connect(_))
+    }
+}
+
+impl Links {
+    /// Connections that trust the machine's authorities and those given.
+    pub(crate) fn open(
+        authorities: &[CertificateDer<'static>],
+        connect_timeout: Duration,
+    ) -> Result<Self, rustls::Error> {
+        let connector = connector(authorities, connect_timeout)?;
+        Ok(Self { connector, waiting: Arc::default() })
+    }
+
+    /// Sends a request, which names its host, and waits for the head of the answer.
+    pub(crate) async fn request(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Answer>, Unanswered> {
+        let address = request.uri().clone();
+        if let Some(path) = address.path_and_query() {
+            *request.uri_mut() = Uri::from(path.clone());
+        }
+        while let Some(link) = self.waiting.take() {
+            match link.ask(request, &self.waiting).await {
+                Err(Broken { unsent: Some(unsent), .. }) => request = *unsent,
+                answer => return answer.map_err(|broken| Unanswered::Broken(broken.error)),
+            }
+        }
+        let link = self.connect(address).await?;
+        let answer = link.ask(request, &self.waiting).await;
+        answer.map_err(|broken| Unanswered::Broken(broken.error))
+    }
+
+    /// Closes those that have waited for too long.
+    pub(crate) fn tend(&self, now: Instant) {
+        let is_over = |(_, since): &(Link, Instant)| now.duration_since(*since) >= IDLE_TIMEOUT;
+        let mut all = self.waiting.all();
+        let count = all.iter().take_while(|waiting| is_over(waiting)).count();
+        let over: Vec<_> = all.drain(..count).collect();
+        // Closing takes its time: others need not wait for it.
+        drop(all);
+        drop(over);
+    }
+
+    async fn connect(&self, address: Uri) -> Result<Link, Unanswered> {
+        let mut connector = self.connector.clone();
+        let ready = std::future::poll_fn(|context| connector.poll_ready(context)).await;
+        ready.map_err(Unanswered::Connect)?;
+        let stream = connector.call(address).await.map_err(Unanswered::Connect)?;
+        let made = Builder::new().max_buf_size(MAX_READ_AHEAD).handshake(stream).await;
+        let (sender, connection) = made.map_err(Unanswered::Broken)?;
+        Ok(Link { sender, connection: Box::pin(connection), is_over: false })
+    }
+}
+
+impl Link {
+    /// Goes on as far as it can without waiting.
+    fn drive(&mut self, context: &mut Context<'_>) {
+        if !self.is_over {
+            self.is_over = self.connection.as_mut().poll(context).is_ready();
+        }
+    }
+
+    /// Goes on, and looks what came of it. It is the connection that wakes this task, nobody else.
+    fn poll_with<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        come: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        self.drive(context);
+        come(&mut Context::from_waker(Waker::noop()))
+    }
+
+    async fn ask(
+        mut self,
+        request: Request<Full<Bytes>>,
+        waiting: &Arc<Waiting>,
+    ) -> Result<Response<Answer>, Broken> {
+        let mut sent = pin!(self.sender.try_send_request(request));
+        let answer = std::future::poll_fn(|context| {
+            self.poll_with(context, |context| sent.as_mut().poll(context))
+        });
+        match answer.await {
+            Ok(answer) => {
+                let (link, waiting) = (Some(self), waiting.clone());
+                Ok(answer.map(|body| Answer { body, link, waiting }))
+            }
+            Err(mut error) => {
+                let unsent = error.take_message().map(Box::new);
+                Err(Broken { error: error.into_error(), unsent })
+            }
+        }
+    }
+
+    /// Whether it can be asked. Whoever asked last is woken no more.
+    fn is_free(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        !self.is_over && self.sender.is_ready()
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Self { body, link, waiting } = self.get_mut();
+        let mut body = Pin::new(body);
+        let Some(used) = link else { return body.poll_frame(context) };
+        let frame = used.poll_with(context, |context| body.as_mut().poll_frame(context));
+        let is_last = matches!(&frame, Poll::Ready(None)) || body.is_end_stream();
+        if is_last && let Some(link) = link.take_if(|link| link.is_free()) {
+            waiting.put(link);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Waiting {
+    fn all(&self) -> MutexGuard<'_, VecDeque<(Link, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one that waits the shortest, if it still can be asked.
+    fn take(&self) -> Option<Link> {
+        loop {
+            let (mut link, since) = self.all().pop_back()?;
+            if since.elapsed() < IDLE_TIMEOUT && link.is_free() {
+                return Some(link);
+            }
+        }
+    }
+
+    fn put(&self, link: Link) {
+        let mut all = self.all();
+        if all.len() < MAX_IDLE {
+            all.push_back((link, Instant::now()));
+        }
+    }
+}
+
+impl std::fmt::Debug for Links {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Links").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
