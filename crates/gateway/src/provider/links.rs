@@ -50,10 +50,12 @@ pub(crate) enum Unanswered {
     Broken(#[source] hyper::Error),
 }
 
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
 /// One connection.
 struct Link {
     sender: SendRequest<Full<Bytes>>,
-    connection: Pin<Box<Connection<MaybeHttpsStream<TokioIo<TcpStream>>, Full<Bytes>>>>,
+    connection: Pin<Box<Connection<Stream, Full<Bytes>>>>,
     is_over: bool,
 }
 
@@ -185,7 +187,7 @@ impl Body for Answer {
         let Some(used) = link else { return body.poll_frame(context) };
         let frame = used.poll_with(context, |context| body.as_mut().poll_frame(context));
         let is_last = matches!(&frame, Poll::Ready(None)) || body.is_end_stream();
-        if is_last && let Some(link) = link.take_if(|link| link.is_free()) {
+        if is_last && let Some(link) = link.take_if(Link::is_free) {
             waiting.put(link);
         }
         frame
