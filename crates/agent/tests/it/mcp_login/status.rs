@@ -52,7 +52,8 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
     assert!(ended.stdout.starts_with("docs: expired\n"), "{}", ended.stdout);
     let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
     assert!(doctor.stdout.contains("has expired and cannot renew itself"), "{}", doctor.stdout);
-    assert!(scene.server.requests().is_empty(), "nothing is connected");
+    let requests = scene.server.requests();
+    assert!(requests.is_empty(), "nothing is connected: {requests:?}");
 }
 
 #[test]

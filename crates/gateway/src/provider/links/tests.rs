@@ -1,3 +1,5 @@
+//! Connections that are used again, closed, broken and refused.
+
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
