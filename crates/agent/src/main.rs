@@ -35,10 +35,6 @@ mod wrap;
 
 use std::process::ExitCode;
 
-/// An eighth of the service's work was asking for memory and giving it back.
-#[global_allocator]
-static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     diagnostic::report_panics();
     let outcome = std::panic::catch_unwind(|| match cli::parse() {
