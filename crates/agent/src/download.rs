@@ -23,6 +23,7 @@ use self::part::Part;
 use self::transfer::{Failure, Origin, Transfer};
 use self::tries::Tries;
 use crate::member::Member;
+use crate::placing::Existing;
 
 /// A file that is wanted.
 #[derive(Debug, Clone)]
@@ -33,15 +34,6 @@ pub(crate) struct Wanted {
     pub(crate) bytes: u64,
     /// Their digest.
     pub(crate) sha256: Digest,
-}
-
-/// What happens to another file that stands in the place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
-    /// It stays, and that is an error.
-    Keep,
-    /// It is replaced, at once.
-    Replace,
 }
 
 /// Where the file is put.

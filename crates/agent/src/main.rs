@@ -19,6 +19,7 @@ mod narrate;
 mod output;
 mod pairs;
 mod period;
+mod placing;
 mod prompt;
 mod resource;
 mod runtime;

@@ -29,7 +29,7 @@ pub(crate) use client::{Client, open as open_client};
 pub(crate) use health::Health;
 pub(crate) use links::Links;
 pub(crate) use list::{List, Listed};
-pub(crate) use local::{HAS_LOCAL, Local, Look};
+pub(crate) use local::{HAS_LOCAL, Local};
 pub(crate) use send::{Failure, Owner, Sender, Upstream};
 
 use crate::config::{self, Kind, Responses, Timeouts};
@@ -75,6 +75,21 @@ pub(crate) struct Provider {
     /// Models it was found to have.
     pub(crate) found: ArcSwap<Vec<config::Model>>,
     figures: OnceLock<ProviderFigures>,
+}
+
+/// What is known of a model that this process computes itself.
+pub(crate) struct Known {
+    pub(crate) context: u64,
+    /// What it is, in words, unless its file cannot be used.
+    pub(crate) description: Option<String>,
+}
+
+/// What was seen of the files of such models.
+pub(crate) struct Look {
+    /// Whether any of them can be used, or there is none.
+    pub(crate) is_good: bool,
+    /// The models that the configuration does not name, where anything changed.
+    pub(crate) changed: Option<Vec<config::Model>>,
 }
 
 /// The address of an upstream, taken apart.

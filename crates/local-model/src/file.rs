@@ -334,14 +334,19 @@ fn number(content: &Content, key: &str) -> Option<f32> {
 
 /// A word of somebody else's making, as much of it as a message takes.
 pub(crate) fn printable(word: &str) -> String {
-    word.chars().filter(|letter| !letter.is_control()).take(40).collect()
+    cut(word, 40)
+}
+
+/// Words of somebody else's making: one line of a message.
+pub(crate) fn printable_line(words: &str) -> String {
+    cut(words, 200)
+}
+
+fn cut(words: &str, most: usize) -> String {
+    words.chars().filter(|letter| !letter.is_control()).take(most).collect()
 }
 
 /// What an error of candle says, without what it knows of its own code.
 fn first_line(error: &candle_core::Error) -> String {
     printable_line(error.to_string().lines().next().unwrap_or_default())
-}
-
-fn printable_line(line: &str) -> String {
-    line.chars().filter(|letter| !letter.is_control()).take(200).collect()
 }

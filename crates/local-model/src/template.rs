@@ -2,7 +2,7 @@
 
 use minijinja::{Environment, Error, ErrorKind, context};
 
-use crate::file::GgufFile;
+use crate::file::{GgufFile, printable_line};
 use crate::tokens::Tokens;
 use crate::{Message, Problem, Refusal};
 
@@ -61,9 +61,7 @@ impl Template {
         });
         text.map_err(|error| {
             let words = error.detail().map_or_else(|| error.to_string(), str::to_owned);
-            Refusal::Template(
-                words.chars().filter(|letter| !letter.is_control()).take(200).collect(),
-            )
+            Refusal::Template(printable_line(&words))
         })
     }
 }

@@ -11,7 +11,7 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
 
 use crate::Problem;
-use crate::file::GgufFile;
+use crate::file::{GgufFile, printable};
 
 /// Stands where a token's name was taken apart; no text has it.
 pub(crate) const APART: char = '\u{F8FF}';
@@ -42,22 +42,15 @@ pub(crate) struct Tokens {
 
 /// Checks that the tokens of a file can be used.
 pub(crate) fn check(file: &GgufFile) -> Result<(), Problem> {
-    let kind = file.text("tokenizer.ggml.model").unwrap_or("none");
-    if kind != "gpt2" {
-        let kind = crate::file::printable(kind);
-        let only = "only `gpt2` can be used here";
-        return Err(file.wrong(format!("its tokenizer is of the kind `{kind}`; {only}")));
-    }
     words(file).map(drop)
 }
 
 impl Tokens {
     /// The tokens of a file.
     pub(crate) fn read(file: &GgufFile) -> Result<Self, Problem> {
-        check(file)?;
+        let words = words(file)?;
         let mut tokenizer = Tokenizer::from_gguf(&file.content)
             .map_err(|error| file.wrong(format!("its tokenizer is broken: {error}")))?;
-        let words = words(file)?;
         tokenizer.with_pre_tokenizer(Some(words));
         // Templates write the first token themselves.
         tokenizer.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
@@ -141,6 +134,12 @@ impl Tokens {
 
 /// How words are found in a text, before they are taken apart.
 fn words(file: &GgufFile) -> Result<PreTokenizerWrapper, Problem> {
+    let kind = file.text("tokenizer.ggml.model").unwrap_or("none");
+    if kind != "gpt2" {
+        let kind = printable(kind);
+        let only = "only `gpt2` can be used here";
+        return Err(file.wrong(format!("its tokenizer is of the kind `{kind}`; {only}")));
+    }
     let kind = file.text("tokenizer.ggml.pre").unwrap_or("none");
     let words = match kind {
         "smollm" => vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()],
@@ -154,7 +153,7 @@ fn words(file: &GgufFile) -> Result<PreTokenizerWrapper, Problem> {
         kind => {
             return Err(file.wrong(format!(
                 "its tokenizer finds words by `{}`, which is not known here",
-                crate::file::printable(kind)
+                printable(kind)
             )));
         }
     };

@@ -10,6 +10,7 @@ mod watch;
 use clap::Subcommand;
 
 use crate::diagnostic::Diagnostic;
+use crate::member::patience::Waiting;
 use crate::output::printable;
 use crate::session::Session;
 
@@ -36,6 +37,16 @@ enum Command {
     Show(show::Args),
     Watch(watch::Args),
     Cancel(cancel::Args),
+}
+
+/// A job that is asked about.
+#[derive(Debug, clap::Args)]
+struct Job {
+    /// The id of the job
+    #[arg(value_name = "JOB")]
+    id: String,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// Does it.

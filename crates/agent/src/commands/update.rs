@@ -15,8 +15,9 @@ use self::offer::{Offer, State};
 use self::program::Program;
 use self::version::Version;
 use crate::diagnostic::Diagnostic;
-use crate::download::{Existing, Limits, Place, Progress, fetch};
+use crate::download::{Limits, Place, Progress, fetch};
 use crate::output::{GOOD, printable};
+use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
 

@@ -8,6 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::member::Member;
 use crate::member::trouble::Trouble;
 use crate::output::printable;
+use crate::placing::is_full;
 
 /// What went wrong.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -59,14 +60,11 @@ pub(crate) enum Error {
 impl Error {
     /// What a file system says.
     pub(super) fn of_file(path: &Path, error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => {
-                Self::NoRoom { path: path.to_owned(), needed_bytes: 0 }
-            }
-            _ => Self::File { path: path.to_owned(), reason: error.to_string() },
+        let path = path.to_owned();
+        if is_full(error) {
+            return Self::NoRoom { path, needed_bytes: 0 };
         }
+        Self::File { path, reason: error.to_string() }
     }
 
     /// Whether what came is worth nothing.

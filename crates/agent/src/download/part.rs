@@ -10,7 +10,8 @@ use rustix::fs::{OFlags, fstatvfs};
 use tempfile::TempPath;
 
 use super::digest::{self, Digest};
-use super::{Error, Existing, Place};
+use super::{Error, Place};
+use crate::placing::{Existing, free_bytes};
 
 /// How often the file may vanish between being opened and being locked.
 const MAX_OPENED: usize = 8;
@@ -66,10 +67,8 @@ impl Part {
     /// Looks whether the rest would find room, where the system tells.
     pub(super) fn check_room(&self, bytes: u64) -> Result<(), Error> {
         let Ok(disk) = fstatvfs(&self.file) else { return Ok(()) };
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let needed_bytes = bytes - self.length.min(bytes);
-        // A system that knows no blocks knows no room either.
-        if disk.f_blocks > 0 && free < needed_bytes {
+        if free_bytes(&disk).is_some_and(|free| free < needed_bytes) {
             return Err(Error::NoRoom { path: self.path.clone(), needed_bytes });
         }
         Ok(())

@@ -12,6 +12,7 @@ use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::name::Name;
 use crate::diagnostic::Diagnostic;
+use crate::placing::Existing;
 
 /// The most files of a skill that is installed.
 const MAX_FILES: usize = 200;
@@ -40,13 +41,6 @@ pub(crate) struct Planned {
     pub(crate) bytes: u64,
     /// Whether it can be run.
     pub(crate) is_program: bool,
-}
-
-/// What happens to a skill of the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
-    Keep,
-    Replace,
 }
 
 impl Plan {

@@ -7,22 +7,14 @@ use local_model::About;
 
 use super::lock;
 use super::name::Name;
-use super::pour::{Trouble, is_full, pour};
+use super::pour::{Trouble, pour};
 use super::record::Record;
 use super::shelf::Shelf;
 use super::staging::Staging;
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
+use crate::placing::{Existing, is_full};
 use crate::session::Session;
-
-/// What happens to a model of the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
-    /// It stays, and that is an error.
-    Keep,
-    /// It is replaced.
-    Replace,
-}
 
 /// What was added.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use tempfile::TempPath;
 use tokio::task::spawn_blocking;
 
 use super::known::Known;
-use super::pour::is_full;
 use super::record::Record;
 use super::shelf::Shelf;
 use super::staging::Staging;
 use super::{lock, pip, wheel};
 use crate::diagnostic::Diagnostic;
 use crate::download::digest;
+use crate::placing::is_full;
 use crate::session::Session;
 
 /// How it ended well.

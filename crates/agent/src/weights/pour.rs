@@ -67,11 +67,3 @@ pub(super) async fn pour(
     }
     Ok(Poured { path: file.into_temp_path(), bytes, sha256: Digest::of(&hashed) })
 }
-
-/// Whether it is the disk that has no room.
-pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
-}

@@ -11,6 +11,7 @@ use super::name::{ENDING, Name};
 use super::record::Record;
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
+use crate::placing::free_bytes;
 use crate::session::Session;
 
 /// The most files that are looked at.
@@ -95,9 +96,9 @@ impl Shelf {
     /// Looks whether so many bytes would find room, where the system tells.
     pub(crate) fn check_room(&self, needed_bytes: u64) -> Result<(), Diagnostic> {
         let Ok(disk) = statvfs(&self.folder) else { return Ok(()) };
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        // A system that knows no blocks knows no room either.
-        if disk.f_blocks > 0 && free < needed_bytes {
+        if let Some(free) = free_bytes(&disk)
+            && free < needed_bytes
+        {
             let what = format!("there is no room in {}", self.folder.display());
             return Err(Diagnostic::failed(what).hint(format!(
                 "make room for {} MB, of which {} MB are free",

@@ -19,6 +19,7 @@ use file::File;
 use question::Question;
 
 use super::send::{Failure, Owner};
+use super::{Known, Look};
 use crate::config::{self, Timeouts};
 use crate::failure::ApiError;
 
@@ -39,21 +40,6 @@ pub(crate) struct Local {
 }
 
 type Files = BTreeMap<String, Arc<File>>;
-
-/// What is known of a model.
-pub(crate) struct Known {
-    pub(crate) context: u64,
-    /// What it is, in words, unless its file cannot be used.
-    pub(crate) description: Option<String>,
-}
-
-/// What was seen of the files of a provider.
-pub(crate) struct Look {
-    /// Whether any of them can be used, or there is none.
-    pub(crate) is_good: bool,
-    /// The models that the configuration does not name, where anything changed.
-    pub(crate) changed: Option<Vec<config::Model>>,
-}
 
 impl Local {
     /// The files of a provider of this kind; they have not been looked at.

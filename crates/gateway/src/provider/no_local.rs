@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::send::{Failure, Owner};
+use super::{Known, Look};
 use crate::config::{self, Timeouts};
 
 /// Whether the program was built with what computes models.
@@ -13,18 +14,6 @@ pub(crate) enum Local {}
 
 /// There is none.
 pub(crate) enum Answer {}
-
-/// What is known of a model.
-pub(crate) struct Known {
-    pub(crate) context: u64,
-    pub(crate) description: Option<String>,
-}
-
-/// What was seen of the files of a provider.
-pub(crate) struct Look {
-    pub(crate) is_good: bool,
-    pub(crate) changed: Option<Vec<config::Model>>,
-}
 
 impl Local {
     pub(crate) fn open(_: &config::Provider) -> Option<Self> {

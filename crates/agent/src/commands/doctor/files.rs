@@ -11,6 +11,7 @@ use super::report::Check;
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::amount;
+use crate::placing::free_bytes;
 use crate::session::Session;
 
 /// With less room than this things fail.
@@ -65,11 +66,9 @@ pub(super) fn disk(session: &Session) -> Result<Vec<Check>, Diagnostic> {
         return Ok(Vec::new());
     };
     let Ok(disk) = statvfs(folder) else { return Ok(Vec::new()) };
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let Some(free) = free_bytes(&disk) else { return Ok(Vec::new()) };
     let what = format!("{} free at {}", amount(free), folder.display());
     Ok(vec![match free {
-        // A system that knows no blocks knows no room either.
-        _ if disk.f_blocks == 0 => return Ok(Vec::new()),
         0..LEAST_BYTES => Check::problem(AREA, what).hint("make room"),
         LEAST_BYTES..LITTLE_BYTES => Check::warning(AREA, what).hint("make room soon"),
         _ => Check::ok(AREA, what),

@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
 use crate::member::patience::Patient;
 use crate::output::printable;
+use crate::placing::Existing;
 
 /// Reads an artifact whole. Nothing is given out that is not what the service said it made.
 pub(super) async fn read(service: &Patient<'_>, artifact: &Artifact) -> Result<Bytes, Diagnostic> {
@@ -33,13 +34,6 @@ pub(super) async fn read(service: &Patient<'_>, artifact: &Artifact) -> Result<B
         return Err(wrong("the SHA-256 digest"));
     }
     Ok(bytes)
-}
-
-/// Whether a file that is there may be replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
-    Keep,
-    Replace,
 }
 
 /// The file of one artifact of several: `a.png`, `a-2.png`, `a-3.png`.

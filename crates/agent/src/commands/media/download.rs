@@ -10,9 +10,10 @@ use serde_json::json;
 
 use self::item::Item;
 use crate::diagnostic::Diagnostic;
-use crate::download::{Done, Existing, Limits, Place, Progress, Wanted, fetch};
+use crate::download::{Done, Limits, Place, Progress, Wanted, fetch};
 use crate::mcp::table::{Lean, Table, grouped};
 use crate::member::Member;
+use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
 

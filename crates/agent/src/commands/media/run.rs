@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use wire::capability::CapabilityList;
 use wire::media::{Artifact, MediaRun};
 
-use super::artifact::{self, Existing};
+use super::artifact;
 use super::preview::{self, Protocol};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table, grouped};
@@ -16,6 +16,7 @@ use crate::member::patience::{Patient, Waiting};
 use crate::output::printable;
 use crate::pairs;
 use crate::period::moment;
+use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
 

@@ -8,9 +8,10 @@ use super::{document, short};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::amount;
 use crate::output::{GOOD, printable};
+use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::weights::add::{Existing, add};
+use crate::weights::add::add;
 use crate::weights::name::Name;
 use crate::weights::shelf::Shelf;
 

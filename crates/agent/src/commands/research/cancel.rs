@@ -3,10 +3,10 @@
 use serde_json::json;
 use wire::research::JobView;
 
-use super::path;
+use super::{Job, path};
 use crate::diagnostic::Diagnostic;
 use crate::member::Ask;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::patience::Patient;
 use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -16,16 +16,13 @@ use crate::session::Session;
 #[command(after_help = "A job that has ended stays as it is.\n\n\
                         Examples:\n  agent research cancel job_0123")]
 pub(crate) struct Args {
-    /// The id of the job
-    #[arg(value_name = "JOB")]
-    job: String,
     #[command(flatten)]
-    waiting: Waiting,
+    job: Job,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let path = path(&args.job)?;
-    let service = Patient::find(session, args.waiting)?;
+    let path = path(&args.job.id)?;
+    let service = Patient::find(session, args.job.waiting)?;
     let ask = Ask::post(format!("{path}/cancel"), &json!({})).repeatable();
     let answer = block_on(service.ask(ask))?;
     if session.output.is_json() {

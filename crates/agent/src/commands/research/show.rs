@@ -2,9 +2,9 @@
 
 use wire::research::JobView;
 
-use super::{path, report};
+use super::{Job, path, report};
 use crate::diagnostic::Diagnostic;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::patience::Patient;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -19,16 +19,13 @@ use crate::session::Session;
                         agent research show job_0123 -v"
 )]
 pub(crate) struct Args {
-    /// The id of the job
-    #[arg(value_name = "JOB")]
-    job: String,
     #[command(flatten)]
-    waiting: Waiting,
+    job: Job,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let path = path(&args.job)?;
-    let service = Patient::find(session, args.waiting)?;
+    let path = path(&args.job.id)?;
+    let service = Patient::find(session, args.job.waiting)?;
     let answer = block_on(service.get(&path))?;
     if session.output.is_json() {
         return service.print(&answer);

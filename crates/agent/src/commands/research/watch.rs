@@ -8,9 +8,9 @@ use wire::research::JobView;
 
 use self::follow::follow;
 use super::report::step_line;
-use super::{path, report};
+use super::{Job, path, report};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::member::patience::{Patient, Waiting};
+use crate::member::patience::Patient;
 use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -29,16 +29,13 @@ use crate::session::Session;
                         agent research watch job_0123 --json"
 )]
 pub(crate) struct Args {
-    /// The id of the job
-    #[arg(value_name = "JOB")]
-    job: String,
     #[command(flatten)]
-    waiting: Waiting,
+    job: Job,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = Patient::find(session, args.waiting)?;
-    watch(&service, &args.job, session)
+    let service = Patient::find(session, args.job.waiting)?;
+    watch(&service, &args.job.id, session)
 }
 
 /// Follows a job, shows its report, and tells how it ended.

@@ -8,10 +8,11 @@ use super::with_diary;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table, counted, grouped};
 use crate::output::{GOOD, printable};
+use crate::placing::Existing;
 use crate::session::Session;
 use crate::skills::catalogue::Located;
 use crate::skills::folder::Folder;
-use crate::skills::install::{Existing, Plan, Planned};
+use crate::skills::install::{Plan, Planned};
 use crate::skills::name::Name;
 use crate::skills::places::{Places, Shelf};
 

@@ -43,7 +43,7 @@ pub(super) async fn provide(
     let name = added.as_ref().map(|provider| provider.name.clone());
     config.providers.extend(added);
     let is_wanted = config.providers.iter().any(|provider| looks_into(provider, &shelf));
-    if is_wanted && download == Download::Allowed && usable(&shelf).is_empty() {
+    if is_wanted && download == Download::Allowed && usable(&shelf).next().is_none() {
         fetch_one(&shelf, session).await;
     }
     Ok(name)
@@ -67,13 +67,14 @@ async fn fetch_one(shelf: &Shelf, session: &Session) {
 /// The models of a provider whose models are files, as far as they can be used.
 pub(super) fn files(provider: &Provider) -> Option<Vec<String>> {
     let local = provider.local.as_ref().filter(|_| provider.discover)?;
-    Some(usable(&Shelf::at(&local.folder)))
+    Some(usable(&Shelf::at(&local.folder)).collect())
 }
 
-fn usable(shelf: &Shelf) -> Vec<String> {
+/// Those that can be used, looked at one after the other.
+fn usable(shelf: &Shelf) -> impl Iterator<Item = String> {
     let names = shelf.content().map(|content| content.names).unwrap_or_default();
-    let good = names.iter().filter(|name| About::read(&shelf.path(name)).is_ok());
-    good.map(ToString::to_string).collect()
+    let good = names.into_iter().filter(|name| About::read(&shelf.path(name)).is_ok());
+    good.map(|name| name.to_string())
 }
 
 /// How somebody comes to a model without a model server.
