@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::setup::{self, Occasion};
+use crate::test::Profile;
 use crate::workspace::Workspace;
 use crate::{docs, fuzz, process, test, tidy};
 
@@ -80,7 +81,7 @@ impl Step {
                         .env("RUSTDOCFLAGS", "-D warnings"),
                 )
             }
-            Self::Test => test::run_suites(workspace, &[]),
+            Self::Test => test::run_suites(workspace, Profile::Ci, &[]),
             Self::Fuzz => fuzz::look(workspace, FUZZ_SECONDS),
         }
     }

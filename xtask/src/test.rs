@@ -1,8 +1,6 @@
 //! `cargo xtask test`: installs what the tests need, then runs all of them; the official MCP suite is
 //! one of them unless tests are chosen.
 
-use std::env;
-
 use crate::conformance;
 use crate::failure::Failure;
 use crate::process;
@@ -11,21 +9,26 @@ use crate::workspace::Workspace;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     setup::run(workspace, Occasion::Test)?;
-    run_suites(workspace, arguments)
+    run_suites(workspace, Profile::Default, arguments)
 }
 
 /// The tests themselves, on a machine that is already set up.
-pub(crate) fn run_suites(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
-    let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty());
-    let profile = if in_ci { Profile::Ci } else { Profile::Default };
+pub(crate) fn run_suites(
+    workspace: &Workspace,
+    profile: Profile,
+    arguments: &[String],
+) -> Result<(), Failure> {
     process::run(workspace.cargo().args(nextest_arguments(profile, arguments)))?;
     process::run(workspace.cargo().args(["test", "--doc", "--workspace"]))?;
     if arguments.is_empty() { conformance::run(workspace, &[]) } else { Ok(()) }
 }
 
+/// How many tests run at a time, and how much is told of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Profile {
+pub(crate) enum Profile {
+    /// For a person who waits.
     Default,
+    /// For everything that a change must pass.
     Ci,
 }
 

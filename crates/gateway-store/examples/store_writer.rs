@@ -33,7 +33,7 @@ async fn main() {
                     member: MemberId(member),
                     lineage: LineageId(lineage),
                     amount: Micros::new(3),
-                    operation: "chat".to_owned(),
+                    operation: "chat".into(),
                     model: None,
                     owner: round,
                     lease_micros: 60_000_000,

@@ -4,6 +4,7 @@
 //! the file (`checkpoint`). Only one process may serve from a file (`files::claim`); others, such as
 //! the command line, may read and write at the same time.
 
+mod arrears;
 mod audit;
 mod changes;
 mod check;
@@ -136,10 +137,18 @@ impl Sqlite {
         touches: Touches,
         work: impl FnOnce(&Connection, Time) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.ask(move |writer| writer.transact(touches, work)).await
+    }
+
+    /// Has the thread that writes do something, or look at what it keeps.
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (reply, result) = oneshot::channel();
         let task = move |writer: &mut Writer| {
-            // Whoever asked may have left; the transaction stands all the same.
-            let _ = reply.send(writer.transact(touches, work));
+            // Whoever asked may have left; a transaction stands all the same.
+            let _ = reply.send(work(writer));
         };
         self.send(Message::Task(Box::new(task))).await?;
         result.await.unwrap_or(Err(Error::Closed))
@@ -204,11 +213,11 @@ impl Backend for Sqlite {
     }
 
     async fn account(&self, member: MemberId) -> Result<Option<Account>> {
-        self.read(move |tables| rows::account(tables, member)).await
+        self.ask(move |writer| writer.account(member)).await
     }
 
     async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
-        self.read(move |tables| rows::lineage(tables, lineage)).await
+        self.ask(move |writer| writer.lineage(lineage)).await
     }
 
     async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>> {
@@ -226,6 +235,7 @@ impl Backend for Sqlite {
         before: i64,
         limit: u32,
     ) -> Result<Vec<StatementLine>> {
+        self.ask(Writer::write_arrears).await?;
         self.read(move |tables| rows::statement(tables, member, before, limit)).await
     }
 
@@ -383,12 +393,7 @@ impl Backend for Sqlite {
 
     /// The thread that writes answers, and the file can be read.
     async fn ping(&self) -> Result<()> {
-        let (reply, result) = oneshot::channel();
-        let task = move |_: &mut Writer| {
-            let _ = reply.send(());
-        };
-        self.send(Message::Task(Box::new(task))).await?;
-        result.await.map_err(|_| Error::Closed)?;
+        self.ask(|_| Ok(())).await?;
         self.read(|tables| setting(tables, "")).await.map(drop)
     }
 

@@ -95,5 +95,5 @@ fn of_catalogue(
 }
 
 fn view_of(model: &Model, price_micros: i64) -> CapableModel {
-    CapableModel { id: model.id.clone(), usable: model.is_usable(), price_micros }
+    CapableModel { id: model.id.to_string(), usable: model.is_usable(), price_micros }
 }

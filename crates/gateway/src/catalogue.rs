@@ -14,13 +14,13 @@ pub(crate) const MAX_NAME: usize = 200;
 /// All models, by the name they are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
-    models: BTreeMap<String, Arc<Model>>,
+    models: BTreeMap<Arc<str>, Arc<Model>>,
 }
 
 /// A model as members ask for it: a full id, or an alias of the operator.
 #[derive(Debug)]
 pub(crate) struct Model {
-    pub(crate) id: String,
+    pub(crate) id: Arc<str>,
     pub(crate) owned_by: String,
     pub(crate) created: i64,
     pub(crate) description: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Model {
 pub(crate) struct Target {
     pub(crate) provider: Arc<Provider>,
     /// The full id.
-    pub(crate) id: String,
+    pub(crate) id: Arc<str>,
     /// What the upstream calls it.
     pub(crate) name: String,
     pub(crate) weight: u32,
@@ -64,8 +64,7 @@ impl Catalogue {
                 models.push(of_provider(config, provider, model, created));
             }
         }
-        let full: BTreeMap<&str, &Model> =
-            models.iter().map(|model| (model.id.as_str(), model)).collect();
+        let full: BTreeMap<&str, &Model> = models.iter().map(|model| (&*model.id, model)).collect();
         let aliases: Vec<Model> =
             config.aliases.iter().map(|alias| of_alias(config, alias, &full, created)).collect();
         models.extend(aliases);
@@ -95,7 +94,7 @@ impl Catalogue {
             .map(|name| {
                 let tail = name.rsplit('/').next().unwrap_or(name);
                 let closeness = strsim::jaro_winkler(id, name).max(strsim::jaro_winkler(id, tail));
-                (closeness, name.as_str())
+                (closeness, &**name)
             })
             .filter(|(closeness, _)| *closeness > 0.8)
             .collect();
@@ -165,7 +164,7 @@ fn of_provider(
     let (window, about) = here.map(|known| (known.context, known.description)).unzip();
     let target = Target {
         provider: provider.clone(),
-        id: id.clone(),
+        id: id.as_str().into(),
         name: model.upstream_name.clone(),
         weight: 1,
     };
@@ -181,7 +180,7 @@ fn of_provider(
         responses_price: price(Operation::Responses),
         media_price: price(Operation::Media),
         groups: vec![vec![target]],
-        id,
+        id: id.into(),
     }
 }
 
@@ -208,7 +207,7 @@ fn of_alias(
     });
     let price = |operation| Micros::new(config.price_micros(operation, &alias.name));
     Model {
-        id: alias.name.clone(),
+        id: alias.name.as_str().into(),
         owned_by: "alias".to_owned(),
         created,
         description: alias.description.clone(),

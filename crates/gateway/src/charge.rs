@@ -31,7 +31,7 @@ pub(crate) struct Order<'a> {
     pub(crate) id: HoldId,
     pub(crate) caller: &'a KeyRecord,
     pub(crate) operation: &'static str,
-    pub(crate) model: Option<&'a str>,
+    pub(crate) model: Option<&'a Arc<str>>,
     pub(crate) price: Micros,
     pub(crate) idempotency: Option<IdempotencyKey>,
     /// A response that begins to run in the background with this hold.
@@ -51,7 +51,7 @@ pub(crate) struct Charge {
     failed: Option<Box<StoredResponse>>,
     progress: Progress,
     /// The model that answers.
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<Arc<str>>,
     /// What the upstream counted.
     pub(crate) tokens: Tokens,
 }
@@ -108,8 +108,8 @@ impl Charge {
             member: order.caller.key.member,
             lineage: order.caller.key.lineage,
             amount: order.price,
-            operation: order.operation.to_owned(),
-            model: order.model.map(str::to_owned),
+            operation: order.operation.into(),
+            model: order.model.cloned(),
             owner: service.owner,
             lease_micros: service.lease_micros(),
             idempotency: order.idempotency,

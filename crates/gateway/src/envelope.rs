@@ -58,17 +58,33 @@ impl<'a> Envelope<'a> {
     /// The object again, with some fields replaced, added or (by `None`) left out, and with them
     /// whatever [`is_like`] them.
     pub(crate) fn rewrite(&self, changes: &[(&str, Option<&str>)]) -> Vec<u8> {
+        self.without(|key| changes.iter().any(|(name, _)| is_like(key, name))).with(changes)
+    }
+
+    /// What is left of the object without some of its fields.
+    pub(crate) fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Rest {
         let length: usize =
             self.fields.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum();
-        let added: usize =
-            changes.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
-        let mut out = Vec::with_capacity(length + added + 2);
+        let mut out = Vec::with_capacity(length + 2);
         out.push(b'{');
-        let is_changed = |key: &str| changes.iter().any(|(name, _)| is_like(key, name));
-        for (key, value) in self.fields.iter().filter(|(key, _)| !is_changed(key)) {
+        for (key, value) in self.fields.iter().filter(|(key, _)| !is_left_out(key)) {
             write_field(&mut out, key, value.get());
         }
-        for (key, value) in changes {
+        Rest(out)
+    }
+}
+
+/// What is left of an object: all but its end.
+pub(crate) struct Rest(Vec<u8>);
+
+impl Rest {
+    /// The object with these fields at its end.
+    pub(crate) fn with(&self, added: &[(&str, Option<&str>)]) -> Vec<u8> {
+        let length: usize =
+            added.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
+        let mut out = Vec::with_capacity(self.0.len() + length + 1);
+        out.extend_from_slice(&self.0);
+        for (key, value) in added {
             if let Some(value) = value {
                 write_field(&mut out, key, value);
             }

@@ -50,14 +50,14 @@ fn not_found(service: &Service, caller: &Caller, asked: &str) -> String {
     const MAX_NAMED: usize = 3;
     let catalogue = service.catalogue.load();
     let makers = CAPABILITIES.map(|capability| models(service, caller, capability)).concat();
-    let is_maker = |id: &str| makers.iter().any(|model| model.id == id);
+    let is_maker = |id: &str| makers.iter().any(|model| *model.id == *id);
     // What an alias leads to comes first, then what looks alike, then whatever there is.
     let alias = catalogue.model(asked).map(|alias| alias.groups.concat()).unwrap_or_default();
-    let mut near: Vec<&str> = alias.iter().map(|target| target.id.as_str()).collect();
+    let mut near: Vec<&str> = alias.iter().map(|target| &*target.id).collect();
     near.extend(catalogue.similar(asked));
     near.retain(|id| is_maker(id));
     if near.is_empty() {
-        near.extend(makers.iter().map(|model| model.id.as_str()));
+        near.extend(makers.iter().map(|model| &*model.id));
     }
     near.dedup();
     near.truncate(MAX_NAMED);

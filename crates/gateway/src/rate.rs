@@ -21,15 +21,45 @@ pub(crate) fn write_headers(room: Option<Room>, headers: &mut HeaderMap) {
     let reset_seconds = u64::try_from(room.reset_micros).unwrap_or_default().div_ceil(1_000_000);
     headers.insert(&LIMIT, HeaderValue::from(room.limit));
     headers.insert(&REMAINING, HeaderValue::from(room.remaining));
-    let texts = [
-        (&RESET, format!("{reset_seconds}s")),
-        (&POLICY, format!("\"per-minute\";q={};w=60", room.limit)),
-        (&STATE, format!("\"per-minute\";r={};t={reset_seconds}", room.remaining)),
-    ];
-    for (name, text) in texts {
-        if let Ok(value) = HeaderValue::try_from(text) {
+    let (limit, remaining) = (u64::from(room.limit), u64::from(room.remaining));
+    let mut line = Line::default();
+    for (name, parts) in [
+        (&RESET, [("", Some(reset_seconds)), ("s", None)]),
+        (&POLICY, [("\"per-minute\";q=", Some(limit)), (";w=60", None)]),
+        (&STATE, [("\"per-minute\";r=", Some(remaining)), (";t=", Some(reset_seconds))]),
+    ] {
+        if let Ok(value) = HeaderValue::from_bytes(line.of(&parts)) {
             headers.insert(name, value);
         }
+    }
+}
+
+/// A short text with numbers in it, put together in place: every answer carries several.
+#[derive(Default)]
+struct Line(Vec<u8>);
+
+impl Line {
+    fn of(&mut self, parts: &[(&str, Option<u64>)]) -> &[u8] {
+        self.0.clear();
+        for (word, number) in parts {
+            self.0.extend_from_slice(word.as_bytes());
+            if let Some(number) = number {
+                self.number(*number);
+            }
+        }
+        &self.0
+    }
+
+    fn number(&mut self, mut number: u64) {
+        let first = self.0.len();
+        loop {
+            self.0.push(b'0' + u8::try_from(number % 10).unwrap_or_default());
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        self.0[first..].reverse();
     }
 }
 
@@ -60,5 +90,14 @@ mod tests {
         assert_eq!(headers["x-ratelimit-reset-requests"], "48s");
         assert_eq!(headers["ratelimit-policy"], "\"per-minute\";q=60;w=60");
         assert_eq!(headers["ratelimit"], "\"per-minute\";r=12;t=48");
+    }
+
+    #[test]
+    fn numbers_are_written_as_they_are() {
+        let mut line = Line::default();
+        for number in [0, 9, 10, 101, u64::from(u32::MAX), u64::MAX] {
+            let expected = format!("a{number}b");
+            assert_eq!(line.of(&[("a", Some(number)), ("b", None)]), expected.as_bytes());
+        }
     }
 }

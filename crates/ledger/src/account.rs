@@ -1,6 +1,6 @@
 //! A member's account.
 
-use crate::{MemberId, Micros, Time};
+use crate::{MemberId, Micros, Posting, PostingKind, Time};
 
 /// What a member has, and has used lately.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,14 @@ impl Account {
     pub fn available(&self) -> Micros {
         self.balance.minus(self.held).unwrap_or(Micros::ZERO)
     }
+
+    /// Takes a posting in: what a member has and has used follows from the postings alone, in order.
+    pub fn follow(&mut self, posting: &Posting) {
+        self.balance = posting.balance;
+        if posting.kind == PostingKind::Charge {
+            self.usage.count(posting.charged(), posting.at);
+        }
+    }
 }
 
 impl Usage {
@@ -62,7 +70,7 @@ impl Usage {
         Self { day: self.day.of(now.day()), month: self.month.of(now.month()) }
     }
 
-    pub(crate) fn count(&mut self, charged: Micros, now: Time) {
+    fn count(&mut self, charged: Micros, now: Time) {
         *self = self.at(now);
         for period in [&mut self.day, &mut self.month] {
             period.requests = period.requests.saturating_add(1);

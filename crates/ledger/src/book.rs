@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::{
     Account, End, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Micros, Outcome, Posted,
     Posting, PostingKind, Receipt, Refusal, Repeat, Repeated, Room, Rule, Time, Tokens, Transfer,
@@ -14,9 +16,10 @@ use crate::{
 /// book does not exist. No operation changes anything when it refuses.
 #[derive(Debug, Default)]
 pub struct Book {
-    accounts: HashMap<MemberId, Account>,
-    lineages: HashMap<LineageId, Lineage>,
-    holds: HashMap<HoldId, Hold>,
+    // Ids are ours: nobody can choose them so that they fall together.
+    accounts: HashMap<MemberId, Account, RandomState>,
+    lineages: HashMap<LineageId, Lineage, RandomState>,
+    holds: HashMap<HoldId, Hold, RandomState>,
     repeats: HashMap<(LineageId, String), Repeat>,
     /// Postings that have a reference, by member and reference.
     referred: HashMap<(MemberId, String), Posting>,
@@ -34,8 +37,8 @@ pub struct Changes {
     pub lineages: Vec<Lineage>,
     /// Holds to add.
     pub begun: Vec<Hold>,
-    /// Holds to remove.
-    pub ended: Vec<HoldId>,
+    /// Holds to remove, each with its member.
+    pub ended: Vec<(MemberId, HoldId)>,
     /// Receipts to add.
     pub receipts: Vec<Receipt>,
     /// Postings to add.
@@ -182,7 +185,7 @@ impl Book {
             since: hold.since,
             at: now,
         };
-        self.changes.end_hold(hold.id);
+        self.changes.end_hold(hold.member, hold.id);
         self.changes.receipts.push(receipt.clone());
         Ended::Now(receipt)
     }
@@ -224,12 +227,12 @@ impl Book {
             let needed = Micros::new(-amount.get());
             return Err(Refusal::InsufficientBalance { needed, available: account.available() });
         }
-        account.balance = balance;
-        touch(&mut self.touched_accounts, member);
         let (house, reason) = (kind.house(), Some(reason));
         let hold = None;
         let posting =
             Posting { at: now, kind, member, house, amount, balance, hold, reason, reference };
+        account.follow(&posting);
+        touch(&mut self.touched_accounts, member);
         self.changes.postings.push(posting.clone());
         self.add_referred(posting.clone());
         Ok(Posted::Now(posting))
@@ -283,26 +286,26 @@ impl Book {
     fn give_back(&mut self, hold: &Hold, charged: Micros, now: Time) {
         if let Some(lineage) = self.lineages.get_mut(&hold.lineage) {
             lineage.held = lineage.held.minus(hold.amount).unwrap_or(Micros::ZERO);
-            lineage.spent = lineage.spent.plus(charged).unwrap_or(Micros::MAX);
+            lineage.spend(charged);
             lineage.running = lineage.running.saturating_sub(1);
             touch(&mut self.touched_lineages, hold.lineage);
         }
         let Some(account) = self.accounts.get_mut(&hold.member) else { return };
         account.held = account.held.minus(hold.amount).unwrap_or(Micros::ZERO);
         if charged > Micros::ZERO {
-            account.balance = account.balance.minus(charged).unwrap_or(account.balance);
-            account.usage.count(charged, now);
-            self.changes.postings.push(Posting {
+            let posting = Posting {
                 at: now,
                 kind: PostingKind::Charge,
                 member: hold.member,
                 house: PostingKind::Charge.house(),
                 amount: Micros::new(-charged.get()),
-                balance: account.balance,
+                balance: account.balance.minus(charged).unwrap_or(account.balance),
                 hold: Some(hold.id),
                 reason: None,
                 reference: None,
-            });
+            };
+            account.follow(&posting);
+            self.changes.postings.push(posting);
         }
         touch(&mut self.touched_accounts, hold.member);
     }
@@ -393,10 +396,10 @@ impl Changes {
     }
 
     /// A hold that began and ended in one transaction is never written.
-    fn end_hold(&mut self, id: HoldId) {
+    fn end_hold(&mut self, member: MemberId, id: HoldId) {
         match self.begun.iter().position(|hold| hold.id == id) {
             Some(index) => drop(self.begun.remove(index)),
-            None => self.ended.push(id),
+            None => self.ended.push((member, id)),
         }
     }
 }

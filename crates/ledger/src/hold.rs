@@ -1,5 +1,7 @@
 //! Holds, and the receipts they become.
 
+use std::sync::Arc;
+
 use crate::{IdempotencyKey, LineageId, MemberId, Micros, Room, Time};
 
 use crate::id::HoldId;
@@ -16,9 +18,9 @@ pub struct Wanted {
     /// The price.
     pub amount: Micros,
     /// What for: an operation of the price list.
-    pub operation: String,
+    pub operation: Arc<str>,
     /// The model that was asked for.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// The process that will end it.
     pub owner: i64,
     /// How long it lives unless renewed.
@@ -39,9 +41,9 @@ pub struct Hold {
     /// How much.
     pub amount: Micros,
     /// What for.
-    pub operation: String,
+    pub operation: Arc<str>,
     /// The model that was asked for.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// The process that will end it.
     pub owner: i64,
     /// Since when.
@@ -64,7 +66,7 @@ pub struct End {
     /// By which rule, which says whether it is charged.
     pub rule: Rule,
     /// The model that answered.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// What the answer counted.
     pub tokens: Tokens,
     /// Whether the answer is kept for whoever asks again; only with an idempotency key.
@@ -128,9 +130,9 @@ pub struct Receipt {
     /// By which rule.
     pub rule: Rule,
     /// What for.
-    pub operation: String,
+    pub operation: Arc<str>,
     /// The model that answered, else the one that was asked for.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// What the answer counted.
     pub tokens: Tokens,
     /// When it began.

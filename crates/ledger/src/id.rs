@@ -68,7 +68,15 @@ impl HoldId {
 
 impl fmt::Display for HoldId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{PREFIX}{:032x}", self.0)
+        // Every request tells its id several times: digit by digit is much quicker than as a number.
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut digits = [0; 32];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.to_bytes()) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        formatter.write_str(PREFIX)?;
+        formatter.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -59,6 +59,11 @@ impl Lineage {
         }
     }
 
+    /// Counts what one of its requests was charged.
+    pub fn spend(&mut self, charged: Micros) {
+        self.spent = self.spent.plus(charged).unwrap_or(Micros::MAX);
+    }
+
     /// What it may still spend; `None` is without limit.
     pub fn spendable(&self) -> Option<Micros> {
         let limit = self.limits.spend?;

@@ -49,6 +49,16 @@ pub enum House {
     Adjustments,
 }
 
+impl Posting {
+    /// What the member was charged by it; nothing if it is no charge.
+    pub fn charged(&self) -> Micros {
+        match self.kind {
+            PostingKind::Charge => Micros::new(self.amount.get().saturating_neg()),
+            PostingKind::TopUp | PostingKind::Adjustment => Micros::ZERO,
+        }
+    }
+}
+
 impl PostingKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Charge, Self::TopUp, Self::Adjustment];

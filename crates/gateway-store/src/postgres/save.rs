@@ -108,13 +108,13 @@ impl Pen<'_> {
             i64::from(row.running),
             row.next_arrival.micros(),
         );
-        let ended: &[Value<'_>] = columns!(changes.ended, row => Uid(*row));
+        let ended: &[Value<'_>] = columns!(changes.ended, row => Uid(row.1));
         let begun: &[Value<'_>] = columns!(changes.begun, row =>
             Uid(row.id),
             row.member.0,
             row.lineage.0,
             row.amount.get(),
-            row.operation.as_str(),
+            &*row.operation,
             row.model.as_deref(),
             row.owner,
             row.since.micros(),
@@ -127,7 +127,7 @@ impl Pen<'_> {
             row.lineage.0,
             row.charged.get(),
             row.rule.word(),
-            row.operation.as_str(),
+            &*row.operation,
             row.model.as_deref(),
             row.tokens.input,
             row.tokens.output,

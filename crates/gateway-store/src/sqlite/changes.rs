@@ -1,8 +1,12 @@
 //! Writes what a batch came to.
+//!
+//! Entries are added and removed, and are written at once: postings, holds, receipts, idempotency keys.
+//! The rows of members and keys follow from them.
 
 use std::collections::HashMap;
 
-use ledger::{Account, Changes, Hold, Lineage, MemberId, Posting, Receipt, Repeat, Time};
+use foldhash::fast::RandomState;
+use ledger::{Account, Changes, Hold, HoldId, Lineage, MemberId, Posting, Receipt, Repeat, Time};
 use rusqlite::{Connection, params};
 
 use super::{audit, media};
@@ -10,9 +14,18 @@ use crate::backend::Result;
 use crate::batch::Applied;
 use crate::{Answer, StoredResponse};
 
-/// Writes all of it, inside a transaction. Idempotency keys and answers are kept until then.
-pub(super) fn write(connection: &Connection, applied: &Applied, until: Time) -> Result<()> {
-    write_money(connection, &applied.changes, until)?;
+/// The last posting of each member, where it is known.
+pub(super) type LastPostings = HashMap<MemberId, i64, RandomState>;
+
+/// Writes the entries of a batch, inside a transaction. Idempotency keys and answers are kept until
+/// then.
+pub(super) fn write_entries(
+    connection: &Connection,
+    applied: &Applied,
+    until: Time,
+    last: &mut LastPostings,
+) -> Result<()> {
+    write_money_entries(connection, &applied.changes, until, last)?;
     for (hold, answer) in applied.answers() {
         write_answer(connection, &hold.to_bytes(), answer, until)?;
     }
@@ -28,44 +41,43 @@ pub(super) fn write(connection: &Connection, applied: &Applied, until: Time) -> 
     Ok(())
 }
 
-/// Writes what the ledger changed, inside a transaction.
+/// Writes what the ledger changed, entries and rows, inside a transaction that began with rows that
+/// tell of all postings.
 pub(super) fn write_money(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {
-    let last = write_postings(connection, &changes.postings)?;
+    let mut last = LastPostings::default();
+    write_money_entries(connection, changes, until, &mut last)?;
     write_accounts(connection, &changes.accounts, &last)?;
-    write_lineages(connection, &changes.lineages)?;
+    write_lineages(connection, &changes.lineages)
+}
+
+fn write_money_entries(
+    connection: &Connection,
+    changes: &Changes,
+    until: Time,
+    last: &mut LastPostings,
+) -> Result<()> {
+    write_postings(connection, &changes.postings, last)?;
     write_holds(connection, &changes.begun)?;
-    if !changes.ended.is_empty() {
-        let mut remove = connection.prepare_cached("DELETE FROM holds WHERE id = ?1")?;
-        for id in &changes.ended {
-            remove.execute([id.to_bytes()])?;
-        }
-    }
+    remove_holds(connection, &changes.ended)?;
     write_receipts(connection, &changes.receipts)?;
     write_repeats(connection, changes, until)
 }
 
-/// The last posting of each member that was written now.
-type LastPostings = HashMap<MemberId, i64>;
-
-fn write_accounts(
+pub(super) fn write_accounts<'a>(
     connection: &Connection,
-    accounts: &[Account],
+    accounts: impl IntoIterator<Item = &'a Account>,
     last: &LastPostings,
 ) -> Result<()> {
-    if accounts.is_empty() {
-        return Ok(());
-    }
     let mut update = connection.prepare_cached(
-        "UPDATE members SET balance = ?2, held = ?3, day = ?4, day_requests = ?5, \
-         day_charged = ?6, month = ?7, month_requests = ?8, month_charged = ?9, \
-         last_posting = coalesce(?10, last_posting) WHERE id = ?1",
+        "UPDATE members SET balance = ?2, day = ?3, day_requests = ?4, day_charged = ?5, \
+         month = ?6, month_requests = ?7, month_charged = ?8, \
+         last_posting = coalesce(?9, last_posting) WHERE id = ?1",
     )?;
     for account in accounts {
         let (day, month) = (account.usage.day, account.usage.month);
         update.execute(params![
             account.id.0,
             account.balance.get(),
-            account.held.get(),
             day.number,
             day.requests,
             day.charged.get(),
@@ -78,23 +90,17 @@ fn write_accounts(
     Ok(())
 }
 
-fn write_lineages(connection: &Connection, lineages: &[Lineage]) -> Result<()> {
-    if lineages.is_empty() {
-        return Ok(());
-    }
+pub(super) fn write_lineages<'a>(
+    connection: &Connection,
+    lineages: impl IntoIterator<Item = &'a Lineage>,
+) -> Result<()> {
     // A rate only ever moves on: free requests that were counted meanwhile are not lost.
     let mut update = connection.prepare_cached(
-        "UPDATE lineages SET spent = ?2, held = ?3, running = ?4, \
-         next_arrival = max(next_arrival, ?5) WHERE id = ?1",
+        "UPDATE lineages SET spent = ?2, next_arrival = max(next_arrival, ?3) WHERE id = ?1",
     )?;
     for lineage in lineages {
-        update.execute(params![
-            lineage.id.0,
-            lineage.spent.get(),
-            lineage.held.get(),
-            lineage.running,
-            lineage.next_arrival.micros(),
-        ])?;
+        let (spent, next_arrival) = (lineage.spent.get(), lineage.next_arrival.micros());
+        update.execute([lineage.id.0, spent, next_arrival])?;
     }
     Ok(())
 }
@@ -118,6 +124,18 @@ fn write_holds(connection: &Connection, holds: &[Hold]) -> Result<()> {
             hold.lease_until.micros(),
             hold.idempotency,
         ])?;
+    }
+    Ok(())
+}
+
+fn remove_holds(connection: &Connection, ended: &[(MemberId, HoldId)]) -> Result<()> {
+    if ended.is_empty() {
+        return Ok(());
+    }
+    let mut remove =
+        connection.prepare_cached("DELETE FROM holds WHERE member = ?1 AND id = ?2")?;
+    for (member, id) in ended {
+        remove.execute(params![member.0, id.to_bytes()])?;
     }
     Ok(())
 }
@@ -147,12 +165,15 @@ fn write_receipts(connection: &Connection, receipts: &[Receipt]) -> Result<()> {
     Ok(())
 }
 
-/// Adds postings, each with the one before it of its member; the last ones are still to be written
-/// to the members.
-fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<LastPostings> {
-    let mut last = LastPostings::new();
+/// Adds postings, each with the one before it of its member, which the member's row names if it is
+/// not known here.
+fn write_postings(
+    connection: &Connection,
+    postings: &[Posting],
+    last: &mut LastPostings,
+) -> Result<()> {
     if postings.is_empty() {
-        return Ok(last);
+        return Ok(());
     }
     let mut insert = connection.prepare_cached(
         "INSERT INTO postings \
@@ -167,14 +188,14 @@ fn write_postings(connection: &Connection, postings: &[Posting]) -> Result<LastP
             posting.member.0,
             posting.amount.get(),
             posting.balance.get(),
-            posting.hold.map(ledger::HoldId::to_bytes),
+            posting.hold.map(HoldId::to_bytes),
             posting.reason,
             posting.reference,
             last.get(&posting.member),
         ])?;
         last.insert(posting.member, id);
     }
-    Ok(last)
+    Ok(())
 }
 
 fn write_repeats(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {

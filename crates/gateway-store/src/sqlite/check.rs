@@ -14,18 +14,20 @@ use crate::{Finding, LedgerCheck, MAX_FINDINGS};
 pub(super) fn run(connection: &mut Connection) -> Result<LedgerCheck> {
     let state = connection.transaction()?;
     let mut check = LedgerCheck::default();
-    check_members(&state, &mut check)?;
-    check_lineages(&state, &mut check)?;
+    let followed = state.query_row("SELECT posting FROM followed", [], |row| row.get(0))?;
+    check_members(&state, followed, &mut check)?;
+    check_lineages(&state, followed, &mut check)?;
     check_receipts(&state, &mut check)?;
     check_ended_holds(&state, &mut check)?;
     check_audit(&state, &mut check)?;
     Ok(check)
 }
 
-/// Balances against postings, and what is held against live holds.
-fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()> {
+/// Balances against postings, as far as the rows follow them, and whether live holds are of members
+/// and covered.
+fn check_members(connection: &Connection, followed: i64, check: &mut LedgerCheck) -> Result<()> {
     let mut members = connection
-        .prepare("SELECT id, balance, held, coalesce(last_posting, 0) FROM members ORDER BY id")?;
+        .prepare("SELECT id, balance, coalesce(last_posting, 0) FROM members ORDER BY id")?;
     let mut postings = connection.prepare(
         "SELECT member, id, amount, balance, kind = 'charge', kind = 'top_up', \
          coalesce(previous, 0) FROM postings ORDER BY member, id",
@@ -33,7 +35,7 @@ fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()>
     let mut holds = connection.prepare(
         "SELECT member, sum(amount), count(*) FROM holds GROUP BY member ORDER BY member",
     )?;
-    let mut members = Walk::new(&mut members, numbers::<4>)?;
+    let mut members = Walk::new(&mut members, numbers::<3>)?;
     let mut postings = Walk::new(&mut postings, numbers::<7>)?;
     let mut holds = Walk::new(&mut holds, numbers::<3>)?;
     let (mut stored, mut house) = (0_i128, [0_i128; 3]);
@@ -41,6 +43,7 @@ fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()>
         let member = members.step()?;
         let id = member.map_or(i64::MAX, |[id, ..]| id);
         let (mut sum, mut last) = (0_i128, 0);
+        let mut row = (0_i128, 0);
         while let Some([of, posting, amount, balance, charge, top_up, previous]) =
             postings.step_if(|[of, ..]| member.is_none() || *of <= id)?
         {
@@ -57,6 +60,11 @@ fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()>
             compare(check, || format!("posting {posting}"), "balance", (balance, sum));
             compare(check, || format!("posting {posting}"), "previous", (previous, last.into()));
             last = posting;
+            if posting <= followed {
+                row = (sum, last);
+            } else {
+                stored += i128::from(amount);
+            }
         }
         let mut held = 0;
         while let Some([of, amount, count]) =
@@ -69,12 +77,14 @@ fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()>
                 held = i128::from(amount);
             }
         }
-        let Some([id, balance, has_held, has_last]) = member else { break };
+        let Some([id, balance, has_last]) = member else { break };
         check.members += 1;
         stored += i128::from(balance);
-        compare(check, || format!("member {id}"), "balance", (balance, sum));
-        compare(check, || format!("member {id}"), "held", (has_held, held));
-        compare(check, || format!("member {id}"), "last posting", (has_last, last.into()));
+        compare(check, || format!("member {id}"), "balance", (balance, row.0));
+        compare(check, || format!("member {id}"), "last posting", (has_last, row.1.into()));
+        if held > sum {
+            wrong(check, format!("member {id}"), "held", (clamped(held).get(), clamped(sum).get()));
+        }
     }
     check.sum = clamped(stored + house.iter().sum::<i128>());
     if check.sum != Micros::ZERO {
@@ -87,27 +97,29 @@ fn check_members(connection: &Connection, check: &mut LedgerCheck) -> Result<()>
     Ok(())
 }
 
-/// What keys have spent, hold and run, against receipts and live holds.
-fn check_lineages(connection: &Connection, check: &mut LedgerCheck) -> Result<()> {
-    let mut lineages =
-        connection.prepare("SELECT id, spent, held, running FROM lineages ORDER BY id")?;
-    let mut holds = connection.prepare(
-        "SELECT lineage, sum(amount), count(*) FROM holds GROUP BY lineage ORDER BY lineage",
-    )?;
+/// What keys have spent against receipts, as far as the rows follow them, and whether live holds are
+/// of keys of their members.
+fn check_lineages(connection: &Connection, followed: i64, check: &mut LedgerCheck) -> Result<()> {
+    let mut lineages = connection.prepare("SELECT id, spent, member FROM lineages ORDER BY id")?;
+    let mut holds = connection
+        .prepare("SELECT lineage, member FROM holds GROUP BY lineage, member ORDER BY lineage")?;
+    let mut ahead = connection.prepare(&format!(
+        "SELECT lineage, sum(charged) FROM postings JOIN receipts ON receipts.id = hold \
+         WHERE postings.id > {followed} GROUP BY lineage ORDER BY lineage"
+    ))?;
     let mut receipts = connection
         .prepare("SELECT lineage, sum(charged) FROM receipts GROUP BY lineage ORDER BY lineage")?;
-    let mut lineages = Walk::new(&mut lineages, numbers::<4>)?;
-    let mut holds = Walk::new(&mut holds, numbers::<3>)?;
+    let mut lineages = Walk::new(&mut lineages, numbers::<3>)?;
+    let mut holds = Walk::new(&mut holds, numbers::<2>)?;
+    let mut ahead = Walk::new(&mut ahead, numbers::<2>)?;
     let mut receipts = Walk::new(&mut receipts, numbers::<2>)?;
     loop {
         let lineage = lineages.step()?;
         let is_due = |of: i64| lineage.is_none_or(|[id, ..]| of <= id);
         let is_known = |of: i64| lineage.is_some_and(|[id, ..]| of == id);
-        let (mut held, mut running, mut spent) = (0, 0, 0);
-        while let Some([of, amount, count]) = holds.step_if(|[of, ..]| is_due(*of))? {
-            if is_known(of) {
-                (held, running) = (amount, count);
-            } else {
+        let mut spent = 0;
+        while let Some([of, member]) = holds.step_if(|[of, _]| is_due(*of))? {
+            if lineage.is_none_or(|[id, _, whose]| (of, member) != (id, whose)) {
                 wrong(check, format!("holds of key lineage {of}"), "lineage", (of, 0));
             }
         }
@@ -118,11 +130,13 @@ fn check_lineages(connection: &Connection, check: &mut LedgerCheck) -> Result<()
                 wrong(check, format!("receipts of key lineage {of}"), "lineage", (of, 0));
             }
         }
-        let Some([id, has_spent, has_held, has_running]) = lineage else { return Ok(()) };
-        let name = || format!("key lineage {id}");
-        compare(check, name, "spent", (has_spent, spent.into()));
-        compare(check, name, "held", (has_held, held.into()));
-        compare(check, name, "running", (has_running, running.into()));
+        while let Some([of, charged]) = ahead.step_if(|[of, _]| is_due(*of))? {
+            if is_known(of) {
+                spent -= charged;
+            }
+        }
+        let Some([id, has_spent, _]) = lineage else { return Ok(()) };
+        compare(check, || format!("key lineage {id}"), "spent", (has_spent, spent.into()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What ends by itself: leases, idempotency keys, stored responses.
 
-use ledger::{Book, End, HoldId, Rule, Time, Tokens};
-use rusqlite::{Connection, params};
+use ledger::{Book, End, HoldId, MemberId, Rule, Time, Tokens};
+use rusqlite::{Connection, Row, params};
 
 use super::{changes, media, research, responses, rows};
 use crate::backend::Result;
@@ -39,28 +39,26 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
         Which::Expired => ("lease_until < ?1 AND owner <> ?3", now.micros()),
         Which::NotOf(owner) => ("owner <> ?1 AND owner <> ?3", owner),
     };
-    let sql = format!("SELECT id FROM holds WHERE {condition} LIMIT ?2");
+    let sql = format!("SELECT member, id FROM holds WHERE {condition} LIMIT ?2");
     let mut query = connection.prepare_cached(&sql)?;
-    let ids =
-        query.query_map(params![value, MAX_EXPIRED, JOB_OWNER], |row| rows::hold_id(row, 0))?;
-    let ids: Vec<HoldId> = ids.collect::<rusqlite::Result<_>>()?;
+    let read = |row: &Row<'_>| Ok((MemberId(row.get(0)?), rows::hold_id(row, 1)?));
+    let holds = query.query_map(params![value, MAX_EXPIRED, JOB_OWNER], read)?;
+    let holds: Vec<(MemberId, HoldId)> = holds.collect::<rusqlite::Result<_>>()?;
     let mut book = Book::default();
-    for id in &ids {
-        let Some(hold) = rows::hold(connection, *id)? else { continue };
-        let member = hold.member;
-        rows::load_hold(connection, &mut book, *id, now)?;
+    for &(member, id) in &holds {
+        rows::load_hold(connection, &mut book, (member, id), now)?;
         match which {
-            Which::Expired => book.expire(*id, now),
+            Which::Expired => book.expire(id, now),
             Which::NotOf(_) => {
                 let (rule, tokens) = (Rule::Expired, Tokens::default());
-                let end = End { id: *id, member, rule, model: None, tokens, answered: false };
+                let end = End { id, member, rule, model: None, tokens, answered: false };
                 book.end(end, now)
             }
         };
-        responses::fail_running(connection, *id)?;
+        responses::fail_running(connection, id)?;
     }
     changes::write_money(connection, &book.take_changes(), now)?;
-    Ok(ids.len() as u64)
+    Ok(holds.len() as u64)
 }
 
 /// Removes what is kept for a time that is over; gives how many words, responses and runs. What still
@@ -68,7 +66,8 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
 pub(super) fn sweep(connection: &Connection, now: Time) -> Result<u64> {
     let mut query = connection.prepare_cached(
         "SELECT id FROM responses WHERE expires_at <= ?1 \
-         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.id = responses.hold) LIMIT ?2",
+         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.member = responses.member \
+         AND holds.id = responses.hold) LIMIT ?2",
     )?;
     let over = query.query_map(params![now.micros(), MAX_SWEPT], |row| row.get(0))?;
     let over: Vec<String> = over.collect::<rusqlite::Result<_>>()?;

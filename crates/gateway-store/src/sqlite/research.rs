@@ -110,7 +110,9 @@ fn create(
     if let Some(key) = &wanted.idempotency {
         rows::load_repeat(tables, &mut book, (wanted.lineage, &key.word), now)?;
     }
-    if rows::hold(tables, id)?.is_some() || rows::receipt(tables, None, id)?.is_some() {
+    if rows::hold(tables, wanted.member, id)?.is_some()
+        || rows::receipt(tables, None, id)?.is_some()
+    {
         return Ok(Err(Refusal::IdUsed));
     }
     let hold = match book.hold(wanted, now) {

@@ -128,7 +128,8 @@ pub(super) fn fail_running(connection: &Connection, hold: HoldId) -> Result<()> 
 pub(super) fn fail_stray(connection: &Connection, limit: u32) -> Result<()> {
     let mut query = connection.prepare_cached(
         "SELECT id, body FROM responses WHERE status IN ('queued', 'in_progress') AND background \
-         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.id = responses.hold) LIMIT ?1",
+         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.member = responses.member \
+         AND holds.id = responses.hold) LIMIT ?1",
     )?;
     let stray = query.query_map([limit], id_and_body)?;
     fail(connection, stray.collect::<rusqlite::Result<_>>()?)

@@ -17,8 +17,9 @@ type Read<T> = rusqlite::Result<T>;
 
 pub(super) fn account(connection: &Connection, id: MemberId) -> Result<Option<Account>> {
     let mut query = connection.prepare_cached(
-        "SELECT balance, held, blocked, day, day_requests, day_charged, month, month_requests, \
-         month_charged FROM members WHERE id = ?1",
+        "SELECT balance, (SELECT coalesce(sum(amount), 0) FROM holds WHERE member = ?1), blocked, \
+         day, day_requests, day_charged, month, month_requests, month_charged \
+         FROM members WHERE id = ?1",
     )?;
     let read = |row: &Row<'_>| {
         let period = |first| -> Read<Period> {
@@ -41,8 +42,10 @@ pub(super) fn account(connection: &Connection, id: MemberId) -> Result<Option<Ac
 
 pub(super) fn lineage(connection: &Connection, id: LineageId) -> Result<Option<Lineage>> {
     let mut query = connection.prepare_cached(
-        "SELECT member, spend_limit, requests_per_minute, concurrency, spent, held, running, \
-         next_arrival FROM lineages WHERE id = ?1",
+        "SELECT lineages.member, spend_limit, requests_per_minute, concurrency, spent, \
+         coalesce(sum(amount), 0), count(amount), next_arrival \
+         FROM lineages LEFT JOIN holds ON holds.member = lineages.member AND lineage = ?1 \
+         WHERE lineages.id = ?1 GROUP BY lineages.id",
     )?;
     let read = |row: &Row<'_>| {
         Ok(Lineage {
@@ -58,27 +61,27 @@ pub(super) fn lineage(connection: &Connection, id: LineageId) -> Result<Option<L
     Ok(query.query_row([id.0], read).optional()?)
 }
 
-pub(super) fn hold(connection: &Connection, id: HoldId) -> Result<Option<Hold>> {
+pub(super) fn hold(connection: &Connection, member: MemberId, id: HoldId) -> Result<Option<Hold>> {
     let mut query = connection.prepare_cached(
-        "SELECT member, lineage, amount, operation, model, owner, since, lease_until, idempotency \
-         FROM holds WHERE id = ?1",
+        "SELECT lineage, amount, operation, model, owner, since, lease_until, idempotency \
+         FROM holds WHERE member = ?1 AND id = ?2",
     )?;
     let read = |row: &Row<'_>| {
         Ok(Hold {
             id,
-            member: MemberId(row.get(0)?),
-            lineage: LineageId(row.get(1)?),
-            amount: micros(row, 2)?,
-            operation: row.get(3)?,
-            model: row.get(4)?,
-            owner: row.get(5)?,
-            since: time(row, 6)?,
-            lease_until: time(row, 7)?,
-            idempotency: row.get(8)?,
+            member,
+            lineage: LineageId(row.get(0)?),
+            amount: micros(row, 1)?,
+            operation: row.get(2)?,
+            model: row.get(3)?,
+            owner: row.get(4)?,
+            since: time(row, 5)?,
+            lease_until: time(row, 6)?,
+            idempotency: row.get(7)?,
             room: None,
         })
     };
-    Ok(query.query_row([id.to_bytes()], read).optional()?)
+    Ok(query.query_row(params![member.0, id.to_bytes()], read).optional()?)
 }
 
 /// An idempotency key whose request runs, or whose time is not over.
@@ -202,6 +205,29 @@ fn posting(row: &Row<'_>, member: MemberId) -> Read<Posting> {
     })
 }
 
+/// A posting that the rows of its member and of its key do not tell of.
+pub(super) struct Unfollowed {
+    pub(super) id: i64,
+    pub(super) posting: Posting,
+    /// The key that was charged.
+    pub(super) lineage: Option<LineageId>,
+}
+
+pub(super) fn unfollowed(connection: &Connection) -> Result<Vec<Unfollowed>> {
+    let mut query = connection.prepare_cached(
+        "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
+         postings.member, lineage FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
+         WHERE postings.id > (SELECT posting FROM followed) ORDER BY postings.id",
+    )?;
+    let read = |row: &Row<'_>| {
+        let posting = posting(row, MemberId(row.get(8)?))?;
+        let lineage: Option<i64> = row.get(9)?;
+        Ok(Unfollowed { id: row.get(7)?, posting, lineage: lineage.map(LineageId) })
+    };
+    let rows = query.query_map([], read)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Puts in the book the posting that has a reference, if there is one.
 pub(super) fn load_referred(
     connection: &Connection,
@@ -226,11 +252,11 @@ pub(super) fn load_referred(
 pub(super) fn load_hold(
     connection: &Connection,
     book: &mut Book,
-    id: HoldId,
+    (member, id): (MemberId, HoldId),
     now: Time,
 ) -> Result<()> {
     if !book.has_hold(id) {
-        let Some(hold) = hold(connection, id)? else { return Ok(()) };
+        let Some(hold) = hold(connection, member, id)? else { return Ok(()) };
         load_member(connection, book, hold.member)?;
         load_lineage(connection, book, hold.lineage)?;
         book.add_hold(hold);

@@ -10,13 +10,14 @@ use crate::backend::Result;
 use crate::{Error, Options, SchemaState};
 
 /// Each one brings the schema from its index to the next number.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
     include_str!("schema/004.sql"),
     include_str!("schema/005.sql"),
     include_str!("schema/006.sql"),
+    include_str!("schema/007.sql"),
 ];
 
 /// Says that a file is ours: "agtw".

@@ -2,22 +2,25 @@
 //!
 //! Between transactions it keeps the rows that money is decided by. They stay true because nobody
 //! else in this process writes, and `PRAGMA data_version` tells when another process did. Whatever
-//! fails, they are forgotten and read again.
+//! fails, they are forgotten and read again. Where several operations are one transaction, rows of
+//! members and keys are written later: see `arrears`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ledger::{Book, LineageId, Time};
+use ledger::{Account, Book, Lineage, LineageId, MemberId, Time};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
+use super::arrears::{self, Arrears};
+use super::changes::{self, LastPostings};
 use super::checkpoint::Log;
 use super::connection::{self, Role};
-use super::{changes, failure, rows};
+use super::{failure, rows};
 use crate::backend::Result;
-use crate::batch::{Applied, Job, Needs, apply};
+use crate::batch::{Applied, Job, apply};
 use crate::{Error, Options};
 
 /// The most operations that wait.
@@ -78,6 +81,13 @@ impl Outlives {
     }
 }
 
+/// Whether a transaction wrote all rows of members and keys that are not as they were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    Written,
+    Later,
+}
+
 /// What the thread has.
 pub(super) struct Writer {
     path: PathBuf,
@@ -90,7 +100,14 @@ pub(super) struct Writer {
     book: Book,
     /// The version of the file that the book was read from.
     version: i64,
-    /// Where the rates of keys stand by requests that cost nothing: written with what comes next.
+    /// Rows of the book that are not written yet.
+    arrears: Arrears,
+    /// The last postings of members of the book.
+    last: LastPostings,
+    /// Whether there may be postings that the written rows do not tell of, and that this thread does
+    /// not know.
+    is_behind: bool,
+    /// Where the rates of keys stand that are not written yet, and may not be in the book.
     arrivals: HashMap<LineageId, Time>,
     log: Log,
     /// Whether the last batch had several operations.
@@ -129,6 +146,9 @@ impl Writer {
             outlives: Outlives::Power,
             book: Book::default(),
             version: 0,
+            arrears: Arrears::default(),
+            last: LastPostings::default(),
+            is_behind: true,
             arrivals: HashMap::new(),
             log,
             had_company: false,
@@ -154,10 +174,9 @@ impl Writer {
                 self.log.tend(&self.connection);
             }
         }
-        if !self.arrivals.is_empty() {
-            // A count of free requests that is lost lets a few more through, no harm else.
-            let _ = self.transact(Touches::Else, |_, _| Ok(()));
-        }
+        // Whoever opens the file next would let the rows follow as well; of rates, what is lost lets a
+        // few more requests through, no harm else.
+        let _ = self.write_arrears();
         drop(self);
         let _ = mover.join();
         for reply in stopped {
@@ -181,6 +200,10 @@ impl Writer {
         }
         self.book.drop_repeats();
         if self.book.rows() > MAX_KEPT_ROWS {
+            if !self.arrears.is_empty() {
+                // What fails here is what the next transaction would find.
+                let _ = self.write_arrears();
+            }
             self.forget();
         }
         other
@@ -189,7 +212,7 @@ impl Writer {
     /// Requests that cost nothing: counted, and written with whatever comes next.
     fn admit(&mut self, jobs: Vec<Job>) {
         let now = self.options.clock.now();
-        if let Err(error) = self.freshen().and_then(|()| self.load(&jobs, now)) {
+        if let Err(error) = self.catch_up().and_then(|()| self.load(&jobs, now)) {
             return self.refuse(jobs, &error);
         }
         let applied = apply(&mut self.book, jobs, now);
@@ -197,9 +220,7 @@ impl Writer {
             self.arrivals.insert(lineage.id, lineage.next_arrival);
         }
         applied.committed();
-        if self.arrivals.len() > MAX_ARRIVALS
-            && self.transact(Touches::Else, |_, _| Ok(())).is_err()
-        {
+        if self.arrivals.len() > MAX_ARRIVALS && self.write_arrears().is_err() {
             self.arrivals.clear();
         }
     }
@@ -227,10 +248,14 @@ impl Writer {
         if changes.is_empty() {
             return self.run_cached("ROLLBACK");
         }
-        self.write_arrivals()?;
         let until = now.plus_micros(self.options.repeats_kept_micros());
-        changes::write(&self.connection, applied, until)?;
-        self.commit()
+        changes::write_entries(&self.connection, applied, until, &mut self.last)?;
+        self.arrears.add(changes);
+        if self.had_company && !self.arrears.are_many() {
+            return self.commit(Rows::Later);
+        }
+        self.write_rows()?;
+        self.commit(Rows::Written)
     }
 
     /// Something else, in a transaction of its own.
@@ -239,20 +264,48 @@ impl Writer {
         touches: Touches,
         work: impl FnOnce(&Connection, Time) -> Result<T>,
     ) -> Result<T> {
-        if touches == Touches::Money {
-            self.forget();
-        }
         self.begin(Outlives::Power)?;
         let now = self.options.clock.now();
-        let result = self.write_arrivals().and_then(|()| {
+        let result = self.freshen().and_then(|()| {
+            self.write_rows()?;
             let result = work(&self.connection, now)?;
-            self.commit()?;
+            arrears::all_followed(&self.connection)?;
+            self.commit(Rows::Written)?;
             Ok(result)
         });
-        if result.is_err() {
-            self.undo();
+        match (&result, touches) {
+            (Err(_), _) => self.undo(),
+            (Ok(_), Touches::Money) => self.forget(),
+            (Ok(_), Touches::Else) => {}
         }
         result
+    }
+
+    /// Writes what was left for later.
+    pub(super) fn write_arrears(&mut self) -> Result<()> {
+        self.catch_up()?;
+        if self.arrears.is_empty() && self.arrivals.is_empty() {
+            return Ok(());
+        }
+        self.transact(Touches::Else, |_, _| Ok(()))
+    }
+
+    /// A member's account, as it stands now.
+    pub(super) fn account(&mut self, id: MemberId) -> Result<Option<Account>> {
+        if self.catch_up().is_err() {
+            return arrears::account(&self.connection, id);
+        }
+        rows::load_member(&self.connection, &mut self.book, id)?;
+        Ok(self.book.account(id).cloned())
+    }
+
+    /// The state of a key and its successors, as it stands now.
+    pub(super) fn lineage(&mut self, id: LineageId) -> Result<Option<Lineage>> {
+        if self.catch_up().is_err() {
+            return arrears::lineage(&self.connection, id);
+        }
+        self.load_lineage(id)?;
+        Ok(self.book.lineage(id).cloned())
     }
 
     fn begin(&mut self, outlives: Outlives) -> Result<()> {
@@ -275,9 +328,13 @@ impl Writer {
         self.run_cached("BEGIN IMMEDIATE")
     }
 
-    fn commit(&mut self) -> Result<()> {
+    fn commit(&mut self, rows: Rows) -> Result<()> {
         self.run_cached("COMMIT")?;
-        self.arrivals.clear();
+        self.is_behind = false;
+        if rows == Rows::Written {
+            self.arrears = Arrears::default();
+            self.arrivals.clear();
+        }
         Ok(())
     }
 
@@ -296,12 +353,44 @@ impl Writer {
         }
     }
 
+    /// Trusts nothing that was kept but how far the rates of keys are, which is written nowhere else.
     fn forget(&mut self) {
+        for id in self.arrears.lineages() {
+            if let Some(Lineage { next_arrival, .. }) = self.book.lineage(id) {
+                let known = self.arrivals.entry(id).or_default();
+                *known = (*known).max(*next_arrival);
+            }
+        }
         self.book = Book::default();
+        self.arrears = Arrears::default();
+        self.last.clear();
+        self.is_behind = true;
+    }
+
+    /// Outside a transaction: what is kept is true, and rows that are read tell of all postings that
+    /// this thread does not know.
+    fn catch_up(&mut self) -> Result<()> {
+        if !self.broken {
+            self.look_for_others()?;
+            if !self.is_behind {
+                return Ok(());
+            }
+            if !arrears::are_any(&self.connection)? {
+                self.is_behind = false;
+                return Ok(());
+            }
+        }
+        self.transact(Touches::Else, |_, _| Ok(()))
+    }
+
+    /// The same in a transaction.
+    fn freshen(&mut self) -> Result<()> {
+        self.look_for_others()?;
+        if self.is_behind { arrears::follow(&self.connection) } else { Ok(()) }
     }
 
     /// Forgets what was kept if another process has written since.
-    fn freshen(&mut self) -> Result<()> {
+    fn look_for_others(&mut self) -> Result<()> {
         let mut query = self.connection.prepare_cached("PRAGMA data_version")?;
         let version = query.query_row([], |row| row.get(0))?;
         drop(query);
@@ -314,34 +403,61 @@ impl Writer {
 
     /// Puts the rows in the book that the jobs need and that are not there.
     fn load(&mut self, jobs: &[Job], now: Time) -> Result<()> {
-        let (connection, book) = (&self.connection, &mut self.book);
-        let needs = Needs::of(jobs);
-        for member in needs.members {
-            rows::load_member(connection, book, member)?;
-        }
-        for id in needs.lineages {
-            if book.lineage(id).is_none()
-                && let Some(mut lineage) = rows::lineage(connection, id)?
-            {
-                if let Some(arrival) = self.arrivals.get(&id) {
-                    lineage.next_arrival = lineage.next_arrival.max(*arrival);
+        for job in jobs {
+            match job {
+                Job::Open(opening, _) => {
+                    let wanted = &opening.wanted;
+                    rows::load_member(&self.connection, &mut self.book, wanted.member)?;
+                    self.load_lineage(wanted.lineage)?;
+                    if let Some(key) = &wanted.idempotency {
+                        let word = (wanted.lineage, &*key.word);
+                        rows::load_repeat(&self.connection, &mut self.book, word, now)?;
+                    }
                 }
-                book.add_lineage(lineage);
+                Job::Close(closing, _) => {
+                    let (member, id) = (closing.end.member, closing.end.id);
+                    if !self.book.has_hold(id)
+                        && let Some(hold) = rows::hold(&self.connection, member, id)?
+                    {
+                        rows::load_member(&self.connection, &mut self.book, member)?;
+                        self.load_lineage(hold.lineage)?;
+                    }
+                    rows::load_hold(&self.connection, &mut self.book, (member, id), now)?;
+                }
+                Job::Admit(member, lineage, _) => {
+                    rows::load_member(&self.connection, &mut self.book, *member)?;
+                    self.load_lineage(*lineage)?;
+                }
+                Job::Post(transfer, ..) => {
+                    rows::load_member(&self.connection, &mut self.book, transfer.member)?;
+                    if let Some(reference) = &transfer.reference {
+                        let reference = (transfer.member, &**reference);
+                        rows::load_referred(&self.connection, &mut self.book, reference)?;
+                    }
+                }
             }
-        }
-        for (lineage, word) in needs.repeats {
-            rows::load_repeat(connection, book, (lineage, &word), now)?;
-        }
-        for (member, reference) in needs.references {
-            rows::load_referred(connection, book, (member, &reference))?;
-        }
-        for id in needs.holds {
-            rows::load_hold(connection, book, id, now)?;
         }
         Ok(())
     }
 
-    fn write_arrivals(&self) -> Result<()> {
+    fn load_lineage(&mut self, id: LineageId) -> Result<()> {
+        if self.book.lineage(id).is_none()
+            && let Some(mut lineage) = rows::lineage(&self.connection, id)?
+        {
+            if let Some(arrival) = self.arrivals.get(&id) {
+                lineage.next_arrival = lineage.next_arrival.max(*arrival);
+            }
+            self.book.add_lineage(lineage);
+        }
+        Ok(())
+    }
+
+    /// Writes what was left for later, inside a transaction.
+    fn write_rows(&self) -> Result<()> {
+        self.arrears.write(&self.connection, &self.book, &self.last)?;
+        if !self.arrears.is_empty() {
+            arrears::all_followed(&self.connection)?;
+        }
         if self.arrivals.is_empty() {
             return Ok(());
         }

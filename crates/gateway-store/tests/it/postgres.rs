@@ -177,7 +177,7 @@ async fn a_server_that_stays_away_is_told_in_time() {
 async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
     let (_cluster, world) = alone(Duration::from_millis(500)).await;
     let world = Arc::new(world);
-    let (_, key) = world.member("ann", 1000, Limits::default()).await;
+    let (_, key) = world.member("ann", 1_000_000, Limits::default()).await;
     let (_, other) = world.member("bob", 1000, Limits::default()).await;
     let shared = Arc::clone(&world);
     let locker = tokio::task::spawn_blocking(move || {
@@ -346,7 +346,7 @@ async fn a_job_that_the_database_refuses_fails_alone() {
     for number in 0..600 {
         let mut opening = opening(&key, 1);
         match number % 50 {
-            17 => opening.wanted.model = Some("a\0b".to_owned()),
+            17 => opening.wanted.model = Some("a\0b".into()),
             39 => opening.wanted = repeated(&key, 1, "a\0b", 1).wanted,
             _ => {}
         }
@@ -371,7 +371,7 @@ async fn a_job_that_the_database_refuses_fails_alone() {
     let mut enders = JoinSet::new();
     for (number, hold) in held.into_iter().enumerate() {
         let mut closing = closing(&hold, Rule::Answered);
-        closing.end.model = (number % 100 == 5).then(|| "a\0b".to_owned());
+        closing.end.model = (number % 100 == 5).then(|| "a\0b".into());
         let store = Arc::clone(&world.store);
         enders.spawn(async move { store.end(closing).await.is_ok() });
     }

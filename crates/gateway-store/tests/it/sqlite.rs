@@ -1,5 +1,6 @@
 //! What only a SQLite file does.
 
+mod arrears;
 mod chain;
 mod crash;
 mod disk;

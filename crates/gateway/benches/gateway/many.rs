@@ -36,6 +36,8 @@ pub(crate) fn fill(home: &mut Home, amount: Amount) {
     postings(&connection, amount);
     home.keys = keys(&connection, &home.hasher(), amount);
     connection.execute_batch(&index).expect("the index again");
+    let followed = "UPDATE followed SET posting = (SELECT max(id) FROM postings)";
+    connection.execute_batch(followed).expect("the rows tell of all postings");
     connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").expect("it is written");
 }
 

@@ -39,6 +39,7 @@ pub(super) async fn create(
         answer_id: format!("chatcmpl-{}", &id.to_string()[4..]),
         created: clock::unix_seconds(),
         body: bytes.clone(),
+        rest: Ask::rest_of(&envelope, is_streamed),
         is_streamed,
         wants_usage,
     });

@@ -83,8 +83,8 @@ pub(super) fn receipt_view(receipt: &Receipt) -> ReceiptView {
     ReceiptView {
         object: "receipt".to_owned(),
         id: receipt.id.to_string(),
-        operation: receipt.operation.clone(),
-        model: receipt.model.clone(),
+        operation: receipt.operation.to_string(),
+        model: receipt.model.as_deref().map(str::to_owned),
         outcome: receipt.rule.outcome().word().to_owned(),
         rule: receipt.rule.word().to_owned(),
         charge_micros: receipt.charged.get(),

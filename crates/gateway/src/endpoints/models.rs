@@ -54,7 +54,7 @@ pub(super) async fn find(
 
 fn view(model: &Model) -> ModelView {
     ModelView {
-        id: model.id.clone(),
+        id: model.id.to_string(),
         object: "model".to_owned(),
         created: model.created,
         owned_by: model.owned_by.clone(),

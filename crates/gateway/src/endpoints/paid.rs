@@ -32,6 +32,9 @@ use crate::trace::Place;
 /// Tells proxies in between not to hold a stream back.
 static UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// About as many headers as an answer has.
+const HEADERS: usize = 12;
+
 /// A request that will be paid for.
 pub(super) struct Paid {
     pub(super) id: HoldId,
@@ -166,6 +169,7 @@ async fn whole(
     let charged = settle(&mut charge, keeper.as_deref(), &piece).await?;
     let mut response = Response::new(Body::from(piece.body));
     let headers = response.headers_mut();
+    headers.reserve(HEADERS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     rate::write_receipt(headers, id, charged);
     rate::write_headers(room, headers);

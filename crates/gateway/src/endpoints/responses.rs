@@ -84,6 +84,7 @@ pub(super) async fn create(
         answer_id: answer_id.clone(),
         created,
         body: bytes.clone(),
+        rest: None,
         is_streamed: wish.is_streamed || wish.is_background,
         wants_usage: true,
     };

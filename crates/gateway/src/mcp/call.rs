@@ -160,7 +160,7 @@ async fn first_made(service: &Service, caller: &Caller, run: &Value) -> Option<C
 
 /// A model for those who name none: the first that can be used now.
 fn any_model(service: &Service, caller: &Caller) -> Result<String, ApiError> {
-    service.chat_model(caller, None).map(|model| model.id.clone()).ok_or_else(|| {
+    service.chat_model(caller, None).map(|model| model.id.to_string()).ok_or_else(|| {
         let message = "no model that this key may use can be asked at the moment";
         ApiError::new(Code::CapabilityUnavailable, message)
     })

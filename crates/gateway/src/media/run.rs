@@ -178,7 +178,7 @@ impl Work {
             id: super::run_id(charge.id()),
             member: self.caller.key.member,
             hold: charge.id(),
-            model: self.target.id.clone(),
+            model: self.target.id.to_string(),
             capability: self.capability.word().to_owned(),
             charge: self.price,
             created_at: now,

@@ -9,7 +9,7 @@ use super::stage::Stage;
 use super::whole::Whole;
 use crate::catalogue::Target;
 use crate::config;
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, Rest, is_like};
 use crate::failure::ApiError;
 use crate::translate::{Untranslatable, anthropic};
 
@@ -29,6 +29,8 @@ pub(crate) struct Ask {
     pub(crate) created: u64,
     /// As it was sent.
     pub(crate) body: Bytes,
+    /// The same without what an upstream is told by us; of a stream it is found out later.
+    pub(crate) rest: Option<Rest>,
     pub(crate) is_streamed: bool,
     /// Whether the usage of a stream was asked for.
     pub(crate) wants_usage: bool,
@@ -47,7 +49,16 @@ pub(crate) enum Reading {
     Whole(Whole),
 }
 
+/// What an upstream is told by us in any case.
+const OURS: [&str; 2] = ["model", "stream"];
+
 impl Ask {
+    /// What can be kept of a body that was read, for a question of the chat interface.
+    pub(crate) fn rest_of(envelope: &Envelope<'_>, is_streamed: bool) -> Option<Rest> {
+        let is_ours = |key: &str| OURS.iter().any(|name| is_like(key, name));
+        (!is_streamed).then(|| envelope.without(is_ours))
+    }
+
     /// A question of the chat interface.
     pub(crate) fn chat(&self, target: &Target) -> Result<Question, ApiError> {
         match target.provider.kind {
@@ -64,8 +75,13 @@ impl Ask {
     /// The member's own words, but for the name of the model and for what says whether the answer is
     /// to be a stream: that stands there in any case, so that nothing else can be taken for it.
     fn plain_chat(&self, target: &Target) -> Result<Question, ApiError> {
-        let envelope = Envelope::parse(&self.body)?;
         let model = Value::from(target.name.as_str()).to_string();
+        if let Some(rest) = &self.rest {
+            let body = rest.with(&[("model", Some(model.as_str())), ("stream", Some("false"))]);
+            let reading = Reading::Whole(Whole::Chat);
+            return Ok(Question { path: CHAT_PATH, body: body.into(), reading });
+        }
+        let envelope = Envelope::parse(&self.body)?;
         let options = (self.is_streamed && target.provider.stream_usage)
             .then(|| stream_options(&envelope))
             .transpose()?;

@@ -296,7 +296,7 @@ fn failure(fault: &Fault) -> Failure {
 pub(crate) fn note(service: &Service, target: &Target, failure: &Failure) {
     let provider = &target.provider;
     let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
-    let model = &target.id;
+    let model = &*target.id;
     tracing::warn!(provider = %provider.name, model, what, status, cause, "an upstream failed");
     if failure.is_its_fault() && provider.health.failed() {
         tracing::error!(provider = %provider.name, "an upstream was taken out");

@@ -74,7 +74,7 @@ pub(crate) async fn start(
         member: caller.key.member,
         lineage: caller.key.lineage,
         amount: Micros::new(price),
-        operation: Operation::Research.word().to_owned(),
+        operation: Operation::Research.word().into(),
         model: Some(model.id.clone()),
         owner: service.owner,
         lease_micros: service.lease_micros(),
@@ -84,7 +84,7 @@ pub(crate) async fn start(
     let new = NewJob {
         wanted,
         query: asked.query.trim().to_owned(),
-        model: model.id.clone(),
+        model: model.id.to_string(),
         request: serde_json::to_vec(&request).map_err(|_| ApiError::internal())?,
         webhook_url: asked.webhook_url,
         max_tries: service.config.research.attempts,

@@ -66,6 +66,7 @@ pub(super) async fn ask(
         answer_id: new_id("chatcmpl"),
         created: clock::unix_seconds(),
         body: body.to_string().into(),
+        rest: None,
         is_streamed: false,
         wants_usage: true,
     };

@@ -46,7 +46,7 @@ struct World {
 }
 
 fn world(kind: &str, path: &'static str) -> World {
-    world_with(&format!("{kind}, timeout: {{connect: 1, first_byte: 0.2, idle: 0.2}}"), path)
+    world_with(&format!("{kind}, timeout: {{connect: 1, first_byte: 1, idle: 1}}"), path)
 }
 
 fn world_with(kind: &str, path: &'static str) -> World {

@@ -176,7 +176,7 @@ fn a_client_that_waits_hears_comments_before_the_first_word_and_between_words() 
         assert!(raw.body().ends_with("data: [DONE]\n\n"));
     }
     // One that fails after the first comment says so in the stream.
-    let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &chat_stream("[[slow-150]]"));
+    let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &chat_stream("[[slow-1000]]"));
     upstream.set_default(agent_test_support::upstream::Step::Echo);
     assert_eq!(raw.head().status, 200);
     assert!(raw.body().contains(": keep-alive"));

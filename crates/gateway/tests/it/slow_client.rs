@@ -57,7 +57,7 @@ fn an_upstream_that_floods_is_held_back_by_a_client_that_does_not_read() {
 
 #[test]
 fn a_client_that_takes_nothing_for_too_long_is_left_and_one_that_reads_is_not() {
-    const LIMIT: Duration = Duration::from_millis(400);
+    const LIMIT: Duration = Duration::from_millis(1500);
     let upstream = Upstream::start();
     let limits = format!("limits: {{write_timeout: {}}}\n", LIMIT.as_secs_f64());
     let (service, ada) = service_with(&upstream, &limits);

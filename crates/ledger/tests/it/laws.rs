@@ -1,7 +1,7 @@
 //! Any sequence of operations comes to what the model says, and keeps the laws.
 
 use ledger::{
-    Account, Book, End, Ended, HoldId, IdempotencyKey, Limits, Lineage, LineageId, MemberId,
+    Account, Book, End, Ended, Hold, HoldId, IdempotencyKey, Limits, Lineage, LineageId, MemberId,
     Micros, Outcome, Posted, PostingKind, Refusal, Repeated, Rule, Time, Tokens, Transfer, Wanted,
 };
 use proptest::prelude::*;
@@ -183,7 +183,7 @@ impl Trial {
             member: MemberId(member),
             lineage: LineageId(lineage),
             amount: Micros::new(amount),
-            operation: "chat".to_owned(),
+            operation: "chat".into(),
             model: None,
             owner: 1,
             lease_micros: LEASE,
@@ -332,6 +332,36 @@ impl Trial {
         let counted = tables.accounts.values().map(|account| account.usage.month.requests);
         let charges = tables.postings.iter().filter(|posting| posting.hold.is_some()).count();
         assert_eq!(usize::try_from(counted.sum::<i64>()), Ok(charges));
+        self.check_that_rows_follow();
+    }
+
+    /// Every row of a member and of a key follows from postings, receipts and live holds.
+    fn check_that_rows_follow(&self) {
+        let tables = &self.tables;
+        let held = |is_its: &dyn Fn(&Hold) -> bool| {
+            let of_it: Vec<_> = tables.holds.values().filter(|hold| is_its(hold)).collect();
+            let sum = of_it.iter().map(|hold| hold.amount.get()).sum();
+            (Micros::new(sum), u32::try_from(of_it.len()).unwrap())
+        };
+        for account in tables.accounts.values() {
+            let mut followed = Account { blocked: account.blocked, ..Account::new(account.id) };
+            let of_it = tables.postings.iter().filter(|posting| posting.member == account.id);
+            of_it.for_each(|posting| followed.follow(posting));
+            (followed.held, _) = held(&|hold| hold.member == account.id);
+            assert_eq!(followed, *account);
+        }
+        for lineage in tables.lineages.values() {
+            let mut followed = Lineage::new(lineage.id, lineage.member, lineage.limits);
+            for posting in &tables.postings {
+                let receipt = posting.hold.map(|hold| &tables.receipts[&hold]);
+                if receipt.is_some_and(|receipt| receipt.lineage == lineage.id) {
+                    followed.spend(posting.charged());
+                }
+            }
+            (followed.held, followed.running) = held(&|hold| hold.lineage == lineage.id);
+            followed.next_arrival = lineage.next_arrival;
+            assert_eq!(followed, *lineage);
+        }
     }
 
     fn rows(&self) -> (Vec<Account>, Vec<Lineage>) {
@@ -388,7 +418,7 @@ fn the_end_of_an_earlier_request_leaves_the_word_to_a_later_one() {
         member: MemberId(1),
         lineage: LineageId(1),
         amount: Micros::new(5),
-        operation: "chat".to_owned(),
+        operation: "chat".into(),
         model: None,
         owner: 1,
         lease_micros: LEASE,

@@ -28,7 +28,7 @@ impl Tables {
         for hold in changes.begun {
             assert!(self.holds.insert(hold.id, hold).is_none());
         }
-        for id in changes.ended {
+        for (_, id) in changes.ended {
             self.holds.remove(&id).unwrap();
         }
         for receipt in changes.receipts {

@@ -23,7 +23,7 @@ pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEnd
         return Ok(JobEnded::Not);
     }
     let mut book = Book::default();
-    rows::load_hold(tables, &mut book, end.id, now)?;
+    rows::load_hold(tables, &mut book, (end.member, end.id), now)?;
     let closing = End {
         id: end.id,
         member: end.member,

@@ -82,7 +82,7 @@ fn large(number: u128, bytes: usize) -> Job {
         member: MemberId(1),
         lineage: LineageId(1),
         amount: Micros::ZERO,
-        operation: String::new(),
+        operation: "".into(),
         model: None,
         owner: 1,
         lease_micros: 1,

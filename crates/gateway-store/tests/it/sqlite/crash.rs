@@ -7,6 +7,7 @@ use agent_test_support::mcp::example;
 use gateway_store::{Place, Store};
 use ledger::{HoldId, Limits, Outcome};
 
+use super::arrears;
 use crate::world::World;
 
 const KILLS: i64 = 20;
@@ -18,7 +19,7 @@ async fn what_was_acknowledged_outlives_a_kill() {
     world.store.close().await;
     let Place::Sqlite(path) = &world.place else { panic!() };
     let program = example("store_writer");
-    let mut settled = 0;
+    let (mut settled, mut behind) = (0, 0);
     for round in 0..KILLS {
         let lines_read = 40 + usize::try_from(round).unwrap() * 13;
         let mut child = Command::new(&program)
@@ -38,6 +39,7 @@ async fn what_was_acknowledged_outlives_a_kill() {
         }
         child.wait().unwrap();
         assert!(told.len() > lines_read);
+        behind += arrears::behind(&world);
 
         let store = world.another().await;
         for line in &told {
@@ -62,6 +64,7 @@ async fn what_was_acknowledged_outlives_a_kill() {
         assert_eq!(store.check_ledger().await.unwrap().findings, []);
         store.close().await;
     }
+    assert!(behind > 0, "no kill ever hit rows that were still to be written");
     let expired = abandoned(&world);
     assert!(expired > 0, "no kill ever hit a live hold");
 }

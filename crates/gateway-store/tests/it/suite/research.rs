@@ -19,7 +19,7 @@ const LAST: HoldId = HoldId::from_bytes([0xff; 16]);
 
 pub(crate) fn new_job(key: &Key, price: i64) -> NewJob {
     let mut wanted = opening(key, price).wanted;
-    "research".clone_into(&mut wanted.operation);
+    wanted.operation = "research".into();
     NewJob {
         wanted,
         query: "why is the sky blue".to_owned(),

@@ -42,7 +42,7 @@ fn hold_of(key: &gateway_store::Key, id: HoldId) -> Hold {
         member: key.member,
         lineage: key.lineage,
         amount: ledger::Micros::ZERO,
-        operation: String::new(),
+        operation: "".into(),
         model: None,
         owner: 0,
         since: ledger::Time::default(),

@@ -51,7 +51,7 @@ fn provider_view(provider: &Provider, catalogue: &Catalogue) -> ProviderView {
         health: health.to_owned(),
         trouble: provider.trouble.load().as_deref().cloned(),
         memory_bytes: provider.local.as_ref().map(Local::memory_bytes),
-        models: models.map(|model| model.id.clone()).collect(),
+        models: models.map(|model| model.id.to_string()).collect(),
     }
 }
 
@@ -59,12 +59,12 @@ fn model_view(model: &Model) -> OfferedModel {
     let targets = model.groups.iter().map(|group| {
         let targets = group.iter();
         targets
-            .map(|target| TargetView { model: target.id.clone(), weight: target.weight })
+            .map(|target| TargetView { model: target.id.to_string(), weight: target.weight })
             .collect()
     });
     OfferedModel {
         object: "model".to_owned(),
-        id: model.id.clone(),
+        id: model.id.to_string(),
         usable: model.is_usable(),
         capabilities: model.capabilities.iter().map(|word| word.word().to_owned()).collect(),
         chat_price_micros: model.chat_price.get(),

@@ -53,8 +53,8 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |count| count.to_string());
     let lines = [
         ("member", receipt.member.to_string()),
-        ("for", receipt.operation),
-        ("model", receipt.model.unwrap_or_else(|| "-".to_owned())),
+        ("for", receipt.operation.to_string()),
+        ("model", receipt.model.as_deref().unwrap_or("-").to_owned()),
         ("outcome", format!("{} ({})", receipt.rule.outcome().word(), receipt.rule.word())),
         ("charged", both(receipt.charged)),
         ("began", shown(receipt.since)),

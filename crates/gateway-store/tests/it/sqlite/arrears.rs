@@ -1,0 +1,162 @@
+//! Rows that are written later: nobody who asks can tell, whoever asks and whoever writes meanwhile.
+
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use gateway_store::{Key, Options, Store};
+use ledger::{Hold, Limits, MemberId, Micros, Rule};
+use rusqlite::Connection;
+
+use crate::world::{World, actor, closing, opening};
+
+/// How many postings the rows in the file do not tell of.
+pub(super) fn behind(world: &World) -> i64 {
+    let sql = "SELECT coalesce(max(id), 0) - (SELECT posting FROM followed) FROM postings";
+    number(world, sql)
+}
+
+fn number(world: &World, sql: &str) -> i64 {
+    let file = Connection::open(world.path("gateway.db")).unwrap();
+    file.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// The balance as it stands in the file.
+fn written(world: &World) -> i64 {
+    number(world, "SELECT balance FROM members WHERE name = 'ann'")
+}
+
+/// Ends holds so that most of them are one transaction.
+async fn end_together(world: &World, holds: &[Hold]) {
+    let locker = Connection::open(world.path("gateway.db")).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ends = join_all(holds.iter().map(|hold| world.end(hold, Rule::Answered)));
+    // Polled after the ends: by then all of them wait.
+    let unlock = async { locker.execute_batch("ROLLBACK").unwrap() };
+    join(ends, unlock).await;
+}
+
+/// A member who was charged twenty times three of a thousand, most of it at once.
+async fn charged() -> (World, MemberId, Key) {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let mut holds = Vec::new();
+    for _ in 0..20 {
+        holds.push(world.hold(&key, 3).await.unwrap());
+    }
+    assert_eq!(behind(&world), 0, "whoever is alone writes everything");
+    end_together(&world, &holds).await;
+    assert!(behind(&world) > 10, "{}", behind(&world));
+    assert!(written(&world) > 940);
+    (world, member, key)
+}
+
+#[tokio::test]
+async fn rows_that_are_behind_are_seen_by_nobody_who_asks() {
+    let (world, member, key) = charged().await;
+    assert_eq!(world.money(member).await, (940, 0));
+    let lineage = world.store.lineage(key.lineage).await.unwrap().unwrap();
+    assert_eq!((lineage.spent, lineage.running), (Micros::new(60), 0));
+    assert!(behind(&world) > 10, "to look writes nothing");
+    world.check().await;
+
+    let lines = world.store.statement(member, i64::MAX, 100).await.unwrap();
+    let balances: Vec<i64> = lines.iter().map(|line| line.posting.balance.get()).collect();
+    let expected: Vec<i64> = (0..=20).map(|count| 940 + 3 * count).collect();
+    assert_eq!(balances, expected);
+    assert_eq!((behind(&world), written(&world)), (0, 940), "a statement needs them written");
+    let account = world.store.account(member).await.unwrap().unwrap();
+    assert_eq!((account.usage.day.requests, account.usage.month.charged.get()), (20, 60));
+    world.check().await;
+}
+
+#[tokio::test]
+async fn another_process_sees_and_writes_what_it_should() {
+    let (world, member, key) = charged().await;
+    let other = world.another().await;
+    let account = other.account(member).await.unwrap().unwrap();
+    assert_eq!((account.balance.get(), account.usage.day.requests), (940, 20));
+    let lineage = other.lineage(key.lineage).await.unwrap().unwrap();
+    assert_eq!(lineage.spent, Micros::new(60));
+    assert_eq!((behind(&world), written(&world)), (0, 940));
+    assert_eq!(other.statement(member, i64::MAX, 100).await.unwrap().len(), 21);
+
+    // Again, and this time it pays in without having looked.
+    let mut holds = Vec::new();
+    for _ in 0..20 {
+        holds.push(world.hold(&key, 2).await.unwrap());
+    }
+    end_together(&world, &holds).await;
+    assert!(behind(&world) > 10);
+    let (reason, amount) = ("because".to_owned(), Micros::new(500));
+    let kind = ledger::PostingKind::TopUp;
+    let transfer = ledger::Transfer { member, kind, amount, reason, reference: None };
+    other.post(transfer, &actor()).await.unwrap().unwrap();
+    assert_eq!(world.money(member).await, (1400, 0));
+    world.check().await;
+
+    // What was kept in memory was forgotten: all that is left can be spent, and nothing more.
+    let all: Vec<_> = (0..15).map(|_| world.store.hold(opening(&key, 100))).collect();
+    let held = join_all(all).await.into_iter().filter(|held| held.as_ref().unwrap().is_ok());
+    assert_eq!(held.count(), 14);
+    assert_eq!(world.money(member).await, (1400, 1400));
+    world.store.close().await;
+    assert_eq!(other.account(member).await.unwrap().unwrap().held.get(), 1400);
+    assert_eq!(other.check_ledger().await.unwrap().findings, []);
+}
+
+#[tokio::test]
+async fn what_is_blocked_or_limited_meanwhile_is_so_at_once() {
+    let (world, member, key) = charged().await;
+    let limits =
+        gateway_store::LimitsChange { spend: Some(Some(Micros::new(62))), ..Default::default() };
+    let change = gateway_store::KeyChange { limits, ..Default::default() };
+    world.store.change_key(&key.id, &change, &actor()).await.unwrap();
+    assert_eq!((behind(&world), written(&world)), (0, 940), "others write the rows before theirs");
+    let refused = world.hold(&key, 3).await.unwrap_err();
+    let available = Micros::new(2);
+    assert_eq!(refused, ledger::Refusal::KeyLimitReached { needed: Micros::new(3), available });
+    world.hold(&key, 2).await.unwrap();
+    assert_eq!(world.money(member).await, (940, 2));
+}
+
+#[tokio::test]
+async fn rows_are_never_behind_by_more_than_so_many_postings() {
+    const MAX_BEHIND: i64 = 4096;
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
+    let charge = async || {
+        let hold = world.hold(&key, 1).await.unwrap();
+        world.store.end(closing(&hold, Rule::Answered)).await.unwrap();
+    };
+    let (mut most, mut least_after) = (0, i64::MAX);
+    for _ in 0..70 {
+        join_all((0..64).map(|_| charge())).await;
+        let now = behind(&world);
+        if now < most {
+            least_after = least_after.min(now);
+        }
+        most = most.max(now);
+    }
+    assert!(most < MAX_BEHIND + 64, "{most}");
+    assert!(least_after < most, "they were never written: {most}");
+    assert_eq!(world.money(member).await, (1_000_000 - 70 * 64, 0));
+    world.store.close().await;
+    assert_eq!((behind(&world), written(&world)), (0, 1_000_000 - 70 * 64));
+}
+
+#[tokio::test]
+async fn whoever_looks_sees_what_is_true_though_nothing_can_be_written() {
+    let (world, member, key) = charged().await;
+    let options = Options { wait: Duration::from_millis(200), ..world.options.clone() };
+    let other = Store::open(&world.place, &options).await.unwrap();
+    let locker = Connection::open(world.path("gateway.db")).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let account = other.account(member).await.unwrap().unwrap();
+    assert_eq!((account.balance.get(), account.usage.day.requests), (940, 20));
+    let lineage = other.lineage(key.lineage).await.unwrap().unwrap();
+    assert_eq!(lineage.spent, Micros::new(60));
+    assert!(behind(&world) > 10);
+    locker.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(other.account(member).await.unwrap().unwrap().balance.get(), 940);
+    assert_eq!(behind(&world), 0);
+}
