@@ -17,7 +17,7 @@ use crate::backend::Result;
 
 /// The most postings that rows are behind. As many are read when a process that was killed is
 /// followed by another, or when another process writes.
-const MAX_BEHIND: usize = 4096;
+const MAX_BEHIND: usize = 16_384;
 
 /// Which rows are behind.
 #[derive(Debug, Default)]

@@ -37,6 +37,10 @@ const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// serves more of them. Whoever is alone never waits.
 const GATHER: Duration = Duration::from_micros(50);
 
+/// After so many operations in a row that were alone, what was left for later is written: whatever
+/// the load was, it is over.
+const MANY_ALONE: u32 = 16;
+
 /// The most rows that are kept between transactions, a few hundred bytes each.
 const MAX_KEPT_ROWS: usize = 20_000;
 
@@ -112,6 +116,8 @@ pub(super) struct Writer {
     log: Log,
     /// Whether the last batch had several operations.
     had_company: bool,
+    /// How many batches in a row had one.
+    alone: u32,
 }
 
 /// Takes what waits, until something comes that is not an operation on money.
@@ -152,6 +158,7 @@ impl Writer {
             arrivals: HashMap::new(),
             log,
             had_company: false,
+            alone: 0,
         })
     }
 
@@ -193,6 +200,7 @@ impl Writer {
             other = take_jobs(&mut jobs, waiting);
         }
         self.had_company = jobs.len() > 1;
+        self.alone = if self.had_company { 0 } else { self.alone.saturating_add(1) };
         if jobs.iter().all(|job| matches!(job, Job::Admit(..))) {
             self.admit(jobs);
         } else {
@@ -250,8 +258,9 @@ impl Writer {
         }
         let until = now.plus_micros(self.options.repeats_kept_micros());
         changes::write_entries(&self.connection, applied, until, &mut self.last)?;
+        let is_quiet = self.arrears.is_empty() || self.alone >= MANY_ALONE;
         self.arrears.add(changes);
-        if self.had_company && !self.arrears.are_many() {
+        if !self.arrears.are_many() && (self.had_company || !is_quiet) {
             return self.commit(Rows::Later);
         }
         self.write_rows()?;
