@@ -1,6 +1,7 @@
 //! The workspace as cargo describes it: where it lies, what it is made of, how cargo is run in it.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -53,10 +54,16 @@ impl Workspace {
     }
 
     /// The cargo that started this task, about to run in the root of the workspace.
+    ///
+    /// It is not told about the package of this task: build scripts look at such variables, and would
+    /// run again, and all that depends on them, whenever cargo is called by hand and by a task in turn.
     pub(crate) fn cargo(&self) -> Command {
         let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(program);
         command.current_dir(self.root());
+        for (name, _) in env::vars_os().filter(|(name, _)| is_of_a_package(name)) {
+            command.env_remove(name);
+        }
         command
     }
 
@@ -74,4 +81,25 @@ impl Workspace {
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err asks for")]
 fn unreadable(error: cargo_metadata::Error) -> Failure {
     Failure::work(format!("cannot read the workspace: {error}"))
+}
+
+/// Whether cargo tells a program by this variable which package it is of.
+fn is_of_a_package(name: &OsStr) -> bool {
+    let prefixes = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+    name.to_str().is_some_and(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tells_of_a_package_is_told_from_the_rest() {
+        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_PRE", "CARGO_MANIFEST_DIR"] {
+            assert!(is_of_a_package(name.as_ref()), "{name}");
+        }
+        for name in ["CARGO", "CARGO_HOME", "CARGO_TARGET_DIR", "PATH"] {
+            assert!(!is_of_a_package(name.as_ref()), "{name}");
+        }
+    }
 }
