@@ -1,10 +1,8 @@
 //! Operations on money that wait at the same time become one transaction.
 //!
-//! A back end collects [`Job`]s, loads the rows that [`Needs`] names (locked, in the order given),
-//! lets [`apply`] decide, writes what came of it, commits, and only then sends the replies. When
-//! the transaction fails, nothing has happened: every job is told so, or tried again.
-
-use std::collections::BTreeSet;
+//! A back end collects [`Job`]s, loads the rows that they name, lets [`apply`] decide, writes what
+//! came of it, commits, and only then sends the replies. When the transaction fails, nothing has
+//! happened: every job is told so, or tried again.
 
 use ledger::{
     Book, Changes, End, Ended, Hold, HoldId, LineageId, MemberId, Posted, Posting, Refusal, Room,
@@ -46,52 +44,6 @@ pub(crate) enum Job {
 
 /// Where a result goes.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
-
-/// The rows a batch works on, each kind in the order in which it must be locked.
-#[derive(Debug, Default)]
-pub(crate) struct Needs {
-    pub(crate) members: BTreeSet<MemberId>,
-    pub(crate) lineages: BTreeSet<LineageId>,
-    /// Live holds that end. Their lineage and their idempotency key come with them: it is the
-    /// store that knows both.
-    pub(crate) holds: BTreeSet<HoldId>,
-    pub(crate) repeats: BTreeSet<(LineageId, String)>,
-    /// References of transfers: postings that may have them already.
-    pub(crate) references: BTreeSet<(MemberId, String)>,
-}
-
-impl Needs {
-    pub(crate) fn of<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Self {
-        let mut needs = Self::default();
-        for job in jobs {
-            match job {
-                Job::Open(opening, _) => {
-                    let wanted = &opening.wanted;
-                    needs.members.insert(wanted.member);
-                    needs.lineages.insert(wanted.lineage);
-                    if let Some(key) = &wanted.idempotency {
-                        needs.repeats.insert((wanted.lineage, key.word.clone()));
-                    }
-                }
-                Job::Close(closing, _) => {
-                    needs.members.insert(closing.end.member);
-                    needs.holds.insert(closing.end.id);
-                }
-                Job::Admit(member, lineage, _) => {
-                    needs.members.insert(*member);
-                    needs.lineages.insert(*lineage);
-                }
-                Job::Post(transfer, ..) => {
-                    needs.members.insert(transfer.member);
-                    if let Some(reference) = &transfer.reference {
-                        needs.references.insert((transfer.member, reference.clone()));
-                    }
-                }
-            }
-        }
-        needs
-    }
-}
 
 /// What a batch has to write, and its jobs, which wait for the commit.
 #[derive(Default)]

@@ -16,6 +16,7 @@ mod load;
 mod media;
 mod members;
 mod migration;
+mod needs;
 mod pool;
 mod responses;
 mod rows;

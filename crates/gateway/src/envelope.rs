@@ -58,15 +58,18 @@ impl<'a> Envelope<'a> {
     /// The object again, with some fields replaced, added or (by `None`) left out, and with them
     /// whatever [`is_like`] them.
     pub(crate) fn rewrite(&self, changes: &[(&str, Option<&str>)]) -> Vec<u8> {
-        self.without(|key| changes.iter().any(|(name, _)| is_like(key, name))).with(changes)
+        let names: Vec<&str> = changes.iter().map(|(name, _)| *name).collect();
+        let Rest(out) = self.without(&names);
+        ended(out, changes)
     }
 
-    /// What is left of the object without some of its fields.
-    pub(crate) fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Rest {
+    /// What is left of the object without some fields, and without whatever [`is_like`] them.
+    pub(crate) fn without(&self, names: &[&str]) -> Rest {
         let length: usize =
             self.fields.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum();
         let mut out = Vec::with_capacity(length + 2);
         out.push(b'{');
+        let is_left_out = |key: &str| names.iter().any(|name| is_like(key, name));
         for (key, value) in self.fields.iter().filter(|(key, _)| !is_left_out(key)) {
             write_field(&mut out, key, value.get());
         }
@@ -80,18 +83,22 @@ pub(crate) struct Rest(Vec<u8>);
 impl Rest {
     /// The object with these fields at its end.
     pub(crate) fn with(&self, added: &[(&str, Option<&str>)]) -> Vec<u8> {
-        let length: usize =
-            added.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
-        let mut out = Vec::with_capacity(self.0.len() + length + 1);
-        out.extend_from_slice(&self.0);
-        for (key, value) in added {
-            if let Some(value) = value {
-                write_field(&mut out, key, value);
-            }
-        }
-        out.push(b'}');
-        out
+        ended(self.0.clone(), added)
     }
+}
+
+/// An object that lacks its end, with these fields there.
+fn ended(mut out: Vec<u8>, added: &[(&str, Option<&str>)]) -> Vec<u8> {
+    let length: usize =
+        added.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
+    out.reserve(length + 1);
+    for (key, value) in added {
+        if let Some(value) = value {
+            write_field(&mut out, key, value);
+        }
+    }
+    out.push(b'}');
+    out
 }
 
 /// Whether some servers take a key for this name: they overlook the case of letters.

@@ -10,7 +10,6 @@ pub mod files;
 mod http;
 pub mod mcp;
 pub mod oauth;
-pub mod ports;
 pub mod postgres;
 pub mod s3;
 pub mod sdk;

@@ -7,12 +7,12 @@ use super::fault::fault;
 use super::link::Link;
 use super::load::{Loaded, Wants, load};
 use super::media;
+use super::needs::Needs;
 use super::rows::{self, Columns, Uid};
 use super::save::{Writes, save};
 use super::statements::now;
 use crate::StoredResponse;
 use crate::backend::Result;
-use crate::batch::Needs;
 use crate::response::failed_body;
 
 /// How many holds or rows end in one transaction.

@@ -8,10 +8,11 @@ use tokio_postgres::{Client, Error as Failure, Row};
 
 use super::audit::Last;
 use super::fault::{fault, too_late};
+use super::needs::Needs;
 use super::rows::{self, Columns, Uid};
 use super::statements::Statements;
 use crate::backend::Result;
-use crate::batch::{Job, Needs};
+use crate::batch::Job;
 
 /// Which rows a transaction works on.
 #[derive(Debug, Default)]

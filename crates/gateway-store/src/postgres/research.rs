@@ -13,11 +13,11 @@ use super::Postgres;
 use super::fault::{fault, too_late};
 use super::link::Link;
 use super::load::{Loaded, Wants, load};
+use super::needs::Needs;
 use super::rows::{Columns, Uid};
 use super::save::{Writes, save};
 use super::statements::now;
 use crate::backend::Result;
-use crate::batch::Needs;
 use crate::research::{
     Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_LEASE_MICROS, JOB_OWNER, Job, JobEnd,
     JobEnded, JobEvent, JobStatus, JobStep, Jobs, NewEvent, NewJob,

@@ -261,6 +261,16 @@ pub(super) fn load_hold(
         load_lineage(connection, book, hold.lineage)?;
         book.add_hold(hold);
     }
+    load_word(connection, book, id, now)
+}
+
+/// Puts in the book the idempotency key that a live hold of the book was asked with.
+pub(super) fn load_word(
+    connection: &Connection,
+    book: &mut Book,
+    id: HoldId,
+    now: Time,
+) -> Result<()> {
     if let Some((lineage, word)) = book.word_of(id) {
         let word = word.to_owned();
         load_repeat(connection, book, (lineage, &word), now)?;

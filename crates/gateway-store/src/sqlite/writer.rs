@@ -264,6 +264,7 @@ impl Writer {
             return self.commit(Rows::Later);
         }
         self.write_rows()?;
+        arrears::all_followed(&self.connection)?;
         self.commit(Rows::Written)
     }
 
@@ -425,13 +426,15 @@ impl Writer {
                 }
                 Job::Close(closing, _) => {
                     let (member, id) = (closing.end.member, closing.end.id);
-                    if !self.book.has_hold(id)
-                        && let Some(hold) = rows::hold(&self.connection, member, id)?
-                    {
+                    if !self.book.has_hold(id) {
+                        let Some(hold) = rows::hold(&self.connection, member, id)? else {
+                            continue;
+                        };
                         rows::load_member(&self.connection, &mut self.book, member)?;
                         self.load_lineage(hold.lineage)?;
+                        self.book.add_hold(hold);
                     }
-                    rows::load_hold(&self.connection, &mut self.book, (member, id), now)?;
+                    rows::load_word(&self.connection, &mut self.book, id, now)?;
                 }
                 Job::Admit(member, lineage, _) => {
                     rows::load_member(&self.connection, &mut self.book, *member)?;
@@ -461,12 +464,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what was left for later, inside a transaction.
+    /// Writes what was left for later, inside a transaction that then says so.
     fn write_rows(&self) -> Result<()> {
         self.arrears.write(&self.connection, &self.book, &self.last)?;
-        if !self.arrears.is_empty() {
-            arrears::all_followed(&self.connection)?;
-        }
         if self.arrivals.is_empty() {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use super::stage::Stage;
 use super::whole::Whole;
 use crate::catalogue::Target;
 use crate::config;
-use crate::envelope::{Envelope, Rest, is_like};
+use crate::envelope::{Envelope, Rest};
 use crate::failure::ApiError;
 use crate::translate::{Untranslatable, anthropic};
 
@@ -55,8 +55,7 @@ const OURS: [&str; 2] = ["model", "stream"];
 impl Ask {
     /// What can be kept of a body that was read, for a question of the chat interface.
     pub(crate) fn rest_of(envelope: &Envelope<'_>, is_streamed: bool) -> Option<Rest> {
-        let is_ours = |key: &str| OURS.iter().any(|name| is_like(key, name));
-        (!is_streamed).then(|| envelope.without(is_ours))
+        (!is_streamed).then(|| envelope.without(&OURS))
     }
 
     /// A question of the chat interface.

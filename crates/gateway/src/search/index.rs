@@ -127,6 +127,10 @@ impl Index {
             }
             let next = async {
                 tokio::time::sleep(self.rescan.min(LEAST_PAUSE)).await;
+                // Nothing can be found yet, which the process that writes may change at any moment.
+                if !self.is_usable() {
+                    return;
+                }
                 let rest = self.rescan.saturating_sub(LEAST_PAUSE);
                 let _ = tokio::time::timeout(rest, self.wake.notified()).await;
             };

@@ -370,7 +370,6 @@ async fn a_port_is_free_as_soon_as_its_listener_is_gone() {
 
 #[tokio::test]
 async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
-    let _turn = tokio::task::spawn_blocking(agent_test_support::ports::alone).await.unwrap();
     let mut held = Vec::new();
     for port in PINNED {
         let listener = bind_pinned().await.unwrap();

@@ -5,10 +5,10 @@ use tokio_postgres::Client;
 
 use super::{Value, read, split};
 use crate::backend::Result;
-use crate::batch::Needs;
 use crate::postgres::fault::fault;
 use crate::postgres::link::Link;
 use crate::postgres::load::{Loaded, Wants, load};
+use crate::postgres::needs::Needs;
 use crate::postgres::rows::{Columns, Uid};
 use crate::postgres::save::{Writes, save};
 use crate::postgres::statements::now;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use agent_test_support::wait::eventually;
 use tempfile::TempDir;
 use wire::search::Recency;
 
@@ -227,6 +228,26 @@ fn one_writes_and_others_read_what_it_wrote() {
 }
 
 /// The largest file of a generation, which surely is of use.
+#[tokio::test]
+async fn a_reader_does_not_wait_long_for_what_the_writer_has_not_written_yet() {
+    let world = World::new();
+    world.file("a.md", "Apples.");
+    let index = world.index();
+    let writer = index.place.lock().unwrap().unwrap();
+    let stopping = CancellationToken::new();
+    let keeping = tokio::spawn(index.clone().keep(stopping.clone()));
+    tokio::time::sleep(LEAST_PAUSE / 2).await; // sleep: it looks, and finds nothing
+    assert!(!index.is_usable());
+    drop(writer);
+    // Much sooner than the folder is looked at again.
+    let waiting = index.clone();
+    tokio::task::spawn_blocking(move || eventually("it is found", || waiting.is_usable()))
+        .await
+        .unwrap();
+    stopping.cancel();
+    keeping.await.unwrap();
+}
+
 fn largest(folder: &Path, end: &str) -> std::path::PathBuf {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.to_str().unwrap().ends_with(end));

@@ -6,7 +6,6 @@ use agent_test_support::browser::{Browser, Scheme};
 use agent_test_support::oauth::{
     Faulty, Landed, Oidc, OidcOptions, Script, Twist, sign_in_with_browser,
 };
-use agent_test_support::ports;
 use mcp_client::oauth::Error;
 use mcp_client::oauth::redirect::Fault;
 use mcp_client::supervise::State;
@@ -17,7 +16,6 @@ use crate::support::{call, names};
 
 #[tokio::test]
 async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
-    let _ports = ports::shared();
     let server = Oidc::start(&OidcOptions::default());
     let place = Place::new();
     let person = Arc::new(Person::who(|page| sign_in_with_browser(&page.address, "ann")));
@@ -48,7 +46,6 @@ async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
 
 #[tokio::test]
 async fn whoever_refuses_is_not_signed_in_and_reads_so() {
-    let _ports = ports::shared();
     let server = Oidc::start(&OidcOptions::default());
     let place = Place::new();
     let person = Person::who(|page| {
@@ -74,7 +71,6 @@ async fn whoever_refuses_is_not_signed_in_and_reads_so() {
 
 #[tokio::test]
 async fn markup_in_the_words_of_a_server_stays_words_in_the_browser() {
-    let _ports = ports::shared();
     let words = "<img src=x onerror=\"document.title='taken'\"><h1>pay here</h1>";
     let redirect = Twist::error("access_denied", words);
     let server = Faulty::start(Script { redirect, ..Script::default() }).unwrap();

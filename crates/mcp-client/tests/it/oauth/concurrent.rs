@@ -5,7 +5,6 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 
 use agent_test_support::oauth::{Endpoint, Faulty, Script, visit};
-use agent_test_support::ports;
 use agent_test_support::wait::eventually;
 use mcp_client::oauth::LoginOptions;
 use mcp_client::oauth::ports::PINNED;
@@ -18,7 +17,6 @@ use crate::support::call;
 
 #[tokio::test]
 async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
-    let _ports = ports::alone();
     let server = Faulty::start(Script::default()).unwrap();
     let place = Place::new();
     let mut waiting = Vec::new();
@@ -60,7 +58,6 @@ async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
 
 #[tokio::test]
 async fn two_logins_of_one_server_at_once_end_in_one_visit() {
-    let _ports = ports::shared();
     let server = Faulty::start(Script::default()).unwrap();
     let seen = server.clone();
     let person = Person::who(move |page| {
@@ -79,7 +76,6 @@ async fn two_logins_of_one_server_at_once_end_in_one_visit() {
 
 #[tokio::test]
 async fn a_login_that_is_given_up_leaves_its_port_to_others() {
-    let _ports = ports::alone();
     let server = Faulty::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Person::who_cancels());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
@@ -91,7 +87,6 @@ async fn a_login_that_is_given_up_leaves_its_port_to_others() {
 
 #[tokio::test]
 async fn of_two_programs_that_sign_in_at_once_the_last_leaves_what_belongs_together() {
-    let _ports = ports::shared();
     let server = Faulty::start(Script::default()).unwrap();
     let secrets = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
     server.change(|script| script.server_metadata = Endpoint::saying(secrets));

@@ -4,7 +4,6 @@
 use std::net::TcpListener;
 
 use agent_test_support::oauth::{Endpoint, Fault, Faulty, Refresh};
-use agent_test_support::ports;
 use mcp_client::Error;
 use mcp_client::error::Kind;
 use mcp_client::oauth::Error as Why;
@@ -231,7 +230,6 @@ async fn a_registration_that_is_forgotten_is_made_again_by_the_next_login() {
 
 #[tokio::test]
 async fn a_document_that_is_refused_at_renewing_is_recorded_and_given_another_chance() {
-    let _ports = ports::shared();
     let script = agent_test_support::oauth::Script { client_documents: true, ..Default::default() };
     let mut machine = SignedIn::not_yet(Faulty::start(script).unwrap());
     machine.document = Some(DOCUMENT.to_owned());

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use agent_test_support::oauth::{Faulty, Issuer, Oidc, OidcOptions, Script, Seen};
-use agent_test_support::ports;
 use mcp_client::error::Kind;
 use mcp_client::oauth::Error;
 use mcp_client::supervise::State;
@@ -30,7 +29,6 @@ fn assert_never_sent(requests: &[Seen], words: &[String]) {
 
 #[tokio::test]
 async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
-    let _ports = ports::shared();
     let server = Faulty::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let entry = entry("server", &server.mcp_url());
@@ -59,7 +57,6 @@ async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
 
 #[tokio::test]
 async fn a_server_that_moved_waits_for_a_person_and_forgets_its_tokens() {
-    let _ports = ports::shared();
     let server = Faulty::start(Script::default()).unwrap();
     let place = Place::new();
     let entry = entry("server", &server.mcp_url());
@@ -80,7 +77,6 @@ async fn a_server_that_moved_waits_for_a_person_and_forgets_its_tokens() {
 
 #[tokio::test]
 async fn a_real_server_that_moved_to_another_real_one_is_followed() {
-    let _ports = ports::shared();
     let (old_home, new_home) =
         (Oidc::start(&OidcOptions::default()), Oidc::start(&OidcOptions::default()));
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
@@ -139,7 +135,6 @@ async fn a_client_that_somebody_registered_does_not_move_along() {
 
 #[tokio::test]
 async fn tokens_do_not_follow_an_entry_to_another_address() {
-    let _ports = ports::shared();
     let (first, second) =
         (Faulty::start(Script::default()).unwrap(), Faulty::start(Script::default()).unwrap());
     let place = Place::new();
@@ -161,7 +156,6 @@ async fn tokens_do_not_follow_an_entry_to_another_address() {
 
 #[tokio::test]
 async fn servers_with_names_that_look_alike_share_nothing() {
-    let _ports = ports::shared();
     let server = Faulty::start(Script::default()).unwrap();
     let place = Place::new();
     let names = ["my/api", "my_api", "my api", "my.api", "my-api", "../my_api"];

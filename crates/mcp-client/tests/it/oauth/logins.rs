@@ -5,7 +5,6 @@ use std::sync::Arc;
 use agent_test_support::oauth::{
     Faulty, Oidc, OidcOptions, PythonOauth, PythonOptions, Script, TokenFormat,
 };
-use agent_test_support::ports;
 use serde_json::{Value, json};
 
 use super::{PATIENCE, Person, Place, entry};
@@ -13,7 +12,6 @@ use crate::support::call;
 
 #[tokio::test]
 async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
-    let _ports = ports::shared();
     let server = Faulty::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let client = place.client(entry("faulty", &server.mcp_url()), Some(&person));
@@ -26,7 +24,6 @@ async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
 
 /// Connects for the first time, with a person there, and calls a tool.
 async fn goes_all_the_way(url: &str) -> Place {
-    let _ports = ports::shared();
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let client = place.client(entry("server", url), Some(&person));
     client.server_settled("server", PATIENCE).await.unwrap();

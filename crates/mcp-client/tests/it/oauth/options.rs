@@ -7,7 +7,6 @@ use agent_test_support::oauth::{
     Challenge, Endpoint, Faulty, Landed, Oidc, OidcOptions, PythonOauth, PythonOptions, Script,
     Seen,
 };
-use agent_test_support::ports;
 use mcp_client::config::OauthOptions;
 use mcp_client::error::Kind;
 use mcp_client::oauth::{Error, LoginOptions};
@@ -26,7 +25,6 @@ fn free_port() -> u16 {
 
 /// Signs in with these options; the one request to begin, and the one to redeem the code.
 async fn login_with(server: &Faulty, change: impl FnOnce(&mut OauthOptions)) -> (Seen, Seen) {
-    let _ports = ports::shared();
     let entry = entry_with("server", &server.mcp_url(), change);
     Place::new().login(&entry, &Person::who_visits()).await.unwrap();
     let [begun] = server.requests_to("/authorize").try_into().unwrap();
@@ -36,7 +34,6 @@ async fn login_with(server: &Faulty, change: impl FnOnce(&mut OauthOptions)) -> 
 
 #[tokio::test]
 async fn a_user_agent_is_for_the_token_endpoint_alone() {
-    let _ports = ports::shared();
     let server = server();
     let entry = entry_with("server", &server.mcp_url(), |options| {
         options.user_agent = text("Mozilla/5.0 (test)");
@@ -143,7 +140,6 @@ async fn the_scope_of_an_entry_goes_before_all_and_that_of_a_command_before_it()
     let registered = &server.clients()[0];
     assert_eq!(registered["scope"], "mine other");
 
-    let _ports = ports::shared();
     let entry = entry_with("server", &server.mcp_url(), change);
     let account = Place::new().account(&entry);
     let options = LoginOptions { scope: Some("now"), ..LoginOptions::default() };
@@ -155,7 +151,6 @@ async fn the_scope_of_an_entry_goes_before_all_and_that_of_a_command_before_it()
 
 #[tokio::test]
 async fn longer_logins_are_asked_for_where_they_are_offered() {
-    let _ports = ports::shared();
     let server = Oidc::start(&OidcOptions::default());
     let person = Person::who_visits();
     let place = Place::new();
@@ -249,7 +244,6 @@ async fn the_real_python_server_takes_a_secret_by_either_method() {
 
 #[tokio::test]
 async fn every_request_for_a_token_names_the_server_it_is_for() {
-    let _ports = ports::shared();
     let server = server();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
     place.login(&entry, &Person::who_visits()).await.unwrap();
@@ -269,7 +263,6 @@ async fn every_request_for_a_token_names_the_server_it_is_for() {
 
 #[tokio::test]
 async fn codes_that_are_not_bound_are_refused_before_any_page() {
-    let _ports = ports::shared();
     for methods in [Value::Null, json!(["plain"]), json!([])] {
         let server = server();
         let said = json!({ "code_challenge_methods_supported": methods });
@@ -286,7 +279,6 @@ async fn codes_that_are_not_bound_are_refused_before_any_page() {
 
 #[tokio::test]
 async fn a_server_that_knows_nobody_and_registers_nobody_is_named() {
-    let _ports = ports::shared();
     let server = server();
     let said = json!({ "registration_endpoint": null });
     server.change(|script| script.server_metadata = Endpoint::saying(said));

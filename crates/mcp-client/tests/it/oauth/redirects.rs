@@ -7,7 +7,6 @@ use std::time::Duration;
 use agent_test_support::oauth::{
     Endpoint, Faulty, Landed, Oidc, OidcOptions, Script, Twist, visit,
 };
-use agent_test_support::ports;
 use mcp_client::host::Visit;
 use mcp_client::oauth::Error;
 use mcp_client::oauth::redirect::Fault;
@@ -43,7 +42,6 @@ fn twisted(redirect: Vec<Twist>) -> Faulty {
 
 /// A login that must fail because of its redirect: why, and what the page says.
 async fn fault(server: &Faulty) -> (Fault, String) {
-    let _ports = ports::shared();
     let (place, person) = (Place::new(), Person::who_visits());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     let Error::Redirect(fault) = error else { panic!("{error}") };
@@ -54,7 +52,6 @@ async fn fault(server: &Faulty) -> (Fault, String) {
 
 #[tokio::test]
 async fn a_wrong_state_changes_nothing_and_the_right_one_still_works() {
-    let _ports = ports::shared();
     let server = server();
     let person = Person::who(|page| {
         let right = redirect_of(&page.address);
@@ -102,7 +99,6 @@ async fn an_issuer_that_was_not_promised_may_be_missing_but_not_wrong() {
     };
     let server = quiet(vec![Twist::set("iss", "https://elsewhere.test")]);
     assert_eq!(fault(&server).await.0, Fault::WrongIssuer);
-    let _ports = ports::shared();
     let server = quiet(vec![Twist::remove("iss")]);
     let place = Place::new();
     place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
@@ -118,7 +114,6 @@ async fn an_issuer_with_a_slash_more_is_another_one() {
 
 #[tokio::test]
 async fn a_real_server_is_held_to_its_name() {
-    let _ports = ports::shared();
     let server = Oidc::start(&OidcOptions::default());
     let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
     for (iss, expected) in
@@ -135,7 +130,6 @@ async fn a_real_server_is_held_to_its_name() {
 
 #[tokio::test]
 async fn a_person_who_refuses_can_think_again() {
-    let _ports = ports::alone();
     let server = Oidc::start(&OidcOptions::default());
     let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
     let error = place.failed_login(&entry, &Person::who_refuses()).await;
@@ -158,7 +152,6 @@ async fn a_redirect_without_a_code_ends_the_login() {
 
 #[tokio::test]
 async fn an_error_without_our_state_is_not_ours() {
-    let _ports = ports::shared();
     let mut redirect = Twist::error("access_denied", "no");
     redirect.push(Twist::remove("state"));
     let server = twisted(redirect);
@@ -183,7 +176,6 @@ async fn the_words_of_an_error_are_shown_as_they_are() {
 
 #[tokio::test]
 async fn a_redirect_that_comes_twice_is_told_so_and_its_code_is_sent_once() {
-    let _ports = ports::shared();
     let server = server();
     // The answer to the exchange takes a while: both requests are there when it comes.
     let late = agent_test_support::oauth::Fault::Late(Duration::from_millis(300));
@@ -213,7 +205,6 @@ async fn a_redirect_that_comes_twice_is_told_so_and_its_code_is_sent_once() {
 
 #[tokio::test]
 async fn a_code_of_an_earlier_login_is_refused_and_what_was_kept_stays() {
-    let _ports = ports::shared();
     let server = server();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
     let first = Person::who_visits();
@@ -237,7 +228,6 @@ async fn a_code_of_an_earlier_login_is_refused_and_what_was_kept_stays() {
 async fn pasted(
     words: impl Fn(&Visit, usize) -> String + Send + Sync + 'static,
 ) -> (Result<(), mcp_client::Error>, Vec<Visit>) {
-    let _ports = ports::shared();
     let (server, person) = (server(), Person::who_pastes(words));
     let place = Place::new();
     let done = place.login(&entry("server", &server.mcp_url()), &person).await;
@@ -295,7 +285,6 @@ async fn a_pasted_refusal_ends_the_login() {
 
 #[tokio::test]
 async fn somebody_may_come_back_while_the_other_way_is_open() {
-    let _ports = ports::shared();
     let server = server();
     // Pastes nonsense, and then the browser comes back by itself.
     let person = Person::who_pastes(|page, before| {
@@ -311,7 +300,6 @@ async fn somebody_may_come_back_while_the_other_way_is_open() {
 
 #[tokio::test]
 async fn somebody_may_give_up() {
-    let _ports = ports::shared();
     let (server, place) = (server(), Place::new());
     let error =
         place.failed_login(&entry("server", &server.mcp_url()), &Person::who_cancels()).await;

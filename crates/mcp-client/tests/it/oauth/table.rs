@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_test_support::oauth::{Endpoint, Fault, Faulty, Offer, Oidc, OidcOptions, Script, Seen};
-use agent_test_support::ports;
 use mcp_client::config::OauthOptions;
 use mcp_client::host::{Answer, Browser, Visit, Visited};
 use mcp_client::oauth::identification::Driver;
@@ -62,7 +61,6 @@ fn assert_other(seen: &Seen) {
 
 #[tokio::test]
 async fn a_server_never_reached_before_gets_a_pinned_port() {
-    let _ports = ports::alone();
     let server = Faulty::start(Script::default()).unwrap();
     let place = Place::new();
     place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
@@ -76,7 +74,6 @@ async fn a_server_never_reached_before_gets_a_pinned_port() {
 
 #[tokio::test]
 async fn a_server_known_not_to_take_documents_gets_a_random_port_and_a_registration() {
-    let _ports = ports::alone();
     let server = Faulty::start(Script::default()).unwrap();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
     place.login(&entry, &Person::who_visits()).await.unwrap();
@@ -91,7 +88,6 @@ async fn a_server_known_not_to_take_documents_gets_a_random_port_and_a_registrat
 
 #[tokio::test]
 async fn a_server_known_to_take_documents_gets_a_pinned_port_again() {
-    let _ports = ports::alone();
     let server = open_minded();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
     for _ in 0..2 {
@@ -208,7 +204,6 @@ async fn a_registration_on_disk_is_used_again_with_its_port() {
 
 #[tokio::test]
 async fn with_all_five_ports_held_by_others_there_is_a_random_one() {
-    let _ports = ports::alone();
     let held = PINNED.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap());
     assert_other(&login_with(|_| {}).await);
     drop(held);
@@ -216,7 +211,6 @@ async fn with_all_five_ports_held_by_others_there_is_a_random_one() {
 
 #[tokio::test]
 async fn a_document_is_used_only_where_the_metadata_say_so_in_so_many_words() {
-    let _ports = ports::alone();
     for flag in [json!(false), json!("true"), json!(1), Value::Null] {
         let server = open_minded();
         let flagged = json!({ "client_id_metadata_document_supported": flag });
@@ -230,7 +224,6 @@ async fn a_document_is_used_only_where_the_metadata_say_so_in_so_many_words() {
 
 #[tokio::test]
 async fn a_program_without_a_document_registers() {
-    let _ports = ports::alone();
     let server = open_minded();
     let place = Place::with_document(None);
     place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
@@ -239,7 +232,6 @@ async fn a_program_without_a_document_registers() {
 
 #[tokio::test]
 async fn the_document_of_an_entry_goes_before_that_of_the_program() {
-    let _ports = ports::alone();
     let own = "https://own.test/me.json";
     let seen = login_with(|options| options.client_metadata_url = text(own)).await;
     assert_eq!(client_of(&seen), own);
@@ -259,7 +251,6 @@ fn documents() -> Oidc {
 
 #[tokio::test]
 async fn a_real_server_fetches_the_document_and_lets_us_in() {
-    let _ports = ports::alone();
     let server = documents();
     let address = server.publish_document("/client.json", 200, body());
     let place = Place::with_document(Some(&address));
@@ -275,7 +266,6 @@ async fn a_real_server_fetches_the_document_and_lets_us_in() {
 
 #[tokio::test]
 async fn a_document_that_a_real_server_cannot_fetch_ends_in_a_message_that_names_it() {
-    let _ports = ports::alone();
     let server = documents();
     let address = server.publish_document("/client.json", 404, body());
     let place = Place::with_document(Some(&address));
@@ -322,7 +312,6 @@ impl Browser for Forgetful {
 
 #[tokio::test]
 async fn a_login_waits_five_minutes() {
-    let _ports = ports::alone();
     let server = open_minded();
     let account = Place::new().account(&entry("server", &server.mcp_url()));
     let begin = tokio::time::Instant::now();
@@ -336,7 +325,6 @@ async fn a_login_waits_five_minutes() {
 
 #[tokio::test]
 async fn a_document_refused_at_the_token_endpoint_gives_way_to_a_registration() {
-    let _ports = ports::alone();
     for status in [400, 401] {
         let server = open_minded();
         let refusal = Fault::refuse(status, "invalid_client");
@@ -365,7 +353,6 @@ async fn a_document_refused_at_the_token_endpoint_gives_way_to_a_registration() 
 
 #[tokio::test]
 async fn a_refused_document_is_not_tried_again_until_somebody_signs_in_by_hand() {
-    let _ports = ports::alone();
     let server = open_minded();
     let refusal = Fault::refuse(401, "invalid_client");
     server.change(|script| script.token = Endpoint::failing_times(1, refusal));
@@ -391,7 +378,6 @@ async fn a_refused_document_is_not_tried_again_until_somebody_signs_in_by_hand()
 
 #[tokio::test]
 async fn a_document_is_refused_by_nothing_but_that_code_with_400_or_401() {
-    let _ports = ports::alone();
     for (status, code) in [
         (500, "invalid_client"),
         (403, "invalid_client"),
@@ -419,7 +405,6 @@ async fn a_document_is_refused_by_nothing_but_that_code_with_400_or_401() {
 
 #[tokio::test]
 async fn a_server_that_learned_to_take_documents_and_nothing_else_gets_one() {
-    let _ports = ports::alone();
     let server = Faulty::start(Script::default()).unwrap();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
     place.login(&entry, &Person::who_visits()).await.unwrap();
@@ -436,7 +421,6 @@ async fn a_server_that_learned_to_take_documents_and_nothing_else_gets_one() {
 
 #[tokio::test]
 async fn a_refused_document_where_nobody_registers_ends_the_login_and_is_recorded() {
-    let _ports = ports::alone();
     let server = open_minded();
     server.change(|script| {
         script.token = Endpoint::failing(Fault::refuse(401, "invalid_client"));
@@ -452,7 +436,6 @@ async fn a_refused_document_where_nobody_registers_ends_the_login_and_is_recorde
 
 #[tokio::test]
 async fn what_a_registration_endpoint_says_is_not_about_the_document() {
-    let _ports = ports::alone();
     let server = Faulty::start(Script::default()).unwrap();
     let refusal = Fault::refuse(401, "invalid_client");
     server.change(|script| script.registration = Endpoint::failing(refusal));
