@@ -227,7 +227,6 @@ fn one_writes_and_others_read_what_it_wrote() {
     assert_eq!(found(&first, "gamma"), ["c.txt"], "it took over");
 }
 
-/// The largest file of a generation, which surely is of use.
 #[tokio::test]
 async fn a_reader_does_not_wait_long_for_what_the_writer_has_not_written_yet() {
     let world = World::new();
@@ -248,6 +247,7 @@ async fn a_reader_does_not_wait_long_for_what_the_writer_has_not_written_yet() {
     keeping.await.unwrap();
 }
 
+/// The largest file of a generation, which surely is of use.
 fn largest(folder: &Path, end: &str) -> std::path::PathBuf {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.to_str().unwrap().ends_with(end));
