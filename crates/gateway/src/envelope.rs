@@ -83,15 +83,15 @@ pub(crate) struct Rest(Vec<u8>);
 impl Rest {
     /// The object with these fields at its end.
     pub(crate) fn with(&self, added: &[(&str, Option<&str>)]) -> Vec<u8> {
-        ended(self.0.clone(), added)
+        let mut out = Vec::with_capacity(self.0.len() + room_for(added));
+        out.extend_from_slice(&self.0);
+        ended(out, added)
     }
 }
 
 /// An object that lacks its end, with these fields there.
 fn ended(mut out: Vec<u8>, added: &[(&str, Option<&str>)]) -> Vec<u8> {
-    let length: usize =
-        added.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4).sum();
-    out.reserve(length + 1);
+    out.reserve(room_for(added));
     for (key, value) in added {
         if let Some(value) = value {
             write_field(&mut out, key, value);
@@ -99,6 +99,12 @@ fn ended(mut out: Vec<u8>, added: &[(&str, Option<&str>)]) -> Vec<u8> {
     }
     out.push(b'}');
     out
+}
+
+/// How long these fields and the end of the object are at most.
+fn room_for(added: &[(&str, Option<&str>)]) -> usize {
+    let fields = added.iter().map(|(key, value)| key.len() + value.map_or(0, str::len) + 4);
+    fields.sum::<usize>() + 1
 }
 
 /// Whether some servers take a key for this name: they overlook the case of letters.

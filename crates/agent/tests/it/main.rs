@@ -30,6 +30,8 @@ mod packages;
 mod skills;
 // Tasks with tools, from the words of a person to the answer.
 mod tasks;
+// What a person types at a terminal and sees on it.
+mod terminal;
 // Packages of anybody, judged.
 mod verdicts;
 // The page of `agent metrics view`, in a real browser.

@@ -114,9 +114,7 @@ pub(super) struct Writer {
     /// Where the rates of keys stand that are not written yet, and may not be in the book.
     arrivals: HashMap<LineageId, Time>,
     log: Log,
-    /// Whether the last batch had several operations.
-    had_company: bool,
-    /// How many batches in a row had one.
+    /// How many batches in a row had one operation; none, if the last one had several.
     alone: u32,
 }
 
@@ -157,8 +155,7 @@ impl Writer {
             is_behind: true,
             arrivals: HashMap::new(),
             log,
-            had_company: false,
-            alone: 0,
+            alone: 1,
         })
     }
 
@@ -195,12 +192,11 @@ impl Writer {
     fn collect(&mut self, first: Job, waiting: &mut mpsc::Receiver<Message>) -> Option<Message> {
         let mut jobs = vec![first];
         let mut other = take_jobs(&mut jobs, waiting);
-        if self.had_company && other.is_none() && jobs.len() < MAX_BATCH {
+        if self.had_company() && other.is_none() && jobs.len() < MAX_BATCH {
             std::thread::sleep(GATHER);
             other = take_jobs(&mut jobs, waiting);
         }
-        self.had_company = jobs.len() > 1;
-        self.alone = if self.had_company { 0 } else { self.alone.saturating_add(1) };
+        self.alone = if jobs.len() > 1 { 0 } else { self.alone.saturating_add(1) };
         if jobs.iter().all(|job| matches!(job, Job::Admit(..))) {
             self.admit(jobs);
         } else {
@@ -215,6 +211,11 @@ impl Writer {
             self.forget();
         }
         other
+    }
+
+    /// Whether the last batch had several operations.
+    fn had_company(&self) -> bool {
+        self.alone == 0
     }
 
     /// Requests that cost nothing: counted, and written with whatever comes next.
@@ -260,7 +261,7 @@ impl Writer {
         changes::write_entries(&self.connection, applied, until, &mut self.last)?;
         let is_quiet = self.arrears.is_empty() || self.alone >= MANY_ALONE;
         self.arrears.add(changes);
-        if !self.arrears.are_many() && (self.had_company || !is_quiet) {
+        if !self.arrears.are_many() && (self.had_company() || !is_quiet) {
             return self.commit(Rows::Later);
         }
         self.write_rows()?;

@@ -13,16 +13,12 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::suite::responses::queued;
-use crate::world::{LEASE, OWNER, World, closing, opening, repeated};
-
-/// More than anything here takes, however slow the machine is.
-const LONG: Duration = Duration::from_mins(1);
+use crate::world::{LEASE, LONG, OWNER, World, closing, opening, patient, repeated};
 
 /// A cluster of its own, which can be stopped.
-async fn alone(wait: Duration) -> (Arc<Cluster>, World) {
+async fn alone() -> (Arc<Cluster>, World) {
     let cluster = Arc::new(Cluster::start_new());
-    let options = Options { wait, ..Options::default() };
-    let world = World::on_database(cluster.database(), options).await;
+    let world = World::on_database(cluster.database(), patient()).await;
     (cluster, world)
 }
 
@@ -94,7 +90,7 @@ impl Load {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_lost_under_load_loses_nothing() {
-    let (cluster, world) = alone(Duration::from_secs(10)).await;
+    let (cluster, world) = alone().await;
     let load = Arc::new(Load::default());
     let mut tasks = JoinSet::new();
     let mut members: Vec<MemberId> = Vec::new();
@@ -158,25 +154,26 @@ async fn connections_that_are_cut_are_made_again() {
 
 #[tokio::test]
 async fn a_server_that_stays_away_is_told_in_time() {
-    let (cluster, world) = alone(Duration::from_millis(500)).await;
+    let (cluster, world) = alone().await;
     let (_, key) = world.member("ann", 1000, Limits::default()).await;
+    let store = world.impatient(Duration::from_millis(500)).await;
     cluster.stop(StopMode::Fast);
-    let limit = Duration::from_secs(5);
     for _ in 0..2 {
-        let held = timeout(limit, world.store.hold(opening(&key, 1))).await.unwrap();
+        let held = timeout(LONG / 2, store.hold(opening(&key, 1))).await.unwrap();
         assert!(matches!(held, Err(Error::Unavailable(_))));
-        let asked = timeout(limit, world.store.ping()).await.unwrap();
+        let asked = timeout(LONG / 2, store.ping()).await.unwrap();
         assert!(matches!(asked, Err(Error::Unavailable(_))));
     }
     cluster.start();
-    world.hold(&key, 1).await.unwrap();
+    timeout(LONG, async { while store.hold(opening(&key, 1)).await.is_err() {} }).await.unwrap();
     world.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
-    let (_cluster, world) = alone(Duration::from_millis(500)).await;
+    let (_cluster, world) = alone().await;
     let world = Arc::new(world);
+    let store = world.impatient(Duration::from_millis(500)).await;
     let (_, key) = world.member("ann", 1_000_000, Limits::default()).await;
     let (_, other) = world.member("bob", 1000, Limits::default()).await;
     let shared = Arc::clone(&world);
@@ -186,7 +183,7 @@ async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
     });
     let mut waited = false;
     while !locker.is_finished() {
-        match world.store.hold(opening(&key, 1)).await {
+        match store.hold(opening(&key, 1)).await {
             Ok(held) => drop(held.unwrap()),
             Err(error) => {
                 assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
@@ -196,9 +193,7 @@ async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
     }
     locker.await.unwrap();
     assert!(waited);
-    timeout(LONG, async { while world.store.hold(opening(&other, 1)).await.is_err() {} })
-        .await
-        .unwrap();
+    timeout(LONG, async { while store.hold(opening(&other, 1)).await.is_err() {} }).await.unwrap();
     world.check().await;
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use agent_test_support::postgres::{Cluster, Database};
 use gateway_store::{
@@ -20,8 +21,16 @@ pub(crate) const OWNER: i64 = 7;
 /// A minute's lease.
 pub(crate) const LEASE: i64 = 60_000_000;
 
+/// More than anything takes that the tests do, however slow the machine is.
+pub(crate) const LONG: Duration = Duration::from_mins(1);
+
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
+
+/// Options of a store that waits for a slow machine.
+pub(crate) fn patient() -> Options {
+    Options { wait: LONG, ..Options::default() }
+}
 
 /// A migrated database, and a store on it.
 pub(crate) struct World {
@@ -48,12 +57,12 @@ impl World {
         let (moved, system) = (Arc::clone(&ahead), Clock::system());
         let clock = Clock::new(move || system.now().plus_micros(moved.load(Ordering::SeqCst)));
         // The tests do not lose power: what a disk costs is not theirs to wait for.
-        let options = Options { power_loss_safe: false, clock, ..Options::default() };
+        let options = Options { power_loss_safe: false, clock, ..patient() };
         Self::on(place, options, Base::Sqlite { folder, ahead }).await
     }
 
     pub(crate) async fn postgres() -> World {
-        Self::on_database(Cluster::shared().database(), Options::default()).await
+        Self::on_database(Cluster::shared().database(), patient()).await
     }
 
     pub(crate) async fn on_database(database: Database, options: Options) -> World {
@@ -70,6 +79,11 @@ impl World {
     /// Another handle on the same database, as another process has it.
     pub(crate) async fn another(&self) -> Store {
         Store::open(&self.place, &self.options).await.unwrap()
+    }
+
+    /// Another handle, which waits no longer than this for anything.
+    pub(crate) async fn impatient(&self, wait: Duration) -> Store {
+        Store::open(&self.place, &Options { wait, ..self.options.clone() }).await.unwrap()
     }
 
     /// A path in the database's folder.

@@ -71,6 +71,15 @@ struct Keeper {
     records: Option<(String, HashMap<String, Record>)>,
 }
 
+/// When the folder is looked at again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// As soon as may be: another process writes the first of what there is to read.
+    Soon,
+    /// When it is time, or somebody wakes us.
+    Later,
+}
+
 /// One generation, ready to be searched.
 struct Opened {
     generation: String,
@@ -122,17 +131,16 @@ impl Index {
         loop {
             let (index, stop) = (self.clone(), stopping.clone());
             let looked = tokio::task::spawn_blocking(move || index.refresh(&stop)).await;
-            if let Err(error) = looked {
+            let again = looked.unwrap_or_else(|error| {
                 tracing::error!(index = self.name, %error, "an index was not refreshed");
-            }
+                Again::Later
+            });
             let next = async {
                 tokio::time::sleep(self.rescan.min(LEAST_PAUSE)).await;
-                // Nothing can be found yet, which the process that writes may change at any moment.
-                if !self.is_usable() {
-                    return;
+                if again == Again::Later {
+                    let rest = self.rescan.saturating_sub(LEAST_PAUSE);
+                    let _ = tokio::time::timeout(rest, self.wake.notified()).await;
                 }
-                let rest = self.rescan.saturating_sub(LEAST_PAUSE);
-                let _ = tokio::time::timeout(rest, self.wake.notified()).await;
             };
             tokio::select! {
                 () = stopping.cancelled() => return,
@@ -191,25 +199,35 @@ impl Index {
     }
 
     /// Brings it up to what is in the folder, as the writer; otherwise to what the writer wrote.
-    pub(super) fn refresh(&self, stopping: &CancellationToken) {
+    fn refresh(&self, stopping: &CancellationToken) -> Again {
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = self.try_refresh(&mut keeper, stopping) {
+        self.try_refresh(&mut keeper, stopping).unwrap_or_else(|error| {
             tracing::warn!(index = self.name, error = chain(&error), "an index was not refreshed");
             // What is known stays of use where only the folder is gone.
             if matches!(error, Error::Index(_)) {
                 self.is_suspect.store(true, Ordering::Release);
             }
-        }
+            Again::Later
+        })
     }
 
-    fn try_refresh(&self, keeper: &mut Keeper, stopping: &CancellationToken) -> Result<(), Error> {
+    fn try_refresh(
+        &self,
+        keeper: &mut Keeper,
+        stopping: &CancellationToken,
+    ) -> Result<Again, Error> {
         if keeper.lock.is_none() {
             keeper.lock = self.place.lock()?;
         }
         let opened = self.current();
         self.opened.store(opened.clone());
         let Some(lock) = &keeper.lock else {
-            return opened.map_or(Ok(()), |opened| Ok(opened.reader.reload()?));
+            if let Some(opened) = opened {
+                opened.reader.reload()?;
+            } else if self.place.current().is_none() {
+                return Ok(Again::Soon);
+            }
+            return Ok(Again::Later);
         };
         let opened = match opened {
             Some(opened) => opened,
@@ -228,7 +246,7 @@ impl Index {
         let done = scan::scan(&source, &opened, &mut records)?;
         opened.reader.reload()?;
         if stopping.is_cancelled() {
-            return Ok(());
+            return Ok(Again::Later);
         }
         if self.place.current().as_ref() != Some(&opened.generation) {
             self.place.publish(lock, &opened.generation)?;
@@ -240,7 +258,7 @@ impl Index {
         }
         keeper.records = Some((opened.generation.clone(), records));
         self.opened.store(Some(opened));
-        Ok(())
+        Ok(Again::Later)
     }
 
     /// What is open, or else what the folder has, if it is whole.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::oauth::callback::{Arrived, Ending, Listener, MAX_CONNECTIONS};
-use mcp_client::oauth::ports::{PINNED, bind_pinned};
 use mcp_client::oauth::redirect::{Expected, Fault};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -366,20 +365,4 @@ async fn a_port_is_free_as_soon_as_its_listener_is_gone() {
     drop(listener);
     // Nothing else runs in between.
     assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
-}
-
-#[tokio::test]
-async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
-    let mut held = Vec::new();
-    for port in PINNED {
-        let listener = bind_pinned().await.unwrap();
-        assert_eq!(listener.port(), port);
-        held.push(listener);
-    }
-    assert!(bind_pinned().await.is_none());
-    let given_back = held.remove(2).port();
-    let again = bind_pinned().await.unwrap();
-    assert_eq!(again.port(), given_back);
-    // Held from the beginning: nobody else can bind it, and nobody has to wait for a redirect.
-    assert!(std::net::TcpListener::bind(("127.0.0.1", given_back)).is_err());
 }

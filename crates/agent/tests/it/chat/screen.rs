@@ -2,30 +2,24 @@
 //!
 //! It is as long as anything these tests show, so that nothing scrolls away.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use agent_test_support::wait::{DEADLINE, eventually};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-const COLUMNS: usize = 80;
-const ROWS: usize = 1000;
+use crate::terminal::Terminal;
+
+const COLUMNS: u16 = 80;
+const ROWS: u16 = 1000;
 
 /// A command at a terminal.
 pub(crate) struct Screen {
     child: Child,
-    near: File,
-    far: Option<File>,
+    terminal: Arc<Terminal>,
     drawn: Arc<Mutex<Drawn>>,
     reading: JoinHandle<()>,
 }
@@ -33,42 +27,17 @@ pub(crate) struct Screen {
 impl Screen {
     /// Starts the command in a session of its own, whose terminal this is.
     pub(crate) fn start(command: &mut Command) -> Self {
-        let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&near).unwrap();
-        unlockpt(&near).unwrap();
-        let name = ptsname(&near, Vec::new()).unwrap();
-        let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-        let far = File::options().read(true).write(true).open(path).unwrap();
-        let (ws_row, ws_col) = (u16::try_from(ROWS).unwrap(), u16::try_from(COLUMNS).unwrap());
-        tcsetwinsize(&far, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let near = File::from(near);
-        let mut alone = Command::new("setsid");
-        alone.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
-        alone.env_clear().env("NO_COLOR", "1").env("TERM", "xterm");
-        for (name, value) in command.get_envs() {
-            alone.env(name, value.unwrap_or_default());
-        }
-        let child = alone
-            .current_dir(command.get_current_dir().unwrap())
-            .stdin(Stdio::from(far.try_clone().unwrap()))
-            .stderr(Stdio::from(far.try_clone().unwrap()))
-            .stdout(Stdio::from(far.try_clone().unwrap()))
-            .spawn()
-            .unwrap();
-        drop(alone);
+        let terminal = Arc::new(Terminal::open().sized(COLUMNS, ROWS));
+        let child = terminal.session(command).spawn().unwrap();
         let drawn = Arc::new(Mutex::new(Drawn::default()));
-        let (mut from, to) = (near.try_clone().unwrap(), Arc::clone(&drawn));
-        let mut back = near.try_clone().unwrap();
+        let (from, to) = (Arc::clone(&terminal), Arc::clone(&drawn));
         let reading = std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while is_readable(&from, &to)
-                && let Ok(count @ 1..) = from.read(&mut buffer)
-            {
-                let answers = to.lock().unwrap().draw(&buffer[..count]);
-                back.write_all(answers.as_bytes()).unwrap();
-            }
+            from.read(|bytes| {
+                let answers = to.lock().unwrap().draw(bytes);
+                from.types(&answers);
+            });
         });
-        Self { child, near, far: Some(far), drawn, reading }
+        Self { child, terminal, drawn, reading }
     }
 
     /// What stands on the screen.
@@ -108,7 +77,7 @@ impl Screen {
 
     /// Types as is.
     pub(crate) fn types(&mut self, text: &str) -> &mut Self {
-        self.near.write_all(text.as_bytes()).unwrap();
+        self.terminal.types(text);
         self
     }
 
@@ -138,16 +107,16 @@ impl Screen {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
         self.child.wait().unwrap();
-        drop(self.far.take());
+        self.terminal.end();
         self.reading.join().unwrap();
     }
 
     /// Takes the terminal away; the exit code of what was before it, if it has one.
     pub(crate) fn hangs_up(self) -> Option<i32> {
-        let Self { mut child, near, far, drawn, reading } = self;
-        drawn.lock().unwrap().is_gone = true;
+        let Self { mut child, terminal, reading, .. } = self;
+        terminal.end();
         reading.join().unwrap();
-        drop((near, far));
+        drop(Arc::into_inner(terminal).unwrap());
         let mut status = None;
         eventually("it ends", || {
             status = child.try_wait().unwrap();
@@ -170,26 +139,11 @@ impl Screen {
             code = self.child.try_wait().unwrap();
             code.is_some()
         });
-        let modes = tcgetattr(self.far.as_ref().unwrap()).unwrap().local_modes;
-        let is_ordinary = modes.contains(LocalModes::ICANON | LocalModes::ECHO);
-        assert!(is_ordinary, "the terminal is left as it was found");
-        drop(self.far.take());
+        assert!(self.terminal.is_ordinary(), "the terminal is left as it was found");
+        self.terminal.end();
         self.reading.join().unwrap();
         let text = self.drawn.lock().unwrap().text();
         (code.unwrap().code().unwrap_or(-1), text)
-    }
-}
-
-/// Waits until there is something to read; no longer if the terminal is taken away.
-fn is_readable(near: &File, drawn: &Mutex<Drawn>) -> bool {
-    let tick = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    loop {
-        if drawn.lock().unwrap().is_gone {
-            return false;
-        }
-        if poll(&mut [PollFd::new(near, PollFlags::IN)], Some(&tick)) != Ok(0) {
-            return true;
-        }
     }
 }
 
@@ -205,8 +159,6 @@ struct Drawn {
     /// Lines can be edited now, and how often they could.
     is_editing: bool,
     prompts: usize,
-    /// The terminal is taken away.
-    is_gone: bool,
 }
 
 impl Drawn {
@@ -240,10 +192,10 @@ impl Drawn {
             '\x08' => self.column = self.column.saturating_sub(1),
             '\x07' => {}
             _ => {
-                if self.column == COLUMNS {
+                if self.column == usize::from(COLUMNS) {
                     (self.row, self.column) = (self.row + 1, 0);
                 }
-                assert!(self.row < ROWS, "the screen is too short");
+                assert!(self.row < usize::from(ROWS), "the screen is too short");
                 let column = self.column;
                 let line = self.of(self.row);
                 if line.len() <= column {
@@ -269,7 +221,7 @@ impl Drawn {
         match last {
             "A" => self.row = self.row.saturating_sub(many),
             "B" => self.row += many,
-            "C" => self.column = (self.column + many).min(COLUMNS - 1),
+            "C" => self.column = (self.column + many).min(usize::from(COLUMNS) - 1),
             "D" => self.column = self.column.saturating_sub(many),
             "E" => (self.row, self.column) = (self.row + many, 0),
             "F" => (self.row, self.column) = (self.row.saturating_sub(many), 0),

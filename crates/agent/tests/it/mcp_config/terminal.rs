@@ -1,13 +1,10 @@
 //! A terminal with a person who types a yes too early, and then answers each question.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
 use agent_test_support::command::Run;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::terminal::{Terminal, text};
 
 /// How a question ends.
 const QUESTIONS: [&str; 3] = ["[y/N] ", "): ", "window. "];
@@ -21,39 +18,26 @@ pub(crate) fn run(command: &mut Command, typed: &str) -> Run {
 
 /// The same with other questions.
 pub(crate) fn answering(command: &mut Command, typed: &str, questions: &[&str]) -> Run {
-    let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&near).unwrap();
-    unlockpt(&near).unwrap();
-    let name = ptsname(&near, Vec::new()).unwrap();
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-    let far = File::options().read(true).write(true).open(path).unwrap();
-    // What is typed does not show: when it would is a matter of chance.
-    let mut how = tcgetattr(&far).unwrap();
-    how.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&far, OptionalActions::Now, &how).unwrap();
-    let mut near = File::from(near);
-    near.write_all(b"y\n").unwrap();
+    let terminal = Terminal::open().without_echo();
+    terminal.types("y\n");
     let mut answers = typed.split_inclusive('\n');
-    let mut child = command
-        .stdin(Stdio::from(far.try_clone().unwrap()))
-        .stderr(Stdio::from(far))
+    let child = command
+        .stdin(terminal.stdio())
+        .stderr(terminal.stdio())
         .stdout(Stdio::piped())
         .env("NO_COLOR", "1")
         .spawn()
         .unwrap();
-    // The command holds the far end until it is given other ones.
-    command.stdin(Stdio::null()).stderr(Stdio::null());
-    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
-    // The near end fails when nobody holds the far one any more.
-    while let Ok(count @ 1..) = near.read(&mut buffer) {
-        shown.extend_from_slice(&buffer[..count]);
+    let mut shown = Vec::new();
+    let output = terminal.watch(child, |bytes| {
+        shown.extend_from_slice(bytes);
         if questions.iter().any(|end| shown.ends_with(end.as_bytes())) {
-            near.write_all(answers.next().unwrap_or("\n").as_bytes()).unwrap();
+            terminal.types(answers.next().unwrap_or("\n"));
         }
+    });
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: text(&shown),
     }
-    let mut stdout = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-    let code = child.wait().unwrap().code().unwrap_or(-1);
-    let stderr = String::from_utf8_lossy(&shown).replace("\r\n", "\n");
-    Run { code, stdout, stderr }
 }

@@ -3,22 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_test_support::postgres::Cluster;
-use gateway_store::{Error, Options};
+use gateway_store::Error;
 use ledger::Limits;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{LONG, client};
-use crate::world::{World, opening};
+use super::client;
+use crate::world::{LONG, World, opening};
 
 /// 16384 operations wait, 512 are under way.
 const TOO_MANY: i64 = 16_384 + 512 + 300;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_queue_that_is_full_is_told_and_nothing_hangs() {
-    let options = Options { wait: LONG, ..Options::default() };
-    let world = World::on_database(Cluster::shared().database(), options).await;
+    let world = World::postgres().await;
     let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
     let locker = client(&world).await;
     locker.batch_execute("BEGIN; LOCK TABLE members").await.unwrap();

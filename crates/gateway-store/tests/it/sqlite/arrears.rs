@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use gateway_store::{Key, Options, Store};
+use gateway_store::Key;
 use ledger::{Hold, Limits, MemberId, Micros, Rule};
 use rusqlite::Connection;
 
@@ -163,8 +163,7 @@ async fn rows_are_never_behind_by_more_than_so_many_postings() {
 #[tokio::test]
 async fn whoever_looks_sees_what_is_true_though_nothing_can_be_written() {
     let (world, member, key) = charged().await;
-    let options = Options { wait: Duration::from_millis(200), ..world.options.clone() };
-    let other = Store::open(&world.place, &options).await.unwrap();
+    let other = world.impatient(Duration::from_millis(200)).await;
     let locker = Connection::open(world.path("gateway.db")).unwrap();
     locker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let account = other.account(member).await.unwrap().unwrap();

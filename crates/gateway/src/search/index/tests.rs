@@ -234,6 +234,7 @@ async fn a_reader_does_not_wait_long_for_what_the_writer_has_not_written_yet() {
     let index = world.index();
     let writer = index.place.lock().unwrap().unwrap();
     let stopping = CancellationToken::new();
+    assert_eq!(index.refresh(&stopping), Again::Soon);
     let keeping = tokio::spawn(index.clone().keep(stopping.clone()));
     tokio::time::sleep(LEAST_PAUSE / 2).await; // sleep: it looks, and finds nothing
     assert!(!index.is_usable());

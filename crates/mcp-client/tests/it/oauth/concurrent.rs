@@ -1,4 +1,5 @@
-//! Logins at the same time.
+//! Logins at the same time. They count on which ports are free, and run alone: see
+//! `.config/nextest.toml`.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,13 +8,29 @@ use std::sync::Arc;
 use agent_test_support::oauth::{Endpoint, Faulty, Script, visit};
 use agent_test_support::wait::eventually;
 use mcp_client::oauth::LoginOptions;
-use mcp_client::oauth::ports::PINNED;
+use mcp_client::oauth::ports::{PINNED, bind_pinned};
 use mcp_client::supervise::State;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use super::{PATIENCE, Person, Place, entry};
 use crate::support::call;
+
+#[tokio::test]
+async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
+    let mut held = Vec::new();
+    for port in PINNED {
+        let listener = bind_pinned().await.unwrap();
+        assert_eq!(listener.port(), port);
+        held.push(listener);
+    }
+    assert!(bind_pinned().await.is_none());
+    let given_back = held.remove(2).port();
+    let again = bind_pinned().await.unwrap();
+    assert_eq!(again.port(), given_back);
+    // Held from the beginning: nobody else can bind it, and nobody has to wait for a redirect.
+    assert!(TcpListener::bind((Ipv4Addr::LOCALHOST, given_back)).is_err());
+}
 
 #[tokio::test]
 async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {

@@ -129,16 +129,6 @@ async fn a_real_server_is_held_to_its_name() {
 }
 
 #[tokio::test]
-async fn a_person_who_refuses_can_think_again() {
-    let server = Oidc::start(&OidcOptions::default());
-    let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
-    let error = place.failed_login(&entry, &Person::who_refuses()).await;
-    assert!(error.to_string().contains("access_denied"), "{error}");
-    place.login(&entry, &Person::who_visits()).await.unwrap();
-    assert_eq!(server.clients().len(), 1, "the registration is used again");
-}
-
-#[tokio::test]
 async fn a_code_that_stands_twice_is_not_used() {
     let (fault, _) = fault(&twisted(vec![Twist::add("code", "another")])).await;
     assert_eq!(fault, Fault::Repeated { name: "code" });

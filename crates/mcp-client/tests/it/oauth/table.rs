@@ -1,5 +1,6 @@
 //! Which port a login waits at, and who it says we are: the table of the specification, one test a
-//! row and a condition.
+//! row and a condition. They count on which ports are free, and run alone: see
+//! `.config/nextest.toml`.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
@@ -84,6 +85,16 @@ async fn a_server_known_not_to_take_documents_gets_a_random_port_and_a_registrat
     place.login(&entry, &Person::who_visits()).await.unwrap();
     assert_other(&asked(&server));
     assert_eq!(server.requests_to("/register").len(), 2);
+}
+
+#[tokio::test]
+async fn a_person_who_refuses_can_think_again() {
+    let server = Oidc::start(&OidcOptions::default());
+    let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
+    let error = place.failed_login(&entry, &Person::who_refuses()).await;
+    assert!(error.to_string().contains("access_denied"), "{error}");
+    place.login(&entry, &Person::who_visits()).await.unwrap();
+    assert_eq!(server.clients().len(), 1, "the registration is used again");
 }
 
 #[tokio::test]
