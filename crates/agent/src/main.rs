@@ -36,6 +36,10 @@ mod wrap;
 
 use std::process::ExitCode;
 
+// In the place of the C library's allocator, for SQLite as well: a request of the service asks for
+// memory some eighty times, and other threads than the one that asked give much of it back.
+use libmimalloc_sys as _;
+
 fn main() -> ExitCode {
     diagnostic::report_panics();
     let outcome = std::panic::catch_unwind(|| match cli::parse() {

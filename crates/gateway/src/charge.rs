@@ -336,7 +336,8 @@ fn persist(service: &Arc<Service>, closing: Closing) {
 
 /// Ends a hold, trying again while the store is away. Gives the receipt, by whomever it was made.
 async fn end(service: &Service, closing: &Closing) -> Result<Option<Receipt>, ApiError> {
-    let begun = Instant::now();
+    // Since the first failure.
+    let mut away = None;
     let mut pause = FIRST_PAUSE;
     let (id, member) = (closing.end.id, closing.end.member);
     loop {
@@ -349,7 +350,8 @@ async fn end(service: &Service, closing: &Closing) -> Result<Option<Receipt>, Ap
             Ok(receipt) => return Ok(receipt),
             Err(error) => {
                 let is_temporary = error.kind() == gateway_store::Kind::Temporary;
-                if !is_temporary || begun.elapsed() + pause > PATIENCE {
+                let away = *away.get_or_insert_with(Instant::now);
+                if !is_temporary || away.elapsed() + pause > PATIENCE {
                     return Err(error.into());
                 }
             }

@@ -24,14 +24,23 @@ mod web;
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::response::IntoResponse;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
+use http::{Method, Request};
+use hyper::body::Incoming;
+use tower_service::Service as _;
 use wire::error::Code;
 
 use crate::failure::ApiError;
 use crate::openapi::{Routes, media as made, member, operator, responses as described};
 use crate::openapi::{research as jobs, search as searches, web as pages};
+use crate::server::Arrival;
 use crate::service::Service;
+
+/// Where chats are asked for.
+const CHAT_PATH: &str = "/v1/chat/completions";
 
 /// All paths.
 pub(crate) fn router(service: &Arc<Service>) -> Router {
@@ -76,6 +85,26 @@ fn routes(service: &Service) -> Routes {
     docs::describe(routes, &service.config)
 }
 
+/// Answers a request. The path that is asked for most is not looked up: the router would copy and box
+/// its way to the handler.
+pub(crate) async fn call(
+    service: &Arc<Service>,
+    mut router: Router,
+    request: Request<Incoming>,
+    arrival: Arrival,
+) -> Response {
+    let mut request = request.map(Body::new);
+    if request.method() == Method::POST && request.uri().path() == CHAT_PATH {
+        let (service, arrival) = (State(service.clone()), Extension(arrival));
+        return Box::pin(chat::create(service, arrival, request)).await.into_response();
+    }
+    request.extensions_mut().insert(arrival);
+    match router.call(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
 async fn not_found() -> impl IntoResponse {
     ApiError::new(Code::NotFound, "there is no such path; see /docs")
 }
@@ -87,7 +116,7 @@ async fn wrong_method() -> impl IntoResponse {
 /// What a path is called in logs and figures.
 pub(crate) fn operation(path: &str) -> &'static str {
     const PATHS: &[(&str, &str)] = &[
-        ("/v1/chat/completions", "chat"),
+        (CHAT_PATH, "chat"),
         ("/v1/responses", "responses"),
         ("/v1/research/", "research"),
         ("/v1/models", "models"),

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
 use axum::response::Response;
 use http::Request;
 use http::header::{ALLOW, CONTENT_RANGE};
@@ -23,7 +22,6 @@ use ledger::HoldId;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
-use tower_service::Service as _;
 use wire::error::Code;
 
 use self::passage::Passage;
@@ -166,8 +164,8 @@ async fn serve_connection(
 /// Answers one request, and puts on what every answer carries.
 async fn answer(
     service: &Arc<Service>,
-    mut router: Router,
-    mut request: Request<Incoming>,
+    router: Router,
+    request: Request<Incoming>,
     peer: SocketAddr,
 ) -> Response {
     let begun = Instant::now();
@@ -176,16 +174,12 @@ async fn answer(
     let method = request.method().clone();
     let traced = service.tracer.as_ref().and_then(|tracer| tracer.begin(request.headers()));
     let started = traced.map(|_| trace::now());
-    request.extensions_mut().insert(Arrival { id, traced, peer });
     let running = Counted::new(service);
     let mut response = if service.stopping.is_cancelled() && !endpoints::is_probe(operation) {
         let error = ApiError::new(Code::Draining, "the service is about to stop");
         axum::response::IntoResponse::into_response(error)
     } else {
-        match router.call(request.map(Body::new)).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+        endpoints::call(service, router, request, Arrival { id, traced, peer }).await
     };
     drop(running);
     let failed = response.extensions_mut().remove::<Failed>();

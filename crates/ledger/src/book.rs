@@ -249,6 +249,11 @@ impl Book {
         self.holds.contains_key(&id)
     }
 
+    /// A hold that is in the book and has not ended.
+    pub fn live_hold(&self, id: HoldId) -> Option<&Hold> {
+        self.holds.get(&id)
+    }
+
     /// Whether an idempotency key is in the book.
     pub fn has_repeat(&self, lineage: LineageId, word: &str) -> bool {
         self.repeats.contains_key(&(lineage, word.to_owned()))

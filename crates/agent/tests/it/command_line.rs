@@ -20,6 +20,19 @@ fn version_and_help_are_data() {
     assert!(help.stdout.contains("Examples:"), "{}", help.stdout);
 }
 
+/// It takes the place of the C library's only where the linker finds it first.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_comes_from_the_allocator_that_was_chosen() {
+    let bench = bench();
+    let told = bench.command(["--version"]).env("MIMALLOC_SHOW_STATS", "1").output().unwrap();
+    let told = String::from_utf8(told.stderr).unwrap();
+    let mut figures = told.lines().filter_map(|line| line.split_once(':'));
+    let (_, pages) = figures.find(|(name, _)| name.trim() == "pages").unwrap();
+    let most: u32 = pages.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(most > 5, "{told}");
+}
+
 #[test]
 fn every_command_has_a_help_page_with_examples() {
     let bench = bench();

@@ -1,7 +1,7 @@
 //! Writes what a batch came to.
 //!
-//! Entries are added and removed, and are written at once: postings, holds, receipts, idempotency keys.
-//! The rows of members and keys follow from them.
+//! Entries are added and removed, and are written at once: postings, receipts, idempotency keys. The
+//! rows of members, keys and holds may follow: see `arrears`.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use rusqlite::{Connection, params};
 use super::{audit, media};
 use crate::backend::Result;
 use crate::batch::Applied;
-use crate::{Answer, StoredResponse};
+use crate::{Answer, Error, StoredResponse};
 
 /// The last posting of each member, where it is known.
 pub(super) type LastPostings = HashMap<MemberId, i64, RandomState>;
 
-/// Writes the entries of a batch, inside a transaction. Idempotency keys and answers are kept until
-/// then.
+/// Writes the entries of a batch but its holds, inside a transaction. Idempotency keys and answers are
+/// kept until then.
 pub(super) fn write_entries(
     connection: &Connection,
     applied: &Applied,
@@ -46,6 +46,8 @@ pub(super) fn write_entries(
 pub(super) fn write_money(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {
     let mut last = LastPostings::default();
     write_money_entries(connection, changes, until, &mut last)?;
+    write_holds(connection, &changes.begun)?;
+    remove_holds(connection, &changes.ended)?;
     write_accounts(connection, &changes.accounts, &last)?;
     write_lineages(connection, &changes.lineages)
 }
@@ -57,8 +59,6 @@ fn write_money_entries(
     last: &mut LastPostings,
 ) -> Result<()> {
     write_postings(connection, &changes.postings, last)?;
-    write_holds(connection, &changes.begun)?;
-    remove_holds(connection, &changes.ended)?;
     write_receipts(connection, &changes.receipts)?;
     write_repeats(connection, changes, until)
 }
@@ -105,10 +105,10 @@ pub(super) fn write_lineages<'a>(
     Ok(())
 }
 
-fn write_holds(connection: &Connection, holds: &[Hold]) -> Result<()> {
-    if holds.is_empty() {
-        return Ok(());
-    }
+pub(super) fn write_holds<'a>(
+    connection: &Connection,
+    holds: impl IntoIterator<Item = &'a Hold>,
+) -> Result<()> {
     let mut insert = connection
         .prepare_cached("INSERT INTO holds VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
     for hold in holds {
@@ -128,10 +128,37 @@ fn write_holds(connection: &Connection, holds: &[Hold]) -> Result<()> {
     Ok(())
 }
 
-fn remove_holds(connection: &Connection, ended: &[(MemberId, HoldId)]) -> Result<()> {
-    if ended.is_empty() {
+/// Writes holds whose rows follow later, all of them in one row.
+pub(super) fn open_holds(connection: &Connection, holds: &[Hold]) -> Result<()> {
+    if holds.is_empty() {
         return Ok(());
     }
+    let lists: Vec<_> = holds
+        .iter()
+        .map(|hold| {
+            (
+                hold.id.digits(),
+                hold.member,
+                hold.lineage,
+                hold.amount.get(),
+                &hold.operation,
+                &hold.model,
+                hold.owner,
+                hold.since.micros(),
+                hold.lease_until.micros(),
+                &hold.idempotency,
+            )
+        })
+        .collect();
+    let lists = serde_json::to_string(&lists).map_err(|error| Error::Refused(error.into()))?;
+    connection.prepare_cached("INSERT INTO opened (holds) VALUES (?1)")?.execute([lists])?;
+    Ok(())
+}
+
+pub(super) fn remove_holds<'a>(
+    connection: &Connection,
+    ended: impl IntoIterator<Item = &'a (MemberId, HoldId)>,
+) -> Result<()> {
     let mut remove =
         connection.prepare_cached("DELETE FROM holds WHERE member = ?1 AND id = ?2")?;
     for (member, id) in ended {

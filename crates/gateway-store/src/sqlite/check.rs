@@ -33,7 +33,7 @@ fn check_members(connection: &Connection, followed: i64, check: &mut LedgerCheck
          coalesce(previous, 0) FROM postings ORDER BY member, id",
     )?;
     let mut holds = connection.prepare(
-        "SELECT member, sum(amount), count(*) FROM holds GROUP BY member ORDER BY member",
+        "SELECT member, sum(amount), count(*) FROM live_holds GROUP BY member ORDER BY member",
     )?;
     let mut members = Walk::new(&mut members, numbers::<3>)?;
     let mut postings = Walk::new(&mut postings, numbers::<7>)?;
@@ -101,8 +101,9 @@ fn check_members(connection: &Connection, followed: i64, check: &mut LedgerCheck
 /// of keys of their members.
 fn check_lineages(connection: &Connection, followed: i64, check: &mut LedgerCheck) -> Result<()> {
     let mut lineages = connection.prepare("SELECT id, spent, member FROM lineages ORDER BY id")?;
-    let mut holds = connection
-        .prepare("SELECT lineage, member FROM holds GROUP BY lineage, member ORDER BY lineage")?;
+    let mut holds = connection.prepare(
+        "SELECT lineage, member FROM live_holds GROUP BY lineage, member ORDER BY lineage",
+    )?;
     let mut ahead = connection.prepare(&format!(
         "SELECT lineage, sum(charged) FROM postings JOIN receipts ON receipts.id = hold \
          WHERE postings.id > {followed} GROUP BY lineage ORDER BY lineage"

@@ -3,7 +3,7 @@
 //! Between transactions it keeps the rows that money is decided by. They stay true because nobody
 //! else in this process writes, and `PRAGMA data_version` tells when another process did. Whatever
 //! fails, they are forgotten and read again. Where several operations are one transaction, rows of
-//! members and keys are written later: see `arrears`.
+//! members, keys and holds are written later: see `arrears`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use ledger::{Account, Book, Lineage, LineageId, MemberId, Time};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::arrears::{self, Arrears};
+use super::arrears::{self, Arrears, Rows};
 use super::changes::{self, LastPostings};
 use super::checkpoint::Log;
 use super::connection::{self, Role};
@@ -35,7 +35,7 @@ const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// How long an operation waits for others, where the batch before had several: one commit then
 /// serves more of them. Whoever is alone never waits.
-const GATHER: Duration = Duration::from_micros(50);
+const GATHER: Duration = Duration::from_micros(100);
 
 /// After so many operations in a row that were alone, what was left for later is written: whatever
 /// the load was, it is over.
@@ -83,13 +83,6 @@ impl Outlives {
             |job: &Job| matches!(job, Job::Open(opening, _) if opening.response.is_none());
         if jobs.iter().all(is_hold_alone) { Self::Process } else { Self::Power }
     }
-}
-
-/// Whether a transaction wrote all rows of members and keys that are not as they were.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rows {
-    Written,
-    Later,
 }
 
 /// What the thread has.
@@ -193,7 +186,12 @@ impl Writer {
         let mut jobs = vec![first];
         let mut other = take_jobs(&mut jobs, waiting);
         if self.had_company() && other.is_none() && jobs.len() < MAX_BATCH {
-            std::thread::sleep(GATHER);
+            std::thread::sleep(
+                std::env::var("AGENT_GATHER")
+                    .ok()
+                    .and_then(|v| v.parse().ok())
+                    .map_or(GATHER, Duration::from_micros),
+            );
             other = take_jobs(&mut jobs, waiting);
         }
         self.alone = if jobs.len() > 1 { 0 } else { self.alone.saturating_add(1) };
@@ -261,8 +259,11 @@ impl Writer {
         changes::write_entries(&self.connection, applied, until, &mut self.last)?;
         let is_quiet = self.arrears.is_empty() || self.alone >= MANY_ALONE;
         self.arrears.add(changes);
-        if !self.arrears.are_many() && (self.had_company() || !is_quiet) {
-            return self.commit(Rows::Later);
+        let are_left = !self.arrears.are_many() && (self.had_company() || !is_quiet);
+        let rows = if are_left { Rows::Later } else { Rows::Written };
+        self.arrears.move_holds(&self.connection, changes, rows)?;
+        if rows == Rows::Later {
+            return self.commit(rows);
         }
         self.write_rows()?;
         arrears::all_followed(&self.connection)?;

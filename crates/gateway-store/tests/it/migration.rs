@@ -102,7 +102,7 @@ async fn a_sqlite_file_of_the_first_schema_is_migrated_with_its_rows() {
     let blob = |id: HoldId| format!("x'{}'", digits(id));
     write(&path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x61677477");
     write(&path, &format!("{SQLITE_1} PRAGMA user_version = 1; {}", rows(blob, "sqlite")));
-    is_migrated(&Place::Sqlite(path), 7).await;
+    is_migrated(&Place::Sqlite(path), 8).await;
     goes_on(World::sqlite_in(folder).await).await;
 }
 

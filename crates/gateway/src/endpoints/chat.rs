@@ -36,7 +36,7 @@ pub(super) async fn create(
     let model = paid::resolve(&service, &caller, &asked, Capability::Chat)?;
 
     let ask = Arc::new(Ask {
-        answer_id: format!("chatcmpl-{}", &id.to_string()[4..]),
+        answer_id: format!("chatcmpl-{}", id.digits()),
         created: clock::unix_seconds(),
         body: bytes.clone(),
         rest: Ask::rest_of(&envelope, is_streamed),

@@ -49,7 +49,7 @@ pub(super) async fn fetch(
             max_age: asked.max_age_s.map(|seconds| Duration::from_secs(seconds.into())),
         };
         let found = page(&service, &wanted).await?;
-        let id = format!("page_{}", &arrival.id.to_string()[4..]);
+        let id = format!("page_{}", arrival.id.digits());
         Ok(json(&shown(id, &asked, &found)?))
     };
     own::answer_once(&service, &arrival, &caller, (Operation::Fetch, idempotency), work).await

@@ -46,7 +46,8 @@ impl Health {
 
     /// Whether it was taken out and has not come back.
     pub(crate) fn is_ejected(&self) -> bool {
-        self.ejected_until.load(Ordering::Relaxed) > self.millis()
+        let until = self.ejected_until.load(Ordering::Relaxed);
+        until != 0 && until > self.millis()
     }
 
     /// It answered as it should.

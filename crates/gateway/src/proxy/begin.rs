@@ -84,6 +84,7 @@ pub(crate) async fn begin(
         let begun = Instant::now();
         let place = traced.map(|place| (place.child(), trace::now()));
         let way = Way {
+            begun,
             provider: &target.provider,
             progress: &progress,
             sender: Sender { owner, traced: place.map(|place| place.0) },
@@ -91,6 +92,7 @@ pub(crate) async fn begin(
         };
         let mut result = attempt(&way, made).await;
         if let Some(bridged) = bridge(target, path, &result, &question) {
+            let way = Way { begun: Instant::now(), ..way };
             result = attempt(&way, bridged).await;
             if result.is_ok() {
                 target.provider.responses.set(Responses::Bridged);
@@ -162,6 +164,8 @@ fn bridge(
 
 /// One upstream on the way.
 struct Way<'a> {
+    /// When it began to be asked.
+    begun: Instant,
     provider: &'a Provider,
     progress: &'a Progress,
     sender: Sender,
@@ -194,7 +198,6 @@ pub(crate) fn span(
 /// Asks one upstream.
 async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure> {
     let provider = way.provider;
-    let begun = Instant::now();
     let is_whole = matches!(question.reading, Reading::Whole(_));
     let sent = provider.send(question.path, question.body, way.sender).await;
     let mut upstream = sent.map_err(|failure| match failure {
@@ -221,7 +224,7 @@ async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure
             }
             // Nobody asks for them any more, and a stream may stay for long.
             upstream.headers = HeaderMap::new();
-            let left = provider.timeouts.first_byte.saturating_sub(begun.elapsed());
+            let left = provider.timeouts.first_byte.saturating_sub(way.begun.elapsed());
             first_event(upstream, stage, left).await.map(Answering::Stream)
         }
     }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use gateway_store::Key;
-use ledger::{Hold, Limits, MemberId, Micros, Rule};
+use gateway_store::{Error, Key, Opening};
+use ledger::{Ended, Hold, Limits, MemberId, Micros, Rule};
 use rusqlite::Connection;
 
-use crate::world::{World, actor, closing, opening};
+use crate::world::{LEASE, World, actor, closing, opening, repeated};
 
 /// How many postings the rows in the file do not tell of.
 pub(super) fn behind(world: &World) -> i64 {
@@ -25,14 +25,31 @@ fn written(world: &World) -> i64 {
     number(world, "SELECT balance FROM members WHERE name = 'ann'")
 }
 
-/// Ends holds so that most of them are one transaction.
-async fn end_together(world: &World, holds: &[Hold]) {
+/// Does all of it so that most is one transaction.
+async fn together<T>(
+    world: &World,
+    work: impl IntoIterator<Item = impl Future<Output = T>>,
+) -> Vec<T> {
     let locker = Connection::open(world.path("gateway.db")).unwrap();
     locker.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let ends = join_all(holds.iter().map(|hold| world.end(hold, Rule::Answered)));
-    // Polled after the ends: by then all of them wait.
+    // Polled after the work: by then all of it waits.
     let unlock = async { locker.execute_batch("ROLLBACK").unwrap() };
-    join(ends, unlock).await;
+    join(join_all(work), unlock).await.0
+}
+
+async fn end_together(world: &World, holds: &[Hold]) {
+    together(world, holds.iter().map(|hold| world.end(hold, Rule::Answered))).await;
+}
+
+/// Holds of one transaction, most of them.
+async fn hold_together(world: &World, openings: Vec<Opening>) -> Vec<Hold> {
+    let held = together(world, openings.into_iter().map(|opening| world.store.hold(opening))).await;
+    held.into_iter().map(|held| held.unwrap().unwrap()).collect()
+}
+
+/// How many holds have a row, and how many transactions have holds without one.
+fn rows_of_holds(world: &World) -> (i64, i64) {
+    (number(world, "SELECT count(*) FROM holds"), number(world, "SELECT count(*) FROM opened"))
 }
 
 /// A member who was charged twenty times three of a thousand, most of it at once.
@@ -134,9 +151,10 @@ async fn what_is_blocked_or_limited_meanwhile_is_so_at_once() {
     assert_eq!(world.money(member).await, (940, 2));
 }
 
+const MAX_BEHIND: i64 = 16_384;
+
 #[tokio::test]
 async fn rows_are_never_behind_by_more_than_so_many_postings() {
-    const MAX_BEHIND: i64 = 16_384;
     const ROUNDS: i64 = MAX_BEHIND / 64 + 10;
     let world = World::sqlite().await;
     let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
@@ -174,4 +192,128 @@ async fn whoever_looks_sees_what_is_true_though_nothing_can_be_written() {
     locker.execute_batch("ROLLBACK").unwrap();
     assert_eq!(other.account(member).await.unwrap().unwrap().balance.get(), 940);
     assert_eq!(behind(&world), 0);
+}
+
+/// A member with a thousand, twenty holds of three each, most of them begun at once; then five ended.
+async fn held() -> (World, MemberId, Key, Vec<Hold>) {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let mut holds = hold_together(&world, (0..20).map(|_| opening(&key, 3)).collect()).await;
+    let ended = holds.split_off(15);
+    end_together(&world, &ended).await;
+    let (rows, opened) = rows_of_holds(&world);
+    assert!(rows < 5 && opened > 0, "{rows} {opened}");
+    (world, member, key, holds)
+}
+
+#[tokio::test]
+async fn holds_without_a_row_are_held_for_everybody() {
+    let (world, member, key, holds) = held().await;
+    assert_eq!(world.money(member).await, (985, 45));
+    assert_eq!(world.store.check_ledger().await.unwrap().holds, 15);
+    world.check().await;
+    assert!(rows_of_holds(&world).1 > 0, "to look writes nothing");
+    let running = world.store.lineage(key.lineage).await.unwrap().unwrap().running;
+    assert_eq!(running, 15);
+
+    let other = world.another().await;
+    let account = other.account(member).await.unwrap().unwrap();
+    assert_eq!((account.balance.get(), account.held.get()), (985, 45));
+    assert_eq!(rows_of_holds(&world), (15, 0), "another process lets the rows follow");
+    // Ended by the other one, by the first one, and by both.
+    assert!(matches!(other.end(closing(&holds[0], Rule::Answered)).await, Ok(Ended::Now(_))));
+    world.end(&holds[1], Rule::Answered).await;
+    let again = world.store.end(closing(&holds[0], Rule::Answered)).await.unwrap();
+    assert_eq!(again, Ended::Before);
+    end_together(&world, &holds[2..]).await;
+    assert_eq!(world.money(member).await, (940, 0));
+    world.store.close().await;
+    assert_eq!(rows_of_holds(&world), (0, 0));
+    assert_eq!(other.check_ledger().await.unwrap().findings, []);
+}
+
+#[tokio::test]
+async fn holds_without_a_row_are_known_though_nothing_can_be_written() {
+    let (world, member, key, _) = held().await;
+    let other = world.impatient(Duration::from_millis(200)).await;
+    let locker = Connection::open(world.path("gateway.db")).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let account = other.account(member).await.unwrap().unwrap();
+    assert_eq!((account.balance.get(), account.held.get()), (985, 45));
+    let lineage = other.lineage(key.lineage).await.unwrap().unwrap();
+    assert_eq!((lineage.held.get(), lineage.running), (45, 15));
+    assert!(matches!(other.hold(opening(&key, 1)).await, Err(Error::Unavailable(_))));
+    assert!(rows_of_holds(&world).1 > 0);
+}
+
+#[tokio::test]
+async fn holds_without_a_row_are_renewed_and_expire() {
+    let (world, member, _, _) = held().await;
+    world.pass(LEASE / 2);
+    assert_eq!(world.store.renew(crate::world::OWNER, LEASE).await.unwrap(), 15);
+    assert_eq!(rows_of_holds(&world), (15, 0));
+    world.pass(LEASE * 3 / 4);
+    assert_eq!(world.store.expire().await.unwrap(), 0);
+    world.pass(LEASE);
+    assert_eq!(world.store.expire().await.unwrap(), 15);
+    assert_eq!(world.money(member).await, (985, 0));
+    world.check().await;
+}
+
+/// Whatever stands in a hold comes back as it was.
+#[tokio::test]
+async fn holds_that_another_process_takes_over_are_as_they_were() {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1 << 40, Limits::default()).await;
+    let models =
+        [None, Some(""), Some("a/b"), Some("\"quoted\", \\ and \n ends"), Some("ünï🙂/\u{1}")];
+    let openings = models.iter().cycle().take(20).enumerate().map(|(number, model)| {
+        let mut opening = repeated(&key, 1 << 34, &format!("w'{number}"), 1);
+        opening.wanted.model = model.map(Into::into);
+        opening
+    });
+    let holds = hold_together(&world, openings.collect()).await;
+    let (rows, opened) = rows_of_holds(&world);
+    assert!(rows < 5 && opened > 0, "{rows} {opened}");
+    let other = world.another().await;
+    assert_eq!(other.account(member).await.unwrap().unwrap().held.get(), 20 << 34);
+    let file = Connection::open(world.path("gateway.db")).unwrap();
+    for hold in &holds {
+        let sql = "SELECT member, lineage, amount, operation, model, owner, since, lease_until, \
+                   idempotency FROM holds WHERE id = ?1";
+        let row = file.query_row(sql, [hold.id.to_bytes()], |row| {
+            Ok((
+                (row.get(0)?, row.get(1)?, row.get(2)?),
+                (row.get::<_, String>(3)?, row.get::<_, Option<String>>(4)?, row.get(5)?),
+                (row.get(6)?, row.get(7)?, row.get::<_, Option<String>>(8)?),
+            ))
+        });
+        let numbers = (hold.member.0, hold.lineage.0, hold.amount.get());
+        let words = (hold.operation.to_string(), hold.model.as_deref().map(str::to_owned));
+        let times = (hold.since.micros(), hold.lease_until.micros(), hold.idempotency.clone());
+        assert_eq!(row.unwrap(), (numbers, (words.0, words.1, hold.owner), times));
+    }
+    assert_eq!(rows_of_holds(&world), (20, 0));
+}
+
+/// Nothing is charged, and so no posting has the rows written.
+#[tokio::test]
+async fn so_many_holds_and_no_more_stand_without_a_row() {
+    let world = World::sqlite().await;
+    let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
+    let (mut most, mut least_after) = (0, i64::MAX);
+    for _ in 0..MAX_BEHIND / 64 + 10 {
+        let holds = hold_together(&world, (0..64).map(|_| opening(&key, 1)).collect()).await;
+        together(&world, holds.iter().map(|hold| world.end(hold, Rule::ClientLeftEarly))).await;
+        let sql = "SELECT coalesce(sum(json_array_length(holds)), 0) FROM opened";
+        let opened = number(&world, sql);
+        if opened < most {
+            least_after = least_after.min(opened);
+        }
+        most = most.max(opened);
+    }
+    assert!((MAX_BEHIND / 2..MAX_BEHIND + 64).contains(&most), "{most}");
+    assert!(least_after < most, "they were never written: {most}");
+    assert_eq!(world.money(member).await, (1_000_000, 0));
+    world.check().await;
 }
