@@ -19,6 +19,7 @@ mod failure;
 mod file_part;
 mod identity;
 pub mod key_secret;
+mod lane;
 mod mcp;
 mod media;
 mod meter;

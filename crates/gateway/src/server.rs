@@ -30,6 +30,7 @@ use self::watched::Watched;
 use crate::clock;
 use crate::endpoints;
 use crate::failure::{ApiError, Failed};
+use crate::lane::Lanes;
 use crate::mcp;
 use crate::rate;
 use crate::service::Service;
@@ -61,8 +62,15 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     upkeep::start(&service);
+    let lanes = match Lanes::start() {
+        Ok(lanes) => lanes,
+        Err(error) => {
+            tracing::error!(%error, "the threads of connections cannot be started");
+            return service.store.close().await;
+        }
+    };
     let connections = TaskTracker::new();
-    let mut accepting = pin!(accept(&service, &listener, &connections));
+    let mut accepting = pin!(accept(&service, &listener, &lanes, &connections));
     tokio::select! {
         () = shutdown => {}
         () = &mut accepting => {}
@@ -75,12 +83,21 @@ pub async fn serve(
     service.store.close().await;
 }
 
-async fn accept(service: &Arc<Service>, listener: &TcpListener, connections: &TaskTracker) {
+async fn accept(
+    service: &Arc<Service>,
+    listener: &TcpListener,
+    lanes: &Lanes,
+    connections: &TaskTracker,
+) {
     let router = endpoints::router(service);
     let max = usize::try_from(service.config.limits.max_connections).unwrap_or(1);
     let slots = Arc::new(Semaphore::new(max));
     while let Ok(slot) = slots.clone().acquire_owned().await {
-        let (stream, peer) = match listener.accept().await {
+        let accepted = listener.accept().await.and_then(|(stream, peer)| {
+            // Whoever drives it from now on is another one.
+            Ok((stream.into_std()?, peer))
+        });
+        let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
@@ -88,20 +105,23 @@ async fn accept(service: &Arc<Service>, listener: &TcpListener, connections: &Ta
                 continue;
             }
         };
+        let Some((lane, place)) = lanes.take() else { return };
         let (service, router) = (service.clone(), router.clone());
-        let is_late = service.stopping.is_cancelled();
-        let serving = async move {
-            service.meter.connections.inc();
-            serve_connection(&service, router, stream, peer).await;
-            service.meter.connections.dec();
-            drop(slot);
-        };
-        if is_late {
-            // Nobody waits for those that came too late.
-            tokio::spawn(serving);
-        } else {
-            connections.spawn(serving);
-        }
+        // Nobody waits for those that came too late.
+        let waited_for = (!service.stopping.is_cancelled()).then(|| connections.token());
+        // What the lane makes itself is in its own memory: all that there is of a connection.
+        lane.handle.spawn(async move {
+            let stream = match TcpStream::from_std(stream) {
+                Ok(stream) => stream,
+                Err(error) => return tracing::warn!(%error, "a connection was not accepted"),
+            };
+            tokio::spawn(async move {
+                service.meter.connections.inc();
+                serve_connection(&service, router, stream, peer).await;
+                service.meter.connections.dec();
+                drop((place, slot, waited_for));
+            });
+        });
     }
 }
 

@@ -1,11 +1,13 @@
 //! Connections to one upstream, each driven by the task that uses it.
 //!
 //! A request, its answer and the connection between them are of one task: nothing is handed over on
-//! the way, and nobody else is woken for a piece of an answer. A connection that waits for its next
+//! the way, and nobody else is woken for a piece of an answer. Each lane has connections of its own, so
+//! that no other thread takes part either. A connection that waits for its next
 //! request is driven by nobody; whether its peer has closed it shows when it is taken up again.
 
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -24,11 +26,13 @@ use tokio::net::TcpStream;
 use tower_service::Service as _;
 
 use super::client::{IDLE_TIMEOUT, MAX_IDLE, MAX_READ_AHEAD, connector};
+use crate::lane;
 
 /// Connections to one upstream.
 pub(crate) struct Links {
     connector: HttpsConnector<HttpConnector>,
-    waiting: Arc<Waiting>,
+    /// Those of each lane.
+    waiting: Vec<Arc<Waiting>>,
 }
 
 /// The body of an answer, and the connection that it comes from.
@@ -66,9 +70,14 @@ struct Broken {
     unsent: Option<Box<Request<Full<Bytes>>>>,
 }
 
-/// Connections that wait for their next request, the latest last.
+/// Connections of one lane.
 #[derive(Default)]
-struct Waiting(Mutex<VecDeque<(Link, Instant)>>);
+struct Waiting {
+    /// Those that wait for their next request, the latest last.
+    links: Mutex<VecDeque<(Link, Instant)>>,
+    /// Whether the lane has any, as far as is known.
+    has_links: AtomicBool,
+}
 
 impl Unanswered {
     pub(crate) fn is_connect(&self) -> bool {
@@ -83,7 +92,8 @@ impl Links {
         connect_timeout: Duration,
     ) -> Result<Self, rustls::Error> {
         let connector = connector(authorities, connect_timeout)?;
-        Ok(Self { connector, waiting: Arc::default() })
+        let waiting = std::iter::repeat_with(Arc::default).take(lane::numbers()).collect();
+        Ok(Self { connector, waiting })
     }
 
     /// Sends a request, which names its host, and waits for the head of the answer.
@@ -95,26 +105,47 @@ impl Links {
         if let Some(path) = address.path_and_query() {
             *request.uri_mut() = Uri::from(path.clone());
         }
-        while let Some(link) = self.waiting.take() {
-            match link.ask(request, &self.waiting).await {
+        while let Some((link, waiting)) = self.take() {
+            match link.ask(request, waiting).await {
                 Err(Broken { unsent: Some(unsent), .. }) => request = *unsent,
                 answer => return answer.map_err(|broken| Unanswered::Broken(broken.error)),
             }
         }
         let link = self.connect(address).await?;
-        let answer = link.ask(request, &self.waiting).await;
+        let own = self.own();
+        own.has_links.store(true, Ordering::Relaxed);
+        let answer = link.ask(request, own).await;
         answer.map_err(|broken| Unanswered::Broken(broken.error))
+    }
+
+    /// Those of this lane.
+    fn own(&self) -> &Arc<Waiting> {
+        &self.waiting[lane::number()]
+    }
+
+    /// One that waits, and where: one of this lane, or of any other while this lane has none. Another
+    /// lane's is woken by the thread of that lane, which takes longer, but not as long as to connect.
+    fn take(&self) -> Option<(Link, &Arc<Waiting>)> {
+        let own = self.own();
+        own.take().map(|link| (link, own)).or_else(|| {
+            let mut others = self.waiting.iter().filter(|_| !own.has_links.load(Ordering::Relaxed));
+            others.find_map(|other| Some((other.take()?, other)))
+        })
     }
 
     /// Closes those that have waited for too long.
     pub(crate) fn tend(&self, now: Instant) {
         let is_over = |(_, since): &(Link, Instant)| now.duration_since(*since) >= IDLE_TIMEOUT;
-        let mut all = self.waiting.all();
-        let count = all.iter().take_while(|waiting| is_over(waiting)).count();
-        let over: Vec<_> = all.drain(..count).collect();
-        // Closing takes its time: others need not wait for it.
-        drop(all);
-        drop(over);
+        for waiting in &self.waiting {
+            let mut all = waiting.all();
+            let count = all.iter().take_while(|waiting| is_over(waiting)).count();
+            let over: Vec<_> = all.drain(..count).collect();
+            // Those in use come back, and then it has some again.
+            waiting.has_links.store(!all.is_empty(), Ordering::Relaxed);
+            // Closing takes its time: others need not wait for it.
+            drop(all);
+            drop(over);
+        }
     }
 
     async fn connect(&self, address: Uri) -> Result<Link, Unanswered> {
@@ -204,7 +235,7 @@ impl Body for Answer {
 
 impl Waiting {
     fn all(&self) -> MutexGuard<'_, VecDeque<(Link, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The one that waits the shortest, if it still can be asked.
@@ -221,6 +252,7 @@ impl Waiting {
         let mut all = self.all();
         if all.len() < MAX_IDLE {
             all.push_back((link, Instant::now()));
+            self.has_links.store(true, Ordering::Relaxed);
         }
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::yield_now;
 
 use super::*;
+use crate::lane::Lanes;
 
 const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 const PIECES: &str =
@@ -80,13 +81,55 @@ async fn a_connection_is_used_again_when_its_answer_was_read() {
 }
 
 #[tokio::test]
+async fn a_lane_borrows_until_it_has_a_connection_of_its_own() {
+    let (links, peer) = (Arc::new(links()), peer(WHOLE, usize::MAX).await);
+    let (address, mut told) = (peer.address, peer.told);
+    let lanes = Lanes::start().unwrap();
+    let (lane, _place) = lanes.take().unwrap();
+    let send = || {
+        let (links, address) = (links.clone(), address.clone());
+        async move {
+            let request = Request::get(address).header("host", "peer").body(Full::default());
+            links.request(request.unwrap()).await.unwrap().into_body()
+        }
+    };
+    let on_lane = || {
+        lane.handle.spawn({
+            let asking = send();
+            async { asking.await.collect().await.unwrap() }
+        })
+    };
+    // One after the other: one is enough.
+    send().await.collect().await.unwrap();
+    on_lane().await.unwrap();
+    send().await.collect().await.unwrap();
+    // The one is in use; from then on each has its own.
+    let unread = send().await;
+    on_lane().await.unwrap();
+    unread.collect().await.unwrap();
+    on_lane().await.unwrap();
+    send().await.collect().await.unwrap();
+    let mut used = Vec::new();
+    for _ in 0..7 {
+        used.push(told.recv().await.unwrap().unwrap());
+    }
+    assert_eq!(used, [1, 1, 1, 1, 2, 2, 1]);
+    // Connections that waited for too long are closed, and it borrows again.
+    links.tend(Instant::now() + IDLE_TIMEOUT);
+    assert_eq!((told.recv().await.unwrap(), told.recv().await.unwrap()), (None, None));
+    send().await.collect().await.unwrap();
+    on_lane().await.unwrap();
+    assert_eq!((told.recv().await.unwrap(), told.recv().await.unwrap()), (Some(3), Some(3)));
+}
+
+#[tokio::test]
 async fn a_connection_that_its_peer_closed_is_left_alone() {
     let (links, mut peer) = (links(), peer(WHOLE, 1).await);
     for number in 1..=3 {
         assert_eq!(body(&links, &peer).await, "hello");
         assert_eq!(peer.told.recv().await.unwrap(), Some(number));
         assert_eq!(peer.told.recv().await.unwrap(), None);
-        let is_waiting = || links.waiting.all().iter_mut().any(|(link, _)| link.is_free());
+        let is_waiting = || links.waiting[0].all().iter_mut().any(|(link, _)| link.is_free());
         while is_waiting() {
             yield_now().await;
         }
@@ -103,7 +146,7 @@ async fn an_answer_that_nobody_reads_to_its_end_closes_its_connection() {
     drop(body);
     assert_eq!(peer.told.recv().await.unwrap(), Some(1));
     assert_eq!(peer.told.recv().await.unwrap(), None);
-    assert!(links.waiting.all().is_empty());
+    assert!(links.waiting[0].all().is_empty());
 }
 
 #[tokio::test]
@@ -112,7 +155,7 @@ async fn a_connection_waits_only_for_so_long() {
     assert_eq!(body(&links, &peer).await, "hello");
     assert_eq!(peer.told.recv().await.unwrap(), Some(1));
     links.tend(Instant::now());
-    assert_eq!(links.waiting.all().len(), 1);
+    assert_eq!(links.waiting[0].all().len(), 1);
     links.tend(Instant::now() + IDLE_TIMEOUT);
     assert_eq!(peer.told.recv().await.unwrap(), None);
 }
