@@ -5,6 +5,7 @@ mod sent;
 mod watched;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -56,19 +57,16 @@ pub(crate) struct Arrival {
 /// Serves until `shutdown` is done, then lets what runs come to its end.
 ///
 /// New requests get 503 from then on; whatever still runs when the time to drain is over is cut.
+///
+/// # Errors
+/// If the threads of connections cannot be started.
 pub async fn serve(
     service: Arc<Service>,
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
-) {
+) -> io::Result<()> {
+    let lanes = Lanes::start()?;
     upkeep::start(&service);
-    let lanes = match Lanes::start() {
-        Ok(lanes) => lanes,
-        Err(error) => {
-            tracing::error!(%error, "the threads of connections cannot be started");
-            return service.store.close().await;
-        }
-    };
     let connections = TaskTracker::new();
     let mut accepting = pin!(accept(&service, &listener, &lanes, &connections));
     tokio::select! {
@@ -81,6 +79,7 @@ pub async fn serve(
         () = accepting => {}
     }
     service.store.close().await;
+    Ok(())
 }
 
 async fn accept(

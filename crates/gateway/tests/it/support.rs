@@ -112,7 +112,7 @@ impl Running {
                 let shutdown = async {
                     let _ = stopped.await;
                 };
-                gateway::serve(service, listener, shutdown).await;
+                gateway::serve(service, listener, shutdown).await.unwrap();
             });
             let _ = ending.send(());
         });

@@ -58,7 +58,7 @@ async fn run() -> Outcome {
     let shutdown = async {
         let _: Result<(), _> = stopped.await;
     };
-    gateway::serve(service, listener, shutdown).await;
+    gateway::serve(service, listener, shutdown).await?;
     Ok(())
 }
 

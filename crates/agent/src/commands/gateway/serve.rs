@@ -1,5 +1,6 @@
 //! `agent gateway serve`: the member service until it is told to stop.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -137,7 +138,9 @@ pub(crate) async fn until_stopped(
         signals.next().await
     };
     tokio::select! {
-        ended = serving => ended.map_err(|error| Diagnostic::failed("the service broke").because(&error)),
+        ended = serving => ended
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(|error| Diagnostic::failed("the service broke").because(&error)),
         exit = twice => Err(Diagnostic::interrupted(exit)),
     }
 }
