@@ -37,7 +37,7 @@ mod wrap;
 use std::process::ExitCode;
 
 // In the place of the C library's allocator, for SQLite as well: a request of the service asks for
-// memory some eighty times, and other threads than the one that asked give much of it back.
+// memory some eighty times.
 use libmimalloc_sys as _;
 
 fn main() -> ExitCode {

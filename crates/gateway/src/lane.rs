@@ -6,8 +6,8 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -24,9 +24,12 @@ pub(crate) fn number() -> usize {
     NUMBER.get()
 }
 
-/// How many numbers there are: one for each core, and one for all other threads.
+/// How many numbers there are: one for each core, and one for all other threads. It stays what it was
+/// at first, though the machine may give more cores or fewer later.
 pub(crate) fn numbers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(MAX_LANES) + 1
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    (*CORES).min(MAX_LANES) + 1
 }
 
 /// All lanes. They end when this is dropped.

@@ -59,7 +59,9 @@ impl HoldId {
 
     /// Its 16 bytes as 32 digits.
     pub fn digits(self) -> String {
-        self.to_string().split_off(PREFIX.len())
+        let mut text = self.to_string();
+        text.drain(..PREFIX.len());
+        text
     }
 
     /// Reads what [`fmt::Display`] writes.
