@@ -6,10 +6,9 @@ use ledger::{
     Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posted, Posting, Receipt, Refusal,
     Room, Transfer,
 };
-use tokio::sync::oneshot;
 
 use crate::backend::{Backend, Result};
-use crate::batch::{Closing, Job, Opening};
+use crate::batch::{Closing, Job, Opening, Reply};
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
@@ -139,8 +138,8 @@ impl Store {
         self.wait(|reply| Job::Post(Box::new(transfer), by, reply)).await
     }
 
-    async fn wait<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
-        let (reply, result) = oneshot::channel();
+    async fn wait<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T> {
+        let (reply, result) = Reply::new();
         match self {
             Self::Sqlite(store) => store.submit(job(reply)).await?,
             Self::Postgres(store) => store.submit(job(reply)).await?,

@@ -7,7 +7,7 @@ mod watched;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,6 @@ use http::Request;
 use http::header::{ALLOW, CONTENT_RANGE};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ledger::HoldId;
 use tokio::net::{TcpListener, TcpStream};
@@ -114,12 +113,8 @@ async fn accept(
                 Ok(stream) => stream,
                 Err(error) => return tracing::warn!(%error, "a connection was not accepted"),
             };
-            tokio::spawn(async move {
-                service.meter.connections.inc();
-                serve_connection(&service, router, stream, peer).await;
-                service.meter.connections.dec();
-                drop((place, slot, waited_for));
-            });
+            let visit = Arc::new(Visit { service, router, peer, passage: Arc::default() });
+            tokio::spawn(visit.serve(stream, (place, slot, waited_for)));
         });
     }
 }
@@ -139,44 +134,79 @@ async fn drain(service: &Service, connections: &TaskTracker) {
     service.finished.cancel();
 }
 
-async fn serve_connection(
-    service: &Arc<Service>,
+/// A connection, as all its requests see it.
+struct Visit {
+    service: Arc<Service>,
     router: Router,
-    stream: TcpStream,
     peer: SocketAddr,
-) {
-    // Small pieces of a stream must not wait for each other.
-    let _ = stream.set_nodelay(true);
-    let limits = &service.config.limits;
-    let passage = Arc::new(Passage::default());
-    let io = TokioIo::new(Watched::new(stream, limits.write_timeout, passage.clone()));
-    let answering = service_fn(|request| {
-        let (service, router, passage) = (service.clone(), router.clone(), passage.clone());
-        // Boxed: a connection outlives the head of its answer, as long as a stream lasts.
-        Box::pin(async move {
-            let response = answer(&service, router, request, peer).await;
-            Ok::<_, Infallible>(Sent::of(response, &passage))
-        })
-    });
-    let is_late = service.stopping.is_cancelled();
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .keep_alive(!is_late)
-        .header_read_timeout(limits.header_timeout)
-        .max_buf_size(usize::try_from(limits.max_header_bytes).unwrap_or(8192).max(8192))
-        // Not `pipeline_flush`: it buffers without bound for a client that does not read.
-        .max_headers(MAX_HEADERS)
-        .serve_connection(io, answering);
-    let mut connection = pin!(connection);
-    let result = tokio::select! {
-        result = connection.as_mut() => result,
-        () = service.stopping.cancelled(), if !is_late => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    passage: Arc<Passage>,
+}
+
+impl Visit {
+    /// Serves it to its end, and lets go of what it has taken.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an `async fn` has room for its arguments twice, as long as a stream lasts"
+    )]
+    fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        taken: impl Send + 'static,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            self.service.meter.connections.inc();
+            let is_late = self.service.stopping.is_cancelled();
+            let mut connection = pin!(self.connection(stream, is_late));
+            let result = tokio::select! {
+                result = connection.as_mut() => result,
+                () = self.service.stopping.cancelled(), if !is_late => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = result {
+                tracing::debug!(peer = %self.peer, %error, "a connection broke");
+            }
+            self.service.meter.connections.dec();
+            drop(taken);
         }
-    };
-    if let Err(error) = result {
-        tracing::debug!(%peer, %error, "a connection broke");
+    }
+
+    fn connection(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        is_late: bool,
+    ) -> http1::Connection<TokioIo<Watched>, Answering> {
+        // Small pieces of a stream must not wait for each other.
+        let _ = stream.set_nodelay(true);
+        let limits = &self.service.config.limits;
+        let io = Watched::new(stream, limits.write_timeout, self.passage.clone());
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .keep_alive(!is_late)
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(usize::try_from(limits.max_header_bytes).unwrap_or(8192).max(8192))
+            // Not `pipeline_flush`: it buffers without bound for a client that does not read.
+            .max_headers(MAX_HEADERS)
+            .serve_connection(TokioIo::new(io), Answering(self.clone()))
+    }
+}
+
+/// Answers the requests of a connection.
+struct Answering(Arc<Visit>);
+
+impl hyper::service::Service<Request<Incoming>> for Answering {
+    type Response = http::Response<Sent>;
+    type Error = Infallible;
+    /// Boxed: a connection outlives the head of its answer, as long as a stream lasts.
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let visit = self.0.clone();
+        Box::pin(async move {
+            let response = answer(&visit.service, visit.router.clone(), request, visit.peer).await;
+            Ok(Sent::of(response, &visit.passage))
+        })
     }
 }
 

@@ -141,12 +141,12 @@ pub(super) fn open_holds(connection: &Connection, holds: &[Hold]) -> Result<()> 
                 hold.member,
                 hold.lineage,
                 hold.amount.get(),
-                &hold.operation,
-                &hold.model,
+                hold.operation.as_ref(),
+                hold.model.as_deref(),
                 hold.owner,
                 hold.since.micros(),
                 hold.lease_until.micros(),
-                &hold.idempotency,
+                hold.idempotency.as_deref(),
             )
         })
         .collect();

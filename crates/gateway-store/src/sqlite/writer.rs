@@ -186,12 +186,7 @@ impl Writer {
         let mut jobs = vec![first];
         let mut other = take_jobs(&mut jobs, waiting);
         if self.had_company() && other.is_none() && jobs.len() < MAX_BATCH {
-            std::thread::sleep(
-                std::env::var("AGENT_GATHER")
-                    .ok()
-                    .and_then(|v| v.parse().ok())
-                    .map_or(GATHER, Duration::from_micros),
-            );
+            std::thread::sleep(GATHER);
             other = take_jobs(&mut jobs, waiting);
         }
         self.alone = if jobs.len() > 1 { 0 } else { self.alone.saturating_add(1) };

@@ -35,6 +35,7 @@ suite! {
     money:
         a_settled_hold_is_charged_and_a_released_one_is_not,
         a_hold_ends_once_whoever_tries,
+        every_runtime_is_answered_and_may_go,
         only_its_member_ends_a_hold,
         a_thousand_race_a_balance_that_covers_137,
         many_members_at_once_stay_apart,

@@ -140,6 +140,7 @@ fn stream(relay: Relay, price: Micros) -> Response {
     });
     let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();
+    headers.reserve(HEADERS);
     write_stream_headers(headers);
     if let Some(id) = id {
         rate::write_receipt(headers, id, price);

@@ -18,11 +18,10 @@ use http::{Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper::rt::{Read, Write};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioIo;
 use rustls::pki_types::CertificateDer;
-use tokio::net::TcpStream;
 use tower_service::Service as _;
 
 use super::client::{IDLE_TIMEOUT, MAX_IDLE, MAX_READ_AHEAD, connector};
@@ -54,7 +53,12 @@ pub(crate) enum Unanswered {
     Broken(#[source] hyper::Error),
 }
 
-type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+/// A stream with TLS or without. Boxed, because without it takes a twentieth of the room.
+type Stream = Box<dyn Duplex>;
+
+trait Duplex: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Duplex for T {}
 
 /// One connection.
 struct Link {
@@ -152,7 +156,10 @@ impl Links {
         let mut connector = self.connector.clone();
         let ready = std::future::poll_fn(|context| connector.poll_ready(context)).await;
         ready.map_err(Unanswered::Connect)?;
-        let stream = connector.call(address).await.map_err(Unanswered::Connect)?;
+        let stream: Stream = match connector.call(address).await.map_err(Unanswered::Connect)? {
+            MaybeHttpsStream::Http(stream) => Box::new(stream),
+            MaybeHttpsStream::Https(stream) => Box::new(stream),
+        };
         let made = Builder::new().max_buf_size(MAX_READ_AHEAD).handshake(stream).await;
         let (sender, connection) = made.map_err(Unanswered::Broken)?;
         Ok(Link { sender, connection: Box::pin(connection), is_over: false })

@@ -50,6 +50,41 @@ pub(crate) async fn a_hold_ends_once_whoever_tries(world: World) {
     world.check().await;
 }
 
+pub(crate) async fn every_runtime_is_answered_and_may_go(world: World) {
+    const EACH: i64 = 40;
+    let (member, key) = world.member("ann", 100_000, Limits::default()).await;
+    let ask = |is_gone: bool| {
+        let (store, key) = (Arc::clone(&world.store), key.clone());
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async move {
+                let mut asking = tokio::task::JoinSet::new();
+                for _ in 0..EACH {
+                    let (store, opening) = (Arc::clone(&store), opening(&key, 10));
+                    asking.spawn(async move {
+                        let hold = store.hold(opening).await.unwrap().unwrap();
+                        store.end(closing(&hold, Rule::Answered)).await.unwrap()
+                    });
+                }
+                if is_gone {
+                    // All have asked, and nobody waits for what they are told.
+                    return tokio::task::yield_now().await;
+                }
+                let ended = asking.join_all().await;
+                assert!(ended.iter().all(|ended| matches!(ended, Ended::Now(_))), "{ended:?}");
+            });
+        })
+    };
+    let asking = [false, true, false, false].map(ask);
+    tokio::task::spawn_blocking(|| asking.map(|thread| thread.join().unwrap())).await.unwrap();
+    // Whatever was asked before has been decided when this is.
+    world.hold(&key, 1).await.unwrap();
+    let (balance, held) = world.money(member).await;
+    assert_eq!(balance, 100_000 - 3 * EACH * 10);
+    assert!((1..=1 + EACH * 10).contains(&held), "{held}");
+    world.check().await;
+}
+
 pub(crate) async fn only_its_member_ends_a_hold(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let (stranger, _) = world.member("bob", 1000, Limits::default()).await;
