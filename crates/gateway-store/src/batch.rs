@@ -4,14 +4,10 @@
 //! came of it, commits, and only then sends the replies. When the transaction fails, nothing has
 //! happened: every job is told so, or tried again.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use ledger::{
     Book, Changes, End, Ended, Hold, HoldId, LineageId, MemberId, Posted, Posting, Refusal, Room,
     Time, Transfer, Wanted,
 };
-use tokio::runtime::{Handle, Id};
 use tokio::sync::oneshot;
 
 use crate::{Actor, Answer, Error, MediaRun, StoredResponse};
@@ -46,11 +42,8 @@ pub(crate) enum Job {
     Post(Box<Transfer>, Actor, Reply<Result<Posted, Refusal>>),
 }
 
-/// Where a result goes: to a task, and the runtime that this task is on.
-pub(crate) struct Reply<T> {
-    task: oneshot::Sender<Result<T, Error>>,
-    runtime: Option<Handle>,
-}
+/// Where a result goes.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
 /// What a batch has to write, and its jobs, which wait for the commit.
 #[derive(Default)]
@@ -137,19 +130,15 @@ impl Applied {
         })
     }
 
-    /// Sends every reply, after the commit. Those to one runtime go there together: to wake a runtime
-    /// from outside takes a call of the system each time, to wake its tasks from inside takes none.
+    /// Sends every reply, after the commit.
     pub(crate) fn committed(self) {
-        let mut runtimes: HashMap<Option<Id>, Vec<Decided>, RandomState> = HashMap::default();
         for decided in self.decided {
-            runtimes.entry(decided.runtime().map(Handle::id)).or_default().push(decided);
-        }
-        for all in runtimes.into_values() {
-            match all.first().and_then(Decided::runtime).cloned() {
-                Some(runtime) if all.len() > 1 => {
-                    drop(runtime.spawn(async { all.into_iter().for_each(Decided::reply) }));
-                }
-                _ => all.into_iter().for_each(Decided::reply),
+            // Whoever asked may have left; the transaction stands all the same.
+            match decided {
+                Decided::Open(_, reply, result) => drop(reply.send(Ok(result))),
+                Decided::Close(_, reply, ended) => drop(reply.send(Ok(ended))),
+                Decided::Admit(_, reply, result) => drop(reply.send(Ok(result))),
+                Decided::Post(_, reply, result) => drop(reply.send(Ok(result))),
             }
         }
     }
@@ -163,39 +152,6 @@ impl Applied {
             Decided::Post((transfer, actor), reply, _) => Job::Post(transfer, actor, reply),
         };
         self.decided.into_iter().map(job).collect()
-    }
-}
-
-impl Decided {
-    fn runtime(&self) -> Option<&Handle> {
-        match self {
-            Self::Open(_, reply, _) => reply.runtime.as_ref(),
-            Self::Close(_, reply, _) => reply.runtime.as_ref(),
-            Self::Admit(_, reply, _) => reply.runtime.as_ref(),
-            Self::Post(_, reply, _) => reply.runtime.as_ref(),
-        }
-    }
-
-    fn reply(self) {
-        match self {
-            Self::Open(_, reply, result) => reply.send(Ok(result)),
-            Self::Close(_, reply, ended) => reply.send(Ok(ended)),
-            Self::Admit(_, reply, result) => reply.send(Ok(result)),
-            Self::Post(_, reply, result) => reply.send(Ok(result)),
-        }
-    }
-}
-
-impl<T> Reply<T> {
-    /// To the task that asks, and what it waits for.
-    pub(crate) fn new() -> (Self, oneshot::Receiver<Result<T, Error>>) {
-        let (task, result) = oneshot::channel();
-        (Self { task, runtime: Handle::try_current().ok() }, result)
-    }
-
-    /// Whoever asked may have left; the transaction stands all the same.
-    pub(crate) fn send(self, result: Result<T, Error>) {
-        let _ = self.task.send(result);
     }
 }
 
@@ -214,10 +170,10 @@ impl Job {
     /// Tells the job that it was not done.
     pub(crate) fn refuse(self, error: Error) {
         match self {
-            Self::Open(_, reply) => reply.send(Err(error)),
-            Self::Close(_, reply) => reply.send(Err(error)),
-            Self::Admit(.., reply) => reply.send(Err(error)),
-            Self::Post(.., reply) => reply.send(Err(error)),
+            Self::Open(_, reply) => drop(reply.send(Err(error))),
+            Self::Close(_, reply) => drop(reply.send(Err(error))),
+            Self::Admit(.., reply) => drop(reply.send(Err(error))),
+            Self::Post(.., reply) => drop(reply.send(Err(error))),
         }
     }
 }

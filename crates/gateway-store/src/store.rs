@@ -6,9 +6,10 @@ use ledger::{
     Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posted, Posting, Receipt, Refusal,
     Room, Transfer,
 };
+use tokio::sync::oneshot;
 
 use crate::backend::{Backend, Result};
-use crate::batch::{Closing, Job, Opening, Reply};
+use crate::batch::{Closing, Job, Opening};
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
@@ -138,8 +139,8 @@ impl Store {
         self.wait(|reply| Job::Post(Box::new(transfer), by, reply)).await
     }
 
-    async fn wait<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T> {
-        let (reply, result) = Reply::new();
+    async fn wait<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
+        let (reply, result) = oneshot::channel();
         match self {
             Self::Sqlite(store) => store.submit(job(reply)).await?,
             Self::Postgres(store) => store.submit(job(reply)).await?,

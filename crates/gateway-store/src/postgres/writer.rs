@@ -290,7 +290,7 @@ fn refuse_used(jobs: &mut Vec<Job>, loaded: &Loaded) {
     };
     for job in jobs.extract_if(.., is_used) {
         if let Job::Open(_, reply) = job {
-            reply.send(Ok(Err(Refusal::IdUsed)));
+            let _ = reply.send(Ok(Err(Refusal::IdUsed)));
         }
     }
 }

@@ -3,7 +3,7 @@
 use ledger::{MemberId, Micros, PostingKind, Refusal, Transfer};
 
 use super::*;
-use crate::batch::{Opening, Reply};
+use crate::batch::Opening;
 use crate::sqlite::{checkpoint, schema};
 use crate::{Actor, StoredResponse};
 
@@ -30,7 +30,7 @@ fn writer(folder: &std::path::Path, members: usize) -> Writer {
 }
 
 fn admit(writer: &mut Writer, id: i64) -> std::result::Result<(), Refusal> {
-    let (reply, mut result) = Reply::new();
+    let (reply, mut result) = oneshot::channel();
     let (_, mut nothing) = mpsc::channel(1);
     let job = Job::Admit(MemberId(id), LineageId(id), reply);
     assert!(writer.collect(job, &mut nothing).is_none());
@@ -88,7 +88,7 @@ fn large(number: u128, bytes: usize) -> Job {
         lease_micros: 1,
         idempotency: None,
     };
-    Job::Open(Box::new(Opening { wanted, response: Some(response) }), Reply::new().0)
+    Job::Open(Box::new(Opening { wanted, response: Some(response) }), oneshot::channel().0)
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_transaction_takes_so_many_operations_and_so_many_bytes() {
         let reason = String::new();
         let transfer = Transfer { member, kind, amount, reason, reference: None };
         let by = Actor { name: String::new(), request: None };
-        Job::Post(Box::new(transfer), by, Reply::new().0)
+        Job::Post(Box::new(transfer), by, oneshot::channel().0)
     };
     assert_eq!(taken(&small), MAX_BATCH);
     assert_eq!(taken(&|number| large(number, 1024)), MAX_BATCH);
