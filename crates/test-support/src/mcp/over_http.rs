@@ -87,7 +87,9 @@ impl HttpPeer {
             if matches!(self.process.try_wait(), Ok(Some(_)) | Err(_)) {
                 return false;
             }
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            // Where nobody listens, a connection may by chance find itself.
+            let is_other = |stream: TcpStream| stream.local_addr().ok() != stream.peer_addr().ok();
+            if TcpStream::connect(("127.0.0.1", port)).is_ok_and(is_other) {
                 return true;
             }
             std::thread::sleep(POLL);
@@ -126,19 +128,24 @@ fn free_port() -> u16 {
 mod tests {
     use super::*;
 
-    fn refuses(url: &str) -> bool {
+    fn answers(url: &str) -> bool {
         let address = url.trim_start_matches("http://").split('/').next().unwrap();
-        TcpStream::connect(address).is_err()
+        TcpStream::connect(address).is_ok()
+    }
+
+    /// Not whether its port is free: by then it may be somebody else's.
+    fn runs(id: u32) -> bool {
+        Command::new("kill").args(["-0", &id.to_string()]).status().unwrap().success()
     }
 
     #[test]
     fn every_peer_answers_until_it_is_dropped() {
         for start in [everything_streamable, everything_sse, python_streamable, python_sse] {
             let peer = start();
-            let url = peer.url.clone();
-            assert!(!refuses(&url), "{url}");
+            let (url, id) = (peer.url.clone(), peer.process_id());
+            assert!(answers(&url) && runs(id), "{url}");
             drop(peer);
-            assert!(refuses(&url), "{url}");
+            assert!(!runs(id), "{url}");
         }
     }
 
