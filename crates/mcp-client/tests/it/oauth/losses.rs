@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agent_test_support::oauth::{Endpoint as Part, Fault, Faulty, Issuer, Script, visit};
@@ -14,6 +15,7 @@ use mcp_client::session::CallOptions;
 use mcp_client::supervise::State;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 use crate::support::host;
 
@@ -223,14 +225,20 @@ async fn a_call_that_waited_for_a_renewal_is_known_not_to_have_run() {
 /// What a person cancels once is not asked again by everybody who waited.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_no_is_an_answer_to_all_who_wait() {
-    #[derive(Debug, Default)]
-    struct Counting(std::sync::atomic::AtomicUsize);
+    const CALLS: usize = 4;
+    #[derive(Debug)]
+    struct Counting {
+        visits: AtomicUsize,
+        calls: watch::Sender<usize>,
+    }
     impl Browser for Counting {
         fn visit(&self, _: Visit) -> Answer<Visited> {
-            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            Box::pin(async {
-                // sleep: what must not happen would happen in this time.
-                tokio::time::sleep(Duration::from_millis(500)).await;
+            self.visits.fetch_add(1, Ordering::SeqCst);
+            let mut calls = self.calls.subscribe();
+            Box::pin(async move {
+                calls.wait_for(|calls| *calls == CALLS).await.unwrap();
+                // sleep: in this time those who have begun come to where the person is asked.
+                tokio::time::sleep(Duration::from_millis(1500)).await;
                 Visited::Cancelled
             })
         }
@@ -240,23 +248,26 @@ async fn one_no_is_an_answer_to_all_who_wait() {
     let mut entry = entry(&server);
     entry.parallel_calls = true;
     login(&entry, folder.path(), &Willing).await.unwrap();
-    let browser = Arc::new(Counting::default());
+    let browser = Arc::new(Counting { visits: AtomicUsize::new(0), calls: watch::Sender::new(0) });
     let with_person = Arc::clone(&browser) as Arc<dyn Browser>;
     let host = Host { browser: Some(with_person), ..host_in(folder.path()) };
     let client = Client::start([entry.clone()], host);
     client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
     server.revoke_everything();
     let client = Arc::new(client);
-    let calls: Vec<_> = (0..4)
+    let calls: Vec<_> = (0..CALLS)
         .map(|_| {
-            let client = Arc::clone(&client);
-            tokio::spawn(async move { echo(&client, Duration::from_secs(20)).await })
+            let (client, browser) = (Arc::clone(&client), Arc::clone(&browser));
+            tokio::spawn(async move {
+                browser.calls.send_modify(|calls| *calls += 1);
+                echo(&client, Duration::from_secs(20)).await
+            })
         })
         .collect();
     for call in calls {
         call.await.unwrap().unwrap_err();
     }
-    let asked = browser.0.load(std::sync::atomic::Ordering::SeqCst);
+    let asked = browser.visits.load(Ordering::SeqCst);
     assert!(asked <= 1, "the person was brought to sign in {asked} times for one moment");
 }
 
