@@ -1,6 +1,7 @@
 //! Ways to lose a sign-in, or to trouble somebody with it, that are none.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -147,6 +148,20 @@ async fn two_parked_processes_do_not_keep_each_other_renewing() {
     assert!(renewals <= 2, "{renewals} renewals in 12 s although both are parked for 300 s");
 }
 
+/// Listens there, once nobody else who signs in on this machine does.
+async fn take(place: &str) -> TcpListener {
+    for _ in 0..600 {
+        match TcpListener::bind(place) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                // sleep: a sign-in takes its time, and nobody tells when it is over.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            bound => return bound.unwrap(),
+        }
+    }
+    panic!("{place} was not free for a minute");
+}
+
 /// The registration of what is kept stays until a new login has worked.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_login_leaves_the_registration_that_the_tokens_need() {
@@ -159,7 +174,7 @@ async fn a_cancelled_login_leaves_the_registration_that_the_tokens_need() {
     let clients: Value = serde_json::from_str(&clients).unwrap();
     let redirect = clients["registrations"][server.issuer()]["redirect_uri"].as_str().unwrap();
     let place = redirect.trim_start_matches("http://").trim_end_matches("/callback").to_owned();
-    let _taken = std::net::TcpListener::bind(&place).unwrap();
+    let _taken = take(&place).await;
     login(&entry, folder.path(), &Unwilling).await.unwrap_err();
     let client = ready(&entry, folder.path()).await;
     server.expire_access_tokens();
