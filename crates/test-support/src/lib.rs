@@ -10,6 +10,7 @@ pub mod files;
 mod http;
 pub mod mcp;
 pub mod oauth;
+pub mod port;
 pub mod postgres;
 pub mod s3;
 pub mod sdk;

@@ -9,11 +9,11 @@ mod talking;
 mod tools;
 
 use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
 
 use agent_test_support::command::{Bench, Run};
 use agent_test_support::mcp::Launch;
+use agent_test_support::port;
 use agent_test_support::upstream::{Step, Upstream};
 use agent_test_support::wait::eventually;
 
@@ -35,7 +35,7 @@ impl Ground {
         upstream.want_no_key();
         upstream.set_models(&["first", "second"]);
         let bench = Bench::new(env!("CARGO_BIN_EXE_agent"));
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = port::free();
         let mut ground = Self { bench, upstream, address: free.to_string(), served: None };
         ground.up();
         ground.configure("");

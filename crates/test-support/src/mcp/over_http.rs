@@ -2,11 +2,12 @@
 //!
 //! They stay in the process group of the test, so that none outlives a runner that kills the group.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::installed::{Launch, node, python};
+use crate::port;
 use crate::wait::DEADLINE;
 
 /// How often a server is started: its port may be taken between the choice and the start.
@@ -70,7 +71,7 @@ impl HttpPeer {
     #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     fn start(path: &str, launch: impl Fn(u16) -> Launch) -> HttpPeer {
         for _ in 0..MAX_STARTS {
-            let port = free_port();
+            let port = port::free().port();
             let process = spawn(&launch(port));
             // The address by number: `localhost` may be another interface.
             let mut peer = HttpPeer { url: format!("http://127.0.0.1:{port}{path}"), process };
@@ -118,12 +119,6 @@ fn spawn(launch: &Launch) -> Child {
         .expect("the server is installed: run `cargo xtask test` once")
 }
 
-#[expect(clippy::expect_used, reason = "a test without a port cannot go on")]
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +148,6 @@ mod tests {
     fn a_server_that_ends_at_once_is_not_taken_for_one_that_answers() {
         let launch = Launch { command: "false".into(), args: Vec::new(), env: Vec::new() };
         let mut peer = HttpPeer { url: String::new(), process: spawn(&launch) };
-        assert!(!peer.answers(free_port()));
+        assert!(!peer.answers(port::free().port()));
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use agent_test_support::command::Run;
+use agent_test_support::port;
 use agent_test_support::upstream::Step;
 
 use super::{Ground, settings};
@@ -43,7 +44,7 @@ fn everything_that_is_wrong_is_found_and_nothing_is_made() {
 #[test]
 fn a_running_service_is_no_fault() {
     let ground = Ground::new();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = port::free();
     let path = ground.bench.home().join("gateway/gateway.yaml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("127.0.0.1:0\n", &format!("{free}\n"))).unwrap();

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use agent_test_support::command::Bench;
+use agent_test_support::port;
 use agent_test_support::upstream::Upstream;
 
 use super::{Served, plain, settings};
@@ -178,8 +179,7 @@ fn a_key_of_another_service_stays_where_it_is() {
 #[test]
 fn another_address_is_noted_for_clients_once() {
     let machine = Machine::new();
-    let free =
-        std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let free = port::free().to_string();
     drop(machine.said(Served::start(&mut machine.up(&["--listen", &free]))));
     let line = format!("AGENT_BASE_URL=http://{free}/v1\n");
     assert!(machine.env_file().ends_with(&line), "{}", machine.env_file());

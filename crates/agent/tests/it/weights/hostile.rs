@@ -1,8 +1,7 @@
 //! What can go wrong with a fetch: no Python, no index, wrong packages, no room. Nothing is kept.
 
-use std::net::TcpListener;
-
 use agent_test_support::disk::SmallDisk;
+use agent_test_support::port;
 
 use super::*;
 
@@ -30,7 +29,7 @@ fn an_index_without_the_package_or_without_an_answer_is_told() {
     let told = run(&mut model(&bench, bench.work(), &["fetch", NAME]));
     filters().bind(|| insta::assert_snapshot!("no_package", transcript(&bench, &told)));
     is_empty(&bench);
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = port::free();
     let mut command = bench.command(["model", "fetch", NAME]);
     command.env("PIP_INDEX_URL", format!("http://{nobody}/simple")).env("PIP_RETRIES", "1");
     let told = run(&mut command);

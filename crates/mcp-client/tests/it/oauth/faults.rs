@@ -1,9 +1,8 @@
 //! What becomes of tokens when the authorization server fails at renewing them: only a definite
 //! refusal ends a sign-in.
 
-use std::net::TcpListener;
-
 use agent_test_support::oauth::{Endpoint, Fault, Faulty, Refresh};
+use agent_test_support::port;
 use mcp_client::Error;
 use mcp_client::error::Kind;
 use mcp_client::oauth::Error as Why;
@@ -128,7 +127,7 @@ async fn an_answer_that_was_lost_is_asked_for_again_where_refresh_tokens_last() 
 async fn an_authorization_server_that_is_down_costs_nothing() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     machine.make_old();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = port::free();
     let file = machine.folder.join("shared.meta.json");
     let known = std::fs::read_to_string(&file).unwrap();
     let token = format!("{}/token", machine.server.issuer());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agent_test_support::oauth::{Faulty, Issuer, Oidc, OidcOptions, Script, Seen};
+use agent_test_support::port;
 use mcp_client::error::Kind;
 use mcp_client::oauth::Error;
 use mcp_client::supervise::State;
@@ -100,7 +101,7 @@ async fn a_real_server_that_moved_to_another_real_one_is_followed() {
 
 #[tokio::test]
 async fn a_client_that_somebody_registered_does_not_move_along() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = port::free().port();
     let client = json!({
         "client_id": "known-client",
         "client_secret": "s3cret-of-the-client",

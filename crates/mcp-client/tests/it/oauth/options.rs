@@ -1,12 +1,13 @@
 //! The keys of `oauth`, as a server sees them.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
 use agent_test_support::oauth::{
     Challenge, Endpoint, Faulty, Landed, Oidc, OidcOptions, PythonOauth, PythonOptions, Script,
     Seen,
 };
+use agent_test_support::port;
 use mcp_client::config::OauthOptions;
 use mcp_client::error::Kind;
 use mcp_client::oauth::{Error, LoginOptions};
@@ -17,10 +18,6 @@ use crate::support::call;
 
 fn server() -> Faulty {
     Faulty::start(Script::default()).unwrap()
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Signs in with these options; the one request to begin, and the one to redeem the code.
@@ -86,7 +83,7 @@ async fn an_empty_user_agent_is_none() {
 #[tokio::test]
 async fn the_way_back_can_lead_through_a_proxy() {
     let server = server();
-    let port = free_port();
+    let port = port::free().port();
     let uri = "https://tunnel.test/oauth/back?tab=1";
     let entry = entry_with("server", &server.mcp_url(), |options| {
         options.redirect_uri = text(uri);
@@ -174,7 +171,7 @@ async fn the_way_back_can_be_called_localhost() {
 #[tokio::test]
 async fn the_way_back_can_have_another_path() {
     let server = server();
-    let uri = format!("http://localhost:{}/oauth/done", free_port());
+    let uri = format!("http://localhost:{}/oauth/done", port::free().port());
     let (begun, redeemed) = login_with(&server, |options| options.redirect_uri = text(&uri)).await;
     assert_eq!(begun.field("redirect_uri").as_ref(), Some(&uri));
     assert_eq!(redeemed.field("redirect_uri").as_ref(), Some(&uri));
@@ -183,7 +180,7 @@ async fn the_way_back_can_have_another_path() {
 
 /// A client that somebody registered, and an entry for it.
 fn known(method: Option<&str>) -> (Value, impl Fn(&mut OauthOptions)) {
-    let port = free_port();
+    let port = port::free().port();
     let mut client = json!({
         "client_id": "known client",
         "client_secret": "s3cret:&+ of it",

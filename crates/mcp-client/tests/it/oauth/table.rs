@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_test_support::oauth::{Endpoint, Fault, Faulty, Offer, Oidc, OidcOptions, Script, Seen};
+use agent_test_support::port;
 use mcp_client::config::OauthOptions;
 use mcp_client::host::{Answer, Browser, Visit, Visited};
 use mcp_client::oauth::identification::Driver;
@@ -40,10 +41,6 @@ fn port_of(seen: &Seen) -> u16 {
 
 fn is_pinned(seen: &Seen) -> bool {
     PINNED.contains(&port_of(seen))
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// Signs in to a server that would take the document, with these options.
@@ -148,7 +145,7 @@ async fn an_auth_method_takes_a_random_port() {
 
 #[tokio::test]
 async fn a_redirect_uri_is_used_as_it_is() {
-    let uri = format!("http://127.0.0.1:{}/callback", free_port());
+    let uri = format!("http://127.0.0.1:{}/callback", port::free().port());
     let seen = login_with(|options| options.redirect_uri = text(&uri)).await;
     assert_other(&seen);
     assert_eq!(seen.field("redirect_uri"), Some(uri));
@@ -156,7 +153,7 @@ async fn a_redirect_uri_is_used_as_it_is() {
 
 #[tokio::test]
 async fn a_redirect_port_is_used_as_it_is() {
-    let port = free_port();
+    let port = port::free().port();
     let seen = login_with(|options| options.redirect_port = Some(port)).await;
     assert_other(&seen);
     assert_eq!(port_of(&seen), port);
