@@ -10,7 +10,8 @@ use super::{Club, told};
 fn every_refusal_says_what_to_do() {
     let club = Club::new();
     let served = club.serve();
-    let wrong = format!("{}x", &club.key[..club.key.len() - 1]);
+    let (rest, last) = club.key.split_at(club.key.len() - 1);
+    let wrong = format!("{rest}{}", if last == "x" { "y" } else { "x" });
     let narrow = club.other_key(&["--scopes", "models,media", "--models", "test/echo"]);
     let poor = club.other_key(&["--spend-limit", "0.0035"]);
     let slow = club.other_key(&["--rpm", "1"]);
