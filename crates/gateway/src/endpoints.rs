@@ -89,7 +89,7 @@ fn routes(service: &Service) -> Routes {
 /// its way to the handler.
 pub(crate) async fn call(
     service: &Arc<Service>,
-    mut router: Router,
+    router: &Router,
     request: Request<Incoming>,
     arrival: Arrival,
 ) -> Response {
@@ -99,7 +99,7 @@ pub(crate) async fn call(
         return Box::pin(chat::create(service, arrival, request)).await.into_response();
     }
     request.extensions_mut().insert(arrival);
-    match router.call(request).await {
+    match router.clone().call(request).await {
         Ok(response) => response,
         Err(never) => match never {},
     }

@@ -6,14 +6,21 @@
 
 use std::cell::Cell;
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// The most threads.
 const MAX_LANES: usize = 256;
+
+/// How often a lane looks up, even if there is nothing to do. A timer that ends later than the next one
+/// costs little; one that would be the next wakes the thread by a system call, though it is awake.
+const TICK: Duration = Duration::from_secs(1);
 
 thread_local! {
     static NUMBER: Cell<usize> = const { Cell::new(0) };
@@ -66,8 +73,11 @@ impl Lane {
         let (stop, stopped) = oneshot::channel();
         std::thread::Builder::new().name(format!("lane-{number}")).spawn(move || {
             NUMBER.set(number);
-            // An error is that the sender is gone, which is how it ends.
-            let _ = runtime.block_on(stopped);
+            runtime.block_on(async {
+                // An error is that the sender is gone, which is how it ends.
+                let mut stopped = pin!(stopped);
+                while timeout(TICK, stopped.as_mut()).await.is_err() {}
+            });
             runtime.shutdown_background();
         })?;
         Ok(Self { handle, connections: Arc::default(), _stop: stop })

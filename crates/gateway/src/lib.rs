@@ -5,6 +5,7 @@
 //! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
 
 mod abort_early;
+mod apart;
 mod background;
 mod capability;
 mod catalogue;
@@ -39,6 +40,7 @@ mod trace;
 pub mod translate;
 mod upkeep;
 pub mod web;
+mod within;
 
 pub use clock::rfc3339;
 pub use identity::KeyHasher;

@@ -1,33 +1,34 @@
 //! Figures for operators, in the text format of Prometheus.
 
+mod figures;
+
 use std::time::Duration;
 
 use ledger::Receipt;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use self::figures::{Count, Durations, Labelled, Level};
 use crate::config::Operation;
 
 /// Everything that is counted.
 #[derive(Debug)]
 pub(crate) struct Meter {
     registry: Registry,
-    requests: Family<RequestLabels, Counter>,
-    durations: Family<OperationLabels, Histogram>,
-    attempts: Family<AttemptLabels, Counter>,
-    first_bytes: Family<ProviderLabels, Histogram>,
-    ended: Family<RuleLabels, Counter>,
-    charged_micros: Counter,
-    hold_seconds: Histogram,
-    settle_seconds: Histogram,
-    expired: Counter,
-    pub(crate) connections: Gauge,
-    pub(crate) running: Gauge,
-    pub(crate) streams: Gauge,
+    requests: Labelled<RequestLabels, Count>,
+    durations: Labelled<OperationLabels, Durations>,
+    attempts: Labelled<AttemptLabels, Count>,
+    first_bytes: Labelled<ProviderLabels, Durations>,
+    ended: Labelled<RuleLabels, Count>,
+    charged_micros: Count,
+    hold_seconds: Durations,
+    settle_seconds: Durations,
+    expired: Count,
+    pub(crate) connections: Level,
+    pub(crate) running: Level,
+    pub(crate) streams: Level,
     usable: Family<ProviderLabels, Gauge>,
     spans_dropped: Gauge,
 }
@@ -63,15 +64,15 @@ struct RuleLabels {
 /// The figures of one provider that every good request counts in.
 #[derive(Debug)]
 pub(crate) struct ProviderFigures {
-    good: Counter,
-    first_byte: Histogram,
+    good: Count,
+    first_byte: Durations,
 }
 
 impl ProviderFigures {
     /// It began to answer.
     pub(crate) fn answered(&self, took: Duration) {
         self.good.inc();
-        self.first_byte.observe(took.as_secs_f64());
+        self.first_byte.observe(took);
     }
 }
 
@@ -79,31 +80,31 @@ impl ProviderFigures {
 const OK: &str = "ok";
 
 /// From half a millisecond to ten minutes.
-const REQUEST_BUCKETS: [f64; 16] = [
+const REQUEST_BOUNDS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0,
     600.0,
 ];
 /// From a tenth of a millisecond to five seconds.
-const STORE_BUCKETS: [f64; 12] =
+const STORE_BOUNDS: [f64; 12] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0];
 
 impl Meter {
     pub(crate) fn new() -> Self {
-        let requests_histogram = || Histogram::new(REQUEST_BUCKETS);
+        let of_requests = || Durations::new(&REQUEST_BOUNDS);
         let mut meter = Self {
             registry: Registry::with_prefix("agent_gateway"),
-            requests: Family::default(),
-            durations: Family::new_with_constructor(requests_histogram),
-            attempts: Family::default(),
-            first_bytes: Family::new_with_constructor(requests_histogram),
-            ended: Family::default(),
-            charged_micros: Counter::default(),
-            hold_seconds: Histogram::new(STORE_BUCKETS),
-            settle_seconds: Histogram::new(STORE_BUCKETS),
-            expired: Counter::default(),
-            connections: Gauge::default(),
-            running: Gauge::default(),
-            streams: Gauge::default(),
+            requests: Labelled::new(Count::default),
+            durations: Labelled::new(of_requests),
+            attempts: Labelled::new(Count::default),
+            first_bytes: Labelled::new(of_requests),
+            ended: Labelled::new(Count::default),
+            charged_micros: Count::default(),
+            hold_seconds: Durations::new(&STORE_BOUNDS),
+            settle_seconds: Durations::new(&STORE_BOUNDS),
+            expired: Count::default(),
+            connections: Level::default(),
+            running: Level::default(),
+            streams: Level::default(),
             usable: Family::default(),
             spans_dropped: Gauge::default(),
         };
@@ -158,8 +159,8 @@ impl Meter {
     }
 
     pub(crate) fn answered(&self, operation: &'static str, status: u16, took: Duration) {
-        self.requests.get_or_create(&RequestLabels { operation, status }).inc();
-        self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
+        self.requests.with(RequestLabels { operation, status }, Count::inc);
+        self.durations.with(OperationLabels { operation }, |durations| durations.observe(took));
     }
 
     /// The figures of a provider, looked up once.
@@ -167,28 +168,28 @@ impl Meter {
         let labels = ProviderLabels { provider: name.to_owned() };
         let attempts = AttemptLabels { provider: name.to_owned(), outcome: OK };
         ProviderFigures {
-            good: self.attempts.get_or_create_owned(&attempts),
-            first_byte: self.first_bytes.get_or_create_owned(&labels),
+            good: self.attempts.get(attempts),
+            first_byte: self.first_bytes.get(labels),
         }
     }
 
     /// An upstream failed.
     pub(crate) fn failed(&self, provider: &str, outcome: &'static str) {
         let labels = AttemptLabels { provider: provider.to_owned(), outcome };
-        self.attempts.get_or_create(&labels).inc();
+        self.attempts.with(labels, Count::inc);
     }
 
     pub(crate) fn held(&self, took: Duration) {
-        self.hold_seconds.observe(took.as_secs_f64());
+        self.hold_seconds.observe(took);
     }
 
     pub(crate) fn settled(&self, took: Duration) {
-        self.settle_seconds.observe(took.as_secs_f64());
+        self.settle_seconds.observe(took);
     }
 
     pub(crate) fn ended(&self, receipt: &Receipt) {
         let labels = RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.word() };
-        self.ended.get_or_create(&labels).inc();
+        self.ended.with(labels, Count::inc);
         self.charged_micros.inc_by(u64::try_from(receipt.charged.get()).unwrap_or_default());
     }
 

@@ -22,7 +22,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use clean::Cleaner;
 pub(crate) use client::{Client, open as open_client};
@@ -32,6 +32,7 @@ pub(crate) use list::{List, Listed};
 pub(crate) use local::{HAS_LOCAL, Local};
 pub(crate) use send::{Failure, Owner, Sender, Upstream};
 
+use crate::apart::Apart;
 use crate::config::{self, Kind, Responses, Timeouts};
 use crate::media::{IMAGES_PATH, SPEECH_PATH};
 use crate::meter::{Meter, ProviderFigures};
@@ -43,9 +44,6 @@ const PATHS: &[&str] = &[CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH, IMAGES_PATH, 
 
 /// A header's value that is shorter is a word, not a key.
 const MIN_SECRET: usize = 12;
-
-/// Requests at once to an upstream that has no limit of its own.
-const MAX_CONCURRENCY: u32 = 65_536;
 
 /// An upstream at run time.
 pub(crate) struct Provider {
@@ -64,11 +62,10 @@ pub(crate) struct Provider {
     pub(crate) local: Option<Local>,
     /// Why it cannot be used, where that is known; for operators.
     pub(crate) trouble: ArcSwapOption<String>,
-    /// The addresses of its paths, made once.
-    addresses: Vec<(&'static str, Uri)>,
-    /// Sent with every request; holds the key.
-    pub(crate) headers: HeaderMap,
-    pub(crate) slots: Arc<Semaphore>,
+    /// Made once for each lane: whoever copies it counts the copies.
+    letterhead: Apart<Letterhead>,
+    /// As many requests as it may have at once, where that is limited.
+    slots: Option<Arc<Semaphore>>,
     pub(crate) health: Health,
     pub(crate) client: Links,
     pub(crate) cleaner: Cleaner,
@@ -76,6 +73,17 @@ pub(crate) struct Provider {
     pub(crate) found: ArcSwap<Vec<config::Model>>,
     figures: OnceLock<ProviderFigures>,
 }
+
+/// What requests begin with.
+struct Letterhead {
+    /// The addresses of its paths.
+    addresses: Vec<(&'static str, Uri)>,
+    /// Sent with every request; holds the key.
+    headers: HeaderMap,
+}
+
+/// A request's place among those that an upstream has at once; free again when this is dropped.
+pub(crate) type Slot = Option<OwnedSemaphorePermit>;
 
 /// What is known of a model that this process computes itself.
 pub(crate) struct Known {
@@ -143,14 +151,14 @@ impl Provider {
         let base = Base::new(&configured.base_url)
             .ok_or_else(|| broken("has no usable `base_url`", configured.base_url.to_string()))?;
         let secret = configured.api_key.as_ref().map(|key| key.reveal().to_owned());
-        let headers = headers(configured, &base)
+        let letterhead = Apart::try_new(|| Letterhead::new(configured, &base))
             .ok_or_else(|| broken("has an `api_key`", "it cannot stand in a header".to_owned()))?;
         let forbidden =
             [secret, Some(base.authority.to_string()), Some(base.authority.host().to_owned())];
         // Keys may stand in headers of any name.
         let extra_words = configured.headers.iter().filter_map(|(_, value)| value.to_str().ok());
         let extra_words = extra_words.filter(|word| word.len() >= MIN_SECRET).map(str::to_owned);
-        let concurrency = configured.max_concurrency.unwrap_or(MAX_CONCURRENCY);
+        let slots = configured.max_concurrency.map(|count| usize::try_from(count).unwrap_or(1));
         Ok(Self {
             name: configured.name.as_str().into(),
             kind: configured.kind,
@@ -161,12 +169,11 @@ impl Provider {
             stream_usage: configured.stream_usage,
             timeouts: configured.timeouts,
             max_answer_bytes,
-            headers,
-            slots: Arc::new(Semaphore::new(usize::try_from(concurrency).unwrap_or(1))),
+            letterhead,
+            slots: slots.map(|count| Arc::new(Semaphore::new(count))),
             health: Health::new(configured.health.clone()),
             client,
             cleaner: Cleaner::new(forbidden.into_iter().flatten().chain(extra_words)),
-            addresses: PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect(),
             base,
             program: configured.program.clone(),
             local: Local::open(configured),
@@ -186,13 +193,37 @@ impl Provider {
         self.health.is_usable() && self.local.as_ref().is_none_or(can_use)
     }
 
+    /// A place for a request, if it may have one more.
+    pub(crate) fn slot(&self) -> Result<Slot, Failure> {
+        let taken = self.slots.as_ref().map(|slots| slots.clone().try_acquire_owned());
+        taken.transpose().map_err(|_| Failure::Busy { retry_after: None })
+    }
+
+    /// The headers of a request.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        self.letterhead.own().headers.clone()
+    }
+
+    /// The address of one of the paths that members ask for.
+    fn address(&self, path: &str) -> Option<Uri> {
+        let mut known = self.letterhead.own().addresses.iter();
+        known.find(|(known, _)| *known == path).map(|(_, address)| address.clone())
+    }
+
     /// What is counted about it.
     pub(crate) fn figures(&self, meter: &Meter) -> &ProviderFigures {
         self.figures.get_or_init(|| meter.provider(&self.name))
     }
 }
 
-/// What is sent with every request.
+impl Letterhead {
+    fn new(configured: &config::Provider, base: &Base) -> Option<Self> {
+        let addresses = PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect();
+        Some(Self { addresses, headers: headers(configured, base)? })
+    }
+}
+
+/// What is sent with every request, with no part of it shared.
 fn headers(configured: &config::Provider, base: &Base) -> Option<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(8 + configured.headers.len());
     headers.insert(HOST, base.host()?);
@@ -212,7 +243,9 @@ fn headers(configured: &config::Provider, base: &Base) -> Option<HeaderMap> {
         value.set_sensitive(true);
         headers.insert(name, value);
     }
-    headers.extend(configured.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    for (name, value) in &configured.headers {
+        headers.append(name.clone(), HeaderValue::from_bytes(value.as_bytes()).ok()?);
+    }
     Some(headers)
 }
 
@@ -235,12 +268,12 @@ impl Base {
         }
     }
 
-    /// The address of a path below it.
+    /// The address of a path below it, with no part of it shared.
     pub(crate) fn join(&self, path: &str) -> Option<Uri> {
         let path = PathAndQuery::try_from(format!("{}{path}", self.path)).ok()?;
         Uri::builder()
             .scheme(self.scheme.clone())
-            .authority(self.authority.clone())
+            .authority(self.authority.as_str())
             .path_and_query(path)
             .build()
             .ok()

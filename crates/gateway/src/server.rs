@@ -2,13 +2,14 @@
 
 mod passage;
 mod sent;
+mod turn;
 mod visit;
 mod watched;
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -23,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use wire::error::Code;
 
 use self::visit::Visit;
+use crate::apart::Apart;
 use crate::clock;
 use crate::endpoints;
 use crate::failure::{ApiError, Failed};
@@ -82,6 +84,7 @@ async fn accept(
     connections: &TaskTracker,
 ) {
     let router = endpoints::router(service);
+    let services = Arc::new(Apart::<OnceLock<Arc<Service>>>::default());
     let max = usize::try_from(service.config.limits.max_connections).unwrap_or(1);
     let slots = Arc::new(Semaphore::new(max));
     while let Ok(slot) = slots.clone().acquire_owned().await {
@@ -98,15 +101,16 @@ async fn accept(
             }
         };
         let Some((lane, place)) = lanes.take() else { return };
-        let (service, router) = (service.clone(), router.clone());
+        let (service, services, router) = (service.clone(), services.clone(), router.clone());
         // Nobody waits for those that came too late.
-        let waited_for = (!service.stopping.is_cancelled()).then(|| connections.token());
+        let waited_for = (!service.is_stopping()).then(|| connections.token());
         // What the lane makes itself is in its own memory: all that there is of a connection.
         lane.handle.spawn(async move {
             let stream = match TcpStream::from_std(stream) {
                 Ok(stream) => stream,
                 Err(error) => return tracing::warn!(%error, "a connection was not accepted"),
             };
+            let service = services.own().get_or_init(|| service.apart()).clone();
             let visit = Visit::new(service, router, peer);
             tokio::spawn(visit.serve(stream, (place, slot, waited_for)));
         });
@@ -115,7 +119,7 @@ async fn accept(
 
 async fn drain(service: &Service, connections: &TaskTracker) {
     tracing::info!(connections = connections.len(), "draining");
-    service.stopping.cancel();
+    service.stop();
     connections.close();
     service.tasks.close();
     let all = async {
@@ -131,7 +135,7 @@ async fn drain(service: &Service, connections: &TaskTracker) {
 /// Answers one request, and puts on what every answer carries.
 async fn answer(
     service: &Arc<Service>,
-    router: Router,
+    router: &Router,
     request: Request<Incoming>,
     peer: SocketAddr,
 ) -> Response {
@@ -142,7 +146,7 @@ async fn answer(
     let traced = service.tracer.as_ref().and_then(|tracer| tracer.begin(request.headers()));
     let started = traced.map(|_| trace::now());
     let running = Counted::new(service);
-    let mut response = if service.stopping.is_cancelled() && !endpoints::is_probe(operation) {
+    let mut response = if service.is_stopping() && !endpoints::is_probe(operation) {
         let error = ApiError::new(Code::Draining, "the service is about to stop");
         axum::response::IntoResponse::into_response(error)
     } else {

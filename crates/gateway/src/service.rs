@@ -1,5 +1,7 @@
 //! The running service: what every request works with.
 
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -28,8 +30,14 @@ use crate::trace::{Exporter, Tracer};
 use crate::upkeep;
 use crate::web::{Reader, Resolve};
 
-/// The running service.
-pub struct Service {
+/// The running service. Each lane has one of its own, so that whoever holds on to it does not count in
+/// memory that all lanes change.
+#[derive(Debug, Clone)]
+#[repr(align(128))]
+pub struct Service(Arc<Shared>);
+
+/// What all lanes share.
+pub struct Shared {
     pub(crate) config: Config,
     pub(crate) store: Store,
     pub(crate) identities: Identities,
@@ -54,6 +62,8 @@ pub struct Service {
     pub(crate) bell: Bell,
     /// Cancelled when the service is about to stop.
     pub(crate) stopping: CancellationToken,
+    /// The same, for those who look often.
+    is_stopping: AtomicBool,
     /// Cancelled when everything has come to its end, or may not go on.
     pub(crate) finished: CancellationToken,
     /// Who the MCP client is, for authorization servers.
@@ -106,7 +116,7 @@ impl Service {
         let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
-        let service = Arc::new(Self {
+        let shared = Arc::new(Shared {
             config,
             store,
             identities: Identities::new(hasher),
@@ -122,14 +132,32 @@ impl Service {
             background: Background::default(),
             bell: Bell::default(),
             stopping: CancellationToken::new(),
+            is_stopping: AtomicBool::new(false),
             finished: CancellationToken::new(),
             client_document: OnceLock::new(),
             started,
         });
         if let Some(exporter) = exporter {
-            service.tasks.spawn(exporter.run(service.stopping.clone()));
+            shared.tasks.spawn(exporter.run(shared.stopping.clone()));
         }
-        service
+        Arc::new(Self(shared))
+    }
+
+    /// The same service, for another lane.
+    pub(crate) fn apart(&self) -> Arc<Self> {
+        Arc::new(self.clone())
+    }
+
+    /// Whether it is about to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// From now on it is about to stop.
+    pub(crate) fn stop(&self) {
+        // First this: whoever is woken looks here.
+        self.is_stopping.store(true, Ordering::Release);
+        self.stopping.cancel();
     }
 
     /// Where a client document would be served; `None` unless the service is reached by https.
@@ -219,7 +247,15 @@ impl Service {
     }
 }
 
-impl std::fmt::Debug for Service {
+impl Deref for Service {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Shared {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Service").field("owner", &self.owner).finish_non_exhaustive()
     }

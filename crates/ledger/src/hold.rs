@@ -1,5 +1,6 @@
 //! Holds, and the receipts they become.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::{IdempotencyKey, LineageId, MemberId, Micros, Room, Time};
@@ -18,7 +19,7 @@ pub struct Wanted {
     /// The price.
     pub amount: Micros,
     /// What for: an operation of the price list.
-    pub operation: Arc<str>,
+    pub operation: Cow<'static, str>,
     /// The model that was asked for.
     pub model: Option<Arc<str>>,
     /// The process that will end it.
@@ -41,7 +42,7 @@ pub struct Hold {
     /// How much.
     pub amount: Micros,
     /// What for.
-    pub operation: Arc<str>,
+    pub operation: Cow<'static, str>,
     /// The model that was asked for.
     pub model: Option<Arc<str>>,
     /// The process that will end it.
@@ -130,7 +131,7 @@ pub struct Receipt {
     /// By which rule.
     pub rule: Rule,
     /// What for.
-    pub operation: Arc<str>,
+    pub operation: Cow<'static, str>,
     /// The model that answered, else the one that was asked for.
     pub model: Option<Arc<str>>,
     /// What the answer counted.

@@ -9,8 +9,9 @@ use crate::Options;
 use crate::backend::Result;
 
 /// What a connection may keep of the file in memory, in KiB. The system keeps the file as well, so
-/// that a page we dropped costs a copy, not a read from the disk.
-const WRITER_CACHE_KIB: i32 = 16_384;
+/// that a page we dropped costs a copy, not a read from the disk. More is not better for the writer: a
+/// commit looks through all that could be kept, whenever rows were moved between pages.
+const WRITER_CACHE_KIB: i32 = 4096;
 const READER_CACHE_KIB: i32 = 512;
 
 /// Statements a connection keeps prepared.

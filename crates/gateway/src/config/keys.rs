@@ -506,6 +506,12 @@ const LIMITS: &[Known] = &[
     ),
     key("max_connections", "integer", "10000", "The most connections of clients at once."),
     key("header_timeout", "seconds", "10", "How long the head of a request may take."),
+    key(
+        "idle_timeout",
+        "seconds",
+        "75",
+        "How long a connection may wait for its next request; then it is closed.",
+    ),
     key("body_timeout", "seconds", "60", "How long the body of a request may take."),
     key(
         "write_timeout",

@@ -20,6 +20,8 @@ pub struct Limits {
     pub max_connections: u32,
     /// How long the head of a request may take.
     pub header_timeout: Duration,
+    /// How long a connection may wait for its next request.
+    pub idle_timeout: Duration,
     /// How long the body of a request may take.
     pub body_timeout: Duration,
     /// How long a client may take none of an answer that is ready.
@@ -54,6 +56,7 @@ impl Default for Limits {
             max_header_bytes: 64 * 1024,
             max_connections: 10_000,
             header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_mins(1),
             write_timeout: Duration::from_mins(1),
             keepalive_comment: Some(Duration::from_secs(15)),
@@ -75,6 +78,7 @@ pub(super) fn limits(root: &mut Mapping<'_, '_, '_>) -> Limits {
         max_header_bytes: map.whole("max_header_bytes", 8192..=1_048_576, default.max_header_bytes),
         max_connections: map.whole("max_connections", 1..=1_000_000, default.max_connections),
         header_timeout: map.seconds("header_timeout", default.header_timeout),
+        idle_timeout: map.seconds("idle_timeout", default.idle_timeout),
         body_timeout: map.seconds("body_timeout", default.body_timeout),
         write_timeout: map.seconds("write_timeout", default.write_timeout),
         keepalive_comment: keepalive(&mut map),

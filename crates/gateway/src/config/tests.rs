@@ -319,6 +319,7 @@ fn every_limit_is_read() {
   max_header_bytes: 8192
   max_connections: 5
   header_timeout: 1.5
+  idle_timeout: 90
   body_timeout: 2
   write_timeout: 2.5
   keepalive_comment: 0
@@ -333,6 +334,7 @@ fn every_limit_is_read() {
         max_header_bytes: 8192,
         max_connections: 5,
         header_timeout: Duration::from_millis(1500),
+        idle_timeout: Duration::from_secs(90),
         body_timeout: Duration::from_secs(2),
         write_timeout: Duration::from_millis(2500),
         keepalive_comment: None,

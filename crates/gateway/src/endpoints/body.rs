@@ -18,6 +18,7 @@ use ledger::IdempotencyKey;
 
 use crate::failure::ApiError;
 use crate::service::Service;
+use crate::within::within;
 
 /// How much of a body that nobody wants is taken, and for how long.
 const MAX_DISCARDED: usize = 64 * 1024 * 1024;
@@ -47,7 +48,7 @@ pub(crate) async fn read(
         discard(headers, body);
         return Err(too_large(max));
     }
-    let result = timeout(limits.body_timeout, collect(&mut body, max)).await;
+    let result = within(limits.body_timeout, collect(&mut body, max)).await;
     if matches!(&result, Ok(Err(error)) if error.code() == Code::BodyTooLarge) {
         discard(headers, body);
     }

@@ -155,8 +155,8 @@ async fn whole(
     keeper: Option<Arc<dyn Keeper>>,
     beginning: Beginning,
 ) -> Result<Response, ApiError> {
-    let (target, piece) = match beginning.await {
-        Ok(Begun { target, answer: Answering::Whole(piece) }) => (target, piece),
+    let (model, piece) = match beginning.await {
+        Ok(Begun { model, answer: Answering::Whole(piece) }) => (model, piece),
         Ok(_) => return Err(ApiError::internal()),
         Err(error) => {
             let error = error.refunded(charge.id(), charge.room());
@@ -166,7 +166,7 @@ async fn whole(
     };
     let room = charge.room();
     let id = charge.id();
-    charge.model = Some(target.id);
+    charge.model = Some(model);
     let charged = settle(&mut charge, keeper.as_deref(), &piece).await?;
     let mut response = Response::new(Body::from(piece.body));
     let headers = response.headers_mut();

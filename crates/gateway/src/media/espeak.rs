@@ -36,7 +36,7 @@ pub(super) async fn speak(
     speech: &Speech,
     max_bytes: u64,
 ) -> Result<Bytes, Failure> {
-    let _slot = provider.slots.try_acquire().map_err(|_| Failure::Busy { retry_after: None })?;
+    let _slot = provider.slot()?;
     let program = provider.program.as_deref().ok_or_else(|| unreachable("no program"))?;
     // Both come from numbers of ours: nothing of a member stands on the command line.
     let pace = (USUAL_PACE * speech.speed).round().to_string();

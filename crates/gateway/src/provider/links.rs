@@ -60,11 +60,14 @@ trait Duplex: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Duplex for T {}
 
+/// What carries requests and answers over a stream.
+type Driven = Connection<Stream, Full<Bytes>>;
+
 /// One connection.
 struct Link {
     sender: SendRequest<Full<Bytes>>,
-    connection: Pin<Box<Connection<Stream, Full<Bytes>>>>,
-    is_over: bool,
+    /// Until it is over: a request that it did not take is given back when it is dropped.
+    connection: Option<Pin<Box<Driven>>>,
 }
 
 /// Why a connection gave no answer.
@@ -74,8 +77,9 @@ struct Broken {
     unsent: Option<Box<Request<Full<Bytes>>>>,
 }
 
-/// Connections of one lane.
+/// Connections of one lane. Aligned, so that lanes are not in each other's way.
 #[derive(Default)]
+#[repr(align(128))]
 struct Waiting {
     /// Those that wait for their next request, the latest last.
     links: Mutex<VecDeque<(Link, Instant)>>,
@@ -105,7 +109,7 @@ impl Links {
         &self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Answer>, Unanswered> {
-        let address = request.uri().clone();
+        let address = std::mem::take(request.uri_mut());
         if let Some(path) = address.path_and_query() {
             *request.uri_mut() = Uri::from(path.clone());
         }
@@ -162,15 +166,16 @@ impl Links {
         };
         let made = Builder::new().max_buf_size(MAX_READ_AHEAD).handshake(stream).await;
         let (sender, connection) = made.map_err(Unanswered::Broken)?;
-        Ok(Link { sender, connection: Box::pin(connection), is_over: false })
+        Ok(Link { sender, connection: Some(Box::pin(connection)) })
     }
 }
 
 impl Link {
     /// Goes on as far as it can without waiting.
     fn drive(&mut self, context: &mut Context<'_>) {
-        if !self.is_over {
-            self.is_over = self.connection.as_mut().poll(context).is_ready();
+        let connection = self.connection.as_mut();
+        if connection.is_some_and(|connection| connection.as_mut().poll(context).is_ready()) {
+            self.connection = None;
         }
     }
 
@@ -208,7 +213,7 @@ impl Link {
     /// Whether it can be asked. Whoever asked last is woken no more.
     fn is_free(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
-        !self.is_over && self.sender.is_ready()
+        self.connection.is_some() && self.sender.is_ready()
     }
 }
 
@@ -245,11 +250,12 @@ impl Waiting {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The one that waits the shortest, if it still can be asked.
+    /// The one that waits the shortest. Its peer may have closed it meanwhile: it says so when asked,
+    /// and gives the request back.
     fn take(&self) -> Option<Link> {
         loop {
-            let (mut link, since) = self.all().pop_back()?;
-            if since.elapsed() < IDLE_TIMEOUT && link.is_free() {
+            let (link, since) = self.all().pop_back()?;
+            if since.elapsed() < IDLE_TIMEOUT {
                 return Some(link);
             }
         }

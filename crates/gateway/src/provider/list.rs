@@ -42,7 +42,7 @@ impl Provider {
         let mut request = Request::new(Full::new(Bytes::from(body.unwrap_or_default())));
         *request.method_mut() = method;
         *request.uri_mut() = self.base.join(path).ok_or("its address makes no sense")?;
-        *request.headers_mut() = self.headers.clone();
+        *request.headers_mut() = self.headers();
         let answer = async {
             let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
             let status = answer.status();

@@ -13,15 +13,15 @@ use ledger::MemberId;
 use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::Provider;
 use super::links;
 use super::local::{Answer, Local};
+use super::{Provider, Slot};
 use crate::failure::{ApiError, chain};
 use crate::proxy::ask::CHAT_PATH;
 use crate::trace::Place;
+use crate::within::within;
 
 /// The most of an error body that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -40,7 +40,7 @@ pub(crate) struct Upstream {
     /// How the body ended, where that was found out too early.
     ended: Option<Result<Option<Bytes>, Failure>>,
     /// Freed when the answer is over.
-    _slot: OwnedSemaphorePermit,
+    _slot: Slot,
 }
 
 /// Where an answer comes from.
@@ -193,11 +193,7 @@ impl Provider {
         body: Bytes,
         sender: Sender,
     ) -> Result<Upstream, Failure> {
-        let slot = self
-            .slots
-            .clone()
-            .try_acquire_owned()
-            .map_err(|_| Failure::Busy { retry_after: None })?;
+        let slot = self.slot()?;
         if let Some(local) = &self.local {
             return self.answer_here(local, path, (body, sender.owner), slot).await;
         }
@@ -206,7 +202,7 @@ impl Provider {
         *request.uri_mut() = self
             .address(path)
             .ok_or_else(|| Failure::Unreachable { cause: "its address is wrong".to_owned() })?;
-        *request.headers_mut() = self.headers.clone();
+        *request.headers_mut() = self.headers();
         if let Some(header) = sender.traced.and_then(Place::header) {
             request.headers_mut().insert("traceparent", header);
         }
@@ -240,7 +236,7 @@ impl Provider {
         local: &Local,
         path: &str,
         (body, owner): (Bytes, Owner),
-        slot: OwnedSemaphorePermit,
+        slot: Slot,
     ) -> Result<Upstream, Failure> {
         if path != CHAT_PATH {
             return Err(Failure::NotThere);
@@ -263,11 +259,10 @@ impl Provider {
 
     /// Gets a file of the upstream itself, with our key.
     pub(crate) async fn fetch(&self, uri: Uri, max_bytes: usize) -> Result<Bytes, Failure> {
-        let slot = self.slots.clone().try_acquire_owned();
-        let slot = slot.map_err(|_| Failure::Busy { retry_after: None })?;
+        let slot = self.slot()?;
         let mut request = Request::new(Full::default());
         *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers.clone();
+        *request.headers_mut() = self.headers();
         let answer = timeout(self.timeouts.first_byte, self.client.request(request))
             .await
             .map_err(|_| Failure::Gone("its file did not come in time"))?
@@ -284,10 +279,6 @@ impl Provider {
             _slot: slot,
         };
         file.read(max_bytes).await
-    }
-
-    fn address(&self, path: &str) -> Option<Uri> {
-        self.addresses.iter().find(|(known, _)| *known == path).map(|(_, address)| address.clone())
     }
 
     async fn failure(&self, status: StatusCode, mut upstream: Upstream) -> Failure {
@@ -338,7 +329,7 @@ impl Upstream {
     /// The next piece of the body; `None` at its end.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
         let late = Failure::Gone("it stopped in the middle of its answer");
-        timeout(self.idle, self.any_piece()).await.map_err(|_| late)?
+        within(self.idle, self.any_piece()).await.map_err(|_| late)?
     }
 
     /// Reads what is left, if it comes at once: then the connection can be used again.

@@ -21,6 +21,7 @@ use crate::failure::ApiError;
 use crate::provider::{Failure, Owner, Provider, Sender, Upstream};
 use crate::service::Service;
 use crate::trace::{self, Place};
+use crate::within::within;
 
 /// The most upstreams that are asked for one request.
 const MAX_ATTEMPTS: usize = 4;
@@ -30,7 +31,8 @@ const USUAL_WAIT: Duration = Duration::from_secs(2);
 
 /// An upstream that has begun to answer.
 pub(crate) struct Begun {
-    pub(crate) target: Target,
+    /// The full id of its model.
+    pub(crate) model: Arc<str>,
     pub(crate) answer: Answering,
 }
 
@@ -109,7 +111,7 @@ pub(crate) async fn begin(
         match result {
             Ok(answer) => {
                 target.provider.health.succeeded();
-                return Ok(Begun { target: target.clone(), answer });
+                return Ok(Begun { model: target.id.clone(), answer });
             }
             Err(Failure::Unfit(error)) => {
                 progress.set(false);
@@ -209,7 +211,7 @@ async fn attempt(way: &Way<'_>, question: Question) -> Result<Answering, Failure
     match question.reading {
         Reading::Whole(whole) => {
             let reading = upstream.read(provider.max_answer_bytes);
-            let body = timeout(way.max_time, reading)
+            let body = within(way.max_time, reading)
                 .await
                 .map_err(|_| Failure::Gone("its answer took too long"))??;
             whole.read(body).map(Answering::Whole)

@@ -126,9 +126,9 @@ impl Inner {
     /// An upstream has begun, or none will.
     fn begun(&mut self, result: Result<Begun, ApiError>) -> Result<(), ApiError> {
         self.source = Source::Ended;
-        let Begun { target, answer } = result?;
+        let Begun { model, answer } = result?;
         let Answering::Stream(streaming) = answer else { return Err(ApiError::internal()) };
-        self.charge.model = Some(target.id);
+        self.charge.model = Some(model);
         let bounds = Bounds {
             keepalive: self.service.keepalive(),
             idle: streaming.upstream.idle(),

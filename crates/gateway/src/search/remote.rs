@@ -30,11 +30,7 @@ impl Remote {
     /// Asks once. All of it may take as long as the first byte of a model's answer may.
     pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<Hit>, Failure> {
         let provider = &self.provider;
-        let _slot = provider
-            .slots
-            .clone()
-            .try_acquire_owned()
-            .map_err(|_| Failure::Busy { retry_after: None })?;
+        let _slot = provider.slot()?;
         let body = timeout(provider.timeouts.first_byte, self.ask(wanted))
             .await
             .map_err(|_| Failure::Gone("it did not answer in time"))??;
@@ -47,7 +43,7 @@ impl Remote {
         let address = provider.base.join(&question.path);
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.uri_mut() = address.ok_or(Failure::Gone("its address is wrong"))?;
-        *request.headers_mut() = provider.headers.clone();
+        *request.headers_mut() = provider.headers();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         match question.body {
             Some(body) => {

@@ -16,6 +16,8 @@ use bytes::Buf;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use super::turn::Turn;
+
 /// The longest hole: how much of a file is sent at once.
 pub(super) const HOLE_BYTES: usize = 512 * 1024;
 /// Never read and never written, so that the kernel puts no memory behind it.
@@ -24,6 +26,7 @@ static HOLE: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; HOLE_BYTES]);
 /// What a connection and the answers on it know in common. Both are of one task.
 #[derive(Debug, Default)]
 pub(super) struct Passage {
+    pub(super) turn: Turn,
     /// The file that is sent, and where the next of it begins.
     current: Mutex<Option<(Arc<File>, u64)>>,
     /// How much the kernel has sent that was not taken for written yet.

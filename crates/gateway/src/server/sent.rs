@@ -20,15 +20,19 @@ use crate::file_part::{self, FilePart};
 const MIN_FILE_BYTES: u64 = 64 * 1024;
 
 /// The body of an answer.
-pub(super) enum Sent {
+pub(super) struct Sent {
+    content: Content,
+    passage: Arc<Passage>,
+}
+
+enum Content {
     Body(Body),
     File(FileBody),
 }
 
 /// A file that the kernel sends.
-pub(super) struct FileBody {
+struct FileBody {
     left: FilePart,
-    passage: Arc<Passage>,
     /// The next piece is brought from where it takes its time.
     bringing: Option<JoinHandle<io::Result<()>>>,
 }
@@ -44,14 +48,23 @@ impl Sent {
     pub(super) fn of(mut response: Response, passage: &Arc<Passage>) -> http::Response<Self> {
         let part = response.extensions_mut().remove::<FilePart>();
         let is_large = |part: &FilePart| part.length() >= MIN_FILE_BYTES;
-        match part.filter(is_large).filter(|_| cfg!(target_os = "linux")) {
-            None => response.map(Self::Body),
-            Some(left) => {
-                passage.begin(left.file.clone(), left.part.start);
-                let body = FileBody { left, passage: passage.clone(), bringing: None };
-                response.map(|_| Self::File(body))
-            }
-        }
+        let file = part.filter(is_large).filter(|_| cfg!(target_os = "linux"));
+        response.map(|body| {
+            let content = match file {
+                None => Content::Body(body),
+                Some(left) => {
+                    passage.begin(left.file.clone(), left.part.start);
+                    Content::File(FileBody { left, bringing: None })
+                }
+            };
+            Self { content, passage: passage.clone() }
+        })
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        self.passage.turn.is_over();
     }
 }
 
@@ -67,7 +80,8 @@ impl FileBody {
         ends.iter().all(|place| file_part::at_hand(file, &mut [0], *place) == 1)
     }
 
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Hole>>> {
+    /// How long the next piece is, once it can be sent.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<usize>>> {
         let length = self.length();
         if length == 0 {
             return Poll::Ready(None);
@@ -85,7 +99,7 @@ impl FileBody {
             }
         }
         self.left.part.start += length as u64;
-        Poll::Ready(Some(Ok(self.passage.hole(length))))
+        Poll::Ready(Some(Ok(length)))
     }
 }
 
@@ -97,30 +111,32 @@ impl hyper::body::Body for Sent {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, BoxError>>> {
-        match self.get_mut() {
-            Self::Body(body) => {
+        let Self { content, passage } = self.get_mut();
+        match content {
+            Content::Body(body) => {
                 let frame = ready!(Pin::new(body).poll_frame(context));
                 let frame = frame.map(|frame| Ok(frame?.map_data(Piece::Bytes)));
                 Poll::Ready(frame)
             }
-            Self::File(file) => {
-                let piece = ready!(file.poll_piece(context));
-                Poll::Ready(piece.map(|hole| Ok(Frame::data(Piece::Hole(hole?)))))
+            Content::File(file) => {
+                let length = ready!(file.poll_piece(context));
+                let hole = |length| Frame::data(Piece::Hole(passage.hole(length)));
+                Poll::Ready(length.map(|length| Ok(hole(length?))))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Body(body) => body.is_end_stream(),
-            Self::File(file) => file.length() == 0,
+        match &self.content {
+            Content::Body(body) => body.is_end_stream(),
+            Content::File(file) => file.length() == 0,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Body(body) => body.size_hint(),
-            Self::File(file) => SizeHint::with_exact(file.left.length()),
+        match &self.content {
+            Content::Body(body) => body.size_hint(),
+            Content::File(file) => SizeHint::with_exact(file.left.length()),
         }
     }
 }

@@ -1,20 +1,23 @@
 //! One connection of a client: what it takes for as long as it lasts is little.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::Router;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::answer;
 use super::passage::Passage;
 use super::sent::Sent;
+use super::turn::{Alarm, Times};
 use super::watched::Watched;
 use crate::service::Service;
 
@@ -46,21 +49,41 @@ impl Visit {
     ) -> impl Future<Output = ()> + Send {
         async move {
             self.service.meter.connections.inc();
-            let is_late = self.service.stopping.is_cancelled();
+            let is_late = self.service.is_stopping();
             let mut connection = pin!(self.connection(stream, is_late));
-            let result = tokio::select! {
-                result = connection.as_mut() => result,
-                () = self.service.stopping.cancelled(), if !is_late => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
+            let mut stopping = pin!(self.service.stopping.cancelled());
+            let (mut is_told, mut waits) = (is_late, false);
+            let mut alarm = self.alarm();
+            let served = poll_fn(|context| {
+                // Who waits is woken: to look again at each turn would keep all lanes busy with it.
+                if !is_told && (!waits || self.service.is_stopping()) {
+                    waits = true;
+                    is_told = stopping.as_mut().poll(context).is_ready();
+                    if is_told {
+                        connection.as_mut().graceful_shutdown();
+                    }
                 }
-            };
-            if let Err(error) = result {
-                tracing::debug!(peer = %self.peer, %error, "a connection broke");
+                match connection.as_mut().poll(context) {
+                    Poll::Ready(result) => Poll::Ready(Some(result)),
+                    Poll::Pending if alarm.rings(&self.passage.turn, context) => Poll::Ready(None),
+                    Poll::Pending => Poll::Pending,
+                }
+            });
+            match served.await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::debug!(peer = %self.peer, %error, "a connection broke");
+                }
+                None => tracing::debug!(peer = %self.peer, "a client took too long"),
             }
             self.service.meter.connections.dec();
             drop(taken);
         }
+    }
+
+    fn alarm(&self) -> Alarm {
+        let limits = &self.service.config.limits;
+        Alarm::new(Times { head: limits.header_timeout, rest: limits.idle_timeout })
     }
 
     fn connection(
@@ -73,9 +96,9 @@ impl Visit {
         let limits = &self.service.config.limits;
         let io = Watched::new(stream, limits.write_timeout, self.passage.clone());
         http1::Builder::new()
-            .timer(TokioTimer::new())
             .keep_alive(!is_late)
-            .header_read_timeout(limits.header_timeout)
+            // See `turn`.
+            .header_read_timeout(None)
             .max_buf_size(usize::try_from(limits.max_header_bytes).unwrap_or(8192).max(8192))
             // Not `pipeline_flush`: it buffers without bound for a client that does not read.
             .max_headers(MAX_HEADERS)
@@ -94,8 +117,9 @@ impl hyper::service::Service<Request<Incoming>> for Answering {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let visit = self.0.clone();
+        visit.passage.turn.is_ours();
         Box::pin(async move {
-            let response = answer(&visit.service, visit.router.clone(), request, visit.peer).await;
+            let response = answer(&visit.service, &visit.router, request, visit.peer).await;
             Ok(Sent::of(response, &visit.passage))
         })
     }

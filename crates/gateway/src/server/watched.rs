@@ -32,9 +32,12 @@ impl Watched {
         written: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.late = None;
+            if self.late.take().is_some() {
+                self.passage.turn.goes_on();
+            }
             return written;
         }
+        self.passage.turn.is_stuck();
         let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.limit)));
         match late.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
@@ -49,7 +52,11 @@ impl AsyncRead for Watched {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_ready() {
+            self.passage.turn.comes();
+        }
+        read
     }
 }
 

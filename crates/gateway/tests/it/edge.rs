@@ -1,6 +1,7 @@
 //! The edge of the service: what clients may send, how fast, and how many they may be.
 
 use std::io::{Read, Write};
+use std::time::{Duration, Instant};
 
 use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
@@ -114,6 +115,49 @@ fn a_client_that_sends_too_slowly_is_not_waited_for() {
     assert_eq!(body["error"]["message"], "the body did not arrive in time");
     assert!(slow.has_ended());
     assert_eq!(paid(&service, &ada), 0);
+}
+
+#[test]
+fn a_connection_waits_longer_for_its_next_request_than_for_the_rest_of_a_head() {
+    let upstream = Upstream::start();
+    let ask = "GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n";
+    let (service, _) = service_with(&upstream, "limits: {header_timeout: 0.2, idle_timeout: 60}\n");
+    let mut raw = Raw::open(service.address);
+    for _ in 0..2 {
+        raw.send(ask);
+        assert_eq!(raw.head().status, 200);
+        raw.body();
+        // sleep: as long as the head of several requests might take
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    let begun = Instant::now();
+    raw.send(&ask[..20]);
+    assert!(raw.has_ended());
+    assert!((200..15_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+
+    let (service, _) = service_with(&upstream, "limits: {header_timeout: 60, idle_timeout: 0.2}\n");
+    let mut raw = Raw::open(service.address);
+    raw.send(ask);
+    assert_eq!(raw.head().status, 200);
+    raw.body();
+    let begun = Instant::now();
+    assert!(raw.has_ended());
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_client_that_is_slow_to_take_an_answer_is_not_taken_for_one_that_is_idle() {
+    const WORDS: usize = 12 * 1024 * 1024;
+    let upstream = Upstream::start();
+    let (service, ada) = service_with(&upstream, "limits: {idle_timeout: 0.2}\n");
+    let body = chat(&"x".repeat(WORDS));
+    let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &body);
+    assert_eq!(raw.head().status, 200);
+    // sleep: longer than a client may be idle
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(raw.body().len() > WORDS);
+    assert!(raw.has_ended());
+    assert_eq!(paid(&service, &ada), PRICE);
 }
 
 #[test]

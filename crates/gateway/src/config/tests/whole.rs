@@ -47,8 +47,8 @@ log: {levl: info}
             "error 16:9: models.fast: `p/n` is a model that its provider does not name (it has `m`)",
             "error 17:9: limits: must be a mapping, found a number (its keys are \
              `max_body_bytes`, `max_header_bytes`, `max_connections`, `header_timeout`, \
-             `body_timeout`, `write_timeout`, `keepalive_comment`, `max_stream_seconds`, \
-             `max_answer_bytes`, `drain_seconds`, `new_keys`)",
+             `idle_timeout`, `body_timeout`, `write_timeout`, `keepalive_comment`, \
+             `max_stream_seconds`, `max_answer_bytes`, `drain_seconds`, `new_keys`)",
             "error 18:7: log.levl: is not a known key (did you mean `level`?)",
         ],
     );
