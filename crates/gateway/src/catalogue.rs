@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ledger::Micros;
+use serde_json::Value;
 
 use crate::config::{self, Capability, Config, Operation};
 use crate::provider::Provider;
@@ -43,6 +44,8 @@ pub(crate) struct Target {
     pub(crate) id: Arc<str>,
     /// What the upstream calls it.
     pub(crate) name: String,
+    /// The same as JSON.
+    pub(crate) quoted_name: String,
     pub(crate) weight: u32,
 }
 
@@ -166,6 +169,7 @@ fn of_provider(
         provider: provider.clone(),
         id: id.as_str().into(),
         name: model.upstream_name.clone(),
+        quoted_name: Value::from(model.upstream_name.as_str()).to_string(),
         weight: 1,
     };
     Model {

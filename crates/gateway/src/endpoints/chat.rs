@@ -11,7 +11,6 @@ use http::Request;
 use wire::error::Code;
 
 use super::paid::{self, Paid, Received};
-use crate::clock;
 use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
@@ -36,8 +35,7 @@ pub(super) async fn create(
     let model = paid::resolve(&service, &caller, &asked, Capability::Chat)?;
 
     let ask = Arc::new(Ask {
-        answer_id: format!("chatcmpl-{}", id.digits()),
-        created: clock::unix_seconds(),
+        id,
         body: bytes.clone(),
         rest: Ask::rest_of(&envelope, is_streamed),
         is_streamed,

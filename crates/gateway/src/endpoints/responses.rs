@@ -81,8 +81,7 @@ pub(super) async fn create(
         kept: service.config.responses_kept,
     });
     let ask = Ask {
-        answer_id: answer_id.clone(),
-        created,
+        id,
         body: bytes.clone(),
         rest: None,
         is_streamed: wish.is_streamed || wish.is_background,

@@ -1,6 +1,7 @@
 //! What a member asked, and the same in an upstream's words.
 
 use bytes::Bytes;
+use ledger::HoldId;
 use serde_json::{Map, Value};
 use wire::error::Code;
 
@@ -8,6 +9,7 @@ use super::chat::ChatWatch;
 use super::stage::Stage;
 use super::whole::Whole;
 use crate::catalogue::Target;
+use crate::clock;
 use crate::config;
 use crate::envelope::{Envelope, Rest};
 use crate::failure::ApiError;
@@ -23,10 +25,8 @@ const DEFAULT_MAX_TOKENS: u32 = 8192;
 
 /// What a member asked.
 pub(crate) struct Ask {
-    /// What the answer is called, where it is us who call it something.
-    pub(crate) answer_id: String,
-    /// Seconds since 1970.
-    pub(crate) created: u64,
+    /// The id of the request.
+    pub(crate) id: HoldId,
     /// As it was sent.
     pub(crate) body: Bytes,
     /// The same without what an upstream is told by us; of a stream it is found out later.
@@ -74,7 +74,7 @@ impl Ask {
     /// The member's own words, but for the name of the model and for what says whether the answer is
     /// to be a stream: that stands there in any case, so that nothing else can be taken for it.
     fn plain_chat(&self, target: &Target) -> Result<Question, ApiError> {
-        let model = Value::from(target.name.as_str()).to_string();
+        let model = &target.quoted_name;
         if let Some(rest) = &self.rest {
             let body = rest.with(&[("model", Some(model.as_str())), ("stream", Some("false"))]);
             let reading = Reading::Whole(Whole::Chat);
@@ -107,12 +107,24 @@ impl Ask {
     ) -> Result<Question, ApiError> {
         let body = anthropic::request(chat, &target.name, DEFAULT_MAX_TOKENS)?;
         let reading = if self.is_streamed {
-            let stream = anthropic::Stream::new(&self.answer_id, self.created, true);
-            Reading::Stream(Stage::translated(Some(stream), None, self.wants_usage))
+            Reading::Stream(Stage::translated(Some(self.stream()), None, self.wants_usage))
         } else {
-            Reading::Whole(Whole::Messages { id: self.answer_id.clone(), created: self.created })
+            let (id, created) = (self.answer_id(), clock::unix_seconds());
+            Reading::Whole(Whole::Messages { id, created })
         };
         Ok(Question { path: MESSAGES_PATH, body: body.to_string().into(), reading })
+    }
+}
+
+impl Ask {
+    /// The events of the messages interface as those of the chat interface.
+    pub(crate) fn stream(&self) -> anthropic::Stream {
+        anthropic::Stream::new(self.answer_id(), clock::unix_seconds(), true)
+    }
+
+    /// What the answer is called, where it is us who call it something.
+    fn answer_id(&self) -> String {
+        format!("chatcmpl-{}", self.id.digits())
     }
 }
 

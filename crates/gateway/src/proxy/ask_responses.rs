@@ -65,8 +65,7 @@ impl AskResponses {
         chat.insert("stream".to_owned(), self.ask.is_streamed.into());
         if target.provider.kind == Kind::Anthropic {
             let question = self.ask.messages(&chat, target)?;
-            let stream = || anthropic::Stream::new(&self.ask.answer_id, self.ask.created, true);
-            let reading = self.bridge(question.reading, Some(stream));
+            let reading = self.bridge(question.reading, Some(|| self.ask.stream()));
             return Ok(Question { reading, ..question });
         }
         if self.ask.is_streamed && target.provider.stream_usage {

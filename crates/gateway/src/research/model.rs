@@ -15,7 +15,6 @@ use crate::failure::ApiError;
 use crate::provider::Owner;
 use crate::proxy::ask::Ask;
 use crate::proxy::begin::{Answering, Begun, Context, begin};
-use crate::proxy::whole::new_id;
 use crate::service::Service;
 
 /// How many bytes of English a token is, about.
@@ -63,8 +62,7 @@ pub(super) async fn ask(
     };
     let body = json!({ "model": model, "messages": [{ "role": "user", "content": prompt }] });
     let ask = Ask {
-        answer_id: new_id("chatcmpl"),
-        created: clock::unix_seconds(),
+        id: clock::new_hold_id(),
         body: body.to_string().into(),
         rest: None,
         is_streamed: false,

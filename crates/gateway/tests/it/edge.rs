@@ -127,8 +127,7 @@ fn a_connection_waits_longer_for_its_next_request_than_for_the_rest_of_a_head() 
         raw.send(ask);
         assert_eq!(raw.head().status, 200);
         raw.body();
-        // sleep: as long as the head of several requests might take
-        std::thread::sleep(Duration::from_millis(700));
+        std::thread::sleep(Duration::from_millis(700)); // sleep: the time of several heads
     }
     let begun = Instant::now();
     raw.send(&ask[..20]);
@@ -153,8 +152,7 @@ fn a_client_that_is_slow_to_take_an_answer_is_not_taken_for_one_that_is_idle() {
     let body = chat(&"x".repeat(WORDS));
     let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &body);
     assert_eq!(raw.head().status, 200);
-    // sleep: longer than a client may be idle
-    std::thread::sleep(Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(700)); // sleep: longer than a client may be idle
     assert!(raw.body().len() > WORDS);
     assert!(raw.has_ended());
     assert_eq!(paid(&service, &ada), PRICE);
