@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::setup::{self, Occasion};
 use crate::test::Profile;
 use crate::workspace::Workspace;
-use crate::{docs, fuzz, process, test, tidy};
+use crate::{chaos, docs, fuzz, process, test, tidy};
 
 const FUZZ_SECONDS: u32 = 5;
 
@@ -40,12 +40,21 @@ enum Step {
     Docs,
     Test,
     Fuzz,
+    Chaos,
 }
 
 impl Step {
     /// Setup comes first: the lints already compile C++, which a bare machine does not have.
-    const ALL: &[Self] =
-        &[Self::Setup, Self::Fmt, Self::Tidy, Self::Clippy, Self::Docs, Self::Test, Self::Fuzz];
+    const ALL: &[Self] = &[
+        Self::Setup,
+        Self::Fmt,
+        Self::Tidy,
+        Self::Clippy,
+        Self::Docs,
+        Self::Test,
+        Self::Fuzz,
+        Self::Chaos,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -56,6 +65,7 @@ impl Step {
             Self::Docs => "docs",
             Self::Test => "test",
             Self::Fuzz => "fuzz",
+            Self::Chaos => "chaos",
         }
     }
 
@@ -83,6 +93,7 @@ impl Step {
             }
             Self::Test => test::run_suites(workspace, Profile::Ci, &[]),
             Self::Fuzz => fuzz::look(workspace, FUZZ_SECONDS),
+            Self::Chaos => chaos::look(workspace),
         }
     }
 }

@@ -36,7 +36,11 @@ const FLAGS: &[&str] = &[
 const COMPILES: &str = "XTASK_COMPILES_FOR_FUZZING";
 
 /// What one input may cost, and how large it may grow.
-const LIMITS: &[&str] = &["-rss_limit_mb=2048", "-timeout=10", "-max_len=65536"];
+const LIMITS: &[&str] = &["-timeout=10", "-max_len=65536"];
+/// The memory of most targets, in MiB.
+const MEMORY_MIB: u32 = 2048;
+/// Targets that unpack their input have less, so that an expansion without a bound is a finding.
+const UNPACKING: &[(&str, u32)] = &[("html", 1024), ("pdf", 1024)];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let seconds = parse_seconds(arguments)?;
@@ -167,6 +171,7 @@ fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result
     }
     command
         .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-rss_limit_mb={}", memory_mib(target)))
         .args(LIMITS)
         .arg(format!("-artifact_prefix={artifacts}/"));
     process::run(&mut command).map_err(|failure| {
@@ -181,6 +186,11 @@ fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result
             None => failure,
         }
     })
+}
+
+fn memory_mib(target: &str) -> u32 {
+    let own = UNPACKING.iter().find(|(name, _)| *name == target);
+    own.map_or(MEMORY_MIB, |(_, mib)| *mib)
 }
 
 /// When each file of a folder was last written; nothing for a folder that cannot be read.
@@ -236,6 +246,14 @@ mod tests {
         );
         assert!(root.path().join("fuzz/corpus/validate").is_dir());
         assert!(root.path().join("fuzz/artifacts/validate").is_dir());
+    }
+
+    #[test]
+    fn targets_that_unpack_their_input_have_less_memory() {
+        assert_eq!(
+            (memory_mib("pdf"), memory_mib("html"), memory_mib("validate")),
+            (1024, 1024, 2048)
+        );
     }
 
     #[test]

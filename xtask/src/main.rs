@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod chaos;
 mod ci;
 mod conformance;
 mod docs;
@@ -34,11 +35,13 @@ The task runner of this workspace.
 Usage: cargo xtask <COMMAND> [ARGUMENTS]
 
 Commands:
-  ci [--keep-going]       Everything a change must pass: setup, fmt, tidy, clippy, docs, test, fuzz;
+  ci [--keep-going]       Everything a change must pass: setup, fmt, tidy, clippy, docs, test, fuzz, chaos;
                           stops at the first failure unless told to keep going
   test [NEXTEST ARGS]     Install what the tests need, then run all tests and documentation tests
   fuzz [SECONDS]          Run every fuzz target for SECONDS (20 unless told)
   bench [AREA] [ARGS]     Measure one area, or all of them (areas: metrics, mcp, gateway)
+  chaos [MINUTES] [--kills N] [--seed N]
+                          Kill and disturb the service under load, and audit its ledger [default: 2]
   conformance [WHAT]      Judge the MCP client with the official suite: all scenarios without
                           authorization, or `--requirements VERSION`, or `--scenario NAME ...`
   docs [--check]          Write the reference pages made from the code, or compare them
@@ -50,6 +53,7 @@ Examples:
   cargo xtask test -p usage-metrics
   cargo xtask fuzz 300
   cargo xtask bench metrics
+  cargo xtask chaos 20 --kills 1000
   cargo xtask conformance --scenario tools_call
 
 Exit codes: 0 done, 1 the work failed, 2 the command line was not understood.
@@ -84,6 +88,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         "test" => test::run,
         "fuzz" => fuzz::run,
         "bench" => bench::run,
+        "chaos" => chaos::run,
         "conformance" => conformance::run,
         "docs" => docs::run,
         "tidy" => tidy::run,

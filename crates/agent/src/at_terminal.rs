@@ -10,12 +10,12 @@ use tokio::sync::Mutex;
 
 use self::difference::difference;
 use crate::mcp::Fleet;
-use crate::mcp::approve::{self, UNTRUSTED, indented};
+use crate::mcp::approve::{self, DECISIVE_ROWS, Dialog, UNTRUSTED};
 use crate::mcp::observe::Reporter;
 use crate::mcp::shown::Shown;
 use crate::output::{Output, WARNING};
 use crate::prompt::{Prompt, ask_meanwhile};
-use crate::task::person::{Filled, Form, Person, Question, Said, Why, Wish};
+use crate::task::person::{Filled, Form, Person, Question, Said, Why, Wish, Within};
 
 /// Why a call of a tool that changed is asked about.
 const CHANGED: &str = "the tool is not what it was when it was used last";
@@ -40,16 +40,23 @@ impl AtTerminal {
     }
 
     /// Asks until one of the letters comes.
-    async fn choose(self, text: String, question: &str, choices: &[(&str, Said)]) -> Said {
+    pub(crate) async fn choose(
+        self,
+        dialog: Dialog,
+        question: &str,
+        choices: &[(&str, Said)],
+    ) -> Said {
         let _one = self.one.lock().await;
         if self.reporter.is_held() {
             // The person types something else: what is typed now is no answer to this.
             return Said::Absent;
         }
         self.reporter.done_waiting();
-        let mut before = format!("{text}\n");
-        for _ in 0..MAX_ASKED {
-            let Some(answer) = ask_meanwhile(format!("{before}{question}")).await else {
+        let text = format!("{}\n", dialog.text);
+        let view = if dialog.whole.is_some() { ", [v]iew everything" } else { "" };
+        let (mut before, mut asked) = (text.clone(), 0);
+        while asked < MAX_ASKED {
+            let Some(answer) = ask_meanwhile(format!("{before}{question}{view}:")).await else {
                 return Said::Absent;
             };
             let answer = answer.to_lowercase();
@@ -58,34 +65,48 @@ impl AtTerminal {
                 return *said;
             }
             before.clear();
+            match &dialog.whole {
+                // Whatever was shown in between, the decisive part is above the question again.
+                Some(whole) if is_meant("view") => before = format!("{whole}\n\n{text}"),
+                _ => asked += 1,
+            }
         }
         Said::No
     }
 
-    fn question(&self, Question { call, why }: &Question) -> String {
+    fn question(&self, Question { call, why, .. }: &Question) -> Dialog {
         let Why::Changed { before, after } = why else {
-            return approve::question(call, UNTRUSTED, &self.shown);
+            return approve::question(call, UNTRUSTED, None, &self.shown);
         };
-        let mut text = approve::question(call, CHANGED, &self.shown);
-        let lines = difference(&self.shown.whole(before), &self.shown.whole(after));
-        text.push_str("\n  changed      ");
-        text.push_str(&lines.replace('\n', "\n               "));
-        text
+        let mut lines = difference(&self.shown.whole(before), &self.shown.whole(after));
+        if before.is_empty() {
+            lines = format!("(the earlier definition was not kept; it is now)\n{lines}");
+        } else if lines.is_empty() {
+            "(further down than what is compared)".clone_into(&mut lines);
+        }
+        approve::question(call, CHANGED, Some(lines), &self.shown)
     }
 }
 
 impl Person for AtTerminal {
     fn approve(&self, question: Question) -> Answer<Said> {
-        let (this, text) = (self.clone(), self.question(&question));
+        let (this, dialog) = (self.clone(), self.question(&question));
         Box::pin(async move {
-            let choices = [
-                ("yes", Said::Once),
-                ("always", Said::Always),
-                ("no", Said::No),
-                ("stop", Said::Stop),
-            ];
-            let ask = "Run it? [y]es once, [a]lways for this tool, [n]o, [s]top the task:";
-            this.choose(text, ask, &choices).await
+            let (ask, choices): (_, &[_]) = match question.within {
+                Within::Task => (
+                    "Run it? [y]es once, [a]lways for this tool, [n]o, [s]top the task",
+                    &[
+                        ("yes", Said::Once),
+                        ("always", Said::Always),
+                        ("no", Said::No),
+                        ("stop", Said::Stop),
+                    ],
+                ),
+                Within::OneCall => {
+                    ("Run it this once? [y]es, [n]o", &[("yes", Said::Once), ("no", Said::No)])
+                }
+            };
+            this.choose(dialog, ask, choices).await
         })
     }
 
@@ -102,18 +123,19 @@ impl Person for AtTerminal {
     }
 
     fn allow_sampling(&self, wish: Wish) -> Answer<Said> {
-        let text = format!(
-            "{WARNING}A server wants a model's answer:{WARNING:#}\n  server       {}\n  model        \
-             {}\n  at most      {} tokens\n  prompt       {}",
-            self.shown.line(&wish.server),
-            self.shown.line(&wish.model),
-            wish.max_tokens,
-            indented(&wish.prompt, &self.shown),
+        let dialog = Dialog::new(
+            &format!("{WARNING}A server wants a model's answer:{WARNING:#}"),
+            &[
+                ("server", self.shown.line(&wish.server), DECISIVE_ROWS),
+                ("model", self.shown.line(&wish.model), DECISIVE_ROWS),
+                ("at most", format!("{} tokens", wish.max_tokens), DECISIVE_ROWS),
+                ("prompt", self.shown.whole(wish.prompt.trim_end()), DECISIVE_ROWS),
+            ],
         );
         let this = self.clone();
         Box::pin(async move {
             let choices = [("yes", Said::Once), ("no", Said::No)];
-            this.choose(text, "Let it be asked, on your account? [y]es, [n]o:", &choices).await
+            this.choose(dialog, "Let it be asked, on your account? [y]es, [n]o", &choices).await
         })
     }
 }

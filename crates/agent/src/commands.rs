@@ -13,6 +13,7 @@ mod metrics;
 #[cfg(feature = "local-model")]
 mod model;
 mod models;
+pub(crate) mod parse_worker;
 mod research;
 mod run;
 mod search;
@@ -47,6 +48,7 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     Update(update::Args),
     Completions(completions::Args),
+    ParseWorker(parse_worker::Args),
 }
 
 /// Does it.
@@ -71,5 +73,6 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Doctor(args) => doctor::run(&args, session),
         Command::Update(args) => update::run(&args, session),
         Command::Completions(args) => completions::run(&args, session),
+        Command::ParseWorker(args) => parse_worker::run(&args),
     }
 }

@@ -28,6 +28,7 @@ mod skills;
 mod store_trouble;
 mod tally;
 mod task;
+mod untrusted;
 mod view;
 #[cfg(feature = "local-model")]
 mod weights;

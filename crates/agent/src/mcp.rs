@@ -26,7 +26,7 @@ use mcp_client::redact::Redactor;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
 
-use self::advice::quoted;
+use self::advice::operand;
 use self::browser::OnTerminal;
 use self::observe::{Place, Reporter};
 use self::shown::Shown;
@@ -36,6 +36,7 @@ use crate::home::Home;
 use crate::output::{ERROR, WARNING, printable};
 use crate::runtime;
 use crate::session::Session;
+use crate::untrusted::escaped;
 
 /// How alike a name must be to be suggested, from 0 to 1.
 const ALIKE: f64 = 0.5;
@@ -192,12 +193,7 @@ impl Servers {
 /// A problem of a file, on one line that editors can jump to.
 pub(crate) fn problem_line(path: &std::path::Path, problem: &Problem) -> String {
     let gap = if problem.line > 0 { ":" } else { ": " };
-    printable_long(&format!("{}{gap}{problem}", path.display()))
-}
-
-/// On one line, however long a path is.
-fn printable_long(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+    escaped(&format!("{}{gap}{problem}", path.display()))
 }
 
 /// The name that was probably meant.
@@ -247,7 +243,7 @@ impl Fleet {
         let reporter = Reporter::new(session.output.clone(), shown.clone(), place);
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
         let mut host = host(session, redactor, Arc::new(Refuse), observer)?;
-        host.client_document = client_document::address_for_all(&servers.parsed).map(str::to_owned);
+        host.client_document = client_document::configured(&servers.parsed).map(str::to_owned);
         Ok(Self { servers, shown, reporter, host })
     }
 
@@ -334,7 +330,7 @@ impl Fleet {
             State::Ready | State::Degraded { .. } | State::Recycled => None,
             State::Disabled => Some(
                 Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
-                    .hint(format!("`agent mcp enable {}` enables it", quoted(&entry.name))),
+                    .hint(format!("`agent mcp enable {}` enables it", operand(&entry.name))),
             ),
             State::Connecting
             | State::Stopped

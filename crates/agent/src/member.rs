@@ -40,6 +40,8 @@ pub(crate) const MAX_SILENCE: Duration = Duration::from_mins(5);
 
 /// What an answer that was charged cost.
 pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+/// What a request costs that has not ended yet.
+pub(crate) static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
 /// What makes a request that is sent again the same one.
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// What somebody can ask the operator about.
@@ -140,7 +142,12 @@ impl Answer {
         number(&self.headers, &CHARGE)
     }
 
-    /// The same for a person.
+    /// What is set aside for a request that has not ended.
+    pub(crate) fn price_micros(&self) -> Option<i64> {
+        number(&self.headers, &PRICE)
+    }
+
+    /// What it cost, for a person.
     pub(crate) fn cost(&self) -> Option<String> {
         self.charge_micros().map(|micros| format!("{} credits", credits(micros)))
     }

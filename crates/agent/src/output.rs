@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::untrusted::{escaped, escaped_lines};
 
 /// Marks of severity; nothing is told by colour alone.
 pub(crate) const ERROR: Ansi = AnsiColor::Red.on_default().bold();
@@ -205,47 +206,24 @@ pub(crate) fn aside(text: impl Display) {
 }
 
 fn print_diagnostic(diagnostic: &Diagnostic) {
-    let message = diagnostic.message.as_deref().unwrap_or_default();
+    // Peers have a part in most of these texts.
+    let message = escaped_lines(diagnostic.message.as_deref().unwrap_or_default());
     aside(format!("{ERROR}error:{ERROR:#} {message}"));
     for cause in &diagnostic.causes {
-        aside(format!("  {DIM}cause:{DIM:#} {cause}"));
+        aside(format!("  {DIM}cause:{DIM:#} {}", escaped_lines(cause)));
     }
     for hint in &diagnostic.hints {
-        aside(format!("  {GOOD}hint:{GOOD:#} {hint}"));
+        aside(format!("  {GOOD}hint:{GOOD:#} {}", escaped_lines(hint)));
     }
 }
 
 /// Longest name or pointer that is shown to a person, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// A text of somebody else's making as it can be shown on a terminal: on one line, without control
-/// characters, and not endless.
+/// The beginning of an untrusted text on one line, with unsafe characters escaped.
 pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::new();
-    for (at, letter) in text.chars().enumerate() {
-        if at == MAX_SHOWN_CHARS {
-            shown.push('…');
-            break;
-        }
-        if letter.is_control() {
-            shown.extend(letter.escape_default());
-        } else {
-            shown.push(letter);
-        }
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => escaped(&text[..end]) + "…",
+        None => escaped(text),
     }
-    shown
-}
-
-/// A longer text of somebody else's making as it can be shown on a terminal: lines and tabs stay,
-/// other control characters are written out.
-pub(crate) fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter.is_control() && !matches!(letter, '\n' | '\t') {
-            shown.extend(letter.escape_default());
-        } else {
-            shown.push(letter);
-        }
-    }
-    shown
 }

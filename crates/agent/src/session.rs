@@ -50,7 +50,7 @@ impl Environment {
 }
 
 /// What a command works with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Session {
     /// Where it writes.
     pub(crate) output: Output,

@@ -37,7 +37,7 @@ use crate::task::counting::Counting;
 use crate::task::gate::{Beforehand, Gate};
 use crate::task::model::{Form, Model};
 use crate::task::person::{Nobody, Person};
-use crate::task::requests::Served;
+use crate::task::requests::{Models, Served};
 use crate::task::toolbox::Toolbox;
 
 /// The name of the member service among the servers.
@@ -104,7 +104,8 @@ impl Workbench {
         let recorder = tally::recorder(session)?;
         fleet.with_browser(session);
         let at_terminal = AtTerminal::find(&session.output, &fleet).filter(|_| !wanted.is_alone);
-        let served = Served::new(at_terminal.clone());
+        let approved = wanted.beforehand.servers.clone();
+        let served = Served::new(at_terminal.clone(), approved, Models::OfTask);
         fleet.host.requests = Arc::new(served.clone());
         let person = at_terminal.unwrap_or_else(|| Arc::new(Nobody));
         let skills = Skills::load(&wanted, (&fleet, &recorder), session)?;

@@ -58,6 +58,7 @@ pub(crate) trait Backend {
     async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>>;
     async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>>;
     async fn update_response(&self, response: &StoredResponse) -> Result<bool>;
+    async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool>;
     async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool>;
     async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()>;
     async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>>;

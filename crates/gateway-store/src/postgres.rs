@@ -216,6 +216,10 @@ impl Backend for Postgres {
         linked!(self, link => responses::update(link, response))
     }
 
+    async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool> {
+        linked!(self, link => responses::cancel_queued(link, response))
+    }
+
     async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
         linked!(self, link => responses::delete(link, member, id))
     }

@@ -10,7 +10,8 @@
 //! with an older one nothing is written.
 
 use ledger::{
-    Hold, HoldId, LineageId, MemberId, Micros, Receipt, Refusal, Rule, Time, Tokens, Wanted,
+    Ending, Hold, HoldId, LineageId, MemberId, Micros, Reached, Receipt, Refusal, Rule, Time,
+    Tokens, Wanted,
 };
 
 use crate::backend::Result;
@@ -85,6 +86,8 @@ pub struct NewJob {
     pub request: Vec<u8>,
     /// Where its end is told.
     pub webhook_url: Option<String>,
+    /// How many jobs, queued or running, the member may have with this one.
+    pub max_open: u32,
     /// How often it is claimed without a step being finished.
     pub max_tries: u32,
     /// How long it may take, queued or running.
@@ -243,8 +246,8 @@ pub struct JobEnd {
     pub attempt: Option<i64>,
     /// Where it stands then; one that is over.
     pub status: JobStatus,
-    /// By which rule its hold ends.
-    pub rule: Rule,
+    /// What ended it. The store adds how far the job had come, and has the rule from both.
+    pub ending: Ending,
     /// What its models counted.
     pub tokens: Tokens,
     /// What it came to, JSON.
@@ -255,6 +258,23 @@ pub struct JobEnd {
     pub progress: Option<Progress>,
     /// What is told of it.
     pub events: Vec<NewEvent>,
+}
+
+impl JobEnd {
+    /// The rule by which the hold ends, for a job of this status with this many finished steps.
+    ///
+    /// Every step asks a model, searches or reads a page, and a worker begins one as soon as it has
+    /// claimed the job. A job that is queued again without a finished step has only met failures.
+    pub(crate) fn rule(&self, status: JobStatus, done: u32) -> Rule {
+        let reached = if self.result.is_some() {
+            Reached::Content
+        } else if status == JobStatus::Running || done > 0 {
+            Reached::Begun
+        } else {
+            Reached::Nothing
+        };
+        self.ending.rule(reached)
+    }
 }
 
 /// What came of ending a job.
@@ -317,7 +337,7 @@ pub(crate) struct Unattended {
     pub(crate) status: JobStatus,
     pub(crate) kind: &'static str,
     pub(crate) error: Vec<u8>,
-    pub(crate) rule: Rule,
+    pub(crate) ending: Ending,
 }
 
 impl Unattended {
@@ -330,8 +350,8 @@ impl Unattended {
             (JobStatus::Failed, "failed", "attempts_exhausted", message)
         };
         let error = serde_json::json!({ "code": code, "message": message });
-        let rule = if is_late { Rule::Expired } else { Rule::OurFault };
-        Self { status, kind, error: error.to_string().into_bytes(), rule }
+        let ending = if is_late { Ending::LeaseOver } else { Ending::ServiceFailed };
+        Self { status, kind, error: error.to_string().into_bytes(), ending }
     }
 
     pub(crate) fn event(&self) -> NewEvent {
@@ -346,7 +366,7 @@ impl Unattended {
             member,
             attempt: None,
             status: self.status,
-            rule: self.rule,
+            ending: self.ending,
             tokens: Tokens::default(),
             result: None,
             error: Some(self.error.clone()),

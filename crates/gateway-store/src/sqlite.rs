@@ -330,6 +330,12 @@ impl Backend for Sqlite {
         self.write(Touches::Else, move |tables, _| responses::update(tables, &response)).await
     }
 
+    async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool> {
+        let response = response.clone();
+        self.write(Touches::Else, move |tables, _| responses::cancel_queued(tables, &response))
+            .await
+    }
+
     async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
         let id = id.to_owned();
         self.write(Touches::Else, move |tables, _| responses::delete(tables, member, &id)).await

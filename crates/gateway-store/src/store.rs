@@ -287,6 +287,12 @@ impl Store {
         on_both!(self, store => store.update_response(response))
     }
 
+    /// Makes a stored response `cancelled`, with this body, if it is still queued; returns whether
+    /// it was. One that is in progress is ended with its hold instead.
+    pub async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool> {
+        on_both!(self, store => store.cancel_queued_response(response))
+    }
+
     /// Removes a stored response and its events; gives whether there was one.
     pub async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
         on_both!(self, store => store.delete_response(member, id))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ledger::Micros;
 use serde_json::Value;
 
-use crate::config::{self, Capability, Config, Operation};
+use crate::config::{self, Capability, Caps, Config, Operation};
 use crate::provider::Provider;
 
 /// The longest name of a model that is taken from an upstream, or compared with those there are.
@@ -22,6 +22,8 @@ pub(crate) struct Catalogue {
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) id: Arc<str>,
+    /// The id as JSON, for answers.
+    pub(crate) quoted_id: Arc<str>,
     pub(crate) owned_by: String,
     pub(crate) created: i64,
     pub(crate) description: Option<String>,
@@ -29,6 +31,8 @@ pub(crate) struct Model {
     pub(crate) capabilities: Vec<Capability>,
     /// Whether it can call tools, where that is known.
     pub(crate) tools: Option<bool>,
+    /// How much one request may ask of it.
+    pub(crate) caps: Caps,
     pub(crate) chat_price: Micros,
     pub(crate) responses_price: Micros,
     pub(crate) media_price: Micros,
@@ -129,20 +133,27 @@ impl Model {
         }
     }
 
-    /// The upstreams worth asking, in the order in which to ask them.
+    /// The upstreams to ask, in the order in which to ask them. Where requests to all of them failed
+    /// lately, all are asked: a model is never out of use because of errors alone.
     pub(crate) fn candidates(&self) -> Vec<&Target> {
-        let mut candidates = Vec::new();
+        let good = self.ordered(|target| !target.provider.health.is_ejected());
+        if good.is_empty() { self.ordered(|_| true) } else { good }
+    }
+
+    /// The usable upstreams that pass, each group in an order of chance.
+    fn ordered(&self, passes: impl Fn(&Target) -> bool) -> Vec<&Target> {
+        let mut targets = Vec::new();
         for group in &self.groups {
-            let start = candidates.len();
-            candidates.extend(group.iter().filter(|target| target.is_usable()));
-            if let Some(group) = candidates.get_mut(start..) {
+            let start = targets.len();
+            targets.extend(group.iter().filter(|target| target.is_usable() && passes(target)));
+            if let Some(group) = targets.get_mut(start..) {
                 shuffle(group);
             }
         }
-        candidates
+        targets
     }
 
-    /// Whether any upstream is worth asking.
+    /// Whether any upstream may be asked.
     pub(crate) fn is_usable(&self) -> bool {
         self.groups.iter().flatten().any(Target::is_usable)
     }
@@ -169,7 +180,7 @@ fn of_provider(
         provider: provider.clone(),
         id: id.as_str().into(),
         name: model.upstream_name.clone(),
-        quoted_name: Value::from(model.upstream_name.as_str()).to_string(),
+        quoted_name: quoted(&model.upstream_name),
         weight: 1,
     };
     Model {
@@ -180,10 +191,12 @@ fn of_provider(
         context_length: window.into_iter().chain(model.context_length).min(),
         capabilities: model.capabilities.clone(),
         tools: window.map(|_| false),
+        caps: model.caps,
         chat_price: price(Operation::Chat),
         responses_price: price(Operation::Responses),
         media_price: price(Operation::Media),
         groups: vec![vec![target]],
+        quoted_id: quoted(&id).into(),
         id: id.into(),
     }
 }
@@ -202,6 +215,9 @@ fn of_alias(
     let mut known = alias.groups.iter().flatten().filter_map(model_of).peekable();
     // Where one of several can, the request finds it.
     let has_no_tools = known.peek().is_some() && known.all(|model| model.tools == Some(false));
+    // Whichever model answers, its cap holds.
+    let of_targets = alias.groups.iter().flatten().filter_map(model_of).map(|model| model.caps);
+    let of_targets = of_targets.fold(Caps::default(), Caps::stricter);
     let groups = alias.groups.iter().map(|group| {
         let targets = group.iter().filter_map(|target| {
             let found = model_of(target)?.groups.first()?.first()?.clone();
@@ -212,17 +228,23 @@ fn of_alias(
     let price = |operation| Micros::new(config.price_micros(operation, &alias.name));
     Model {
         id: alias.name.as_str().into(),
+        quoted_id: quoted(&alias.name).into(),
         owned_by: "alias".to_owned(),
         created,
         description: alias.description.clone(),
         context_length: alias.context_length.or_else(|| first?.context_length),
         capabilities: first.map(|model| model.capabilities.clone()).unwrap_or_default(),
         tools: has_no_tools.then_some(false),
+        caps: alias.caps.or(of_targets),
         chat_price: price(Operation::Chat),
         responses_price: price(Operation::Responses),
         media_price: price(Operation::Media),
         groups: groups.collect(),
     }
+}
+
+fn quoted(name: &str) -> String {
+    Value::from(name).to_string()
 }
 
 /// Draws one after the other, each in proportion to its weight.

@@ -1,10 +1,10 @@
 //! A request that costs money, from its hold to the end of it.
 //!
-//! **Invariant:** a hold ends exactly once. Whoever holds a [`Charge`] ends it by a rule; if the
-//! charge is dropped instead (the client left, and with it the work), the drop ends it in a task
-//! of its own, and goes on with an end that was begun. Should the store be away, ending is tried
-//! again until it is back; should this process die, the lease runs out and the store expires the
-//! hold.
+//! **Invariant:** a hold ends exactly once, and [`Ending::rule`] alone decides whether it is
+//! charged. The owner of a [`Charge`] closes it; if the charge is dropped instead (the client
+//! disconnected, and with it the work), the drop handler ends the hold in a separate task, or
+//! finishes an end that was begun. While the store is unavailable, ending is retried; if this
+//! process dies, the lease runs out and the store expires the hold.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use gateway_store::{Answer, Closing, KeyRecord, MediaRun, Opening, StoredResponse};
 use ledger::{
-    End, Ended, Hold, HoldId, IdempotencyKey, MemberId, Micros, Outcome, Receipt, Refusal,
-    Repeated, Room, Rule, Tokens, Wanted,
+    End, Ended, Ending, Hold, HoldId, IdempotencyKey, MemberId, Micros, Outcome, Reached, Receipt,
+    Refusal, Repeated, Room, Rule, Tokens, Wanted,
 };
 
 use wire::error::Code;
 
 use crate::failure::ApiError;
+use crate::request_log::{self, RequestLog};
 use crate::service::Service;
 
 /// How long an answer waits for a store that is away, before it is taken back.
@@ -43,13 +44,15 @@ pub(crate) struct Charge {
     service: Arc<Service>,
     hold: Option<Hold>,
     id: HoldId,
-    /// By which rule it ends if it is dropped; `None` is that the client left.
+    /// By which rule it ends if it is dropped; `None`: the client disconnected.
     if_dropped: Option<Rule>,
     /// How its end was begun: whoever is dropped while ending goes on with just that.
     pending: Option<Box<Closing>>,
     /// What is stored of a background response that comes to nothing.
     failed: Option<Box<StoredResponse>>,
     progress: Progress,
+    /// The line of the request waits for its end.
+    log: Option<Arc<RequestLog>>,
     /// The model that answers.
     pub(crate) model: Option<Arc<str>>,
     /// What the upstream counted.
@@ -69,8 +72,8 @@ impl Progress {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn rule_if_client_leaves(&self) -> Rule {
-        if self.has_begun() { Rule::ClientLeftLate } else { Rule::ClientLeftEarly }
+    fn reached(&self) -> Reached {
+        if self.has_begun() { Reached::Begun } else { Reached::Nothing }
     }
 }
 
@@ -131,6 +134,7 @@ impl Charge {
                 pending: None,
                 failed: failed.map(Box::new),
                 progress: Progress::default(),
+                log: request_log::current(),
                 model: None,
                 tokens: Tokens::default(),
             })),
@@ -161,22 +165,37 @@ impl Charge {
         self.progress.clone()
     }
 
-    /// By which rule it ends if this is dropped.
-    pub(crate) fn if_dropped(&mut self, rule: Rule) {
-        self.if_dropped = Some(rule);
+    /// How the hold ends if this is dropped.
+    pub(crate) fn if_dropped(&mut self, ending: Ending, reached: Reached) {
+        self.if_dropped = Some(ending.rule(reached));
     }
 
-    /// No client can leave any more: if this is dropped, the fault is ours.
+    /// No client is waiting: if this is dropped, the service failed.
     pub(crate) fn detach(&mut self) {
-        self.if_dropped = Some(Rule::OurFault);
+        self.if_dropped(Ending::ServiceFailed, Reached::Nothing);
     }
 
-    /// Charges the request; the answer may be given only if this succeeds.
-    pub(crate) async fn settle(
+    /// Ends the hold as the table says, and returns what was charged. The end of an answer may be
+    /// sent only if this succeeds.
+    pub(crate) async fn close(
         &mut self,
-        rule: Rule,
+        (ending, reached): (Ending, Reached),
         results: Results,
     ) -> Result<Micros, ApiError> {
+        let rule = ending.rule(reached);
+        if rule.outcome() == Outcome::Settled {
+            return self.settle(rule, results).await;
+        }
+        self.release(rule, results).await;
+        Ok(Micros::ZERO)
+    }
+
+    /// Gives back the price of a request that failed with this error.
+    pub(crate) async fn fail(&mut self, error: &ApiError) {
+        self.release(error.ending().rule(Reached::Nothing), Results::default()).await;
+    }
+
+    async fn settle(&mut self, rule: Rule, results: Results) -> Result<Micros, ApiError> {
         let Some(closing) = self.closing(rule, results) else {
             return Err(ApiError::internal());
         };
@@ -186,7 +205,8 @@ impl Charge {
             Ok(receipt) => receipt,
             Err(error) => {
                 // The answer is not given away, and so it is not charged either.
-                self.pending = self.closing(Rule::OurFault, Results::default()).map(Box::new);
+                let rule = Ending::ServiceFailed.rule(Reached::Nothing);
+                self.pending = self.closing(rule, Results::default()).map(Box::new);
                 return Err(error);
             }
         };
@@ -194,7 +214,7 @@ impl Charge {
         self.is_over();
         match receipt {
             Some(receipt) if receipt.rule.outcome() == Outcome::Settled => {
-                self.service.meter.ended(&receipt);
+                note_end(&self.service, self.log.as_deref(), &receipt);
                 Ok(receipt.charged)
             }
             receipt => {
@@ -207,20 +227,15 @@ impl Charge {
         }
     }
 
-    /// Gives back what was set aside. It is done when this returns, or a task goes on trying.
-    pub(crate) async fn release(mut self, rule: Rule) {
-        self.release_with(rule, Results::default()).await;
-    }
-
-    /// Gives back what was set aside, and stores what became of the request.
-    pub(crate) async fn release_with(&mut self, rule: Rule, results: Results) {
+    /// Gives back what was set aside. If the store is unavailable, the drop handler retries.
+    async fn release(&mut self, rule: Rule, results: Results) {
         let Some(closing) = self.closing(rule, results) else { return };
         let closing = self.pending.insert(Box::new(closing));
         match end(&self.service, closing).await {
             Ok(receipt) => {
                 self.is_over();
                 if let Some(receipt) = receipt {
-                    self.service.meter.ended(&receipt);
+                    note_end(&self.service, self.log.as_deref(), &receipt);
                 }
             }
             Err(error) => {
@@ -271,13 +286,13 @@ impl Again {
 impl Drop for Charge {
     fn drop(&mut self) {
         let rule = match self.if_dropped {
-            _ if std::thread::panicking() => Rule::OurFault,
+            _ if std::thread::panicking() => Ending::ServiceFailed.rule(Reached::Nothing),
             Some(rule) => rule,
-            None => self.progress.rule_if_client_leaves(),
+            None => Ending::ClientLeft.rule(self.progress.reached()),
         };
         let begun = self.pending.take().map(|closing| *closing);
         if let Some(closing) = begun.or_else(|| self.closing(rule, Results::default())) {
-            persist(&self.service, closing);
+            persist(&self.service, closing, self.log.take());
         }
     }
 }
@@ -293,7 +308,7 @@ impl<'a> Unknown<'a> {
         let end = End {
             id: wanted.id,
             member: wanted.member,
-            rule: Rule::ClientLeftEarly,
+            rule: Ending::ClientLeft.rule(Reached::Nothing),
             model: None,
             tokens: Tokens::default(),
             answered: false,
@@ -314,19 +329,27 @@ impl<'a> Unknown<'a> {
 impl Drop for Unknown<'_> {
     fn drop(&mut self) {
         if let Some(closing) = self.closing.take() {
-            persist(self.service, closing);
+            persist(self.service, closing, request_log::current());
         }
     }
 }
 
+/// Counts and logs the end of a request.
+fn note_end(service: &Service, log: Option<&RequestLog>, receipt: &Receipt) {
+    service.meter.ended(receipt);
+    if let Some(log) = log {
+        log.ended(receipt);
+    }
+}
+
 /// Ends a hold in a task of its own, however long that takes: this process renews its lease.
-fn persist(service: &Arc<Service>, closing: Closing) {
+fn persist(service: &Arc<Service>, closing: Closing, log: Option<Arc<RequestLog>>) {
     let service = service.clone();
     service.tasks.clone().spawn(async move {
         let id = closing.end.id;
         while let Err(error) = end(&service, &closing)
             .await
-            .map(|receipt| receipt.iter().for_each(|receipt| service.meter.ended(receipt)))
+            .map(|receipt| receipt.iter().for_each(|it| note_end(&service, log.as_deref(), it)))
         {
             tracing::error!(request = %id, error = error.message(), "a hold is still to be ended");
             tokio::time::sleep(MAX_PAUSE).await;

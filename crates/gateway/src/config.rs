@@ -34,7 +34,7 @@ pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
 pub use mcp::Mcp;
 pub use media::{Bucket, Downloads, Media};
-pub use model::{Capability, MAX_MODELS, Model};
+pub use model::{Capability, Caps, MAX_MODELS, Model};
 pub use observe::{Level, Log, LogFormat, Trace};
 pub use page::reference;
 pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
@@ -57,6 +57,8 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:8930";
 pub struct Config {
     /// The address to listen on.
     pub listen: SocketAddr,
+    /// The address on which `/metrics` is served alone, if it has one of its own.
+    pub metrics_listen: Option<SocketAddr>,
     /// How clients reach the service, without a path: https, or http on this machine.
     pub public_url: Uri,
     /// Where members, keys and money are kept.
@@ -79,6 +81,8 @@ pub struct Config {
     pub limits: Limits,
     /// What becomes of a request whose client has left after the first byte.
     pub on_client_gone: ClientGone,
+    /// What becomes of images that a request only names by an address.
+    pub remote_images: RemoteImages,
     /// How long an idempotency key is remembered.
     pub idempotency: Duration,
     /// How long stored responses are kept.
@@ -106,6 +110,15 @@ pub enum ClientGone {
     Cancel,
     /// The answer is read to its end.
     Finish,
+}
+
+/// What becomes of images that a request only names by an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteImages {
+    /// The request is refused.
+    Refuse,
+    /// The service fetches the image through its guard and sends it inline.
+    Inline,
 }
 
 impl Config {

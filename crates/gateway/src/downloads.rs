@@ -39,7 +39,9 @@ pub struct Publication {
     pub version: String,
     /// The moment, by RFC 3339.
     pub published_at: String,
-    /// The files.
+    /// When the manifest expires, by RFC 3339.
+    pub expires_at: String,
+    /// The files; none signs what was published of the version again.
     pub files: Vec<PathBuf>,
     /// Where they run; without it, as their names say.
     pub platform: Option<String>,
@@ -89,6 +91,10 @@ pub fn publish(downloads: &Downloads, publication: &Publication) -> Result<Manif
         return Err(Problem::new(message).hint("use letters, digits and characters of `._+-`"));
     }
     let mut files = before(downloads, version, &key)?;
+    if files.is_empty() && publication.files.is_empty() {
+        return Err(Problem::new(format!("nothing was published of version {version}"))
+            .hint("name the files to publish"));
+    }
     let folder = downloads.folder.join(version);
     make_folder(&folder)?;
     for path in &publication.files {
@@ -100,6 +106,7 @@ pub fn publish(downloads: &Downloads, publication: &Publication) -> Result<Manif
     let mut manifest = Manifest {
         version: version.to_owned(),
         published_at: publication.published_at.clone(),
+        expires_at: publication.expires_at.clone(),
         files,
         signature: String::new(),
     };

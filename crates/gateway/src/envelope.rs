@@ -6,11 +6,17 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr2;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::error::Code;
 
 use crate::failure::ApiError;
+
+/// The most fields of a request. Each costs more memory than it has bytes.
+const MAX_FIELDS: usize = 1000;
+/// The most values of a body that is parsed into a tree: each takes a hundred bytes or so.
+const MAX_VALUES: usize = 200_000;
 
 /// The fields of a JSON object, in order.
 pub(crate) struct Envelope<'a> {
@@ -21,7 +27,10 @@ impl<'a> Envelope<'a> {
     /// Reads a body that must be a JSON object.
     pub(crate) fn parse(body: &'a [u8]) -> Result<Self, ApiError> {
         serde_json::from_slice(body).map_err(|error| {
-            if error.is_data() {
+            if error.to_string().starts_with(TOO_MANY) {
+                let message = format!("the body has more than {MAX_FIELDS} fields");
+                ApiError::new(Code::InvalidRequest, message)
+            } else if error.is_data() {
                 ApiError::new(Code::InvalidRequest, "the body must be a JSON object")
             } else {
                 let message = format!("the body is not JSON: {error}");
@@ -40,6 +49,12 @@ impl<'a> Envelope<'a> {
         let mut fields = self.fields.iter().rev();
         let value = fields.find(|(key, _)| key == name)?.1.get();
         (value != "null").then_some(value)
+    }
+
+    /// The values of all fields that some server takes for this one.
+    pub(crate) fn all_like(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let fields = self.fields.iter().filter(move |(key, _)| is_like(key, name));
+        fields.map(|(_, value)| value.get()).filter(|value| *value != "null")
     }
 
     /// The value of a field that must be of one type where it stands.
@@ -75,6 +90,49 @@ impl<'a> Envelope<'a> {
         }
         Rest(out)
     }
+}
+
+/// How an error of ours begins.
+const TOO_MANY: &str = "too many fields";
+
+/// Reads a body into a tree, if that would not become much larger than the body.
+pub(crate) fn tree(body: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>, ApiError> {
+    check_values(body)?;
+    serde_json::from_slice(body)
+        .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not a JSON object"))
+}
+
+/// Rejects a body with too many values for a tree.
+pub(crate) fn check_values(body: &[u8]) -> Result<(), ApiError> {
+    // No value is shorter than the comma behind it and itself.
+    if body.len() / 2 > MAX_VALUES && values(body) > MAX_VALUES {
+        let message = format!("the body has more than {MAX_VALUES} values");
+        return Err(ApiError::new(Code::InvalidRequest, message));
+    }
+    Ok(())
+}
+
+/// How many values a JSON text has at most: what follows a comma, a colon or a bracket.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut place) = (1, 0);
+    while let Some(&byte) = text.get(place) {
+        place += 1;
+        match byte {
+            b',' | b'[' | b'{' | b':' => count += 1,
+            b'"' => {
+                while let Some(end) = text.get(place..).and_then(|rest| memchr2(b'"', b'\\', rest))
+                {
+                    place += end + 1;
+                    if text.get(place - 1) == Some(&b'"') {
+                        break;
+                    }
+                    place += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    count
 }
 
 /// What is left of an object: all but its end.
@@ -139,6 +197,9 @@ impl<'de> Deserialize<'de> for Envelope<'de> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::with_capacity(8);
                 while let Some(Key(key)) = map.next_key()? {
+                    if fields.len() == MAX_FIELDS {
+                        return Err(serde::de::Error::custom(TOO_MANY));
+                    }
                     fields.push((key, map.next_value()?));
                 }
                 Ok(Envelope { fields })
@@ -149,7 +210,7 @@ impl<'de> Deserialize<'de> for Envelope<'de> {
 }
 
 /// A key, borrowed from the body unless it has escapes.
-struct Key<'a>(Cow<'a, str>);
+pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -206,6 +267,20 @@ mod tests {
             rewritten(body, &[("model", Some("\"b\"")), ("stream", Some("false"))]),
             r#"{"streams":1,"upſtream":2,"model":"b","stream":false}"#
         );
+    }
+
+    #[test]
+    fn too_many_fields_or_values_are_refused() {
+        let many = format!("{{{}\"x\":1}}", "\"\":0,".repeat(MAX_FIELDS));
+        let error = Envelope::parse(many.as_bytes()).err().unwrap();
+        assert_eq!(error.message(), "the body has more than 1000 fields");
+        let list = |count: usize| format!("{{\"a\":[{}0]}}", "0,".repeat(count));
+        assert!(tree(list(MAX_VALUES - 10).as_bytes()).is_ok());
+        let error = tree(list(MAX_VALUES).as_bytes()).unwrap_err();
+        assert_eq!(error.message(), "the body has more than 200000 values");
+        // Commas in a text are no values.
+        let text = format!("{{\"a\":\"{}\\\",\"}}", ",".repeat(3 * MAX_VALUES));
+        assert!(tree(text.as_bytes()).is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use ledger::{HoldId, Micros, Refusal, Repeated, Room};
+use ledger::{Ending, HoldId, Micros, Refusal, Repeated, Room};
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
 use crate::rate;
@@ -31,6 +31,9 @@ struct Facts {
 /// What everyone without a usable key is told, whatever is wrong with it.
 const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
      send `Authorization: Bearer <key>` with a key of this service";
+
+/// How long a member with too many research jobs is told to wait.
+const JOB_WAIT: Duration = Duration::from_secs(30);
 
 impl ApiError {
     /// A failure with a message for a person.
@@ -88,6 +91,14 @@ impl ApiError {
     /// What programs decide by.
     pub(crate) fn code(&self) -> Code {
         self.0.code
+    }
+
+    /// What ended a request that failed with this before its answer began.
+    pub(crate) fn ending(&self) -> Ending {
+        match self.0.code.status() {
+            400..=499 => Ending::RequestRefused,
+            _ => Ending::UpstreamFailed,
+        }
     }
 
     /// What a person is told.
@@ -178,6 +189,13 @@ impl From<Refusal> for ApiError {
             Refusal::TooManyRunning { limit } => {
                 let message = format!("this key may have {limit} requests running at once");
                 Self::new(Code::RateLimited, message)
+            }
+            Refusal::TooManyJobs { limit } => {
+                let message = format!(
+                    "this member has {limit} research jobs queued or running, the limit; \
+                     wait for one to end or cancel one"
+                );
+                Self::new(Code::RateLimited, message).retry_after(JOB_WAIT)
             }
             Refusal::KeyLimitReached { needed, available } => {
                 let message = format!(

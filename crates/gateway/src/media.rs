@@ -3,9 +3,7 @@
 //! [`run`] is the whole of it, without HTTP. [`Keep`] holds the bytes, the store the rows that lead
 //! to them. A provider that is a program is [`espeak`].
 
-mod audio;
 pub(crate) mod espeak;
-mod image;
 mod input;
 mod keep;
 mod make;

@@ -2,16 +2,19 @@
 
 mod figures;
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ledger::Receipt;
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use self::figures::{Count, Durations, Labelled, Level};
 use crate::config::Operation;
+use crate::provider::Health;
 
 /// Everything that is counted.
 #[derive(Debug)]
@@ -22,7 +25,9 @@ pub(crate) struct Meter {
     attempts: Labelled<AttemptLabels, Count>,
     first_bytes: Labelled<ProviderLabels, Durations>,
     ended: Labelled<RuleLabels, Count>,
-    charged_micros: Count,
+    charged_micros: Labelled<ModelLabels, Count>,
+    input_tokens: Labelled<ModelLabels, Count>,
+    output_tokens: Labelled<ModelLabels, Count>,
     hold_seconds: Durations,
     settle_seconds: Durations,
     expired: Count,
@@ -30,6 +35,7 @@ pub(crate) struct Meter {
     pub(crate) running: Level,
     pub(crate) streams: Level,
     usable: Family<ProviderLabels, Gauge>,
+    key_refused: Family<ProviderLabels, Gauge>,
     spans_dropped: Gauge,
 }
 
@@ -61,6 +67,41 @@ struct RuleLabels {
     rule: &'static str,
 }
 
+/// The model that answered, by its full id, or the alias that was asked for; with its provider.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ModelLabels(Option<Arc<str>>);
+
+impl ModelLabels {
+    /// Members cannot make up models, but an upstream whose models are discovered can.
+    fn of(receipt: &Receipt, is_full: bool) -> Self {
+        Self(receipt.model.clone().filter(|_| !is_full))
+    }
+}
+
+impl EncodeLabelSet for ModelLabels {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
+        let model = self.0.as_deref().unwrap_or("other");
+        let provider = model.split_once('/').map_or("", |(provider, _)| provider);
+        [("model", model), ("provider", provider)].encode(encoder)
+    }
+}
+
+/// A gauge that counts this one as long as it is there.
+pub(crate) struct Open<'a>(&'a Level);
+
+impl<'a> Open<'a> {
+    pub(crate) fn new(level: &'a Level) -> Self {
+        level.inc();
+        Self(level)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 /// The figures of one provider that every good request counts in.
 #[derive(Debug)]
 pub(crate) struct ProviderFigures {
@@ -75,6 +116,9 @@ impl ProviderFigures {
         self.first_byte.observe(took);
     }
 }
+
+/// The most models with figures of their own; the rest is counted as one.
+const MAX_MODELS: usize = 2000;
 
 /// The word for what went well.
 const OK: &str = "ok";
@@ -98,7 +142,9 @@ impl Meter {
             attempts: Labelled::new(Count::default),
             first_bytes: Labelled::new(of_requests),
             ended: Labelled::new(Count::default),
-            charged_micros: Count::default(),
+            charged_micros: Labelled::new(Count::default),
+            input_tokens: Labelled::new(Count::default),
+            output_tokens: Labelled::new(Count::default),
             hold_seconds: Durations::new(&STORE_BOUNDS),
             settle_seconds: Durations::new(&STORE_BOUNDS),
             expired: Count::default(),
@@ -106,6 +152,7 @@ impl Meter {
             running: Level::default(),
             streams: Level::default(),
             usable: Family::default(),
+            key_refused: Family::default(),
             spans_dropped: Gauge::default(),
         };
         meter.register();
@@ -130,6 +177,9 @@ impl Meter {
         );
         registry.register("holds_ended", "Holds that ended, by rule", self.ended.clone());
         registry.register("charged_micros", "Micro-credits charged", self.charged_micros.clone());
+        let (input, output) = (self.input_tokens.clone(), self.output_tokens.clone());
+        registry.register("input_tokens", "Tokens of questions, as upstreams count", input);
+        registry.register("output_tokens", "Tokens of answers, as upstreams count", output);
         registry.register_with_unit(
             "hold_duration",
             "Time until a hold was durable",
@@ -147,7 +197,16 @@ impl Meter {
         registry.register("requests_running", "Requests being answered", self.running.clone());
         registry.register("streams_open", "Streams being answered", self.streams.clone());
         registry.register("spans_dropped", "Spans that were not sent", self.spans_dropped.clone());
-        registry.register("provider_usable", "1 if it may be asked", self.usable.clone());
+        registry.register(
+            "provider_usable",
+            "1 unless its probes or the last requests to it failed",
+            self.usable.clone(),
+        );
+        registry.register(
+            "provider_key_refused",
+            "1 if it refuses the configured key",
+            self.key_refused.clone(),
+        );
     }
 
     /// Everything, as text.
@@ -190,7 +249,20 @@ impl Meter {
     pub(crate) fn ended(&self, receipt: &Receipt) {
         let labels = RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.word() };
         self.ended.with(labels, Count::inc);
-        self.charged_micros.inc_by(u64::try_from(receipt.charged.get()).unwrap_or_default());
+        let of_model = [
+            (&self.charged_micros, Some(receipt.charged.get())),
+            (&self.input_tokens, receipt.tokens.input),
+            (&self.output_tokens, receipt.tokens.output),
+        ];
+        for (figures, value) in of_model {
+            if let Some(value) = value.and_then(|value| u64::try_from(value).ok())
+                && value > 0
+            {
+                let is_full = figures.len() >= MAX_MODELS;
+                let labels = ModelLabels::of(receipt, is_full);
+                figures.with(labels, |figure| figure.inc_by(value));
+            }
+        }
     }
 
     pub(crate) fn expired(&self, holds: u64) {
@@ -204,9 +276,13 @@ impl Meter {
         self.text()
     }
 
-    pub(crate) fn usable(&self, provider: &str, usable: bool) {
+    /// Takes over the state of a provider.
+    pub(crate) fn health(&self, provider: &str, health: &Health) {
         let labels = ProviderLabels { provider: provider.to_owned() };
-        self.usable.get_or_create(&labels).set(i64::from(usable));
+        if !health.awaits_probe() {
+            self.usable.get_or_create(&labels).set(i64::from(health.is_good()));
+        }
+        self.key_refused.get_or_create(&labels).set(i64::from(health.is_key_refused()));
     }
 }
 

@@ -24,6 +24,7 @@ use wire::error::Code;
 
 pub(crate) use document::document;
 
+use crate::config::{Capability, Config};
 use crate::service::Service;
 
 /// What can be asked at one path by one method.
@@ -112,6 +113,48 @@ pub(crate) struct Header {
     pub(crate) schema: Make,
 }
 
+/// What the document tells of this service.
+pub(crate) struct Offer<'a> {
+    /// Where it is reached.
+    pub(crate) server: &'a str,
+    /// The models of the examples: one that chats, one that paints.
+    pub(crate) chat_model: String,
+    pub(crate) image_model: String,
+    /// Whether jobs may name a webhook.
+    pub(crate) has_webhooks: bool,
+}
+
+impl<'a> Offer<'a> {
+    /// What a configuration offers. Without such a model the examples have a placeholder.
+    pub(crate) fn new(config: &Config, server: &'a str) -> Self {
+        let model = |capability: Capability| {
+            let mut all = config
+                .providers
+                .iter()
+                .flat_map(|provider| provider.models.iter().map(|model| (&provider.name, model)));
+            let found = all.find(|(_, model)| model.capabilities.contains(&capability));
+            found.map_or_else(
+                || "PROVIDER/MODEL".to_owned(),
+                |(provider, model)| format!("{provider}/{}", model.id),
+            )
+        };
+        Self {
+            server,
+            chat_model: model(Capability::Chat),
+            image_model: model(Capability::Image),
+            has_webhooks: config.research.webhook_secret.is_some(),
+        }
+    }
+
+    /// An example with the names of models that there are.
+    fn fill(&self, example: &str) -> String {
+        let quoted = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
+        example
+            .replace("{chat model}", &quoted(&self.chat_model))
+            .replace("{image model}", &quoted(&self.image_model))
+    }
+}
+
 /// Makes a schema.
 pub(crate) type Make = fn(&mut SchemaGenerator) -> Schema;
 
@@ -178,7 +221,7 @@ impl Routes {
 
 impl Operation {
     /// The path as the router writes it.
-    fn route(&self) -> String {
+    pub(crate) fn route(&self) -> String {
         let rest = self.parameters.iter().find(|parameter| parameter.place == Place::Rest);
         rest.map_or_else(
             || self.path.to_owned(),

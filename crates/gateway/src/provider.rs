@@ -26,7 +26,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use clean::Cleaner;
 pub(crate) use client::{Client, open as open_client};
-pub(crate) use health::Health;
+pub(crate) use health::{AskedBy, Health, Probed};
 pub(crate) use links::Links;
 pub(crate) use list::{List, Listed};
 pub(crate) use local::{HAS_LOCAL, Local};
@@ -185,6 +185,16 @@ impl Provider {
 }
 
 impl Provider {
+    /// Notes what a status says about the operator's key, for the operator.
+    pub(crate) fn note_status(&self, asked_by: AskedBy, status: u16) {
+        let provider = &*self.name;
+        match self.health.note_status(asked_by, status) {
+            Some(true) => tracing::error!(provider, status, "provider refuses the configured key"),
+            Some(false) => tracing::info!(provider, "provider accepts the configured key again"),
+            None => {}
+        }
+    }
+
     /// Whether one of its models may be asked.
     pub(crate) fn is_usable_for(&self, model: &str) -> bool {
         // Who is not looked after is asked, and shows then.

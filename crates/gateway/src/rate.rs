@@ -12,6 +12,7 @@ static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset-requests")
 static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 static STATE: HeaderName = HeaderName::from_static("ratelimit");
 pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+pub(crate) static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
 static RECEIPT_ID: HeaderName = HeaderName::from_static("x-receipt-id");
 /// The id of the request, which every answer carries.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -39,9 +40,19 @@ pub(crate) fn write_headers(room: Option<Room>, headers: &mut HeaderMap) {
     put(&STATE, format_args!("\"per-minute\";r={remaining};t={reset_seconds}"));
 }
 
-/// What was charged, or for a stream: what it costs once its end is reached.
+/// What was charged. Only for a request that has ended.
 pub(crate) fn write_receipt(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
     headers.insert(&CHARGE, HeaderValue::from(charged.get()));
+    write_receipt_id(headers, id);
+}
+
+/// What is held for a request that has not ended: the receipt will say what was charged.
+pub(crate) fn write_price(headers: &mut HeaderMap, id: HoldId, price: Micros) {
+    headers.insert(&PRICE, HeaderValue::from(price.get()));
+    write_receipt_id(headers, id);
+}
+
+fn write_receipt_id(headers: &mut HeaderMap, id: HoldId) {
     if let Some(value) = id_value(id) {
         headers.insert(&RECEIPT_ID, value);
     }

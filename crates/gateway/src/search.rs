@@ -6,7 +6,6 @@
 mod cache;
 mod canonical;
 mod index;
-mod markup;
 mod plain;
 mod remote;
 mod speak;
@@ -16,6 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use document_parser::Pool;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::error::Code;
@@ -74,7 +74,7 @@ pub struct Known {
 }
 
 /// Everything that searches need, from the configuration alone.
-pub(crate) fn open(config: &Config) -> Result<Engines, Vec<Problem>> {
+pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut engines = Vec::new();
     for configured in &config.search.providers {
@@ -84,9 +84,8 @@ pub(crate) fn open(config: &Config) -> Result<Engines, Vec<Problem>> {
                     Engine::Remote(Remote { kind: *kind, provider: Arc::new(provider) })
                 })
             }
-            SearchProvider::Index(index) => {
-                Index::new(index, &config.public_url).map(|index| Engine::Index(Arc::new(index)))
-            }
+            SearchProvider::Index(index) => Index::new(index, &config.public_url, parser.clone())
+                .map(|index| Engine::Index(Arc::new(index))),
         };
         match engine {
             Ok(engine) => engines.push(engine),
@@ -107,7 +106,13 @@ pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<H
                 let status = fault.status().map(|status| format!(" with status {status}"));
                 let cause = fault.cause().map(|cause| format!(": {cause}"));
                 let (status, cause) = (status.unwrap_or_default(), cause.unwrap_or_default());
-                Problem::new(format!("the provider `{name}` failed{status}{cause}"))
+                let problem = Problem::new(format!("the provider `{name}` failed{status}{cause}"));
+                match fault.status() {
+                    Some(401 | 403) => {
+                        problem.hint("it refuses the configured key: check its `api_key`")
+                    }
+                    _ => problem,
+                }
             })
         }
         SearchProvider::Index(index) => {
@@ -185,7 +190,7 @@ impl Search {
         }
         let mut empty = None;
         let mut failure = Failure::NoProvider;
-        for engine in self.engines.iter().filter(|engine| engine.is_usable()) {
+        for engine in self.candidates() {
             match self.ask(engine, wanted).await {
                 Ok(results) => {
                     let results = chosen(results, wanted);
@@ -214,6 +219,13 @@ impl Search {
         empty.ok_or(failure)
     }
 
+    /// The usable providers; those that are ejected only where there is no other.
+    fn candidates(&self) -> Vec<&Engine> {
+        let usable = || self.engines.iter().filter(|engine| engine.is_usable());
+        let good: Vec<&Engine> = usable().filter(|engine| !engine.is_ejected()).collect();
+        if good.is_empty() { usable().collect() } else { good }
+    }
+
     /// Asks one provider, and remembers how it went.
     async fn ask(&self, engine: &Engine, wanted: &Wanted) -> Result<Vec<Hit>, Fault> {
         let begun = Instant::now();
@@ -233,8 +245,7 @@ impl Search {
                 tracing::warn!(provider = %provider.name, what, status, "a search failed");
                 self.meter.failed(&provider.name, what);
                 if fault.is_its_fault() && provider.health.failed() {
-                    tracing::error!(provider = %provider.name, "a provider was taken out");
-                    self.meter.usable(&provider.name, false);
+                    tracing::error!(provider = %provider.name, "provider ejected");
                 }
                 Err(fault)
             }
@@ -262,6 +273,10 @@ impl Engine {
             Self::Remote(remote) => remote.provider.health.is_usable(),
             Self::Index(index) => index.is_usable(),
         }
+    }
+
+    fn is_ejected(&self) -> bool {
+        matches!(self, Self::Remote(remote) if remote.provider.health.is_ejected())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The edge: connections, their limits, and what every answer carries.
 
+mod connections;
 mod passage;
 mod sent;
 mod turn;
@@ -10,28 +11,30 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use axum::Router;
 use axum::response::Response;
 use http::Request;
 use http::header::{ALLOW, CONTENT_RANGE};
 use hyper::body::Incoming;
 use ledger::HoldId;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use wire::error::Code;
 
+use self::connections::{Admission, Connections, Seat};
 use self::visit::Visit;
 use crate::apart::Apart;
 use crate::clock;
-use crate::endpoints;
+use crate::endpoints::{Endpoints, Route, serve_metrics};
 use crate::failure::{ApiError, Failed};
 use crate::lane::Lanes;
 use crate::mcp;
+use crate::meter::Open;
 use crate::rate;
+use crate::request_log::RequestLog;
 use crate::service::Service;
+use crate::start::Ready;
 use crate::trace;
 use crate::upkeep;
 
@@ -55,20 +58,21 @@ pub(crate) struct Arrival {
 ///
 /// # Errors
 /// If the threads of connections cannot be started.
-pub async fn serve(
-    service: Arc<Service>,
-    listener: TcpListener,
-    shutdown: impl Future<Output = ()>,
-) -> io::Result<()> {
+pub async fn serve(ready: Ready, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    let Ready { service, listener, metrics } = ready;
     let lanes = Lanes::start()?;
+    let endpoints = Arc::new(Endpoints::new(&service).map_err(io::Error::other)?);
     upkeep::start(&service);
+    if let Some(listener) = metrics {
+        service.tasks.spawn(serve_metrics(service.clone(), listener));
+    }
     let connections = TaskTracker::new();
-    let mut accepting = pin!(accept(&service, &listener, &lanes, &connections));
+    let mut accepting = pin!(accept(&service, &endpoints, &listener, (&lanes, &connections)));
     tokio::select! {
         () = shutdown => {}
         () = &mut accepting => {}
     }
-    // Whoever comes while the rest comes to its end is told so.
+    // Clients that connect during the drain get 503.
     tokio::select! {
         () = drain(&service, &connections) => {}
         () = accepting => {}
@@ -79,17 +83,15 @@ pub async fn serve(
 
 async fn accept(
     service: &Arc<Service>,
+    endpoints: &Arc<Endpoints>,
     listener: &TcpListener,
-    lanes: &Lanes,
-    connections: &TaskTracker,
+    (lanes, tracker): (&Lanes, &TaskTracker),
 ) {
-    let router = endpoints::router(service);
     let services = Arc::new(Apart::<OnceLock<Arc<Service>>>::default());
-    let max = usize::try_from(service.config.limits.max_connections).unwrap_or(1);
-    let slots = Arc::new(Semaphore::new(max));
-    while let Ok(slot) = slots.clone().acquire_owned().await {
+    let connections = Connections::new(&service.config.limits);
+    loop {
         let accepted = listener.accept().await.and_then(|(stream, peer)| {
-            // Whoever drives it from now on is another one.
+            // Another runtime will drive it.
             Ok((stream.into_std()?, peer))
         });
         let (stream, peer) = match accepted {
@@ -100,10 +102,12 @@ async fn accept(
                 continue;
             }
         };
+        let Some(seat) = admit(&connections, peer).await else { continue };
         let Some((lane, place)) = lanes.take() else { return };
-        let (service, services, router) = (service.clone(), services.clone(), router.clone());
+        let (service, services) = (service.clone(), services.clone());
+        let (endpoints, connections) = (endpoints.clone(), connections.clone());
         // Nobody waits for those that came too late.
-        let waited_for = (!service.is_stopping()).then(|| connections.token());
+        let waited_for = (!service.is_stopping()).then(|| tracker.token());
         // What the lane makes itself is in its own memory: all that there is of a connection.
         lane.handle.spawn(async move {
             let stream = match TcpStream::from_std(stream) {
@@ -111,9 +115,26 @@ async fn accept(
                 Err(error) => return tracing::warn!(%error, "a connection was not accepted"),
             };
             let service = services.own().get_or_init(|| service.apart()).clone();
-            let visit = Visit::new(service, router, peer);
-            tokio::spawn(visit.serve(stream, (place, slot, waited_for)));
+            let visit = Visit::new(service, endpoints, peer);
+            let (passage, number) = (visit.passage.clone(), seat.number());
+            let task = tokio::spawn(visit.serve(stream, (place, seat, waited_for)));
+            connections.started(number, passage, task.abort_handle());
         });
+    }
+}
+
+/// A place for a connection, unless its address has too many; at the limit of all connections it
+/// takes the place of an idle stranger, or waits.
+async fn admit(connections: &Arc<Connections>, peer: SocketAddr) -> Option<Seat> {
+    loop {
+        match connections.admit(peer.ip()) {
+            Admission::Admitted(seat) => return Some(seat),
+            Admission::Refused => {
+                tracing::debug!(%peer, "too many connections of one address");
+                return None;
+            }
+            Admission::Full => connections.make_room(ACCEPT_PAUSE).await,
+        }
     }
 }
 
@@ -133,77 +154,68 @@ async fn drain(service: &Service, connections: &TaskTracker) {
 }
 
 /// Answers one request, and puts on what every answer carries.
-async fn answer(
-    service: &Arc<Service>,
-    router: &Router,
-    request: Request<Incoming>,
-    peer: SocketAddr,
-) -> Response {
-    let begun = Instant::now();
+async fn answer(visit: &Visit, request: Request<Incoming>) -> (Response, Arc<RequestLog>) {
+    let Visit { service, endpoints, peer, passage } = visit;
     let id = clock::new_hold_id();
-    let operation = endpoints::operation(request.uri().path());
+    let path = request.uri().path();
+    let route = endpoints.route(path);
+    let unknown_path = route.is_none().then(|| path.to_owned());
     let method = request.method().clone();
+    let log = RequestLog::new(id, route, method.clone(), *peer);
     let traced = service.tracer.as_ref().and_then(|tracer| tracer.begin(request.headers()));
     let started = traced.map(|_| trace::now());
-    let running = Counted::new(service);
-    let mut response = if service.is_stopping() && !endpoints::is_probe(operation) {
+    let running = Open::new(&service.meter.running);
+    let mut response = if service.is_stopping() && !route.is_probe() {
         let error = ApiError::new(Code::Draining, "the service is about to stop");
         axum::response::IntoResponse::into_response(error)
     } else {
-        endpoints::call(service, router, request, Arrival { id, traced, peer }).await
+        let arrival = Arrival { id, traced, peer: *peer };
+        log.scope(endpoints.call(service, request, arrival)).await
     };
     drop(running);
+    if log.is_known() {
+        passage.turn.recognise();
+    }
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
-        let kept = [ALLOW, CONTENT_RANGE]
-            .map(|name| response.headers_mut().remove(&name).map(|value| (name, value)));
-        response = match operation {
-            mcp::OPERATION => mcp::of_failure(error, &id.to_string()),
-            _ => error.answer(&id.to_string()),
-        };
-        response.headers_mut().extend(kept.into_iter().flatten());
+        response = failure(route, error, id, response);
     }
     if let Some(value) = rate::id_value(id) {
         response.headers_mut().insert(&rate::REQUEST_ID, value);
     }
     let status = response.status().as_u16();
-    let took = begun.elapsed();
-    service.meter.answered(operation, status, took);
+    service.meter.answered(route.operation, status, log.begun.elapsed());
     if let (Some(tracer), Some(place), Some(started)) = (&service.tracer, traced, started) {
         tracer.record(trace::Span {
             place,
             side: trace::Side::Server,
-            name: operation,
+            name: route.operation,
             started,
             ended: trace::now(),
             failed: status >= 500,
             words: vec![
                 ("http.request.method", method.as_str().into()),
+                ("http.route", route.pattern.into()),
                 ("http.response.status_code", status.into()),
                 ("agent.request_id", id.to_string().into()),
             ],
         });
     }
-    if service.config.log.requests && !endpoints::is_probe(operation) {
+    if service.config.log.requests && !route.is_probe() {
         let code = failed.as_ref().map_or("", |Failed(error)| error.code().word());
-        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        tracing::info!(request = %id, %method, operation, status, code, took_us, %peer, "answered");
+        log.answered(status, code, unknown_path.as_deref());
     }
+    (response, log)
+}
+
+/// The answer that tells of a failure.
+fn failure(route: Route, error: &ApiError, id: HoldId, mut response: Response) -> Response {
+    let kept = [ALLOW, CONTENT_RANGE]
+        .map(|name| response.headers_mut().remove(&name).map(|value| (name, value)));
+    let mut response = match route.operation {
+        mcp::OPERATION => mcp::of_failure(error, &id.to_string()),
+        _ => error.answer(&id.to_string()),
+    };
+    response.headers_mut().extend(kept.into_iter().flatten());
     response
-}
-
-/// A request that counts as running until its answer is there, or its client has left.
-struct Counted<'a>(&'a Service);
-
-impl<'a> Counted<'a> {
-    fn new(service: &'a Service) -> Self {
-        service.meter.running.inc();
-        Self(service)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.meter.running.dec();
-    }
 }

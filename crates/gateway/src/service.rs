@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use document_parser::Pool;
 use gateway_store::{KeyRecord, Scope, Store};
 use http::HeaderMap;
+use ledger::MemberId;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,9 +23,11 @@ use crate::failure::ApiError;
 use crate::identity::{Caller, Identities, KeyHasher, check_scope, may_use};
 use crate::media::Keep;
 use crate::meter::Meter;
+use crate::parsing::Parsing;
 use crate::problem::Problem;
 use crate::provider::Provider;
 use crate::proxy::relay::Leaving;
+use crate::request_log;
 use crate::research::Bell;
 use crate::search::{self, Search};
 use crate::trace::{Exporter, Tracer};
@@ -43,6 +47,8 @@ pub struct Shared {
     pub(crate) identities: Identities,
     pub(crate) providers: Vec<Arc<Provider>>,
     pub(crate) catalogue: ArcSwap<Catalogue>,
+    /// Room for bodies that are being parsed.
+    pub(crate) parsing: Parsing,
     /// The bytes of what was made.
     pub(crate) artifacts: Keep,
     pub(crate) meter: Arc<Meter>,
@@ -50,6 +56,8 @@ pub struct Shared {
     pub search: Search,
     /// Reads pages.
     pub(crate) reader: Reader,
+    /// Parses untrusted documents.
+    pub(crate) parser: Pool,
     /// Takes spans, where traces are wanted.
     pub(crate) tracer: Option<Arc<Tracer>>,
     /// Who ends the holds of this process.
@@ -76,13 +84,14 @@ pub(crate) struct Parts {
     providers: Vec<Arc<Provider>>,
     artifacts: Keep,
     reader: Reader,
+    parser: Pool,
     search: search::Engines,
     tracing: Option<(Arc<Tracer>, Exporter)>,
 }
 
 impl Parts {
     /// Opens all of it, or says all that is wrong.
-    pub(crate) fn open(config: &Config) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn open(config: &Config, parser: Pool) -> Result<Self, Vec<Problem>> {
         let max_answer = usize::try_from(config.limits.max_answer_bytes).unwrap_or(usize::MAX);
         let mut problems = Vec::new();
         let mut providers = Vec::new();
@@ -92,15 +101,16 @@ impl Parts {
                 Err(problem) => problems.push(problem),
             }
         }
-        let search = search::open(config).map_err(|found| problems.extend(found));
+        let search = search::open(config, &parser).map_err(|found| problems.extend(found));
         let search = search.unwrap_or_default();
         let tracing = config.trace.as_ref().map(Tracer::new).transpose();
         let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
-        let reader = Reader::open(&config.fetch).map_err(|problem| problems.push(problem)).ok();
+        let reader = Reader::open(&config.fetch, parser.clone());
+        let reader = reader.map_err(|problem| problems.push(problem)).ok();
         let artifacts = Keep::open(&config.media).map_err(|problem| problems.push(problem)).ok();
         match (reader, artifacts) {
             (Some(reader), Some(artifacts)) if problems.is_empty() => {
-                Ok(Self { providers, artifacts, reader, search, tracing })
+                Ok(Self { providers, artifacts, reader, parser, search, tracing })
             }
             _ => Err(problems),
         }
@@ -110,14 +120,16 @@ impl Parts {
 impl Service {
     /// Puts the parts together.
     pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, artifacts, reader, search, tracing } = parts;
+        let Parts { providers, artifacts, reader, parser, search, tracing } = parts;
         let meter = Arc::new(Meter::new());
         let search = Search::new(&config.search, search, meter.clone());
         let (tracer, exporter) = tracing.unzip();
         let started = clock::now().millis() / 1000;
         let catalogue = Catalogue::build(&config, &providers, started);
+        let parsing = Parsing::new(config.limits.parsing_bytes, config.limits.max_body_bytes);
         let shared = Arc::new(Shared {
             config,
+            parsing,
             store,
             identities: Identities::new(hasher),
             providers,
@@ -126,6 +138,7 @@ impl Service {
             meter,
             search,
             reader,
+            parser,
             tracer,
             owner: fastrand::i64(1..),
             tasks: TaskTracker::new(),
@@ -207,7 +220,9 @@ impl Service {
 
     /// Who sends these headers.
     pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
-        self.identities.caller(headers, &self.store, clock::now()).await
+        let caller = self.identities.caller(headers, &self.store, clock::now()).await?;
+        request_log::note_caller(&caller);
+        Ok(caller)
     }
 
     /// Who sends these headers, if the key may be used for this.
@@ -219,6 +234,16 @@ impl Service {
         let caller = self.caller(headers).await?;
         check_scope(&caller, scope)?;
         Ok(caller)
+    }
+
+    /// Whose cached pages a member's requests may use; `None` for those that all share.
+    pub(crate) fn page_owner(&self, member: MemberId) -> Option<MemberId> {
+        (!self.config.fetch.share_cache).then_some(member)
+    }
+
+    /// The same for results of searches.
+    pub(crate) fn search_owner(&self, member: MemberId) -> Option<MemberId> {
+        (!self.config.search.share_cache).then_some(member)
     }
 
     /// How long a hold lives unless renewed.

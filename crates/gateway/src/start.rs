@@ -3,15 +3,19 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use document_parser::{Limits, Pool, Program};
 use gateway_store::{Error, Options, Place, Store};
 use tokio::net::TcpListener;
 
-use crate::config::{Config, Database, Durability};
+use crate::config::{Config, Database, Durability, SearchProvider};
 use crate::failure::chain;
 use crate::key_secret;
 use crate::problem::Problem;
 use crate::service::{Parts, Service};
 use crate::upkeep;
+
+/// The most parsers unless more are configured: each may use hundreds of megabytes.
+const MAX_DEFAULT_PARSERS: usize = 16;
 
 /// A service that is ready to serve, and the socket it listens on.
 #[derive(Debug)]
@@ -20,18 +24,26 @@ pub struct Ready {
     pub service: Arc<Service>,
     /// Where it listens.
     pub listener: TcpListener,
+    /// Where `/metrics` is served, if that has a listener of its own.
+    pub metrics: Option<TcpListener>,
 }
 
-/// Opens everything the service needs. All problems are found at once.
-pub async fn prepare(mut config: Config) -> Result<Ready, Vec<Problem>> {
+/// Opens everything the service needs. All problems are found at once. `parser` is the program that
+/// parses untrusted documents.
+pub async fn prepare(mut config: Config, parser: Program) -> Result<Ready, Vec<Problem>> {
     let mut problems = Vec::new();
-    let listener = keep(&mut problems, listen(config.listen).await);
+    let listener = keep(&mut problems, listen("listen", config.listen).await);
     if let Some(Ok(address)) = listener.as_ref().map(TcpListener::local_addr) {
         note_port(&mut config, address);
     }
+    let metrics = match config.metrics_listen {
+        Some(address) => keep(&mut problems, listen("metrics_listen", address).await),
+        None => None,
+    };
     let hasher = keep(&mut problems, key_secret::load(&config.key_secret));
     let store = keep(&mut problems, open_store(&config).await);
-    let parts = Parts::open(&config).map_err(|found| problems.extend(found)).ok();
+    let parser = Pool::new(parser, parser_limits(&config), parser_workers(&config));
+    let parts = Parts::open(&config, parser).map_err(|found| problems.extend(found)).ok();
     if let Some(store) = &store {
         if let Some(hasher) = &hasher {
             keep(&mut problems, key_secret::check(hasher, store).await);
@@ -50,7 +62,26 @@ pub async fn prepare(mut config: Config) -> Result<Ready, Vec<Problem>> {
         Ok(holds) => tracing::warn!(holds, "holds of a process that died were released"),
         Err(error) => return Err(vec![Problem::new(chain(&error))]),
     }
-    Ok(Ready { service, listener })
+    Ok(Ready { service, listener, metrics })
+}
+
+/// What a parser may use: the more, the larger the documents are that may come.
+pub fn parser_limits(config: &Config) -> Limits {
+    let indexes = config.search.providers.iter().filter_map(|provider| match provider {
+        SearchProvider::Index(index) => Some(index.max_file_bytes),
+        SearchProvider::Remote { .. } => None,
+    });
+    let largest = indexes.chain([config.fetch.max_bytes, config.media.max_bytes]).max();
+    let default = Limits::default();
+    let memory_bytes = largest.unwrap_or_default().saturating_mul(4);
+    Limits { memory_bytes: default.memory_bytes.saturating_add(memory_bytes), ..default }
+}
+
+/// As many as are configured, or one for each core.
+fn parser_workers(config: &Config) -> usize {
+    let configured = config.limits.parser_workers.and_then(|count| usize::try_from(count).ok());
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    configured.unwrap_or_else(|| cores().min(MAX_DEFAULT_PARSERS))
 }
 
 fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
@@ -66,10 +97,10 @@ fn note_port(config: &mut Config, address: SocketAddr) {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
+async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> {
     TcpListener::bind(address).await.map_err(|error| {
         Problem::new(format!("{address} cannot be listened on: {error}"))
-            .hint("another process may listen there; set `listen` to another address")
+            .hint(format!("another process may listen there; set `{key}` to another address"))
     })
 }
 

@@ -8,10 +8,10 @@ use futures_util::future::join_all;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::catalogue::MAX_NAME;
-use crate::config::{self, Capability};
+use crate::config;
 use crate::failure::chain;
 use crate::media::{self, espeak};
-use crate::provider::{List, Listed, Local, Look, Provider};
+use crate::provider::{AskedBy, List, Listed, Local, Look, Probed, Provider};
 use crate::research;
 use crate::service::Service;
 
@@ -118,7 +118,6 @@ fn look_after(service: &Arc<Service>, provider: &Arc<Provider>) {
     // Where nothing can be asked for freely, requests alone show how it is.
     let policy = provider.health.policy.clone().filter(|policy| !policy.path.is_empty());
     if policy.is_none() && !discovers {
-        service.meter.usable(&provider.name, true);
         return;
     }
     let (service, provider) = (service.clone(), provider.clone());
@@ -142,7 +141,7 @@ async fn look(service: &Service, provider: &Provider, discovers: bool) -> bool {
     }
     let list = models(provider).await;
     let is_good = list.is_ok();
-    note(service, provider, is_good);
+    note(provider, is_good);
     if let (Ok(Some(list)), true) = (list, discovers) {
         provider.found.store(Arc::new(list));
         service.rebuild_catalogue();
@@ -153,7 +152,7 @@ async fn look(service: &Service, provider: &Provider, discovers: bool) -> bool {
 /// Looks at the files that this process computes models from.
 async fn look_at_files(service: &Service, provider: &Provider, local: &Local) -> bool {
     let Look { is_good, changed } = local.look().await;
-    note(service, provider, is_good);
+    note(provider, is_good);
     if let Some(found) = changed {
         provider.trouble.store(local.trouble().map(Arc::new));
         provider.found.store(Arc::new(found));
@@ -164,12 +163,20 @@ async fn look_at_files(service: &Service, provider: &Provider, local: &Local) ->
 }
 
 /// Remembers how a probe went.
-fn note(service: &Service, provider: &Provider, is_good: bool) {
-    if provider.health.policy.is_some() {
-        if provider.health.probed(is_good) {
-            tracing::info!(provider = %provider.name, usable = is_good, "an upstream was probed");
+fn note(provider: &Provider, is_good: bool) {
+    let is_here = provider.program.is_some() || provider.local.is_some();
+    let probed = match (is_good, is_here) {
+        (true, _) => Probed::Good,
+        (false, true) => Probed::Absent,
+        (false, false) => Probed::Failed,
+    };
+    if provider.health.policy.is_some() && provider.health.probed(probed) {
+        let provider = &*provider.name;
+        if is_good {
+            tracing::info!(provider, "provider healthy");
+        } else {
+            tracing::warn!(provider, "provider marked down: its probes fail");
         }
-        service.meter.usable(&provider.name, provider.health.is_usable());
     }
 }
 
@@ -180,6 +187,7 @@ async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
     }
     let policy = provider.health.policy.clone().unwrap_or_default();
     let (status, body) = provider.ask(&policy.path, None, policy.timeout).await.map_err(drop)?;
+    provider.note_status(AskedBy::Probe, status.as_u16());
     if !status.is_success() {
         return Err(());
     }
@@ -208,15 +216,8 @@ async fn voices(
 }
 
 fn found(listed: Listed) -> config::Model {
-    config::Model {
-        upstream_name: listed.id.clone(),
-        id: listed.id,
-        path: None,
-        context_length: listed.context_length,
-        capabilities: vec![Capability::Chat, Capability::Responses],
-        price_micros: None,
-        description: None,
-    }
+    let context_length = listed.context_length;
+    config::Model { context_length, ..config::Model::new(listed.id) }
 }
 
 /// Whether a model may be called so in our lists.

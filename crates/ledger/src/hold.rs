@@ -83,27 +83,105 @@ pub struct Tokens {
     pub output: Option<i64>,
 }
 
-/// Why a hold was charged or not. The receipt says it.
+/// Why a hold was charged or not. The receipt names it; [`Ending::rule`] chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// The answer was complete: charged.
     Answered,
-    /// The client left after the first byte of the answer: charged.
+    /// The client disconnected after the upstream had begun to answer: charged.
     ClientLeftLate,
-    /// The client left before the first byte of the answer: not charged.
+    /// The client disconnected before the upstream had begun to answer: not charged.
     ClientLeftEarly,
+    /// The member cancelled after the work had begun: charged.
+    CancelledLate,
+    /// The member cancelled before the work had begun: not charged.
+    Cancelled,
+    /// The answer reached the time limit of streams after it had content: charged.
+    StreamLimit,
     /// No upstream gave a complete answer: not charged.
     UpstreamFailed,
-    /// The upstream said that the request is wrong: not charged.
+    /// The upstream rejected the request: not charged.
     RequestRefused,
     /// The answer was empty: not charged.
     EmptyAnswer,
-    /// It was cancelled by whoever asked: not charged.
-    Cancelled,
-    /// We failed: not charged.
+    /// The service failed: not charged.
     OurFault,
-    /// Its lease ended, as after a crash: not charged.
+    /// The lease ran out, as after a crash: not charged.
     Expired,
+}
+
+/// What ended a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// The answer reached its end.
+    Complete,
+    /// The client disconnected, or stopped reading for too long.
+    ClientLeft,
+    /// The member cancelled or deleted it.
+    Cancelled,
+    /// The answer reached the time limit of streams.
+    StreamLimit,
+    /// Every upstream failed, before or after its first byte.
+    UpstreamFailed,
+    /// The upstream rejected the request.
+    RequestRefused,
+    /// The service failed, or stopped before the end.
+    ServiceFailed,
+    /// Nobody ended the hold before its lease ran out.
+    LeaseOver,
+}
+
+/// How far the answer to a request had come when the request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reached {
+    /// No upstream had begun to answer; of a research job: no step had begun.
+    Nothing,
+    /// An upstream had begun to answer; of a research job: a step had begun.
+    Begun,
+    /// There was content, which the member has received or can read.
+    Content,
+}
+
+impl Ending {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Complete,
+        Self::ClientLeft,
+        Self::Cancelled,
+        Self::StreamLimit,
+        Self::UpstreamFailed,
+        Self::RequestRefused,
+        Self::ServiceFailed,
+        Self::LeaseOver,
+    ];
+
+    /// The table that decides about money; `docs/member-api.md` shows it.
+    ///
+    /// **Invariant:** what the member brings about is charged once there is content; what the
+    /// upstream or the service brings about never is.
+    pub const fn rule(self, reached: Reached) -> Rule {
+        use Reached::{Begun, Content, Nothing};
+        match (self, reached) {
+            (Self::Complete, Content) => Rule::Answered,
+            (Self::Complete, Nothing | Begun) => Rule::EmptyAnswer,
+            (Self::ClientLeft, Begun | Content) => Rule::ClientLeftLate,
+            (Self::ClientLeft, Nothing) => Rule::ClientLeftEarly,
+            (Self::Cancelled, Begun | Content) => Rule::CancelledLate,
+            (Self::Cancelled, Nothing) => Rule::Cancelled,
+            (Self::StreamLimit, Content) => Rule::StreamLimit,
+            (Self::StreamLimit, Nothing | Begun) | (Self::UpstreamFailed, _) => {
+                Rule::UpstreamFailed
+            }
+            (Self::RequestRefused, _) => Rule::RequestRefused,
+            (Self::ServiceFailed, _) => Rule::OurFault,
+            (Self::LeaseOver, _) => Rule::Expired,
+        }
+    }
+}
+
+impl Reached {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Nothing, Self::Begun, Self::Content];
 }
 
 /// How a hold ended.
@@ -153,14 +231,16 @@ pub enum Ended {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Answered,
         Self::ClientLeftLate,
         Self::ClientLeftEarly,
+        Self::CancelledLate,
+        Self::Cancelled,
+        Self::StreamLimit,
         Self::UpstreamFailed,
         Self::RequestRefused,
         Self::EmptyAnswer,
-        Self::Cancelled,
         Self::OurFault,
         Self::Expired,
     ];
@@ -168,7 +248,9 @@ impl Rule {
     /// What it comes to.
     pub const fn outcome(self) -> Outcome {
         match self {
-            Self::Answered | Self::ClientLeftLate => Outcome::Settled,
+            Self::Answered | Self::ClientLeftLate | Self::CancelledLate | Self::StreamLimit => {
+                Outcome::Settled
+            }
             Self::Expired => Outcome::Expired,
             _ => Outcome::Released,
         }
@@ -180,10 +262,12 @@ impl Rule {
             Self::Answered => "answered",
             Self::ClientLeftLate => "client_left_late",
             Self::ClientLeftEarly => "client_left_early",
+            Self::CancelledLate => "cancelled_late",
+            Self::Cancelled => "cancelled",
+            Self::StreamLimit => "stream_limit",
             Self::UpstreamFailed => "upstream_failed",
             Self::RequestRefused => "request_refused",
             Self::EmptyAnswer => "empty_answer",
-            Self::Cancelled => "cancelled",
             Self::OurFault => "our_fault",
             Self::Expired => "expired",
         }
@@ -202,6 +286,45 @@ impl Outcome {
             Self::Settled => "settled",
             Self::Released => "released",
             Self::Expired => "expired",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn member_endings_with_content_are_charged() {
+        for ending in [Ending::ClientLeft, Ending::Cancelled, Ending::StreamLimit] {
+            assert_eq!(ending.rule(Reached::Content).outcome(), Outcome::Settled, "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn failures_of_upstream_and_service_are_never_charged() {
+        let faults = [
+            Ending::UpstreamFailed,
+            Ending::RequestRefused,
+            Ending::ServiceFailed,
+            Ending::LeaseOver,
+        ];
+        for (ending, reached) in faults.into_iter().flat_map(|e| Reached::ALL.map(|r| (e, r))) {
+            assert_ne!(ending.rule(reached).outcome(), Outcome::Settled, "{ending:?} {reached:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_charged_before_an_answer_begins() {
+        for ending in Ending::ALL {
+            assert_ne!(ending.rule(Reached::Nothing).outcome(), Outcome::Settled, "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn every_rule_is_read_as_it_is_written() {
+        for rule in Rule::ALL {
+            assert_eq!(Rule::parse(rule.word()), Some(rule));
         }
     }
 }

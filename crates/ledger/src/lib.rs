@@ -24,7 +24,7 @@ mod transfer;
 
 pub use account::{Account, Period, Usage};
 pub use book::{Book, Changes};
-pub use hold::{End, Ended, Hold, Outcome, Receipt, Rule, Tokens, Wanted};
+pub use hold::{End, Ended, Ending, Hold, Outcome, Reached, Receipt, Rule, Tokens, Wanted};
 pub use id::{HoldId, LineageId, MemberId};
 pub use lineage::{Limits, Lineage, Room};
 pub use micros::Micros;

@@ -28,6 +28,12 @@ pub enum Refusal {
         /// How many it may have.
         limit: u32,
     },
+    /// The member has as many research jobs queued or running as it may.
+    #[error("the member has {limit} research jobs queued or running, the limit")]
+    TooManyJobs {
+        /// How many it may have.
+        limit: u32,
+    },
     /// The key's spend limit does not cover the price.
     #[error("the key may spend {available} more, {needed} are needed")]
     KeyLimitReached {

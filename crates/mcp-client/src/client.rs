@@ -185,17 +185,23 @@ impl Client {
         &self,
         name: &str,
         arguments: Value,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<ToolOutcome, Error> {
         let registry = self.registry();
         let entry =
             registry.lookup(name).ok_or_else(|| Error::UnknownTool { name: name.to_owned() })?;
         let handle = self.handle(&entry.server)?;
-        let is_approved = entry.needs_approval && entry.is_approved(options.approved.as_deref());
-        if entry.needs_approval
-            && !is_approved
-            && self.decide(entry, &arguments).await == Decision::Deny
-        {
+        // As the configuration is now: the session may be older.
+        options.timeout = options.timeout.or_else(|| Some(handle.timeout()));
+        let is_allowed = match &options.approved {
+            // The definition may have changed since it was approved, whatever it claims now.
+            Some(approved) => entry.digest().as_ref() == Some(approved),
+            None if entry.needs_approval() => {
+                self.decide(entry, &arguments).await == Decision::Allow
+            }
+            None => true,
+        };
+        if !is_allowed {
             return Err(Error::NotApproved { tool: name.to_owned() });
         }
         let outcome = match &entry.action {

@@ -349,13 +349,28 @@ impl ServerEntry {
         self.name == other.name
             && self.enabled == other.enabled
             && self.lazy == other.lazy
-            && self.endpoint == other.endpoint
+            && self.endpoint.same_connection(&other.endpoint)
             && self.protocol == other.protocol
             && self.parallel_calls == other.parallel_calls
             && self.sampling == other.sampling
             && self.elicitation == other.elicitation
-            && self.timeout == other.timeout
-            && self.connect_timeout == other.connect_timeout
+    }
+}
+
+impl Endpoint {
+    /// The same, of a way to a server: how long a process may live can change while it does.
+    fn same_connection(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stdio(one), Self::Stdio(other)) => {
+                let timeless = |endpoint: &StdioEndpoint| StdioEndpoint {
+                    idle_timeout: None,
+                    max_lifetime: None,
+                    ..endpoint.clone()
+                };
+                timeless(one) == timeless(other)
+            }
+            _ => self == other,
+        }
     }
 }
 

@@ -34,6 +34,10 @@ pub enum Error {
     Suspicious { reason: String },
     #[error("{what} `{path}` {reason}", path = path.display())]
     File { what: &'static str, path: PathBuf, reason: String },
+    #[error("the client key `{path}` {reason}", path = path.display())]
+    Password { path: PathBuf, reason: &'static str },
+    #[error("no certificate authority to verify {url} with: {reason}")]
+    NoAuthorities { url: String, reason: String },
     #[error("`{url}` is not an address of a server: {reason}")]
     BadUrl { url: String, reason: String },
     #[error("header `{name}` {reason}")]
@@ -58,6 +62,11 @@ pub enum Error {
         "{url} answered {content_type} where MCP answers application/json or text/event-stream"
     )]
     NotMcp { url: String, content_type: String },
+    #[error(
+        "pre-flight: {url} answered {method} with {content_type}, not application/json or \
+         text/event-stream"
+    )]
+    Preflight { method: http::Method, url: String, content_type: String },
     #[error("HTTP status {status}{}", Quoted(body))]
     Http { status: u16, body: String },
     #[error("the server wants a sign-in (HTTP status 401)")]
@@ -143,10 +152,13 @@ impl Error {
             | Self::NotExecutable { .. }
             | Self::Suspicious { .. }
             | Self::File { .. }
+            | Self::Password { .. }
+            | Self::NoAuthorities { .. }
             | Self::BadUrl { .. }
             | Self::BadHeader { .. }
             | Self::BadProxy { .. }
             | Self::NotMcp { .. }
+            | Self::Preflight { .. }
             | Self::Redirect { .. }
             | Self::UnknownVersion { .. }
             | Self::UnknownServer { .. } => Kind::Configuration,
@@ -261,7 +273,9 @@ impl Error {
             Self::Redirect { to, .. } => clean(to),
             Self::OAuth(error) => error.each_text(&clean),
             Self::UnknownVersion { version } => clean(version),
-            Self::NotMcp { content_type, .. } => clean(content_type),
+            Self::NotMcp { content_type, .. } | Self::Preflight { content_type, .. } => {
+                clean(content_type);
+            }
             Self::BothFailed { first, second, .. } => {
                 for error in [first, second] {
                     let inner = std::mem::replace(&mut **error, Self::Closed);

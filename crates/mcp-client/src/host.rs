@@ -209,6 +209,11 @@ impl fmt::Debug for Visited {
 pub trait Browser: fmt::Debug + Send + Sync {
     /// Shows the page. The answer may never come: the listener hears of who comes back.
     fn visit(&self, visit: Visit) -> Answer<Visited>;
+
+    /// The address of the client document, where the configuration names none.
+    fn default_document(&self) -> Answer<Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Something that happened, worth telling. Texts have passed the redactor.

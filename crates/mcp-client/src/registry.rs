@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::config::Trust;
 use crate::tool::{Page, Quarantined, Tool};
 
 pub use part::ServerPart;
@@ -56,18 +57,27 @@ pub struct Entry {
     pub description: Arc<str>,
     /// What it takes, made fit for strict model APIs.
     pub schema: Arc<Value>,
-    /// Whether a person must say yes to each call.
-    pub needs_approval: bool,
+    /// How far the server is trusted.
+    pub trust: Trust,
     /// About how many tokens it costs in every request.
     pub tokens: u32,
 }
 
 impl Entry {
-    /// Whether what was approved is this tool as it is defined.
-    pub(crate) fn is_approved(&self, digest: Option<&str>) -> bool {
-        match (&self.action, digest) {
-            (Action::Tool(tool), Some(digest)) => tool.digest() == digest,
+    /// Whether a person must approve each call: the server is untrusted, and the tool does not
+    /// claim to be read-only.
+    pub fn needs_approval(&self) -> bool {
+        match &self.action {
+            Action::Tool(tool) => self.trust == Trust::Untrusted && !tool.read_only(),
             _ => false,
+        }
+    }
+
+    /// The digest of the tool's definition; `None` for a utility, which has none.
+    pub fn digest(&self) -> Option<String> {
+        match &self.action {
+            Action::Tool(tool) => Some(tool.digest()),
+            _ => None,
         }
     }
 

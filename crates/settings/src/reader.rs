@@ -247,8 +247,28 @@ impl<'a> Reader<'a> {
         words: &[(&str, T)],
         otherwise: (&str, T),
     ) -> T {
+        self.chosen(field, words, otherwise, |text| text.trim().to_ascii_lowercase())
+    }
+
+    /// The same, spelled exactly as listed: for words that grant something.
+    pub fn exact_word<T: Copy>(
+        &mut self,
+        field: &Field<'_>,
+        words: &[(&str, T)],
+        otherwise: (&str, T),
+    ) -> T {
+        self.chosen(field, words, otherwise, str::to_owned)
+    }
+
+    fn chosen<T: Copy>(
+        &mut self,
+        field: &Field<'_>,
+        words: &[(&str, T)],
+        otherwise: (&str, T),
+        spelling: fn(&str) -> String,
+    ) -> T {
         let text = self.scalar(&field.key, field.place, field.node);
-        let word = text.as_ref().map(|text| text.value().trim().to_ascii_lowercase());
+        let word = text.as_ref().map(|text| spelling(text.value()));
         let meaning = words.iter().find(|(known, _)| word.as_deref() == Some(*known));
         if let Some((_, meaning)) = meaning {
             return *meaning;

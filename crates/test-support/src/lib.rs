@@ -4,12 +4,16 @@
 //! Nothing here imitates a part of ours. It knows neither the program's code nor its formats.
 
 pub mod browser;
+pub mod clock;
+pub mod collector;
 pub mod command;
 pub mod disk;
 pub mod files;
 mod http;
 pub mod mcp;
+pub mod nginx;
 pub mod oauth;
+pub mod pdf;
 pub mod port;
 pub mod postgres;
 pub mod s3;

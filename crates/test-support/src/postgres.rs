@@ -19,8 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
+use crate::clock::MovableClock;
 use data::Programs;
 use process::{Server, Watcher};
+
+use crate::wait::eventually;
 
 /// The one role there is.
 const USER: &str = "postgres";
@@ -74,7 +77,50 @@ impl Cluster {
     /// # Panics
     /// As [`start_new`](Self::start_new).
     pub fn start_in(parent: &Path) -> Cluster {
+        Self::start_from(Programs::find(), parent)
+    }
+
+    /// As [`start_in`](Self::start_in), with a clock that the test moves.
+    ///
+    /// # Panics
+    /// As [`start_new`](Self::start_new).
+    pub fn start_with_clock(parent: &Path, clock: &MovableClock) -> Cluster {
+        let mut programs = Programs::find();
+        programs.environment = clock.variables().to_vec();
+        Self::start_from(programs, parent)
+    }
+
+    /// A hot standby of this cluster. Every commit of this cluster waits for it from now on.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn start_standby(&self) -> Cluster {
         let programs = Programs::find();
+        let folder = programs.private_folder(&std::env::temp_dir());
+        let watcher = Watcher::start(folder.path());
+        data::copy_from_running(&programs, self.folder(), folder.path());
+        let server = Mutex::new(Some(Server::start(&programs, folder.path())));
+        self.query(MAINTENANCE, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.query(MAINTENANCE, "SELECT pg_reload_conf()");
+        eventually("the standby is synchronous", || {
+            self.query(MAINTENANCE, "SELECT sync_state FROM pg_stat_replication") == "sync"
+        });
+        Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
+    }
+
+    /// Makes a standby the primary.
+    ///
+    /// # Panics
+    /// If the server refuses.
+    pub fn promote(&self) {
+        // It was copied with the settings of the old primary, and must not wait for a standby.
+        self.query(MAINTENANCE, "SELECT pg_promote()");
+        self.query(MAINTENANCE, "ALTER SYSTEM RESET synchronous_standby_names");
+        self.query(MAINTENANCE, "SELECT pg_reload_conf()");
+    }
+
+    fn start_from(programs: Programs, parent: &Path) -> Cluster {
         let folder = programs.private_folder(parent);
         let watcher = Watcher::start(folder.path());
         data::copy_into(&programs, folder.path());
@@ -112,13 +158,20 @@ impl Cluster {
         }
     }
 
-    /// Starts the server again, and waits until it takes connections; nothing happens if it runs.
+    /// Kills all processes of the server with SIGKILL.
+    pub fn kill(&self) {
+        if let Some(server) = self.server().take() {
+            server.kill_all();
+        }
+    }
+
+    /// Starts the server again unless it runs, and waits until it accepts connections.
     ///
     /// # Panics
     /// If it does not start.
     pub fn start(&self) {
         let mut server = self.server();
-        if server.is_none() {
+        if server.as_mut().is_none_or(Server::has_exited) {
             *server = Some(Server::start(&self.programs, self.folder.path()));
         }
     }
@@ -173,6 +226,14 @@ impl Database {
     pub fn url(&self) -> String {
         let folder = self.cluster.folder().display();
         format!("postgresql:///{}?host={folder}&user={USER}", self.name)
+    }
+
+    /// Its address on this cluster or on the standby, whichever accepts writes.
+    pub fn url_with_standby(&self, standby: &Cluster) -> String {
+        let (primary, standby) = (self.cluster.folder().display(), standby.folder().display());
+        // The driver wants one `host` for each socket.
+        let hosts = format!("host={primary}&host={standby}");
+        format!("postgresql:///{}?{hosts}&user={USER}&target_session_attrs=read-write", self.name)
     }
 
     /// Its name.

@@ -1,47 +1,30 @@
-//! An S3 server, s3rver of Node, with one bucket in a folder of its own. It knows keys by their ids,
-//! and does not verify signatures of version 4.
+//! An S3 server, moto, with one bucket and one user, whose version 4 signatures it verifies.
 
-use std::path::PathBuf;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 
-use tempfile::TempDir;
-
-use crate::mcp::Launch;
-use crate::mcp::installed::{must_exist, private_folder, script};
+use crate::mcp::installed::{python_of, script};
 use crate::oauth::Process;
 
 /// A running server.
 #[derive(Debug)]
 pub struct S3 {
     process: Process,
-    folder: TempDir,
 }
 
 impl S3 {
     /// The name of its bucket.
     pub const BUCKET: &str = "made-here";
-    /// The only key id it knows, and its secret.
-    pub const KEY: &str = "S3RVER";
 
     /// Starts it.
     ///
     /// # Panics
     /// If it is not installed or does not start.
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
     pub fn start() -> Self {
-        let modules = private_folder("s3");
-        must_exist(&modules.join("node_modules/s3rver"));
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        let launch = Launch {
-            command: "node".into(),
-            args: vec![script("s3.mjs")],
-            env: vec![
-                ("S3_MODULES".to_owned(), text(modules)),
-                ("S3_FOLDER".to_owned(), text(folder.path().to_owned())),
-                ("S3_BUCKET".to_owned(), Self::BUCKET.to_owned()),
-            ],
-        };
-        Self { process: Process::start(&launch), folder }
+        let mut launch = python_of("s3", &[&script("s3.py")]);
+        launch.env.push(("S3_BUCKET".to_owned(), Self::BUCKET.to_owned()));
+        Self { process: Process::start(&launch) }
     }
 
     /// Where it is.
@@ -49,20 +32,20 @@ impl S3 {
         self.process.address("s3")
     }
 
+    /// The id of the only access key it knows.
+    pub fn key(&self) -> &str {
+        self.process.address("key")
+    }
+
+    /// What signs requests of that key.
+    pub fn secret(&self) -> &str {
+        self.process.address("secret")
+    }
+
     /// The contents of all objects.
     pub fn objects(&self) -> Vec<Vec<u8>> {
-        let mut found = Vec::new();
-        let mut folders = vec![self.folder.path().join(Self::BUCKET)];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.to_string_lossy().ends_with("._S3rver_object") {
-                    found.extend(std::fs::read(path));
-                }
-            }
-        }
-        found
+        let answer = self.process.control("objects", &Value::Null);
+        let objects = answer["objects"].as_array().into_iter().flatten();
+        objects.filter_map(|body| STANDARD.decode(body.as_str()?).ok()).collect()
     }
 }

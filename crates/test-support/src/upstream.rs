@@ -59,9 +59,17 @@ impl Upstream {
     ///
     /// # Panics
     /// If no port can be had.
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
     pub fn start() -> Self {
-        let listener = listen(0).expect("a free port");
+        Self::start_on(0)
+    }
+
+    /// Starts it on this port.
+    ///
+    /// # Panics
+    /// If the port is in use.
+    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
+    pub fn start_on(port: u16) -> Self {
+        let listener = listen(port).expect("a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let site = Arc::new(Site::new(port));
         connection::accept(&site, listener);

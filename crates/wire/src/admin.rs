@@ -93,7 +93,7 @@ pub struct Adjustment {
 }
 
 /// No control characters.
-const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
+const PLAIN: &str = r"^[^\s\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f])?$";
 
 /// What a key may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -160,11 +160,11 @@ pub struct NewKeyBody {
     pub spend_limit_micros: Option<Option<i64>>,
     /// Requests a minute.
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub requests_per_minute: Option<Option<u32>>,
     /// Requests at the same time.
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
 }
 
@@ -196,11 +196,11 @@ pub struct KeyPatch {
     pub spend_limit_micros: Option<Option<i64>>,
     /// Requests a minute; null is without limit.
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub requests_per_minute: Option<Option<u32>>,
     /// Requests at the same time; null is without limit.
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u32>", range(min = 0, max = MAX_KEY_RATE))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
 }
 
@@ -465,9 +465,10 @@ pub struct ProviderView {
     pub id: String,
     /// `openai`, `anthropic`, `espeak`, `local`.
     pub kind: String,
-    /// Whether it is asked.
+    /// Whether it may be asked: its probes do not fail.
     pub usable: bool,
-    /// `usable`, `ejected` after failures in a row, `probe_failed`.
+    /// `usable`, `key_refused` if it refuses the configured key, `ejected` after failures in a row
+    /// (then others are preferred), `probe_failed`.
     pub health: String,
     /// Why it cannot be used, or not all of it, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The first line of what is signed.
-const HEADING: &str = "agent downloads 1";
+const HEADING: &str = "agent downloads 2";
+/// The same of manifests without an expiry, which older versions made.
+const HEADING_WITHOUT_EXPIRY: &str = "agent downloads 1";
 /// The most files of one manifest.
 pub const MAX_FILES: usize = 256;
 /// The longest name of a file or version, in bytes.
@@ -26,6 +28,10 @@ pub struct Manifest {
     pub version: String,
     /// When they were published, by RFC 3339.
     pub published_at: String,
+    /// When the manifest expires, by RFC 3339. A client refuses it from then on, so that nobody can
+    /// hold back updates by serving an old manifest. Empty in manifests of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub expires_at: String,
     /// The files, in the order of their names.
     pub files: Vec<File>,
     /// The Ed25519 signature of all but the addresses, in base64.
@@ -66,19 +72,26 @@ impl Manifest {
     /// lines, each ended by a line feed, with tabs between what stands in one line:
     ///
     /// ```text
-    /// agent downloads 1
-    /// <version> TAB <published_at>
+    /// agent downloads 2
+    /// <version> TAB <published_at> TAB <expires_at>
     /// <name> TAB <platform> TAB <bytes> TAB <sha256> TAB <media_type>      one line a file
     /// ```
     ///
     /// Neither tabs nor line feeds can stand in a field, so that no two manifests give equal bytes.
-    /// Files stand in the order of the bytes of their names, each name once.
+    /// Files stand in the order of the bytes of their names, each name once. Without an expiry the
+    /// first line ends with 1, and the second with `published_at`.
     pub fn signed_bytes(&self) -> Result<Vec<u8>, Unfit> {
         check(is_name(&self.version), "version")?;
         check(is_visible(&self.published_at, 40), "published_at")?;
         check((1..=MAX_FILES).contains(&self.files.len()), "files")?;
         check(self.files.is_sorted_by(|one, next| one.name < next.name), "files")?;
-        let mut text = format!("{HEADING}\n{}\t{}\n", self.version, self.published_at);
+        let Self { version, published_at, expires_at, .. } = self;
+        let mut text = if expires_at.is_empty() {
+            format!("{HEADING_WITHOUT_EXPIRY}\n{version}\t{published_at}\n")
+        } else {
+            check(is_visible(expires_at, 40), "expires_at")?;
+            format!("{HEADING}\n{version}\t{published_at}\t{expires_at}\n")
+        };
         for file in &self.files {
             let File { name, platform, bytes, sha256, media_type, .. } = file;
             check(is_name(name), "name")?;
@@ -153,6 +166,7 @@ mod tests {
         let mut manifest = Manifest {
             version: "1.2.3".to_owned(),
             published_at: "2026-11-15T12:00:00Z".to_owned(),
+            expires_at: "2027-02-15T12:00:00Z".to_owned(),
             files,
             signature: String::new(),
         };
@@ -167,9 +181,28 @@ mod tests {
         let digest = "0123456789abcdef".repeat(4);
         let rest = format!("linux-x86_64\t12\t{digest}\tapplication/octet-stream");
         let expected = format!(
-            "agent downloads 1\n1.2.3\t2026-11-15T12:00:00Z\nagent\t{rest}\nagent.exe\t{rest}\n"
+            "agent downloads 2\n1.2.3\t2026-11-15T12:00:00Z\t2027-02-15T12:00:00Z\n\
+             agent\t{rest}\nagent.exe\t{rest}\n"
         );
         assert_eq!(String::from_utf8(manifest.signed_bytes().unwrap()).unwrap(), expected);
+        let old = Manifest { expires_at: String::new(), ..manifest.clone() };
+        let expected = format!(
+            "agent downloads 1\n1.2.3\t2026-11-15T12:00:00Z\nagent\t{rest}\nagent.exe\t{rest}\n"
+        );
+        assert_eq!(String::from_utf8(old.signed_bytes().unwrap()).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_expiry_cannot_be_moved_or_removed() {
+        let manifest = signed(vec![file("agent")]);
+        for expires_at in ["", "2099-01-01T00:00:00Z"] {
+            let other = Manifest { expires_at: expires_at.to_owned(), ..manifest.clone() };
+            assert_eq!(other.verify(&public(&key(7))), Err(Unfit::Signature));
+        }
+        let text = serde_json::to_string(&manifest).unwrap();
+        let moved = text.replace("2027-02-15", "2028-02-15");
+        let moved: Manifest = serde_json::from_str(&moved).unwrap();
+        assert_eq!(moved.verify(&public(&key(7))), Err(Unfit::Signature));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-const PREFIX: &str = "agk_";
+/// What every key begins with.
+pub const PREFIX: &str = "agk_";
 const PUBLIC_LENGTH: usize = 12;
 /// 33 of 62 letters are 196 random bits.
 const SECRET_LENGTH: usize = 33;

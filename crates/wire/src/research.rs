@@ -36,7 +36,7 @@ pub struct ResearchRequest {
     pub max_sources: Option<u32>,
     /// Where the end of the job is told: an http or https address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 4096), url, regex(pattern = r"^https?://[^\s/?#@]+"))]
     pub webhook_url: Option<String>,
     /// Anything; it is given back with the job. At most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]

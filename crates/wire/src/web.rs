@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct PageRequest {
     /// An http or https address on the public internet.
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 4096), url, regex(pattern = r"^https?://[^\s/?#@]+"))]
     pub url: String,
     /// What the content becomes; `markdown` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

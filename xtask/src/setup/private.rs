@@ -77,7 +77,8 @@ impl PrivateFolders {
             Command::new(own)
         };
         let program = "import sys; from importlib.metadata import version; \
-             sys.exit(any(version(n) != v for n, v in (a.split('==') for a in sys.argv[1:])))";
+             pairs = (a.split('==') for a in sys.argv[1:]); \
+             sys.exit(any(version(n.split('[')[0]) != v for n, v in pairs))";
         command
             .args(["-c", program])
             .args(packages)

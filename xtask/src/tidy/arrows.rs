@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "agent",
         &[
+            "document-parser",
             "gateway",
             "gateway-store",
             "ledger",
@@ -23,9 +24,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("agent-fuzz", &["mcp-client", "usage-metrics", "wire"]),
+    ("agent-fuzz", &["document-parser", "mcp-client", "usage-metrics", "wire"]),
     ("agent-test-support", &["wire"]),
-    ("gateway", &["gateway-store", "ledger", "local-model", "settings", "wire"]),
+    ("document-parser", &["wire"]),
+    ("gateway", &["document-parser", "gateway-store", "ledger", "local-model", "settings", "wire"]),
     ("gateway-store", &["ledger"]),
     ("ledger", &[]),
     ("local-model", &[]),

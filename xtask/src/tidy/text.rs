@@ -14,9 +14,9 @@ const REGISTRY_HOSTS: &[&str] = &[
     concat!("deb.deb", "ian.org"),
 ];
 
-/// Files that package managers write, and how a line with a download address starts in them.
-const LOCK_FILES: &[(&str, &str)] =
-    &[("Cargo.lock", "source = "), ("package-lock.json", "\"resolved\":")];
+/// The identifier of the standard index: the only source that `Cargo.lock` may name.
+const STANDARD_INDEX: &str =
+    concat!("\"registry+https://github.com/rust-lang/crates", ".io-index\"");
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.files().flat_map(|(path, file)| check_file(path, file)).collect()
@@ -33,10 +33,11 @@ fn check_file(path: &str, file: &File) -> Vec<Finding> {
         Content::Binary => {
             findings.push(Finding::new(path, 1, "a binary file; only docs/*.png may be one"));
         }
-        Content::Text(text) => match lock_file_address(path) {
-            Some(address) => findings.extend(check_lock_file(path, text, address)),
-            None => findings.extend(check_hosts(path, text)),
-        },
+        Content::Text(text) => findings.extend(match path.rsplit('/').next() {
+            Some("Cargo.lock") => check_cargo_lock(path, text),
+            Some("package-lock.json") => check_npm_lock(path, text),
+            _ => check_hosts(path, text),
+        }),
     }
     findings
 }
@@ -45,21 +46,27 @@ fn is_picture(path: &str) -> bool {
     path.starts_with("docs/") && has_extension(path, "png")
 }
 
-fn lock_file_address(path: &str) -> Option<&'static str> {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    LOCK_FILES.iter().find(|(lock_file, _)| *lock_file == name).map(|(_, address)| *address)
+/// A source other than the standard index would not resolve on another machine.
+fn check_cargo_lock(path: &str, text: &str) -> Vec<Finding> {
+    numbered_lines(text)
+        .filter_map(|(number, line)| {
+            let source =
+                line.strip_prefix("source = ").filter(|source| *source != STANDARD_INDEX)?;
+            Some(Finding::new(path, number, format!("{source} is not the standard index")))
+        })
+        .collect()
 }
 
 /// One finding for the whole file: there is an address for each package.
-fn check_lock_file(path: &str, text: &str, address: &str) -> Option<Finding> {
-    let mut lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| line.trim_start().starts_with(address))
-        .map(|(index, _)| index + 1);
-    let first = lines.next()?;
+fn check_npm_lock(path: &str, text: &str) -> Vec<Finding> {
+    let mut lines = numbered_lines(text).filter(|(_, line)| line.starts_with("\"resolved\":"));
+    let Some((first, _)) = lines.next() else { return Vec::new() };
     let count = 1 + lines.count();
-    Some(Finding::new(path, first, format!("a lock file with {count} download addresses")))
+    vec![Finding::new(path, first, format!("a lock file with {count} download addresses"))]
+}
+
+fn numbered_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines().map(str::trim_start))
 }
 
 fn check_hosts(path: &str, text: &str) -> Vec<Finding> {
@@ -99,18 +106,23 @@ mod tests {
     }
 
     #[test]
-    fn lock_files_are_found_only_with_addresses() {
-        let cargo = "[[package]]\nname = \"a\"\nsource = \"x\"\n[[package]]\nsource = \"y\"\n";
+    fn cargo_lock_may_name_only_the_standard_index() {
+        let text = format!("[[package]]\nsource = {STANDARD_INDEX}\n");
+        assert_eq!(findings("Cargo.lock", &text), Vec::<String>::new());
         assert_eq!(
-            findings("Cargo.lock", cargo),
-            ["Cargo.lock:3: a lock file with 2 download addresses"]
+            findings("Cargo.lock", &format!("{text}[[package]]\nsource = \"git+x\"\n")),
+            ["Cargo.lock:4: \"git+x\" is not the standard index"]
         );
+    }
+
+    #[test]
+    fn npm_lock_files_are_found_only_with_addresses() {
         let npm = "{\n  \"resolved\": \"x\"\n}\n";
         assert_eq!(
             findings("web/package-lock.json", npm),
             ["web/package-lock.json:2: a lock file with 1 download addresses"]
         );
-        assert_eq!(findings("Cargo.lock", "[[package]]\nname = \"a\"\n"), Vec::<String>::new());
+        assert_eq!(findings("web/package-lock.json", "{}\n"), Vec::<String>::new());
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::mcp::approve::DECISIVE_ROWS;
 use crate::mcp::shown::Shown;
 use crate::output::{DIM, WARNING};
 use crate::prompt::ask_meanwhile;
 use crate::task::person::{Filled, Form};
+use crate::untrusted::excerpt;
 
 /// The most fields of a form.
 const MAX_FIELDS: usize = 50;
@@ -26,10 +28,10 @@ pub(super) async fn fill(form: &Form, shown: &Shown) -> Filled {
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     let mut before = format!(
-        "{WARNING}The server {} asks:{WARNING:#} {}\n{DIM}Give no password or other secret. Ctrl-D \
+        "{WARNING}The server {} asks:{WARNING:#}\n  {}\n{DIM}Give no password or other secret. Ctrl-D \
          declines.{DIM:#}\n",
         shown.line(&form.server),
-        shown.lines(&form.message, "  "),
+        excerpt(&shown.whole(form.message.trim_end()), DECISIVE_ROWS).text.replace('\n', "\n  "),
     );
     let mut values = Map::new();
     for (name, schema) in fields {

@@ -8,10 +8,11 @@ use crate::diagnostic::Diagnostic;
 use crate::markdown;
 use crate::mcp::table::grouped;
 use crate::member::patience::{Patient, Waiting};
-use crate::output::{harmless, printable};
+use crate::output::printable;
 use crate::period::{moment, since};
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::untrusted::escaped_lines;
 
 /// What the content can become.
 const FORMATS: [&str; 3] = ["markdown", "text", "html"];
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note(format!(
             "there is more from character {}: agent fetch {} --start {next}",
             grouped(next),
-            harmless(&url),
+            escaped_lines(&url),
         ));
     }
     service.tell_cost(&answer);
@@ -115,5 +116,5 @@ fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result<()
         return session.output.text(markdown::rendered(content, columns));
     }
     let end = if content.ends_with('\n') { "" } else { "\n" };
-    session.output.text(format!("{}{end}", harmless(content)))
+    session.output.text(format!("{}{end}", escaped_lines(content)))
 }

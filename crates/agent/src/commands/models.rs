@@ -7,9 +7,10 @@ use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table, grouped};
 use crate::member::credits;
 use crate::member::patience::{Patient, Waiting};
-use crate::output::{DIM, Output, WARNING, harmless, printable};
+use crate::output::{DIM, Output, WARNING, printable};
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::untrusted::escaped_lines;
 use crate::wrap;
 
 /// What stands before a description.
@@ -161,5 +162,5 @@ fn below(row: &Row, output: &Output) -> String {
 
 fn described(about: &str, output: &Output) -> Vec<String> {
     let width = output.columns().map_or(usize::MAX, |columns| columns - INDENT.len());
-    wrap::plain(&harmless(about), width)
+    wrap::plain(&escaped_lines(about), width)
 }

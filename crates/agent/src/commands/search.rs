@@ -8,10 +8,11 @@ use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::counted;
 use crate::member::patience::{Patient, Waiting};
-use crate::output::{DIM, harmless, printable};
+use crate::output::{DIM, printable};
 use crate::period::{moment, since};
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::untrusted::escaped_lines;
 use crate::wrap;
 
 /// How old results may be.
@@ -90,15 +91,15 @@ fn text(results: &[SearchResult], columns: Option<usize>) -> String {
         }
         let mark = format!("{number}.");
         let title = if result.title.is_empty() { &result.url } else { &result.title };
-        for (at, line) in wrap::plain(&harmless(title), width).iter().enumerate() {
+        for (at, line) in wrap::plain(&escaped_lines(title), width).iter().enumerate() {
             let before = if at == 0 { format!("{mark:<margin$}") } else { indent.clone() };
             text.push_str(&format!("{before}{TITLE}{line}{TITLE:#}\n"));
         }
         text.push_str(&format!(
             "{indent}{DIM}{}{DIM:#}\n",
-            harmless(&result.url).replace('\n', " ")
+            escaped_lines(&result.url).replace('\n', " ")
         ));
-        for line in wrap::plain(&harmless(&result.snippet), width) {
+        for line in wrap::plain(&escaped_lines(&result.snippet), width) {
             text.push_str(&format!("{indent}{line}\n"));
         }
         if let Some(at) = &result.published_at {

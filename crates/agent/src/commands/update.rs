@@ -85,6 +85,7 @@ fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
             "current": current.to_string(),
             "published": offer.manifest.version,
             "published_at": offer.manifest.published_at,
+            "expires_at": offer.manifest.expires_at,
             "state": offer.state().word(),
             "file": offer.file.as_ref().map(|file| &file.name),
             "bytes": offer.file.as_ref().map(|file| file.bytes),

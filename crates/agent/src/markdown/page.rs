@@ -4,7 +4,8 @@ use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::table::Table;
-use crate::output::{DIM, harmless};
+use crate::output::DIM;
+use crate::untrusted::escaped_lines;
 use crate::wrap::{self, Span, columns};
 
 /// What code looks like.
@@ -104,7 +105,7 @@ impl Page {
         if !self.is_literal {
             self.part();
         }
-        self.spans.push(Span::new(Style::new(), harmless(line.trim())));
+        self.spans.push(Span::new(Style::new(), escaped_lines(line.trim())));
         self.end_text();
         self.is_literal = true;
     }
@@ -116,7 +117,7 @@ impl Page {
 
     /// Adds a line of code, however long it is.
     pub(super) fn code_line(&mut self, line: &str) {
-        let line = harmless(line).replace('\t', CODE_INDENT);
+        let line = escaped_lines(line).replace('\t', CODE_INDENT);
         let line = if line.is_empty() { line } else { format!("{CODE}{line}{CODE:#}") };
         self.emit(&format!("{CODE_INDENT}{line}"));
     }
@@ -214,11 +215,13 @@ impl Page {
         match event {
             Event::Text(text) => match &mut self.code {
                 Some(code) => code.push_str(text),
-                None => self.spans.push(Span::new(style, harmless(text))),
+                None => self.spans.push(Span::new(style, escaped_lines(text))),
             },
-            Event::Code(text) => self.spans.push(Span::new(CODE, format!("`{}`", harmless(text)))),
+            Event::Code(text) => {
+                self.spans.push(Span::new(CODE, format!("`{}`", escaped_lines(text))));
+            }
             Event::Html(text) | Event::InlineHtml(text) => {
-                self.spans.push(Span::new(style, harmless(text)));
+                self.spans.push(Span::new(style, escaped_lines(text)));
             }
             Event::SoftBreak => self.spans.push(Span::new(style, " ")),
             Event::HardBreak => self.spans.push(Span::new(style, "\n")),
@@ -239,7 +242,7 @@ impl Page {
     fn end_link(&mut self) {
         let Some((target, begin)) = self.links.pop() else { return };
         let said: String = self.spans.iter().skip(begin).map(|span| span.text.as_str()).collect();
-        let target = harmless(&target);
+        let target = escaped_lines(&target);
         if !target.is_empty() && said != target && format!("mailto:{said}") != target {
             self.spans.push(Span::new(DIM, format!(" ({target})")));
         }

@@ -40,7 +40,14 @@ pub(crate) fn advice_with(
              this for you, ask why it needs one"
                 .to_owned(),
         ],
-        Error::File { .. } => vec!["correct the path, or the rights of the file".to_owned()],
+        Error::File { .. } => {
+            vec!["check the path, the rights and the contents of the file".to_owned()]
+        }
+        Error::Password { .. } => vec![format!(
+            "write the right password as the third item of `client_cert` of {name}: \
+             [cert, key, password]"
+        )],
+        Error::NoAuthorities { .. } => no_authorities(name),
         Error::BadUrl { .. } | Error::BadHeader { .. } => {
             vec![format!("correct `mcp_servers.{name}` in config.yaml")]
         }
@@ -55,9 +62,10 @@ pub(crate) fn advice_with(
             sign_in::forbidden(challenge.as_deref(), entry, granted)
         }
         Error::OAuth(error) => sign_in::failed(error, entry, granted),
-        Error::NotMcp { .. } => vec![
-            format!("look at `url` of {name}: MCP endpoints often end in /mcp or /sse"),
-            "if it is right, `skip_preflight: true` leaves this check out".to_owned(),
+        Error::NotMcp { .. } => vec![check_url(name)],
+        Error::Preflight { .. } => vec![
+            check_url(name),
+            "if it is right, skip this check with `skip_preflight: true`".to_owned(),
         ],
         Error::Http { status: 404 | 405, .. } => {
             vec![format!("look at `url` of {name}: nothing speaks MCP at that path")]
@@ -97,6 +105,19 @@ pub(crate) fn advice_with(
         }
         _ => Vec::new(),
     }
+}
+
+fn no_authorities(name: &str) -> Vec<String> {
+    vec![
+        "install the system's authorities (Debian: ca-certificates), or correct SSL_CERT_FILE and \
+         SSL_CERT_DIR"
+            .to_owned(),
+        format!("or set `ssl_verify` of {name} to a PEM file"),
+    ]
+}
+
+fn check_url(name: &str) -> String {
+    format!("check `url` of {name}: MCP paths often end in /mcp or /sse")
 }
 
 /// Which limit was reached, by its length.
@@ -155,7 +176,22 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
 
 /// What tries a server.
 pub(crate) fn test(name: &str) -> String {
-    format!("agent mcp test {}", quoted(name))
+    format!("agent mcp test {}", operand(name))
+}
+
+/// The name of a server as a command line takes it, also if it begins with a hyphen.
+pub(crate) fn operand(name: &str) -> String {
+    operand_with(name, "")
+}
+
+/// The same with options, which no longer count behind `--`.
+pub(crate) fn operand_with(name: &str, options: &str) -> String {
+    let words = if name.starts_with('-') {
+        [options, "--", &quoted(name)].join(" ")
+    } else {
+        [&quoted(name), options].join(" ")
+    };
+    words.trim().to_owned()
 }
 
 /// A word as a shell takes it for one.

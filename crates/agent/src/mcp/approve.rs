@@ -1,27 +1,25 @@
-//! A person's yes to a call, asked for on the terminal.
+//! Approval of calls: the dialog that a person is shown, and who approves `agent mcp call`.
 
-use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_client::host::{Answer, Approval, Approver, Decision};
 
-use super::observe::Reporter;
 use super::shown::Shown;
 use crate::output::WARNING;
-use crate::prompt::forget_typed;
+use crate::task::person::{Person, Question, Said, Why, Within};
+use crate::untrusted::{excerpt, without_blanks};
 
-/// Asks on the terminal. Where there is none, nothing is approved.
+/// Asks a person. Without one nothing is approved.
 #[derive(Debug)]
-pub(crate) struct OnTerminal {
-    shown: Shown,
-    reporter: Arc<Reporter>,
+pub(crate) struct ByPerson {
+    person: Option<Arc<dyn Person>>,
     asked: AtomicBool,
 }
 
-impl OnTerminal {
-    pub(crate) fn new(shown: Shown, reporter: Arc<Reporter>) -> Arc<Self> {
-        Arc::new(Self { shown, reporter, asked: AtomicBool::new(false) })
+impl ByPerson {
+    pub(crate) fn new(person: Option<Arc<dyn Person>>) -> Arc<Self> {
+        Arc::new(Self { person, asked: AtomicBool::new(false) })
     }
 
     /// Whether a person was there to be asked.
@@ -34,37 +32,70 @@ impl OnTerminal {
 pub(crate) const UNTRUSTED: &str =
     "the server is untrusted and the tool does not say that it only reads";
 
-/// A call as a person judges it, with why it is asked about.
-pub(crate) fn question(approval: &Approval, why: &str, shown: &Shown) -> String {
-    let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
-    format!(
-        "{WARNING}This call needs your yes:{WARNING:#} {why}.\n  server       {}\n  tool         {} \
-         ({})\n  description  {}\n  arguments    {}",
-        shown.line(&approval.server),
-        shown.line(&approval.native_name),
-        shown.line(&approval.tool),
-        indented(&approval.description, shown),
-        // All of them: what is cut is what somebody would hide.
-        indented(&arguments, shown),
-    )
+/// What a person is asked about, bounded so that the question and what it is about stay on the
+/// screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dialog {
+    /// The text above the question.
+    pub(crate) text: String,
+    /// All of it, if the text is cut.
+    pub(crate) whole: Option<String>,
 }
 
-/// A text under the words that stand before it.
-pub(crate) fn indented(text: &str, shown: &Shown) -> String {
-    shown.whole(text.trim_end()).replace('\n', "\n               ")
-}
-
-impl Approver for OnTerminal {
-    fn decide(&self, approval: Approval) -> Answer<Decision> {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return Box::pin(std::future::ready(Decision::Deny));
+impl Dialog {
+    /// A heading and sections, each with the most rows that it may take. What decides comes last.
+    pub(crate) fn new(heading: &str, sections: &[(&str, String, usize)]) -> Self {
+        let (mut text, mut whole, mut is_cut) = (heading.to_owned(), heading.to_owned(), false);
+        for (name, section, rows) in sections {
+            let short = excerpt(section, *rows);
+            is_cut |= short.is_cut;
+            text.push_str(&entry(name, &short.text));
+            whole.push_str(&entry(name, &without_blanks(section)));
         }
+        Self { text, whole: is_cut.then_some(whole) }
+    }
+}
+
+fn entry(name: &str, text: &str) -> String {
+    format!("\n  {name:<12} {}", text.replace('\n', "\n               "))
+}
+
+/// The rows of a section that is only background.
+const BACKGROUND_ROWS: usize = 6;
+/// The rows of a section that decides.
+pub(crate) const DECISIVE_ROWS: usize = 12;
+
+/// A call as a person judges it, with why it is asked about and what changed about the tool.
+pub(crate) fn question(
+    approval: &Approval,
+    why: &str,
+    changed: Option<String>,
+    shown: &Shown,
+) -> Dialog {
+    let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+    let tool = format!("{} ({})", shown.line(&approval.native_name), shown.line(&approval.tool));
+    let description = shown.whole(approval.description.trim_end());
+    let mut sections = vec![("description", description, BACKGROUND_ROWS)];
+    sections.extend(changed.map(|changed| ("changed", changed, DECISIVE_ROWS)));
+    sections.push(("server", shown.line(&approval.server), DECISIVE_ROWS));
+    sections.push(("tool", tool, DECISIVE_ROWS));
+    sections.push(("arguments", shown.whole(&arguments), DECISIVE_ROWS));
+    Dialog::new(&format!("{WARNING}This call needs your approval:{WARNING:#} {why}."), &sections)
+}
+
+impl Approver for ByPerson {
+    fn decide(&self, call: Approval) -> Answer<Decision> {
+        let Some(person) = &self.person else {
+            return Box::pin(std::future::ready(Decision::Deny));
+        };
         self.asked.store(true, Ordering::Release);
-        self.reporter.done_waiting();
-        let question = question(&approval, UNTRUSTED, &self.shown);
+        let answer =
+            person.approve(Question { call, why: Why::Untrusted, within: Within::OneCall });
         Box::pin(async move {
-            let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
-            if answer.is_ok_and(|yes| yes) { Decision::Allow } else { Decision::Deny }
+            match answer.await {
+                Said::Once | Said::Always => Decision::Allow,
+                Said::No | Said::Stop | Said::Absent => Decision::Deny,
+            }
         })
     }
 }
@@ -76,34 +107,5 @@ pub(crate) struct OnCommandLine;
 impl Approver for OnCommandLine {
     fn decide(&self, _: Approval) -> Answer<Decision> {
         Box::pin(std::future::ready(Decision::Allow))
-    }
-}
-
-/// Asks a question; anything but a plain yes is a no.
-fn ask(question: &str) -> bool {
-    anstream::eprintln!("{question}");
-    forget_typed();
-    anstream::eprint!("Run it this once? [y/N] ");
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.is_ok() && is_yes(&line)
-}
-
-fn is_yes(line: &str) -> bool {
-    matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn anything_but_yes_is_no() {
-        for yes in ["y\n", "Yes\n", " YES \r\n"] {
-            assert!(is_yes(yes), "{yes:?}");
-        }
-        for no in ["", "\n", "n\n", "yes please\n", "ja\n", "yy\n"] {
-            assert!(!is_yes(no), "{no:?}");
-        }
     }
 }

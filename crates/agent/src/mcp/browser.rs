@@ -14,6 +14,7 @@ use mcp_client::host::{Answer, Browser, Visit, Visited};
 use serde_json::json;
 
 use self::opener::{Attempt, Opener, is_remote};
+use super::client_document::Source;
 use super::observe::Reporter;
 use crate::output::{DIM, GOOD, Output, WARNING, printable};
 use crate::session::Session;
@@ -47,6 +48,7 @@ enum Page {
 #[derive(Debug)]
 pub(crate) struct OnTerminal {
     desk: Arc<Desk>,
+    documents: Source,
 }
 
 #[derive(Debug)]
@@ -95,11 +97,16 @@ impl OnTerminal {
             can_paste: is_person_there() && !session.output.is_json(),
             turn: Arc::default(),
         };
-        Self { desk: Arc::new(desk) }
+        Self { desk: Arc::new(desk), documents: Source::new(session) }
     }
 }
 
 impl Browser for OnTerminal {
+    fn default_document(&self) -> Answer<Option<String>> {
+        let documents = self.documents.clone();
+        Box::pin(async move { documents.address().await })
+    }
+
     fn visit(&self, visit: Visit) -> Answer<Visited> {
         let desk = Arc::clone(&self.desk);
         Box::pin(async move {

@@ -1,15 +1,70 @@
-//! Which client document a sign-in would use.
+//! Which client document a sign-in would use: the one that the configuration names, else that of
+//! the member service, else the one that was built in.
+
+use std::time::Duration;
 
 use mcp_client::config::{OauthOptions, Parsed, fault_of_client_document};
 use mcp_client::oauth::identification::{Facts, Without};
+use serde::Deserialize;
+
+use crate::member::settings::Settings;
+use crate::member::{Ask, Member};
+use crate::session::Session;
 
 /// What whoever distributes the program built in.
 const BUILT_IN: Option<&str> = option_env!("AGENT_CLIENT_METADATA_URL");
+/// Where a member service has its document, beside its API. It has one only if it is reached by
+/// https.
+const AT_SERVICE: &str = "/oauth/client-metadata.json";
+/// How long the service may take to say so; a sign-in does not depend on it.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+/// The largest document that is read.
+const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 
-/// The address of the document of servers that name none of their own.
+/// Who names the document where the configuration names none.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    session: Session,
+}
+
+#[derive(Debug, Deserialize)]
+struct Document {
+    client_id: String,
+}
+
+impl Source {
+    pub(crate) fn new(session: &Session) -> Self {
+        Self { session: session.clone() }
+    }
+
+    /// The document that the service announces: the one it serves says where it is.
+    pub(crate) async fn address(&self) -> Option<String> {
+        let announced = tokio::time::timeout(MAX_WAIT, self.announced()).await.ok().flatten();
+        announced.or_else(|| sound(BUILT_IN).map(str::to_owned))
+    }
+
+    async fn announced(&self) -> Option<String> {
+        // Everybody may read it: the key stays here.
+        let base = Settings::load(&self.session).ok()?.base_url;
+        let service = Member::of(Settings::open_to_all(base).ok()?, &self.session).ok()?;
+        let base = &service.settings.base_url.value;
+        let root = base.strip_suffix("/v1").unwrap_or(base);
+        let target = format!("{root}{AT_SERVICE}").parse().ok()?;
+        let ask = Ask::get(AT_SERVICE).at_most(MAX_DOCUMENT_BYTES);
+        let document: Document = service.ask_at(&target, ask).await.ok()?.json().ok()?;
+        fault_of_client_document(&document.client_id).is_none().then_some(document.client_id)
+    }
+}
+
+/// The address that the configuration names for all servers.
+pub(crate) fn configured(parsed: &Parsed) -> Option<&str> {
+    parsed.client_metadata_url.as_ref().map(mcp_client::config::Text::value)
+}
+
+/// The address of the document of servers that name none of their own, as far as it is known
+/// without asking the service.
 pub(crate) fn address_for_all(parsed: &Parsed) -> Option<&str> {
-    let configured = parsed.client_metadata_url.as_ref().map(mcp_client::config::Text::value);
-    configured.or_else(|| sound(BUILT_IN))
+    configured(parsed).or_else(|| sound(BUILT_IN))
 }
 
 /// The address of the document that a sign-in to a server would use, if any.

@@ -1,4 +1,4 @@
-//! What servers say, as it may be shown: without secrets and without control characters.
+//! Text of servers, as it may be shown: without secrets and unsafe characters.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use mcp_client::redact::Redactor;
 use serde_json::Value;
 
 use crate::output::printable;
+use crate::untrusted::escaped_lines;
 
 /// The most lines of a server's standard error that are shown; the log has the rest.
 const MAX_TAIL_LINES: usize = 20;
@@ -56,12 +57,11 @@ impl Shown {
             .collect()
     }
 
-    /// Whole, with tabs and line ends, but with every other control character made visible: a
-    /// result must not be able to drive the terminal. Only known secrets are taken out: what
-    /// merely looks like one may be what was asked for.
+    /// Whole, with its lines. Only known secrets are taken out: what merely looks like one may be
+    /// what was asked for.
     pub(crate) fn whole(&self, text: &str) -> String {
         let clean = self.redactor.clean_known(text);
-        escape_controls(&clean, |letter| matches!(letter, '\n' | '\t'))
+        escaped_lines(&clean)
     }
 
     /// The same JSON with no known secret in any string.
@@ -82,24 +82,7 @@ impl Shown {
 
 fn plain_line(line: &str) -> String {
     let short: String = line.chars().take(MAX_LINE_CHARS).collect();
-    escape_controls(&short, |letter| letter == '\t')
-}
-
-/// Whether a character makes a terminal show others in another order than they stand.
-fn reorders(letter: char) -> bool {
-    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-}
-
-fn escape_controls(text: &str, harmless: impl Fn(char) -> bool) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if (letter.is_control() && !harmless(letter)) || reorders(letter) {
-            shown.extend(letter.escape_unicode());
-        } else {
-            shown.push(letter);
-        }
-    }
-    shown
+    escaped_lines(&short)
 }
 
 #[cfg(test)]
@@ -116,7 +99,7 @@ mod tests {
         let nasty = "a\x1b[31mb\r\nc\td\u{9b}2J\n";
         assert_eq!(shown().line(nasty), "a\\u{1b}[31mb\\r\\nc\\td\\u{9b}2J\\n");
         assert_eq!(shown().first_line(nasty), "a\\u{1b}[31mb");
-        assert_eq!(shown().whole(nasty), "a\\u{1b}[31mb\\u{d}\nc\td\\u{9b}2J\n");
+        assert_eq!(shown().whole(nasty), "a\\u{1b}[31mb\\r\nc\td\\u{9b}2J\n");
         assert_eq!(shown().whole("rm \u{202e}txt"), "rm \\u{202e}txt");
         assert_eq!(shown().lines(nasty, "  "), "a\\u{1b}[31mb\n  c\td\\u{9b}2J");
     }

@@ -11,6 +11,7 @@ use super::settings::Settings;
 use super::{credits, number};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::printable;
+use crate::untrusted::escaped;
 
 /// The longest wait that a service can ask for and get.
 const MAX_WAIT: Duration = Duration::from_mins(5);
@@ -163,7 +164,8 @@ fn refusal(
     retry_after: Option<Duration>,
     settings: &Settings,
 ) -> Diagnostic {
-    let message = printable_long(&detail.message);
+    // Refusals of services are bounded already.
+    let message = escaped(&detail.message);
     let mut diagnostic = match status.as_u16() {
         401 => {
             let base = &settings.base_url.value;
@@ -227,11 +229,6 @@ fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
 fn with_cause(mut diagnostic: Diagnostic, cause: &str) -> Diagnostic {
     diagnostic.causes.push(cause.to_owned());
     diagnostic
-}
-
-/// On one line, and whole: refusals of services are bounded already.
-fn printable_long(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 fn detail(message: String) -> ErrorDetail {

@@ -17,6 +17,7 @@ use super::{Flaw, SKILL_FILE};
 use crate::mcp::nearest;
 use crate::output::printable;
 use crate::session::Session;
+use crate::untrusted::escaped;
 
 /// The most skills there may be.
 pub(crate) const MAX_SKILLS: usize = 500;
@@ -98,19 +99,6 @@ impl Problem {
     pub(crate) fn json(&self) -> Value {
         json!({"path": self.path, "line": self.line, "message": self.what})
     }
-}
-
-/// A path as it can be shown: whole, without control characters.
-pub(crate) fn escaped(path: &str) -> String {
-    let mut shown = String::with_capacity(path.len());
-    for letter in path.chars() {
-        if letter.is_control() {
-            shown.extend(letter.escape_default());
-        } else {
-            shown.push(letter);
-        }
-    }
-    shown
 }
 
 /// All skills, and what is wrong with others.

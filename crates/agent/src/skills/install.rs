@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::SKILL_FILE;
-use super::catalogue::{Problem, escaped};
+use super::catalogue::Problem;
 use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::name::Name;
 use crate::diagnostic::Diagnostic;
 use crate::placing::Existing;
+use crate::untrusted::escaped;
 
 /// The most files of a skill that is installed.
 const MAX_FILES: usize = 200;

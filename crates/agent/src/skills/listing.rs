@@ -2,6 +2,7 @@
 
 use super::catalogue::Skill;
 use super::tool::NAME;
+use crate::untrusted::is_unsafe;
 
 /// The most that is told of all skills.
 const MAX_BYTES: usize = 16 * 1024;
@@ -50,7 +51,7 @@ fn line(skill: &Skill, most: usize) -> String {
 /// A text on one line, without control characters, with at most this many characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let line: String = words.join(" ").chars().filter(|letter| !letter.is_control()).collect();
+    let line: String = words.join(" ").chars().filter(|letter| !is_unsafe(*letter)).collect();
     if line.chars().count() <= most {
         return line;
     }

@@ -1,26 +1,29 @@
-//! What may run without asking, what a person was asked, and what is remembered of the answers.
+//! Decides which tool calls need a person's approval, and stores the approvals.
 //!
-//! Remembered is the definition that the answer rests on: a tool that says something else than when
-//! it was approved is another tool, and is asked about with both definitions.
+//! An approval covers one definition of a tool. The digest of that definition is stored, so a tool
+//! whose definition changed needs a new approval, whatever it now claims about itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mcp_client::config::Trust;
 use mcp_client::host::Approval;
 use mcp_client::registry::{Action, Entry};
+use mcp_client::tool::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use usage_metrics::catalogue::ApprovalOutcome;
 
-use super::person::{Person, Question, Said, Why};
+use super::person::{Person, Question, Said, Why, Within};
 use crate::config::{self, lock};
 use crate::diagnostic::Diagnostic;
 
-/// The most of a definition that is remembered.
+/// The most of one definition that is stored.
 const MAX_DEFINITION_BYTES: usize = 64 * 1024;
-/// The most tools that are remembered of one server.
-const MAX_TOOLS: usize = 2000;
+/// The most of all definitions of one server. Beyond it only digests are stored: changes are still
+/// noticed, but the earlier definition cannot be shown.
+const MAX_DEFINITIONS_BYTES: usize = 1024 * 1024;
 
 /// What is said of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +85,8 @@ struct Remembered {
     /// Whether every further call is approved.
     #[serde(default)]
     always: bool,
+    /// The definition as text; empty if there was no room for it.
+    #[serde(default)]
     definition: String,
 }
 
@@ -98,30 +103,30 @@ impl Gate {
     ) -> Result<Verdict, Diagnostic> {
         // What a utility does is known, and it only reads.
         let Action::Tool(tool) = &entry.action else { return Ok(Verdict::NotRequired) };
-        if tool.read_only() {
-            return Ok(Verdict::NotRequired);
-        }
         let _one_at_a_time = self.memory.lock().await;
-        let now =
-            Remembered { digest: tool.digest(), always: false, definition: definition(entry) };
-        let before = self.read()?.of(entry).cloned();
-        let is_same = before.as_ref().is_some_and(|before| before.digest == now.digest);
-        let is_changed = before.is_some() && !is_same;
-        let is_free = if entry.needs_approval {
-            before.as_ref().is_some_and(|before| before.always) && is_same
-        } else {
-            !is_changed
+        let now = Remembered {
+            digest: tool.digest(),
+            always: false,
+            definition: definition(entry, tool),
         };
-        if is_free {
-            if before.is_none() {
-                self.remember(entry, &now)?;
+        let before = self.read()?.of(entry).cloned();
+        let is_changed = before.as_ref().is_some_and(|before| before.digest != now.digest);
+        let is_always = before.as_ref().is_some_and(|before| before.always);
+        if !is_changed {
+            if entry.needs_approval() {
+                if is_always {
+                    return Ok(Verdict::Approved);
+                }
+            } else {
+                // A tool that always claimed to be read-only was never approved.
+                if before.is_none() && !tool.read_only() {
+                    self.remember(entry, now)?;
+                }
+                return Ok(Verdict::NotRequired);
             }
-            let asked_before = entry.needs_approval;
-            return Ok(if asked_before { Verdict::Approved } else { Verdict::NotRequired });
         }
         if self.is_yes_beforehand(entry) {
-            let always = before.is_some_and(|before| before.always);
-            self.remember(entry, &Remembered { always, ..now })?;
+            self.remember(entry, now)?;
             return Ok(Verdict::Approved);
         }
         let why = match before {
@@ -133,7 +138,7 @@ impl Gate {
         let said = self.person.approve(question(entry, arguments, why)).await;
         let always = said == Said::Always;
         if matches!(said, Said::Once | Said::Always) {
-            self.remember(entry, &Remembered { always, ..now })?;
+            self.remember(entry, Remembered { always, ..now })?;
         }
         Ok(match said {
             Said::Once | Said::Always => Verdict::Approved,
@@ -145,7 +150,7 @@ impl Gate {
 
     fn is_yes_beforehand(&self, entry: &Entry) -> bool {
         let is_named = self.beforehand.servers.contains(&*entry.server);
-        is_named || self.beforehand.yes && !entry.needs_approval
+        is_named || self.beforehand.yes && entry.trust == Trust::Full
     }
 
     fn read(&self) -> Result<Memory, Diagnostic> {
@@ -158,17 +163,19 @@ impl Gate {
         })
     }
 
-    fn remember(&self, entry: &Entry, now: &Remembered) -> Result<(), Diagnostic> {
+    fn remember(&self, entry: &Entry, mut now: Remembered) -> Result<(), Diagnostic> {
         let _lock = lock::take(&self.path)?;
         let mut memory = self.read()?;
         let tools = memory.tools.entry(entry.server.to_string()).or_default();
-        if tools.len() >= MAX_TOOLS && !tools.contains_key(entry.native()) {
+        let before = tools.remove(entry.native());
+        let kept: usize = tools.values().map(|tool| tool.definition.len()).sum();
+        if kept + now.definition.len() > MAX_DEFINITIONS_BYTES {
+            now.definition.clear();
+        }
+        if before.as_ref() == Some(&now) {
             return Ok(());
         }
-        let known = tools.insert(entry.native().to_owned(), now.clone());
-        if known.as_ref() == Some(now) {
-            return Ok(());
-        }
+        tools.insert(entry.native().to_owned(), now);
         let text = serde_json::to_string_pretty(&memory).unwrap_or_default();
         config::write(&self.path, &(text + "\n"))
     }
@@ -188,13 +195,18 @@ fn question(entry: &Entry, arguments: &Value, why: Why) -> Question {
         description: entry.description.to_string(),
         arguments: arguments.clone(),
     };
-    Question { call, why }
+    Question { call, why, within: Within::Task }
 }
 
-/// What a tool says of itself, in lines.
-fn definition(entry: &Entry) -> String {
-    let schema = serde_json::to_string_pretty(&*entry.schema).unwrap_or_default();
-    let mut text = format!("{}\n{schema}", entry.description);
+/// Everything that the digest covers, as lines that can be compared.
+fn definition(entry: &Entry, tool: &Tool) -> String {
+    let pretty = |schema: &Value| serde_json::to_string_pretty(schema).unwrap_or_default();
+    let claim = if tool.read_only() { "claims to be read-only" } else { "may write" };
+    let mut text = format!("{}\n({claim})\n{}", entry.description, pretty(&entry.schema));
+    if let Some(output) = &tool.output_schema {
+        text.push_str("\nresult ");
+        text.push_str(&pretty(output));
+    }
     text.truncate(text.floor_char_boundary(MAX_DEFINITION_BYTES));
     text
 }

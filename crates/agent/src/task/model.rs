@@ -14,7 +14,7 @@ use super::toolbox::Definition;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
 use crate::member::trouble::Trouble;
-use crate::member::{Ask, CHARGE, Member, events, number};
+use crate::member::{Ask, CHARGE, Member, PRICE, events, number};
 
 /// The longest text of one answer.
 const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
@@ -226,7 +226,9 @@ impl Model {
     ) -> Result<Reply, Trouble> {
         let ask = Ask::post(path, body).once(key);
         let mut stream = self.member.events(ask).await?;
-        let charge_micros = number(&stream.headers, &CHARGE).unwrap_or_default();
+        // A stream that reaches its end is charged its price; a replayed one was charged before.
+        let cost = number(&stream.headers, &CHARGE).or_else(|| number(&stream.headers, &PRICE));
+        let charge_micros = cost.unwrap_or_default();
         let mut growing = Growing::default();
         while let Some(event) = stream.next().await? {
             if *event.data() == *b"[DONE]" {

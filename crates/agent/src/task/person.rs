@@ -10,6 +10,16 @@ use serde_json::{Map, Value};
 pub(crate) struct Question {
     pub(crate) call: Approval,
     pub(crate) why: Why,
+    pub(crate) within: Within,
+}
+
+/// What a call is part of, which decides what can be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Within {
+    /// A task: further calls may follow.
+    Task,
+    /// `agent mcp call`: there is only this one.
+    OneCall,
 }
 
 /// Why a yes is needed.

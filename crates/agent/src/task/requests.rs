@@ -3,7 +3,7 @@
 
 mod sampling;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,9 @@ use mcp_client::host::{Answer, Requests, ServerRequest};
 use serde_json::{Value, json};
 
 use super::counting::Counting;
-use super::model::Model;
+use super::model::{Form as FormOfModel, Model};
 use super::person::{Filled, Form, Person};
+use crate::member::Member;
 
 /// The time over which requests of a server are counted.
 const MINUTE: Duration = Duration::from_mins(1);
@@ -31,16 +32,34 @@ pub(crate) struct Served {
 struct Inner {
     /// Who fills in forms, if somebody is there.
     person: Option<Arc<dyn Person>>,
+    /// The servers whose wishes were approved on the command line.
+    approved: BTreeSet<String>,
+    models: Models,
     /// Known once the service was asked.
     model: Mutex<Option<(Model, Counting)>>,
     /// When each server asked for a model's answer of late.
     asked: Mutex<BTreeMap<String, VecDeque<Instant>>>,
 }
 
+/// Where the model comes from that answers servers.
+#[derive(Debug)]
+pub(crate) enum Models {
+    /// Nowhere: no service is configured.
+    None,
+    /// It is the one of the task.
+    OfTask,
+    /// It is the default one of the service, and is looked for when a server asks.
+    OfService(Arc<Member>, Counting),
+}
+
 impl Served {
-    pub(crate) fn new(person: Option<Arc<dyn Person>>) -> Self {
+    pub(crate) fn new(
+        person: Option<Arc<dyn Person>>,
+        approved: BTreeSet<String>,
+        models: Models,
+    ) -> Self {
         let (model, asked) = (Mutex::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { person, model, asked }) }
+        Self { inner: Arc::new(Inner { person, approved, models, model, asked }) }
     }
 
     /// From now on models can be asked, and this is the one of the task.
@@ -53,7 +72,7 @@ impl Served {
 impl Requests for Served {
     fn capabilities(&self, entry: &ServerEntry) -> Value {
         let mut able = json!({});
-        if entry.sampling.enabled {
+        if entry.sampling.enabled && !matches!(self.inner.models, Models::None) {
             let with_tools = entry.sampling.max_tool_rounds > 0;
             able["sampling"] = if with_tools { json!({"tools": {}}) } else { json!({}) };
         }
@@ -98,8 +117,17 @@ impl Inner {
         }
     }
 
-    fn model(&self) -> Option<(Model, Counting)> {
-        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    async fn model(&self) -> Result<(Model, Counting), String> {
+        let known = || self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = known().clone() {
+            return Ok(model);
+        }
+        let Models::OfService(member, counting) = &self.models else {
+            return Err("no model is ready yet".to_owned());
+        };
+        let found = Model::find(Arc::clone(member), None, FormOfModel::default()).await;
+        let model = found.map_err(|diagnostic| diagnostic.line())?;
+        Ok(known().insert((model, counting.clone())).clone())
     }
 
     /// Whether a server may ask once more in this minute.

@@ -20,6 +20,7 @@ use super::conversation::Call;
 use super::gate::{Gate, Verdict};
 use crate::mcp::nearest;
 use crate::mcp::shown::Shown;
+use crate::untrusted::is_unsafe;
 
 /// The longest arguments that are taken from a model.
 const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
@@ -27,6 +28,7 @@ const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 const MAX_RESULT_BYTES: usize = 400 * 1024;
 /// What a tool of the member service says that it cost.
 const CHARGE: &str = "agent/charge_micros";
+const PRICE: &str = "agent/price_micros";
 
 /// A tool as a model is offered it.
 #[derive(Debug, Clone)]
@@ -211,8 +213,7 @@ impl Toolbox {
             };
             return Outcome { approval: verdict, ..blocked(text.to_owned()) };
         }
-        let approved = (verdict == Verdict::Approved).then(|| digest(entry)).flatten();
-        let options = CallOptions { progress, approved, ..CallOptions::default() };
+        let options = CallOptions { progress, approved: entry.digest(), ..CallOptions::default() };
         let result = self.client.call(&call.name, arguments, options).await;
         Outcome { approval: verdict, ..self.told(result) }
     }
@@ -230,7 +231,9 @@ impl Toolbox {
                 return Outcome { how, text, ..blocked(String::new()) };
             }
         };
-        let charge = outcome.meta.as_ref().and_then(|meta| meta.get(CHARGE)?.as_i64());
+        // A job that was started is charged later: its price counts as spent.
+        let cost = |meta: &Value| meta.get(CHARGE).or_else(|| meta.get(PRICE))?.as_i64();
+        let charge = outcome.meta.as_ref().and_then(cost);
         let rendered = render(&outcome);
         let how = if outcome.is_error { How::Failed } else { How::Done };
         let text = if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
@@ -257,13 +260,6 @@ fn of(entry: &Entry) -> Definition {
         description: Arc::clone(&entry.description),
         parameters: Arc::clone(&entry.schema),
         tokens: entry.tokens,
-    }
-}
-
-fn digest(entry: &Entry) -> Option<String> {
-    match &entry.action {
-        mcp_client::registry::Action::Tool(tool) => Some(tool.digest()),
-        _ => None,
     }
 }
 
@@ -308,7 +304,7 @@ fn arguments(text: &str) -> Result<Value, String> {
 
 /// What is said of a tool that is not there. It is never taken for another one.
 fn unknown(name: &str, registry: &Registry, own: &[Arc<dyn OwnTool>]) -> String {
-    let shown: String = name.chars().take(100).filter(|c| !c.is_control()).collect();
+    let shown: String = name.chars().take(100).filter(|c| !is_unsafe(*c)).collect();
     let own: Vec<Arc<str>> = own.iter().map(|own| own.definition().name).collect();
     let known = registry.entries().map(|entry| &*entry.name).chain(own.iter().map(|name| &**name));
     match nearest(&shown, known) {

@@ -63,14 +63,26 @@ struct Running {
 
 impl Running {
     fn start(requirement: &str, into: &Path, folder: &Path) -> Result<Self, Diagnostic> {
-        let started = Command::new(PYTHON)
-            .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:"])
+        // Python imports modules from the current folder and from `PYTHONPATH` before its own, so
+        // that a `pip.py` in a cloned repository would run. `-I` and an empty folder rule out both.
+        let empty = into.join("empty");
+        std::fs::create_dir(&empty).map_err(|error| {
+            Diagnostic::failed(format!("cannot make {}", empty.display())).because(&error)
+        })?;
+        let mut command = Command::new(PYTHON);
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"PYTHON") {
+                command.env_remove(name);
+            }
+        }
+        let started = command
+            .args(["-I", "-B", "-m", "pip", "download", "--no-deps", "--only-binary=:all:"])
             .args(["--no-cache-dir", "--disable-pip-version-check", "--no-input"])
             .args(["--progress-bar", "off", requirement, "-d"])
             .arg(folder)
             // What grows does so where it is looked for and removed.
             .env("TMPDIR", into)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .current_dir(&empty)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -8,6 +8,7 @@ mod downloads;
 mod keys;
 mod members;
 mod money;
+mod parsing;
 mod serving;
 mod tools;
 pub(crate) mod up;
@@ -126,6 +127,7 @@ pub(crate) fn settings() -> insta::Settings {
     settings.add_filter(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?", "[time]");
     settings.add_filter(r"127\.0\.0\.1:\d+", "127.0.0.1:[port]");
     settings.add_filter(r"\b\d+ ms\b", "[n] ms");
+    settings.add_filter(r"(only partly )?confined: .*", "[confinement]");
     settings.add_filter(r"\b\d+ bytes\b", "[n] bytes");
     settings.add_filter(r"\.before-\d+", ".before-[n]");
     settings
@@ -170,6 +172,11 @@ impl Served {
             }
         };
         Self { child, address, lines, first_lines }
+    }
+
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// The next line of standard error.

@@ -1,6 +1,7 @@
 //! Money under fault: whatever breaks, it adds up afterwards.
 
 mod disks;
+mod failover;
 mod kills;
 mod media;
 mod races;
@@ -57,7 +58,8 @@ impl World {
     fn with(place: &str, database: Option<Database>, requests: i64) -> Self {
         let ground = Ground::bare();
         ground.configure(&format!("{place}{LEASE}log:\n  requests: false\n"));
-        assert_eq!(ground.run(["migrate"]).code, 0);
+        let run = ground.run(["migrate"]);
+        assert_eq!(run.code, 0, "{run:?}");
         let credit = requests * PRICE;
         let run = ground.run(["member", "create", "alice"]);
         assert_eq!(run.code, 0, "{run:?}");
@@ -167,6 +169,7 @@ fn is_whole(answer: &str, streamed: bool) -> bool {
     if streamed {
         return body.contains("data: [DONE]");
     }
+    let head = head.to_ascii_lowercase();
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     length.and_then(|length| length.parse().ok()) == Some(body.len())
 }

@@ -3,6 +3,7 @@
 mod installing;
 mod making;
 mod registering;
+mod tricks;
 
 use mcp_client::link;
 use serde_json::{Map, Value};

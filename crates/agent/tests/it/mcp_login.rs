@@ -2,6 +2,7 @@
 //! an authorization server on a real socket.
 
 mod background;
+mod documents;
 mod person;
 mod signing_in;
 mod signing_out;

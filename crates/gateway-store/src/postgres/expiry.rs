@@ -13,6 +13,7 @@ use super::save::{Writes, save};
 use super::statements::now;
 use crate::StoredResponse;
 use crate::backend::Result;
+use crate::research::JOB_OWNER;
 use crate::response::failed_body;
 
 /// How many holds or rows end in one transaction.
@@ -24,6 +25,16 @@ const RENEW: &str = concat!(
     "UPDATE holds SET lease_until = ",
     now!(),
     " + $2::bigint WHERE id IN (SELECT id FROM holds WHERE owner = $1 FOR UPDATE SKIP LOCKED)"
+);
+
+/// A lease that ends this far ahead was written before the clock was set back. Without a new end it would
+/// outlive a process that died by as much as the clock moved. A process that lives renews it anyway.
+const SHORTEN: &str = concat!(
+    "UPDATE holds SET lease_until = ",
+    now!(),
+    " + $1::bigint WHERE id IN (SELECT id FROM holds WHERE owner <> $2 AND lease_until > ",
+    now!(),
+    " + 2 * $1::bigint FOR UPDATE SKIP LOCKED)"
 );
 
 /// Not locked: the lock that counts is the member's, and it comes first. A hold that was renewed
@@ -72,6 +83,7 @@ const FAIL: &str = "UPDATE responses r SET status = 'failed', body = n.body \
     FROM unnest($1::text[], $2::bytea[]) AS n (id, body) WHERE r.id = n.id";
 
 pub(super) async fn renew(link: &mut Link, owner: i64, lease_micros: i64) -> Result<u64> {
+    link.run(SHORTEN, &[&lease_micros, &JOB_OWNER]).await?;
     link.run(RENEW, &[&owner, &lease_micros]).await
 }
 

@@ -92,13 +92,19 @@ const INSERT: &str = "WITH job AS ( \
     INSERT INTO research_events (job, sequence, at, kind, data) \
     SELECT id, 1, $8, $12, $13 FROM job";
 
-/// Locked rows are passed over: somebody is just taking them, or writing to them.
+const OPEN_JOBS: &str = "SELECT count(*) FROM research_jobs \
+    WHERE member = $1 AND status IN ('queued', 'running')";
+
+/// Locked rows are passed over: somebody is just taking them, or writing to them. A claim that ends more
+/// than two leases ahead was made before the clock was set back, and counts as ended.
 const CLAIM: &str = concat!(
     "WITH free AS ( \
         SELECT id FROM research_jobs \
-        WHERE status IN ('queued', 'running') AND tries < max_tries AND free_at <= ",
+        WHERE status IN ('queued', 'running') AND tries < max_tries AND (free_at <= ",
     now!(),
-    " AND deadline > ",
+    " OR (status = 'running' AND free_at > ",
+    now!(),
+    " + 2 * $2::bigint)) AND deadline > ",
     now!(),
     " ORDER BY free_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), \
     claimed AS ( \
@@ -184,7 +190,15 @@ async fn create(
     let wants = Wants::from(needs).beginning(id);
     let loaded = load(link.client(), statements, &wants).await.map_err(fault)??;
     let Loaded { mut book, now, used, .. } = loaded;
-    let result = if used.is_empty() { book.hold(wanted, now) } else { Err(Refusal::IdUsed) };
+    let member = wanted.member;
+    let mut result = if used.is_empty() { book.hold(wanted, now) } else { Err(Refusal::IdUsed) };
+    // The row of the member is locked: no other process queues a job for it until this one is done.
+    if result.is_ok() {
+        let row = link.client().query_one(OPEN_JOBS, &[&member.0]).await.map_err(fault)?;
+        if Columns::of(&row).take::<i64>()? >= i64::from(job.max_open) {
+            result = Err(Refusal::TooManyJobs { limit: job.max_open });
+        }
+    }
     let hold = match result {
         Ok(hold) => hold,
         Err(refusal) => {

@@ -22,6 +22,9 @@ const STATUS: &str =
 const UPDATE: &str = "UPDATE responses SET status = $3, body = $4 \
     WHERE id = $1 AND member = $2 AND status IN ('queued', 'in_progress')";
 
+const CANCEL_QUEUED: &str = "UPDATE responses SET status = 'cancelled', body = $3 \
+    WHERE id = $1 AND member = $2 AND status = 'queued'";
+
 const DELETE: &str = "DELETE FROM responses WHERE id = $1 AND member = $2";
 
 /// An event that is written again is the same event.
@@ -56,6 +59,11 @@ pub(super) async fn status(link: &mut Link, member: MemberId, id: &str) -> Resul
 pub(super) async fn update(link: &mut Link, response: &StoredResponse) -> Result<bool> {
     let StoredResponse { id, member, status, body, .. } = response;
     Ok(link.run(UPDATE, &[id, &member.0, status, body]).await? > 0)
+}
+
+pub(super) async fn cancel_queued(link: &mut Link, response: &StoredResponse) -> Result<bool> {
+    let StoredResponse { id, member, body, .. } = response;
+    Ok(link.run(CANCEL_QUEUED, &[id, &member.0, body]).await? > 0)
 }
 
 pub(super) async fn delete(link: &mut Link, member: MemberId, id: &str) -> Result<bool> {

@@ -28,9 +28,16 @@ pub(super) fn renew(
     lease_micros: i64,
     now: Time,
 ) -> Result<u64> {
+    let until = now.plus_micros(lease_micros).micros();
+    // A lease that ends later than this was written before the clock was set back.
+    let latest = now.plus_micros(2 * lease_micros).micros();
+    let mut shorten = connection.prepare_cached(
+        "UPDATE holds SET lease_until = ?1 WHERE owner <> ?2 AND lease_until > ?3",
+    )?;
+    shorten.execute(params![until, JOB_OWNER, latest])?;
     let mut update =
         connection.prepare_cached("UPDATE holds SET lease_until = ?2 WHERE owner = ?1")?;
-    Ok(update.execute(params![owner, now.plus_micros(lease_micros).micros()])? as u64)
+    Ok(update.execute(params![owner, until])? as u64)
 }
 
 /// Ends holds that nobody will end, and the responses that they pay for; gives how many.

@@ -48,7 +48,8 @@ impl Jobs for Sqlite {
     async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<Job>> {
         // Most looks find nothing, and need not write.
         let clock = self.clock();
-        if !self.read(move |tables| read::is_any_free(tables, clock.now())).await? {
+        let is_any_free = move |tables: &_| read::is_any_free(tables, lease_micros, clock.now());
+        if !self.read(is_any_free).await? {
             return Ok(None);
         }
         self.write(Touches::Else, move |tables, now| claim(tables, worker, lease_micros, now)).await
@@ -119,6 +120,9 @@ fn create(
         Ok(hold) => hold,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    if read::open_jobs(tables, hold.member)? >= job.max_open {
+        return Ok(Err(Refusal::TooManyJobs { limit: job.max_open }));
+    }
     let mut moved = book.take_changes();
     // The job is the answer: whoever asks again is given it at once.
     moved.repeats.iter_mut().for_each(|repeat| repeat.answered = true);
@@ -147,7 +151,7 @@ fn create(
 }
 
 fn claim(tables: &Connection, worker: i64, lease: i64, now: Time) -> Result<Option<Job>> {
-    let id = read::next_free(tables, now)?;
+    let id = read::next_free(tables, lease, now)?;
     let Some(id) = id else { return Ok(None) };
     tables
         .prepare_cached(

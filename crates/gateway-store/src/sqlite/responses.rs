@@ -67,6 +67,15 @@ pub(super) fn update(connection: &Connection, response: &StoredResponse) -> Resu
     Ok(update.execute(params![id, member.0, status, body])? > 0)
 }
 
+pub(super) fn cancel_queued(connection: &Connection, response: &StoredResponse) -> Result<bool> {
+    let mut update = connection.prepare_cached(
+        "UPDATE responses SET status = 'cancelled', body = ?3 WHERE id = ?1 AND member = ?2 \
+         AND status = 'queued'",
+    )?;
+    let StoredResponse { id, member, body, .. } = response;
+    Ok(update.execute(params![id, member.0, body])? > 0)
+}
+
 pub(super) fn delete(connection: &Connection, member: MemberId, id: &str) -> Result<bool> {
     let mut remove =
         connection.prepare_cached("DELETE FROM responses WHERE id = ?1 AND member = ?2")?;

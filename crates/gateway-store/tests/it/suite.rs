@@ -45,6 +45,7 @@ suite! {
         usage_counts_charged_requests,
         free_requests_are_held_and_leave_no_posting,
         leases_are_renewed_and_end,
+        a_clock_set_back_does_not_prolong_leases,
         many_leases_end_a_thousand_at_a_time,
         two_handles_share_one_truth;
     references:
@@ -79,6 +80,7 @@ suite! {
         a_stored_response_is_read_by_its_member_alone,
         a_response_is_stored_with_the_end_of_its_hold,
         a_response_that_ended_is_not_overwritten,
+        only_a_queued_response_is_cancelled_in_the_queue,
         events_are_read_in_order_and_in_pages,
         a_deleted_response_takes_its_events_along,
         background_responses_fail_with_their_lease,
@@ -93,14 +95,17 @@ suite! {
         a_hundred_claims_of_one_digest_give_one_object;
     research:
         a_job_is_queued_with_its_hold_or_not_at_all,
+        cancelling_costs_once_a_step_has_begun,
         a_job_with_a_word_is_given_again,
+        open_jobs_of_a_member_are_limited_exactly,
         a_job_goes_from_queued_to_completed_and_is_charged_once,
         a_worker_that_lost_its_claim_writes_nothing,
+        a_clock_set_back_does_not_prolong_claims,
         a_claim_after_a_crash_goes_on_behind_the_last_step,
         tries_without_a_step_are_limited_and_refunded,
         a_job_that_is_given_back_is_free_at_once,
         a_failed_step_is_tried_later,
-        a_cancelled_job_is_refunded_and_ends_once,
+        a_job_that_is_cancelled_while_it_runs_ends_once,
         the_hold_of_a_job_outlives_every_lease,
         a_late_job_expires,
         jobs_are_listed_in_pages_of_their_member,

@@ -18,8 +18,6 @@ mod many;
 mod memory;
 #[path = "../shared/message.rs"]
 mod message;
-#[path = "../shared/nginx.rs"]
-mod nginx;
 #[path = "../shared/process.rs"]
 mod process;
 mod request;

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use agent_test_support::nginx::Nginx;
 use agent_test_support::postgres::{Cluster, Database};
 
 use crate::Effort;
 use crate::load::{self, Target, percentile};
 use crate::memory::memory;
-use crate::nginx::Nginx;
+use crate::process::Processes;
 use crate::service::{Home, Service};
 use crate::table::{Better, Goal, Spread, row};
 use crate::turns::{Contender, Round, Turns, median, ratios};
@@ -49,7 +50,7 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) async fn start(effort: Effort, only: Vec<String>) -> Self {
         let upstream = upstream::start().await;
-        let nginx = Nginx::start(&models(upstream), PASS_ON).await;
+        let nginx = Nginx::start(&models(upstream), PASS_ON);
         let mut sqlite = home::sqlite(upstream).await;
         sqlite.people(MEMBERS).await;
         let database = Cluster::shared().database();
@@ -66,7 +67,7 @@ impl Rows {
         let key = ["none".to_owned()];
         Contender {
             name: "nginx",
-            processes: self.nginx.processes.clone(),
+            processes: Processes(self.nginx.processes()),
             target: chat::target(self.nginx.address, behaviour, "", &key),
         }
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use agent_test_support::nginx::Nginx;
 use agent_test_support::upstream::{Step, Upstream};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -14,7 +15,6 @@ use sha2::{Digest, Sha256};
 use crate::Effort;
 use crate::client::Client;
 use crate::message::{head_end, length, status};
-use crate::nginx::Nginx;
 use crate::process::Processes;
 use crate::service::{Home, Service};
 use crate::table::{Better, Goal, Spread, row as print};
@@ -57,7 +57,7 @@ pub(crate) async fn rows(effort: &Effort) {
     let made = make(&upstream, &Client::new(&service, &home));
     let digest = Sha256::digest(sound()).to_vec();
     let file = only_file(&home.folder.path().join("artifacts"));
-    let nginx = Nginx::start(SERVE_FILES, &serving(&file)).await;
+    let nginx = Nginx::start(SERVE_FILES, &serving(&file));
     let path = format!("/v1/media/artifacts/{}", made["id"].as_str().expect("an id"));
     let ours = Contender {
         address: service.address,
@@ -66,7 +66,7 @@ pub(crate) async fn rows(effort: &Effort) {
     };
     let theirs = Contender {
         address: nginx.address,
-        processes: nginx.processes.clone(),
+        processes: Processes(nginx.processes()),
         request: request(nginx.address, "/file", "none"),
     };
     for contender in [&ours, &theirs] {

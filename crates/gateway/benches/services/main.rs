@@ -19,9 +19,8 @@ mod index;
 mod load;
 #[path = "../shared/message.rs"]
 mod message;
-#[path = "../shared/nginx.rs"]
-mod nginx;
 mod page;
+mod parser;
 mod peer;
 #[path = "../shared/process.rs"]
 mod process;
@@ -88,6 +87,7 @@ fn main() {
         table::head();
         index::row(&effort).await;
         page::row(&effort).await;
+        parser::row(&effort).await;
         download::rows(&effort).await;
         research::row(&effort).await;
         calls::rows(&effort).await;

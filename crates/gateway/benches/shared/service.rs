@@ -160,7 +160,7 @@ fn command(folder: &Path) -> Command {
 }
 
 /// The program that `cargo xtask bench` built beside this one, or another that was named.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     if let Some(named) = std::env::var_os("BENCH_AGENT") {
         return named.into();
     }

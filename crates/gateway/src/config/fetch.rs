@@ -42,10 +42,14 @@ pub struct Fetch {
     pub concurrency: u32,
     /// The most pages of one host at once.
     pub concurrency_per_host: u32,
+    /// How many fetches of one key may time out in a minute.
+    pub timeouts_per_minute: u32,
     /// How much is kept, in bytes.
     pub cache_bytes: u64,
     /// How long it is kept.
     pub cache_age: Duration,
+    /// Whether members see pages that others read.
+    pub share_cache: bool,
 }
 
 /// Something that may be read although it is not public, at one port or at all of `ports`.
@@ -80,8 +84,10 @@ impl Default for Fetch {
             tls_ca_file: None,
             concurrency: 64,
             concurrency_per_host: 4,
+            timeouts_per_minute: 20,
             cache_bytes: 64 * MIB,
             cache_age: Duration::from_mins(5),
+            share_cache: false,
         }
     }
 }
@@ -108,8 +114,14 @@ pub(super) fn fetch(root: &mut Mapping<'_, '_, '_>, folder: &Path) -> Fetch {
             1..=100_000,
             default.concurrency_per_host,
         ),
+        timeouts_per_minute: map.whole(
+            "timeouts_per_minute",
+            1..=100_000,
+            default.timeouts_per_minute,
+        ),
         cache_bytes: map.whole("cache_bytes", 0..=64 * 1024 * MIB, default.cache_bytes),
         cache_age: Duration::from_secs(cache_age),
+        share_cache: map.flag("share_cache", default.share_cache),
     };
     map.close();
     fetch

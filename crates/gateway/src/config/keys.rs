@@ -1,8 +1,12 @@
 //! The one table of all keys of `gateway.yaml`. The reader knows no other keys, and the page of the
 //! documentation is made from it.
 
+mod caps;
+mod limits;
 mod services;
 
+use self::caps::{MAX_IMAGES, MAX_MESSAGE_BYTES, MAX_N, MAX_TOKENS};
+use self::limits::{LIMITS, NEW_KEYS};
 use self::services::{DEPTH, DOWNLOADS, FETCH, MCP, MEDIA, RESEARCH, SEARCH};
 
 /// A mapping of known keys.
@@ -176,6 +180,13 @@ pub static SECTIONS: &[Section] = &[
 const ROOT: &[Known] = &[
     key("listen", "address:port", "127.0.0.1:8930", "Where the service listens."),
     key(
+        "metrics_listen",
+        "address:port",
+        "",
+        "Serve `/metrics` on this address alone, such as `127.0.0.1:9464`. Without it, `/metrics` \
+         is a path of the service.",
+    ),
+    key(
         "public_url",
         "address",
         "",
@@ -213,6 +224,14 @@ const ROOT: &[Known] = &[
     key("models", "mapping", "", "Aliases, by name."),
     key("prices", "mapping", "", "What requests cost."),
     key("limits", "mapping", "", "How much of everything."),
+    key(
+        "remote_images",
+        "`refuse` or `inline`",
+        "refuse",
+        "What becomes of `image_url`s that lead elsewhere (`http`, `https`): the request is refused, \
+         or the service fetches the image through the guard of `fetch` and sends it inline. \
+         Upstreams never see such an address. `data:` addresses always pass.",
+    ),
     key(
         "on_client_gone",
         "string",
@@ -414,6 +433,10 @@ const MODEL: &[Known] = &[
         "`local`: its file, from the folder of this file; without it, `NAME.gguf` in `folder`.",
     ),
     key("context_length", "integer", "", "How many tokens it can look at."),
+    MAX_N,
+    MAX_TOKENS,
+    MAX_MESSAGE_BYTES,
+    MAX_IMAGES,
     key(
         "capabilities",
         "list",
@@ -469,6 +492,10 @@ const ALIAS: &[Known] = &[
     key("price_micros", "micros", "", "What one request costs, if not by the price list."),
     key("description", "string", "", "What it is, in at most 2000 characters."),
     key("context_length", "integer", "", "How many tokens it can look at."),
+    MAX_N,
+    MAX_TOKENS,
+    MAX_MESSAGE_BYTES,
+    MAX_IMAGES,
 ];
 
 const TARGET: &[Known] = &[
@@ -494,57 +521,6 @@ const OPERATIONS: &[Known] = &[
     key("media_read", "micros", "0", "Looking at media that were made."),
     key("search", "micros", "1000", "A search."),
     key("fetch", "micros", "1000", "Reading a page."),
-];
-
-const LIMITS: &[Known] = &[
-    key("max_body_bytes", "integer", "33554432", "The largest body of a request; at most 1 GiB."),
-    key(
-        "max_header_bytes",
-        "integer",
-        "65536",
-        "The most bytes of the head of a request; from 8192 to 1 MiB.",
-    ),
-    key("max_connections", "integer", "10000", "The most connections of clients at once."),
-    key("header_timeout", "seconds", "10", "How long the head of a request may take."),
-    key(
-        "idle_timeout",
-        "seconds",
-        "75",
-        "How long a connection may wait for its next request; then it is closed.",
-    ),
-    key("body_timeout", "seconds", "60", "How long the body of a request may take."),
-    key(
-        "write_timeout",
-        "seconds",
-        "60",
-        "How long a client may take none of an answer that is ready; then it is left.",
-    ),
-    key(
-        "keepalive_comment",
-        "seconds",
-        "15",
-        "How often a quiet stream gets a comment; 0 is never.",
-    ),
-    key("max_stream_seconds", "seconds", "3600", "How long one stream may last."),
-    key(
-        "max_answer_bytes",
-        "integer",
-        "67108864",
-        "The largest answer of an upstream; at most 1 GiB.",
-    ),
-    key(
-        "drain_seconds",
-        "seconds",
-        "30",
-        "How long requests may finish after the service was told to stop; 0 is not at all.",
-    ),
-    key("new_keys", "mapping", "", "The limits of new keys."),
-];
-
-const NEW_KEYS: &[Known] = &[
-    key("requests_per_minute", "integer", "", "Requests in a minute."),
-    key("concurrency", "integer", "", "Requests at once."),
-    key("spend_micros", "micros", "", "Micro-credits in all."),
 ];
 
 const LOG: &[Known] = &[

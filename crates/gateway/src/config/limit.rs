@@ -1,23 +1,36 @@
 //! How much of everything: what one request, one connection and one new key may take.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use settings::{Seconds, Zero};
 
-use super::mapping::Mapping;
+use super::mapping::{self, Mapping};
 
 const MIB: u64 = 1024 * 1024;
 const GIB: u64 = 1024 * MIB;
+
+/// The most connections of one client address, unless told.
+const PER_ADDRESS: u32 = 1000;
+/// A reverse proxy on this machine has the connections of all clients.
+const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
 
 /// How much of everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The largest body of a request, in bytes.
     pub max_body_bytes: u64,
+    /// How many bytes of large bodies are parsed at once, over all requests.
+    pub parsing_bytes: u64,
     /// The most bytes of the head of a request.
     pub max_header_bytes: u32,
     /// The most connections of clients at once.
     pub max_connections: u32,
+    /// The most connections of one client address at once; `None` for no limit.
+    pub max_connections_per_address: Option<u32>,
+    /// Networks without that limit.
+    pub exempt_addresses: Vec<IpNet>,
     /// How long the head of a request may take.
     pub header_timeout: Duration,
     /// How long a connection may wait for its next request.
@@ -32,6 +45,8 @@ pub struct Limits {
     pub max_stream: Duration,
     /// The largest answer of an upstream, in bytes.
     pub max_answer_bytes: u64,
+    /// How many processes parse untrusted documents; `None` for one per core.
+    pub parser_workers: Option<u32>,
     /// How long requests may finish after the service was told to stop.
     pub drain: Duration,
     /// What new keys get that are made without limits of their own.
@@ -53,8 +68,11 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_body_bytes: 32 * MIB,
+            parsing_bytes: 256 * MIB,
             max_header_bytes: 64 * 1024,
             max_connections: 10_000,
+            max_connections_per_address: Some(PER_ADDRESS),
+            exempt_addresses: LOOPBACK.iter().filter_map(|text| network(text)).collect(),
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_mins(1),
@@ -62,6 +80,7 @@ impl Default for Limits {
             keepalive_comment: Some(Duration::from_secs(15)),
             max_stream: Duration::from_hours(1),
             max_answer_bytes: 64 * MIB,
+            parser_workers: None,
             drain: Duration::from_secs(30),
             new_keys: NewKeys::default(),
         }
@@ -73,10 +92,18 @@ pub(super) fn limits(root: &mut Mapping<'_, '_, '_>) -> Limits {
     let default = Limits::default();
     let Some(field) = root.take("limits") else { return default };
     let Some(mut map) = Mapping::open(root.reader, "limits", &field) else { return default };
+    let exempt = map.take("exempt_addresses").map(|field| {
+        let wanted = "an address or a network such as `10.0.0.0/8`";
+        mapping::list(map.reader, &field, network, wanted)
+    });
+    let per_address = map.whole("max_connections_per_address", 0..=1_000_000, PER_ADDRESS);
     let limits = Limits {
         max_body_bytes: map.whole("max_body_bytes", 1024..=GIB, default.max_body_bytes),
+        parsing_bytes: map.whole("parsing_bytes", 1024..=16 * GIB, default.parsing_bytes),
         max_header_bytes: map.whole("max_header_bytes", 8192..=1_048_576, default.max_header_bytes),
         max_connections: map.whole("max_connections", 1..=1_000_000, default.max_connections),
+        max_connections_per_address: Some(per_address).filter(|limit| *limit > 0),
+        exempt_addresses: exempt.unwrap_or(default.exempt_addresses),
         header_timeout: map.seconds("header_timeout", default.header_timeout),
         idle_timeout: map.seconds("idle_timeout", default.idle_timeout),
         body_timeout: map.seconds("body_timeout", default.body_timeout),
@@ -84,11 +111,18 @@ pub(super) fn limits(root: &mut Mapping<'_, '_, '_>) -> Limits {
         keepalive_comment: keepalive(&mut map),
         max_stream: map.seconds("max_stream_seconds", default.max_stream),
         max_answer_bytes: map.whole("max_answer_bytes", 1024..=GIB, default.max_answer_bytes),
+        parser_workers: map.some_whole("parser_workers", 2..=1024),
         drain: drain(&mut map, default.drain),
         new_keys: new_keys(&mut map),
     };
     map.close();
     limits
+}
+
+/// One address, or all that begin with the same bits.
+fn network(text: &str) -> Option<IpNet> {
+    let address = text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
+    address.or_else(|| text.parse().ok())
 }
 
 fn keepalive(map: &mut Mapping<'_, '_, '_>) -> Option<Duration> {

@@ -9,6 +9,7 @@ use settings::{
     Field, Key, Node, Place, Problem, Reader, Seconds, Section, Text, Value, Zero, dotted, nearest,
 };
 
+use super::MAX_ALLOWED;
 use super::address;
 use super::keys;
 use super::price::MAX_PRICE_MICROS;
@@ -196,6 +197,31 @@ pub(super) fn warn_of_plain_text(reader: &mut Reader<'_>, field: &Field<'_>, tex
             ),
         );
     }
+}
+
+/// A list of texts that `read` understands, at most [`MAX_ALLOWED`].
+pub(super) fn list<T>(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    read: fn(&str) -> Option<T>,
+    wanted: &str,
+) -> Vec<T> {
+    let texts = reader.strings(field).unwrap_or_default();
+    if texts.len() > MAX_ALLOWED {
+        reader.refuse(field, format!("has more than {MAX_ALLOWED} entries"));
+        return Vec::new();
+    }
+    let mut known = Vec::new();
+    for (place, text) in texts.iter().enumerate() {
+        if let Some(value) = read(text.trim()) {
+            known.push(value);
+            continue;
+        }
+        // The text may be what a variable became: it is not repeated.
+        let message = format!("entry {} is not {wanted}", place + 1);
+        reader.report(&field.key, Problem::error(field.place, message));
+    }
+    known
 }
 
 /// What somebody who wrote this key probably meant.

@@ -2,10 +2,8 @@
 
 use http::Uri;
 use http::uri::Authority;
-use settings::Problem;
 
-use super::MAX_ALLOWED;
-use super::mapping::Mapping;
+use super::mapping::{self, Mapping};
 
 /// Who may speak to `/mcp`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,23 +37,8 @@ fn list(
     read: fn(&str) -> Option<String>,
     wanted: &str,
 ) -> Vec<String> {
-    let Some(field) = map.take(name) else { return Vec::new() };
-    let texts = map.reader.strings(&field).unwrap_or_default();
-    if texts.len() > MAX_ALLOWED {
-        map.reader.refuse(&field, format!("has more than {MAX_ALLOWED} entries"));
-        return Vec::new();
-    }
-    let mut known = Vec::new();
-    for text in texts {
-        if let Some(value) = read(text.trim()) {
-            known.push(value);
-            continue;
-        }
-        let shown: String = text.chars().take(100).collect();
-        let problem = Problem::error(field.place, format!("`{shown}` is not {wanted}"));
-        map.reader.report(&field.key, problem);
-    }
-    known
+    let field = map.take(name);
+    field.map(|field| mapping::list(map.reader, &field, read, wanted)).unwrap_or_default()
 }
 
 fn host(text: &str) -> Option<String> {

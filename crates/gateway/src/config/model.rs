@@ -14,6 +14,8 @@ pub const MAX_MODELS: usize = 4096;
 const MAX_ID: usize = 256;
 /// The longest description of a model, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 2000;
+/// The largest conversation that can be configured, in bytes.
+const MAX_MESSAGE_BYTES: u64 = 1024 * 1024 * 1024;
 /// The largest context that can be configured, in tokens.
 pub(super) const MAX_CONTEXT: u64 = 1_000_000_000;
 
@@ -34,6 +36,58 @@ pub struct Model {
     pub price_micros: Option<i64>,
     /// What it is, in words.
     pub description: Option<String>,
+    /// How much one request may ask of it.
+    pub caps: Caps,
+}
+
+/// How much one request may ask of a model; `None` for no cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Caps {
+    /// How many answers (`n`).
+    pub n: Option<u32>,
+    /// How many tokens an answer may have.
+    pub tokens: Option<u64>,
+    /// How long the conversation may be, in bytes of JSON.
+    pub message_bytes: Option<u64>,
+    /// How many images the conversation may have.
+    pub images: Option<u32>,
+}
+
+impl Caps {
+    /// Reads the caps of a model or alias.
+    pub(super) fn read(map: &mut Mapping<'_, '_, '_>) -> Self {
+        Self {
+            n: map.some_whole("max_n", 1..=1000),
+            tokens: map.some_whole("max_tokens", 1..=MAX_CONTEXT),
+            message_bytes: map.some_whole("max_message_bytes", 1..=MAX_MESSAGE_BYTES),
+            images: map.some_whole("max_images", 0..=10_000),
+        }
+    }
+
+    /// These caps, and where there is none, the other's.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            n: self.n.or(other.n),
+            tokens: self.tokens.or(other.tokens),
+            message_bytes: self.message_bytes.or(other.message_bytes),
+            images: self.images.or(other.images),
+        }
+    }
+
+    /// The stricter of both, cap by cap.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        fn least<N: Ord>(one: Option<N>, other: Option<N>) -> Option<N> {
+            one.into_iter().chain(other).min()
+        }
+        Self {
+            n: least(self.n, other.n),
+            tokens: least(self.tokens, other.tokens),
+            message_bytes: least(self.message_bytes, other.message_bytes),
+            images: least(self.images, other.images),
+        }
+    }
 }
 
 /// What a model can be used for.
@@ -84,6 +138,7 @@ impl Model {
             capabilities: vec![Capability::Chat, Capability::Responses],
             price_micros: None,
             description: None,
+            caps: Caps::default(),
         }
     }
 }
@@ -169,6 +224,7 @@ fn detailed(
     }
     model.price_micros = map.price("price_micros");
     model.description = description(&mut map);
+    model.caps = Caps::read(&mut map);
     map.close();
     Some(model)
 }

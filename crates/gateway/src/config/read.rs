@@ -8,11 +8,14 @@ use http::Uri;
 use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, in_order};
 
 use super::mapping::{self, Length, Mapping};
-use super::{ClientGone, Config, DEFAULT_LISTEN};
+use super::{ClientGone, Config, DEFAULT_LISTEN, RemoteImages};
 use super::{fetch, limit, mcp, media, observe, price, provider, research, route, search, store};
 
 const CLIENT_GONE: &[(&str, ClientGone)] =
     &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
+
+const REMOTE_IMAGES: &[(&str, RemoteImages)] =
+    &[("refuse", RemoteImages::Refuse), ("inline", RemoteImages::Inline)];
 
 const SECONDS_OF_AN_HOUR: u64 = 3600;
 const SECONDS_OF_A_DAY: u64 = 86400;
@@ -66,7 +69,9 @@ fn config(
     let aliases = route::resolve(root.reader, &written, &providers);
     route::check_prices(root.reader, &with_price, &providers, &aliases);
     let database = store::database(&mut root, folder);
+    let metrics_listen = root.take("metrics_listen");
     let config = Config {
+        metrics_listen: metrics_listen.and_then(|field| self::listen(root.reader, &field)),
         listen,
         public_url,
         search: search::search(&mut root, of_results, (&database, folder)),
@@ -79,6 +84,7 @@ fn config(
         aliases,
         prices,
         limits: limit::limits(&mut root),
+        remote_images: root.word("remote_images", REMOTE_IMAGES, RemoteImages::Refuse),
         on_client_gone: root.word("on_client_gone", CLIENT_GONE, ClientGone::Cancel),
         idempotency: period(&mut root, "idempotency_hours", (SECONDS_OF_AN_HOUR, 720), 24),
         responses_kept: period(&mut root, "responses_days", (SECONDS_OF_A_DAY, 3650), 30),

@@ -15,6 +15,8 @@ pub struct Research {
     pub model: Option<String>,
     /// How many jobs one process works on at once.
     pub workers: u32,
+    /// How many jobs of one member may be queued or running at once.
+    pub max_jobs_per_member: u32,
     /// How long a job is its worker's unless renewed.
     pub lease: Duration,
     /// How often a step is begun before its job fails.
@@ -79,6 +81,7 @@ impl Default for Research {
         Self {
             model: None,
             workers: 2,
+            max_jobs_per_member: 10,
             lease: Duration::from_secs(30),
             attempts: 3,
             expire: Duration::from_hours(24),
@@ -102,6 +105,11 @@ pub(super) fn research(root: &mut Mapping<'_, '_, '_>) -> Research {
     let research = Research {
         model: map.text("model", "the id of a chat model").map(|text| text.value().to_owned()),
         workers: map.whole("workers", 0..=1000, default.workers),
+        max_jobs_per_member: map.whole(
+            "max_jobs_per_member",
+            1..=1_000_000,
+            default.max_jobs_per_member,
+        ),
         lease: Duration::from_secs(map.whole("lease_seconds", 1..=3600, default.lease.as_secs())),
         attempts: map.whole("attempts", 1..=100, default.attempts),
         expire: Duration::from_secs(hours * SECONDS_OF_AN_HOUR),

@@ -8,7 +8,7 @@ mod resolve;
 use settings::{Field, Key, Node, Place, Problem, Reader, Value, quoted};
 
 use super::mapping::Mapping;
-use super::model::{self, MAX_CONTEXT};
+use super::model::{self, Caps, MAX_CONTEXT};
 use super::provider::MAX_WEIGHT;
 
 pub(super) use resolve::{check_prices, resolve};
@@ -33,6 +33,8 @@ pub struct Alias {
     pub description: Option<String>,
     /// How many tokens can be looked at.
     pub context_length: Option<u64>,
+    /// How much one request may ask of it; where there is no cap, that of its models applies.
+    pub caps: Caps,
 }
 
 /// A model that an alias leads to.
@@ -100,6 +102,7 @@ fn alias<'n>(
         price_micros: None,
         description: None,
         context_length: None,
+        caps: Caps::default(),
     };
     let (targets, order) = match &field.node.value {
         Value::Map(_) => {
@@ -109,6 +112,7 @@ fn alias<'n>(
             alias.price_micros = map.price("price_micros");
             alias.description = model::description(&mut map);
             alias.context_length = map.some_whole("context_length", 1..=MAX_CONTEXT);
+            alias.caps = Caps::read(&mut map);
             if targets.is_none() {
                 map.refuse("has no `targets`", "name the models that it leads to");
             }

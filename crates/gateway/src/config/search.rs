@@ -36,6 +36,8 @@ pub struct Search {
     pub providers: Vec<SearchProvider>,
     /// How long results are kept; `None` for not at all.
     pub cache: Option<Duration>,
+    /// Whether members see results that others asked for.
+    pub share_cache: bool,
 }
 
 /// One provider of results.
@@ -180,14 +182,15 @@ pub(super) fn search(
             index.index_folder = beside.join(INDEX_FOLDER).join(&index.name);
         }
     }
-    let mut cache = Some(DEFAULT_CACHE);
+    let (mut cache, mut share_cache) = (Some(DEFAULT_CACHE), false);
     if let Some(field) = root.take("search")
         && let Some(mut map) = Mapping::open(root.reader, "search", &field)
     {
         let field = map.take("cache_seconds");
         let rule = Seconds { default: DEFAULT_CACHE, zero: Zero::Allowed };
         cache = Some(map.reader.seconds(field, &rule)).filter(|time| !time.is_zero());
+        share_cache = map.flag("share_cache", share_cache);
         map.close();
     }
-    Search { providers, cache }
+    Search { providers, cache, share_cache }
 }

@@ -316,8 +316,11 @@ fn every_limit_is_read() {
     let config = clean(
         "limits:
   max_body_bytes: 1024
+  parsing_bytes: 4096
   max_header_bytes: 8192
   max_connections: 5
+  max_connections_per_address: 4
+  exempt_addresses: [192.0.2.1, \"fd00::/8\"]
   header_timeout: 1.5
   idle_timeout: 90
   body_timeout: 2
@@ -325,14 +328,18 @@ fn every_limit_is_read() {
   keepalive_comment: 0
   max_stream_seconds: 3
   max_answer_bytes: 2048
+  parser_workers: 9
   drain_seconds: 0
   new_keys: {requests_per_minute: 6, concurrency: 7, spend_micros: 8}
 ",
     );
     let expected = Limits {
         max_body_bytes: 1024,
+        parsing_bytes: 4096,
         max_header_bytes: 8192,
         max_connections: 5,
+        max_connections_per_address: Some(4),
+        exempt_addresses: ["192.0.2.1/32", "fd00::/8"].map(|text| text.parse().unwrap()).to_vec(),
         header_timeout: Duration::from_millis(1500),
         idle_timeout: Duration::from_secs(90),
         body_timeout: Duration::from_secs(2),
@@ -340,6 +347,7 @@ fn every_limit_is_read() {
         keepalive_comment: None,
         max_stream: Duration::from_secs(3),
         max_answer_bytes: 2048,
+        parser_workers: Some(9),
         drain: Duration::ZERO,
         new_keys: NewKeys {
             requests_per_minute: Some(6),
@@ -348,6 +356,13 @@ fn every_limit_is_read() {
         },
     };
     assert_eq!(config.limits, expected);
+    let none = clean("limits: {max_connections_per_address: 0, exempt_addresses: []}").limits;
+    assert_eq!((none.max_connections_per_address, none.exempt_addresses), (None, Vec::new()));
+    refused(
+        "limits: {exempt_addresses: [10.0.0.0/33]}",
+        &["error 1:28: limits.exempt_addresses: entry 1 is not an address or a network such \
+           as `10.0.0.0/8`"],
+    );
 }
 
 #[test]
@@ -364,6 +379,7 @@ fn every_limit_has_bounds() {
   max_answer_bytes: 1073741825
   drain_seconds: []
   new_keys: {requests_per_minute: 0, concurrency: 1.5, spend_micros: -8}
+  parser_workers: 1
 ",
         &[
             "error 2:19: limits.max_body_bytes: must be a whole number from 1024 to 1073741824",
@@ -380,6 +396,7 @@ fn every_limit_has_bounds() {
             "error 11:51: limits.new_keys.concurrency: must be a whole number from 1 to 1000000",
             "error 11:70: limits.new_keys.spend_micros: must be a whole number of micro-credits, \
              at least 0, found `-8` (1 credit is 1000000 micro-credits)",
+            "error 12:19: limits.parser_workers: must be a whole number from 2 to 1024",
         ],
     );
 }

@@ -8,6 +8,7 @@ fn publication(version: &str, files: &[&Path]) -> Publication {
     Publication {
         version: version.to_owned(),
         published_at: "2026-11-15T12:00:00Z".to_owned(),
+        expires_at: "2027-02-13T12:00:00Z".to_owned(),
         files: files.iter().map(|path| path.to_path_buf()).collect(),
         platform: None,
     }

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
-use gateway_store::{Actor, Error};
+use gateway_store::Actor;
 use http::request::Parts;
 use http::{Request, StatusCode};
+use ledger::Refusal;
 use ring::hmac;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,8 @@ use super::operations::json;
 use crate::failure::ApiError;
 use crate::identity::bearer;
 use crate::openapi::{Routes, admin as table};
+use crate::operator::{Error, Operator};
+use crate::request_log;
 use crate::server::Arrival;
 use crate::service::Service;
 
@@ -66,6 +69,13 @@ pub(super) struct Admin {
     pub(super) by: Actor,
 }
 
+impl Admin {
+    /// The one who acts.
+    fn operator<'a>(&'a self, service: &'a Service) -> Operator<'a> {
+        Operator { store: &service.store, by: &self.by }
+    }
+}
+
 impl FromRequestParts<Arc<Service>> for Admin {
     type Rejection = ApiError;
 
@@ -80,6 +90,7 @@ impl FromRequestParts<Arc<Service>> for Admin {
             let message = "this is for the operator: send `Authorization: Bearer <admin token>`";
             return Err(ApiError::new(Code::InvalidKey, message));
         }
+        request_log::note_operator();
         let arrival = parts.extensions.get::<Arrival>();
         let peer = arrival.map(|arrival| arrival.peer.ip());
         let name = peer.map_or("admin-api".to_owned(), |peer| format!("admin-api:{peer}"));
@@ -131,16 +142,6 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
 
 fn no_json(error: &serde_json::Error) -> ApiError {
     ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
-}
-
-/// A name or reason: something, not too long, in visible characters.
-fn check_text(field: &'static str, text: &str, max_chars: usize) -> Result<(), ApiError> {
-    let length = text.chars().count();
-    if (1..=max_chars).contains(&length) && !text.chars().any(char::is_control) {
-        return Ok(());
-    }
-    let message = format!("`{field}` must be 1 to {max_chars} characters, none of them control");
-    Err(ApiError::of_param(Code::InvalidRequest, field, message))
 }
 
 /// A number in a range.
@@ -214,14 +215,27 @@ fn created<T: Serialize>(value: &T) -> Response {
     response
 }
 
-/// What an operator is told when the store refuses: unlike members, what is not there.
-fn told(error: Error) -> ApiError {
-    match error {
-        Error::Missing(what) => ApiError::new(Code::NotFound, format!("there is no such {what}")),
-        Error::Exists(what) => {
-            ApiError::new(Code::Conflict, format!("there is such a {what} already"))
+/// What an operator is told: unlike members, what is not there.
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Invalid { field, .. } => Self::of_param(Code::InvalidRequest, field, message),
+            Error::Missing(_) => Self::new(Code::NotFound, message),
+            Error::Exists(_) | Error::Past | Error::KeyOver | Error::Short { .. } => {
+                Self::new(Code::Conflict, message)
+            }
+            Error::Refused(Refusal::AmountOutOfRange) => {
+                let message = "no balance may become so large; nothing was moved";
+                Self::new(Code::Conflict, message)
+            }
+            Error::Refused(refusal) => refusal.into(),
+            Error::NoRandom => {
+                tracing::error!("the machine gives no random bytes");
+                Self::internal()
+            }
+            Error::Store(error) => error.into(),
         }
-        error => error.into(),
     }
 }
 

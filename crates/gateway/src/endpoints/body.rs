@@ -16,6 +16,7 @@ use wire::error::Code;
 
 use ledger::IdempotencyKey;
 
+use crate::envelope::check_values;
 use crate::failure::ApiError;
 use crate::service::Service;
 use crate::within::within;
@@ -43,8 +44,7 @@ pub(crate) async fn read(
         let message = "compressed bodies are not read; send it without Content-Encoding";
         return Err(ApiError::new(Code::InvalidRequest, message));
     }
-    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    if announced.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length > max) {
+    if announced(headers).is_some_and(|length| length > max) {
         discard(headers, body);
         return Err(too_large(max));
     }
@@ -56,6 +56,11 @@ pub(crate) async fn read(
         let message = "the body did not arrive in time";
         ApiError::new(Code::BodyTimeout, message)
     })?
+}
+
+/// How long a body is, as its client says.
+pub(super) fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Takes what a client goes on to send of a body that nobody wants, within limits: most clients
@@ -113,6 +118,7 @@ pub(super) fn parse<T: DeserializeOwned>(
         serde_json::from_slice::<IgnoredAny>(body).map_err(|error| no_json(&error))?;
         return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
     }
+    check_values(body)?;
     let mut reader = serde_json::Deserializer::from_slice(body);
     let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();

@@ -6,14 +6,19 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use bytes::Bytes;
 use gateway_store::Scope;
 use http::Request;
+use serde_json::Value;
 use wire::error::Code;
 
 use super::paid::{self, Paid, Received};
+use crate::caps::{self, Conversation};
+use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Operation};
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, check_values};
 use crate::failure::ApiError;
+use crate::images::{self, Images, Remote};
 use crate::proxy::ask::Ask;
 use crate::server::Arrival;
 use crate::service::Service;
@@ -34,16 +39,59 @@ pub(super) async fn create(
     let wants_usage = is_streamed && wants_usage(&envelope);
     let model = paid::resolve(&service, &caller, &asked, Capability::Chat)?;
 
-    let ask = Arc::new(Ask {
+    let (max_tokens, remote) = check_conversation(&service, &model, &envelope)?;
+    let mut ask = Ask {
         id,
         body: bytes.clone(),
-        rest: Ask::rest_of(&envelope, is_streamed),
+        rest: None,
         is_streamed,
         wants_usage,
-    });
+        model: Some(model.quoted_id.clone()),
+        max_tokens,
+    };
+    if remote == Remote::None {
+        ask.rest = Ask::rest_of(&envelope, is_streamed);
+    }
+    let prepare = {
+        let service = service.clone();
+        async move {
+            if remote == Remote::Fetched {
+                ask.body = with_images(&service, &ask.body).await?;
+            }
+            Ok(move |target: &Target| ask.chat(target))
+        }
+    };
     let price = model.chat_price;
     let paid = Paid { id, caller, model, price, operation: Operation::Chat, idempotency, traced };
-    paid.answer(&service, is_streamed, None, move |target| ask.chat(target)).await
+    paid.answer(&service, is_streamed, None, prepare).await
+}
+
+/// Checks a conversation against the caps of its model. Returns the limit on tokens to send along,
+/// and whether images must be fetched.
+fn check_conversation(
+    service: &Service,
+    model: &Model,
+    envelope: &Envelope<'_>,
+) -> Result<(Option<u64>, Remote), ApiError> {
+    let mut images = Images::default();
+    let mut bytes = 0;
+    for messages in envelope.all_like("messages") {
+        images = images.and(Images::in_text(messages)?);
+        bytes += messages.len();
+    }
+    let remote = images.check_remote(service.config.remote_images)?;
+    let conversation = Conversation { field: "messages", bytes, images: images.count };
+    Ok((caps::check(&model.caps, envelope, &conversation)?, remote))
+}
+
+/// The body with its images inline.
+async fn with_images(service: &Service, body: &Bytes) -> Result<Bytes, ApiError> {
+    let envelope = Envelope::parse(body)?;
+    let messages = envelope.raw("messages").unwrap_or("[]");
+    check_values(messages.as_bytes())?;
+    let mut messages: Value = serde_json::from_str(messages).map_err(|_| ApiError::internal())?;
+    images::inline(service, &mut messages).await?;
+    Ok(envelope.rewrite(&[("messages", Some(&messages.to_string()))]).into())
 }
 
 fn check_messages(envelope: &Envelope<'_>) -> Result<(), ApiError> {

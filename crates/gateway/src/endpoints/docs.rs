@@ -2,14 +2,20 @@
 
 mod page;
 
+use std::sync::Arc;
+
 use axum::body::Body;
+use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::check_host;
 use crate::config::Config;
-use crate::openapi::{self, Operation, Routes, operator};
+use crate::failure::ApiError;
+use crate::openapi::{self, Offer, Operation, Routes, operator};
+use crate::service::Service;
 
 /// The page may use its own style, and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
@@ -21,12 +27,17 @@ pub(super) fn describe(routes: Routes, config: &Config) -> Routes {
     let mut operations: Vec<&Operation> = routes.operations().to_vec();
     operations.extend([&operator::DOCUMENT, &operator::PAGE]);
     let server = config.public_url.to_string();
-    let document = openapi::document(&operations, server.trim_end_matches('/'));
+    let document =
+        openapi::document(&operations, &Offer::new(config, server.trim_end_matches('/')));
     let page = Bytes::from(page::render(&document));
     let document = Bytes::from(document.to_string());
-    routes
-        .on(&operator::DOCUMENT, move || async move { answer(openapi::JSON, document) })
-        .on(&operator::PAGE, move || async move { answer(HTML, page) })
+    let to = |media_type: &'static str, body: Bytes| {
+        move |State(service): State<Arc<Service>>, headers: HeaderMap| async move {
+            check_host(&service, &headers)?;
+            Ok::<_, ApiError>(answer(media_type, body))
+        }
+    };
+    routes.on(&operator::DOCUMENT, to(openapi::JSON, document)).on(&operator::PAGE, to(HTML, page))
 }
 
 fn answer(media_type: &'static str, body: Bytes) -> Response {

@@ -12,8 +12,10 @@ use gateway_store::Scope;
 use http::Request;
 
 use super::body;
+use crate::envelope::check_values;
 use crate::failure::ApiError;
 use crate::mcp::{self, Endpoint, Message};
+use crate::request_log;
 use crate::service::Service;
 
 /// Adds the path.
@@ -42,6 +44,8 @@ async fn answer(
         }
     };
     let bytes = body::read(&service, &head.headers, body).await?;
+    check_values(&bytes)?;
+    let bytes = service.parsing.admit(bytes, config.limits.body_timeout).await?;
     let message = Message::read(&bytes);
     // What cannot be read counts as well: somebody sent it.
     if message.as_ref().is_none_or(Message::is_counted) {
@@ -49,6 +53,9 @@ async fn answer(
     }
     // The tools do not need it, and would keep it as long as they run.
     head.extensions.remove::<Arc<Endpoint>>();
+    if let Some(log) = request_log::current() {
+        head.extensions.insert(log);
+    }
     let request = Request::from_parts(head, bytes.clone());
     Ok(endpoint.answer(caller, request, message.as_ref()).await)
 }

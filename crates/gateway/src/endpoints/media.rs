@@ -57,7 +57,8 @@ pub(super) async fn create(
             let run: Option<MediaRun> = serde_json::from_slice(&known.answer.body).ok();
             let run = run.ok_or_else(ApiError::internal)?;
             let mut response = first(&service, member, &run).await?;
-            paid::write_replayed(response.headers_mut(), known.id, known.charged);
+            paid::write_replayed(response.headers_mut());
+            rate::write_receipt(response.headers_mut(), known.id, known.charged);
             Ok(response)
         }
     }

@@ -8,14 +8,14 @@ use axum::response::Response;
 use gateway_store::{Answer, Scope};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use ledger::{IdempotencyKey, Micros, Rule};
+use ledger::{Ending, IdempotencyKey, Micros, Reached};
 
 use super::paid;
 use crate::charge::{Charge, Opened, Order, Results};
 use crate::config::Operation;
 use crate::failure::ApiError;
 use crate::identity::Caller;
-use crate::proxy::relay::{MAX_KEPT_BYTES, rule_of};
+use crate::proxy::relay::MAX_KEPT_BYTES;
 use crate::rate;
 use crate::server::Arrival;
 use crate::service::Service;
@@ -85,7 +85,7 @@ async fn charged(
         Ok(response) => response,
         Err(error) => {
             let error = error.refunded(id, room);
-            charge.release(rule_of(&error)).await;
+            charge.fail(&error).await;
             return Err(error);
         }
     };
@@ -93,7 +93,8 @@ async fn charged(
     if charge.is_kept() {
         (response, answer) = kept(response).await?;
     }
-    let charged = charge.settle(Rule::Answered, Results { answer, ..Results::default() }).await?;
+    let results = Results { answer, ..Results::default() };
+    let charged = charge.close((Ending::Complete, Reached::Content), results).await?;
     rate::write_receipt(response.headers_mut(), id, charged);
     rate::write_headers(room, response.headers_mut());
     Ok(response)

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use gateway_store::{Answer, KeyRecord, Scope, StoredResponse};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
-use ledger::{HoldId, IdempotencyKey, Micros, Rule};
+use ledger::{Ending, HoldId, IdempotencyKey, Micros, Reached, Refusal};
 use wire::error::Code;
+use wire::research::Depth;
 
 use super::body;
 use crate::abort_early::AbortEarly;
@@ -20,12 +21,15 @@ use crate::config::{Capability, Operation};
 use crate::envelope::Envelope;
 use crate::failure::ApiError;
 use crate::identity::{Caller, may_use};
+use crate::parsing::SMALL_BYTES;
 use crate::provider::Owner;
 use crate::proxy::ask::Question;
 use crate::proxy::begin::{Answering, Begun, Context, begin};
-use crate::proxy::relay::{Beginning, Keeper, Leaving, MAX_KEPT_BYTES, Relay, STREAM, rule_of};
+use crate::proxy::relay::{Beginning, Keeper, Leaving, MAX_KEPT_BYTES, Relay, STREAM};
 use crate::proxy::whole::Piece;
 use crate::rate;
+use crate::request_log;
+use crate::research::desk;
 use crate::service::Service;
 use crate::trace::Place;
 
@@ -53,8 +57,9 @@ pub(super) struct Received {
     pub(super) idempotency: Option<IdempotencyKey>,
 }
 
-/// Recognises who asks, then reads what they ask. `word` tells apart what one idempotency key may be
-/// used for.
+/// Identifies the caller, then reads the body. A large body is taken only from a member that can pay
+/// for the cheapest request of this scope, and is admitted for parsing when there is room.
+/// `word` separates the uses of one idempotency key.
 pub(super) async fn receive(
     service: &Service,
     request: Request<Body>,
@@ -69,25 +74,88 @@ pub(super) async fn receive(
             return Err(error);
         }
     };
+    let is_announced = body::announced(&head.headers).is_some_and(|length| length > SMALL_BYTES);
+    // A repeated request may be answered without money; the hold decides.
+    let may_repeat = head.headers.contains_key(&body::IDEMPOTENCY_KEY);
+    if is_announced
+        && !may_repeat
+        && let Err(error) = check_balance(service, &caller, scope).await
+    {
+        body::discard(&head.headers, body);
+        return Err(error);
+    }
     let bytes = body::read(service, &head.headers, body).await?;
+    if bytes.len() > SMALL_BYTES && !is_announced && !may_repeat {
+        check_balance(service, &caller, scope).await?;
+    }
+    let bytes = service.parsing.admit(bytes, service.config.limits.body_timeout).await?;
     let idempotency = body::idempotency(&head.headers, word, &bytes)?;
     Ok(Received { caller, bytes, idempotency })
 }
 
+/// Rejects a member whose balance does not cover the cheapest request of a scope. The hold is what
+/// decides; this only spares the work before it.
+async fn check_balance(
+    service: &Service,
+    caller: &KeyRecord,
+    scope: Scope,
+) -> Result<(), ApiError> {
+    let needed = cheapest(service, scope);
+    if needed == Micros::ZERO {
+        return Ok(());
+    }
+    let account = service.store.account(caller.key.member).await?;
+    let available = account.ok_or_else(ApiError::no_key)?.available();
+    if available < needed {
+        return Err(Refusal::InsufficientBalance { needed, available }.into());
+    }
+    Ok(())
+}
+
+/// What the cheapest request of a scope costs.
+fn cheapest(service: &Service, scope: Scope) -> Micros {
+    let catalogue = service.catalogue.load();
+    let listed = |operation| Some(Micros::new(service.config.prices.default_of(operation)));
+    let least = |capability, price: fn(&Model) -> Micros| {
+        let models = catalogue.models().filter(|model| model.is_for(capability));
+        models.map(|model| price(model)).min()
+    };
+    let cheapest = match scope {
+        Scope::Chat => least(Capability::Chat, |model| model.chat_price),
+        Scope::Responses => least(Capability::Responses, |model| model.responses_price),
+        Scope::Media => catalogue.models().map(|model| model.media_price).min(),
+        Scope::Search => listed(Operation::Search),
+        Scope::Fetch => listed(Operation::Fetch),
+        Scope::Research => {
+            let depths = [Depth::Quick, Depth::Standard, Depth::Deep];
+            let prices = catalogue.models().flat_map(|model| {
+                depths.map(|depth| Micros::new(desk::price_micros(service, depth, &model.id)))
+            });
+            prices.min()
+        }
+        Scope::Models | Scope::Mcp => None,
+    };
+    cheapest.unwrap_or(Micros::ZERO)
+}
+
 impl Paid {
-    /// Sets the price aside, asks the upstreams, and answers.
-    pub(super) async fn answer(
+    /// Sets the price aside, asks the upstreams, and answers. What `prepare` does is paid for: it
+    /// begins once the price is held.
+    pub(super) async fn answer<Q>(
         self,
         service: &Arc<Service>,
         is_streamed: bool,
         keeper: Option<Arc<dyn Keeper>>,
-        question: impl Fn(&Target) -> Result<Question, ApiError> + Send + Sync + 'static,
-    ) -> Result<Response, ApiError> {
+        prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
+    ) -> Result<Response, ApiError>
+    where
+        Q: Fn(&Target) -> Result<Question, ApiError> + Send + Sync + 'static,
+    {
         let charge = match self.open(service, None).await? {
             Opened::Charge(charge) => charge,
             Opened::Again(known) => return Ok(again(known)),
         };
-        let beginning = Box::pin(begin(self.context(service, &charge), question));
+        let beginning = self.begin(service, &charge, prepare);
         if is_streamed {
             let mut relay = Relay::waiting(service, charge, beginning).keeping(keeper);
             // After this long the client learns that it is being worked on, with a comment.
@@ -101,11 +169,25 @@ impl Paid {
             return work.await;
         }
         // In a task of its own the answer is finished and kept, though the client may leave.
-        let handle = service.tasks.spawn(work);
+        let handle = service.tasks.spawn(request_log::carry(work));
         AbortEarly::new(handle, progress).wait().await
     }
 
-    pub(super) fn context(&self, service: &Arc<Service>, charge: &Charge) -> Context {
+    /// Prepares the question, then asks the upstreams.
+    pub(super) fn begin<Q>(
+        &self,
+        service: &Arc<Service>,
+        charge: &Charge,
+        prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
+    ) -> Beginning
+    where
+        Q: Fn(&Target) -> Result<Question, ApiError> + Send + Sync + 'static,
+    {
+        let context = self.context(service, charge);
+        Box::pin(async move { begin(context, prepare.await?).await })
+    }
+
+    fn context(&self, service: &Arc<Service>, charge: &Charge) -> Context {
         Context {
             service: service.clone(),
             model: self.model.clone(),
@@ -143,7 +225,7 @@ fn stream(relay: Relay, price: Micros) -> Response {
     headers.reserve(HEADERS);
     write_stream_headers(headers);
     if let Some(id) = id {
-        rate::write_receipt(headers, id, price);
+        rate::write_price(headers, id, price);
     }
     rate::write_headers(room, headers);
     response
@@ -160,7 +242,7 @@ async fn whole(
         Ok(_) => return Err(ApiError::internal()),
         Err(error) => {
             let error = error.refunded(charge.id(), charge.room());
-            charge.release(rule_of(&error)).await;
+            charge.fail(&error).await;
             return Err(error);
         }
     };
@@ -186,17 +268,14 @@ async fn settle(
     charge.tokens = piece.tokens;
     let response = keeper.zip(piece.response.as_ref());
     let response = response.and_then(|(keeper, response)| keeper.stored(response));
-    if !piece.has_content {
-        charge.release_with(Rule::EmptyAnswer, Results { response, ..Results::default() }).await;
-        return Ok(Micros::ZERO);
-    }
-    let is_kept = charge.is_kept() && piece.body.len() <= MAX_KEPT_BYTES;
+    let reached = if piece.has_content { Reached::Content } else { Reached::Begun };
+    let is_kept = charge.is_kept() && piece.has_content && piece.body.len() <= MAX_KEPT_BYTES;
     let answer = is_kept.then(|| Answer {
         status: 200,
         content_type: "application/json".to_owned(),
         body: piece.body.to_vec(),
     });
-    charge.settle(Rule::Answered, Results { answer, response, media: None }).await
+    charge.close((Ending::Complete, reached), Results { answer, response, media: None }).await
 }
 
 /// An answer that was given before.
@@ -211,14 +290,14 @@ pub(super) fn again(known: Again) -> Response {
     } else if let Ok(value) = HeaderValue::from_str(&answer.content_type) {
         headers.insert(CONTENT_TYPE, value);
     }
-    write_replayed(headers, id, charged);
+    write_replayed(headers);
+    rate::write_receipt(headers, id, charged);
     response
 }
 
 /// Says that an answer was given and paid for before.
-pub(super) fn write_replayed(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
+pub(super) fn write_replayed(headers: &mut HeaderMap) {
     headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
-    rate::write_receipt(headers, id, charged);
 }
 
 pub(super) fn write_stream_headers(headers: &mut HeaderMap) {

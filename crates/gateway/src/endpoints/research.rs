@@ -74,9 +74,11 @@ pub(super) async fn create(
         headers.insert(LOCATION, place);
     }
     if is_replayed {
-        write_replayed(headers, job.id, price);
-    } else {
-        rate::write_receipt(headers, job.id, price);
+        write_replayed(headers);
+    }
+    match job.charged {
+        Some(charged) => rate::write_receipt(headers, job.id, charged),
+        None => rate::write_price(headers, job.id, price),
     }
     rate::write_headers(room, headers);
     Ok(response)

@@ -20,11 +20,14 @@ pub(super) use stored::{cancel, delete, find, input_items};
 
 use self::keeper::ResponseKeeper;
 use super::paid::{self, Paid, Received};
+use crate::caps::{self, Conversation};
+use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
-use crate::envelope::Envelope;
+use crate::envelope::{self, Envelope};
 use crate::failure::ApiError;
 use crate::identity::Caller;
+use crate::images::{self, Images, Remote};
 use crate::proxy::ask::Ask;
 use crate::proxy::ask_responses::AskResponses;
 use crate::proxy::native::Ours;
@@ -53,17 +56,20 @@ pub(super) async fn create(
     let asked: String = paid::required(&envelope, "model")?;
     let wish = Wish::read(&envelope)?;
     let model = paid::resolve(&service, &caller, &asked, Capability::Responses)?;
-    let fields: Map<String, Value> = serde_json::from_slice(&bytes)
-        .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not JSON"))?;
+    let mut fields: Map<String, Value> = envelope::tree(&bytes)?;
     let items = fields.get("input").and_then(Value::as_array).map_or(0, Vec::len);
     if items > MAX_ITEMS {
         let message = format!("`input` has more than {MAX_ITEMS} items");
         return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
     }
-    let earlier = match &wish.previous {
+    let (mut earlier, weight) = match &wish.previous {
         Some(previous) => earlier(&service, &caller, previous).await?,
-        None => Vec::new(),
+        None => (Vec::new(), 0),
     };
+    let (max_tokens, remote) = check_conversation(&service, &model, &envelope, (&earlier, weight))?;
+    if let Some(tokens) = max_tokens {
+        fields.insert("max_output_tokens".to_owned(), tokens.into());
+    }
 
     let answer_id = new_id("resp");
     let created = clock::unix_seconds();
@@ -86,16 +92,50 @@ pub(super) async fn create(
         rest: None,
         is_streamed: wish.is_streamed || wish.is_background,
         wants_usage: true,
+        model: None,
+        max_tokens: None,
     };
     let ours = ours(&wish, &answer_id, &fields);
-    let ask = Arc::new(AskResponses { ask, fields, earlier, shape, ours });
+    let prepare = {
+        let service = service.clone();
+        async move {
+            if remote == Remote::Fetched {
+                let input = fields.get_mut("input").into_iter();
+                for value in input.chain(&mut earlier) {
+                    images::inline(&service, value).await?;
+                }
+            }
+            let ask = AskResponses { ask, fields, earlier, shape, ours };
+            Ok(move |target: &Target| ask.question(target))
+        }
+    };
     let price = model.responses_price;
     let operation = Operation::Responses;
     let paid = Paid { id, caller, model, price, operation, idempotency, traced };
     if wish.is_background {
-        return background::start(&service, paid, &wish, keeper, ask).await;
+        return background::start(&service, paid, &wish, keeper, prepare).await;
     }
-    paid.answer(&service, wish.is_streamed, Some(keeper), move |target| ask.question(target)).await
+    paid.answer(&service, wish.is_streamed, Some(keeper), prepare).await
+}
+
+/// Checks a conversation, with the responses before it and their length, against the caps of its
+/// model. Returns the limit on tokens to send along, and whether images must be fetched.
+fn check_conversation(
+    service: &Service,
+    model: &Model,
+    envelope: &Envelope<'_>,
+    (earlier, weight): (&[Value], usize),
+) -> Result<(Option<u64>, Remote), ApiError> {
+    let mut images = Images::in_items(earlier);
+    let mut bytes = weight;
+    for input in envelope.all_like("input") {
+        images = images.and(Images::in_text(input)?);
+        bytes += input.len();
+    }
+    bytes += envelope.all_like("instructions").map(str::len).sum::<usize>();
+    let remote = images.check_remote(service.config.remote_images)?;
+    let conversation = Conversation { field: "input", bytes, images: images.count };
+    Ok((caps::check(&model.caps, envelope, &conversation)?, remote))
 }
 
 /// What the service itself must know of a request.
@@ -140,8 +180,12 @@ fn ours(wish: &Wish, id: &str, fields: &Map<String, Value>) -> Ours {
     ours
 }
 
-/// All items of the responses before, oldest first.
-async fn earlier(service: &Service, caller: &Caller, id: &str) -> Result<Vec<Value>, ApiError> {
+/// All items of the responses before, oldest first, and how many bytes they have.
+async fn earlier(
+    service: &Service,
+    caller: &Caller,
+    id: &str,
+) -> Result<(Vec<Value>, usize), ApiError> {
     let wrong =
         |message: String| ApiError::of_param(Code::InvalidRequest, "previous_response_id", message);
     let mut turns: Vec<Vec<Value>> = Vec::new();
@@ -170,5 +214,5 @@ async fn earlier(service: &Service, caller: &Caller, id: &str) -> Result<Vec<Val
         turns.push(items);
         next = stored.previous;
     }
-    Ok(turns.into_iter().rev().flatten().collect())
+    Ok((turns.into_iter().rev().flatten().collect(), weight))
 }

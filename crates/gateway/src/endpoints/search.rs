@@ -35,7 +35,8 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let received = paid::receive(&service, request, Scope::Search, "search").await?;
     let Received { caller, bytes, idempotency } = received;
-    let wanted = wanted(body::parse(&bytes, wrong)?)?;
+    let owner = service.search_owner(caller.key.member);
+    let wanted = Wanted { owner, ..wanted(body::parse(&bytes, wrong)?)? };
     if !service.search.can_answer(&wanted) {
         return Err(Failure::NoProvider.into());
     }
@@ -89,7 +90,7 @@ fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
         include: checked("domains.include", include)?,
         exclude: checked("domains.exclude", exclude)?,
     };
-    Ok(Wanted { query: words.join(" "), max_results, recency, domains })
+    Ok(Wanted { owner: None, query: words.join(" "), max_results, recency, domains })
 }
 
 fn checked(name: &str, domains: Vec<String>) -> Result<Vec<String>, ApiError> {

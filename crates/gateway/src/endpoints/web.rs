@@ -44,11 +44,14 @@ pub(super) async fn fetch(
     let target = Target::parse(&asked.url)?;
     let work = async {
         let wanted = Wanted {
+            owner: service.page_owner(caller.key.member),
             target,
             format: asked.format.unwrap_or(PageFormat::Markdown),
             max_age: asked.max_age_s.map(|seconds| Duration::from_secs(seconds.into())),
+            member: caller.key.member,
         };
-        let found = page(&service, &wanted).await?;
+        let attempt = service.reader.timeouts.begin(caller.key.lineage)?;
+        let found = attempt.end(page(&service, &wanted).await)?;
         let id = format!("page_{}", arrival.id.digits());
         Ok(json(&shown(id, &asked, &found)?))
     };

@@ -7,6 +7,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
+use http::HeaderName;
 use http::request::Parts;
 use http_body_util::{BodyExt, Limited};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
@@ -20,6 +21,7 @@ use crate::endpoints::inside::{self, Ask};
 use crate::failure::ApiError;
 use crate::identity::Caller;
 use crate::rate;
+use crate::request_log::RequestLog;
 use crate::server::Arrival;
 use crate::service::Service;
 
@@ -30,6 +32,7 @@ const MAX_INLINE_BYTES: u64 = 1024 * 1024;
 /// What a result says about the request behind it.
 const REQUEST_ID: &str = "agent/request_id";
 const CHARGE: &str = "agent/charge_micros";
+const PRICE: &str = "agent/price_micros";
 const STATUS: &str = "agent/status";
 const CODE: &str = "agent/code";
 
@@ -43,7 +46,14 @@ pub(super) async fn run(
     let Some(arrival) = head.extensions.get::<Arrival>().copied() else {
         return failed(None, &ApiError::internal());
     };
-    match answer(service, head, &arrival, tool, arguments).await {
+    // Tools run in tasks of their own.
+    let log = head.extensions.get::<Arc<RequestLog>>();
+    let answering = answer(service, head, &arrival, tool, arguments);
+    let answered = match log {
+        Some(log) => log.scope(answering).await,
+        None => answering.await,
+    };
+    match answered {
         Ok(result) => result,
         Err(error) => failed(Some(&arrival), &error),
     }
@@ -63,8 +73,10 @@ async fn answer(
     let response = inside::ask(service, arrival, &head.headers, ask).await?;
     let mut meta = MetaObject::default();
     meta.insert(REQUEST_ID.to_owned(), json!(arrival.id.to_string()));
-    if let Some(charge) = charge(&response) {
-        meta.insert(CHARGE.to_owned(), json!(charge));
+    for (name, header) in [(CHARGE, &rate::CHARGE), (PRICE, &rate::PRICE)] {
+        if let Some(micros) = micros(&response, header) {
+            meta.insert(name.to_owned(), json!(micros));
+        }
     }
     let bytes = read(response).await?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| ApiError::internal())?;
@@ -230,9 +242,9 @@ fn wrong(name: &str, wanted: &str) -> ApiError {
     ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
 }
 
-/// What was charged, as the answer says.
-fn charge(response: &Response) -> Option<i64> {
-    response.headers().get(&rate::CHARGE)?.to_str().ok()?.parse().ok()
+/// What was charged, or what is held, as the answer says.
+fn micros(response: &Response, header: &HeaderName) -> Option<i64> {
+    response.headers().get(header)?.to_str().ok()?.parse().ok()
 }
 
 async fn read(response: Response) -> Result<Bytes, ApiError> {

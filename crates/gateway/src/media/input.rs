@@ -1,10 +1,10 @@
 //! What a member asks for: checked, and put into an upstream's words.
 
 use bytes::Bytes;
+use document_parser::AudioKind;
 use serde_json::Value;
 use wire::error::Code;
 
-use super::audio::Asked;
 use super::espeak::Speech;
 use crate::catalogue::Target;
 use crate::config::{self, Capability};
@@ -26,7 +26,7 @@ pub(super) enum Question {
     /// Images, so many at most.
     Images { body: Bytes, max: usize },
     /// Speech of an upstream.
-    Speech { body: Bytes, asked: Asked },
+    Speech { body: Bytes, kind: AudioKind },
     /// Speech of a program.
     Program(Speech),
 }
@@ -77,7 +77,8 @@ fn speech(input: &Envelope<'_>, model: &str, media: &config::Media) -> Result<Qu
     let text = required_text(input, "text", max_chars(media))?;
     let format: Option<String> =
         input.read("response_format", "a string").map_err(|error| within(&error))?;
-    let asked = if format.as_deref() == Some("pcm") { Asked::Samples } else { Asked::Container };
+    let is_raw = format.as_deref() == Some("pcm");
+    let kind = if is_raw { AudioKind::Samples } else { AudioKind::Container };
     let (model, text) = (Value::from(model).to_string(), Value::from(text).to_string());
     let voice = input.raw("voice").unwrap_or(USUAL_VOICE);
     let changes = [
@@ -88,7 +89,7 @@ fn speech(input: &Envelope<'_>, model: &str, media: &config::Media) -> Result<Qu
         ("stream", None),
         ("stream_format", None),
     ];
-    Ok(Question::Speech { body: input.rewrite(&changes).into(), asked })
+    Ok(Question::Speech { body: input.rewrite(&changes).into(), kind })
 }
 
 fn program(input: &Envelope<'_>, media: &config::Media) -> Result<Question, ApiError> {

@@ -3,23 +3,19 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use document_parser::{AudioKind, Error, Rejection};
 use http::Uri;
+use ledger::MemberId;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::audio::{self, Asked};
+use super::espeak;
 use super::input::{IMAGES_PATH, Question, SPEECH_PATH};
-use super::{espeak, image};
 use crate::catalogue::Target;
 use crate::charge::Progress;
 use crate::provider::{Failure, Provider, Sender};
 use crate::service::Service;
-
-/// How many are decoded at the same time: each may take some hundred megabytes.
-const MAX_DECODED_AT_ONCE: usize = 2;
-static DECODING: Semaphore = Semaphore::const_new(MAX_DECODED_AT_ONCE);
 
 /// A file that was made and found good.
 #[derive(Debug)]
@@ -35,6 +31,8 @@ pub(super) struct Way<'a> {
     pub(super) target: &'a Target,
     pub(super) progress: &'a Progress,
     pub(super) sender: Sender,
+    /// Who asked: parsers are shared fairly between members.
+    pub(super) member: MemberId,
 }
 
 impl Way<'_> {
@@ -52,16 +50,16 @@ impl Way<'_> {
                 let answer = self.answer(IMAGES_PATH, body, provider.max_answer_bytes).await?;
                 self.images(answer, max).await
             }
-            Question::Speech { body, asked } => {
+            Question::Speech { body, kind } => {
                 let answer = self.answer(SPEECH_PATH, body, self.max_bytes()).await?;
-                Ok(vec![checked(move || sound(answer, asked)).await?])
+                Ok(vec![self.sound(answer, kind).await?])
             }
             Question::Program(speech) => {
                 let max_bytes = self.service.config.media.max_bytes;
                 let voice = &self.target.name;
                 let sound_of = espeak::speak(provider, voice, &speech, max_bytes).await?;
                 self.progress.set(true);
-                Ok(vec![checked(move || sound(sound_of, Asked::Container)).await?])
+                Ok(vec![self.sound(sound_of, AudioKind::Container).await?])
             }
         }
     }
@@ -95,16 +93,24 @@ impl Way<'_> {
         let mut made = Vec::with_capacity(list.data.len());
         for found in list.data {
             let max_bytes = self.max_bytes();
-            made.push(match (found.b64_json, found.url) {
-                (Some(text), _) => checked(move || picture(decoded(&text, max_bytes)?)).await?,
-                (None, Some(url)) => {
-                    let bytes = fetch(&self.target.provider, &url, max_bytes).await?;
-                    checked(move || picture(bytes)).await?
-                }
+            let bytes = match (found.b64_json, found.url) {
+                (Some(text), _) => decoded(&text, max_bytes)?,
+                (None, Some(url)) => fetch(&self.target.provider, &url, max_bytes).await?,
                 (None, None) => return Err(Failure::Malformed("its answer has no image")),
-            });
+            };
+            made.push(self.picture(bytes).await?);
         }
         Ok(made)
+    }
+
+    async fn picture(&self, bytes: Bytes) -> Result<Made, Failure> {
+        let checked = self.service.parser.image(Some(self.member.0), &bytes).await;
+        made(checked, bytes)
+    }
+
+    async fn sound(&self, bytes: Bytes, kind: AudioKind) -> Result<Made, Failure> {
+        let checked = self.service.parser.audio(Some(self.member.0), kind, &bytes).await;
+        made(checked, bytes)
     }
 }
 
@@ -142,26 +148,14 @@ async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes
     provider.fetch(uri, max_bytes).await
 }
 
-fn picture(bytes: Bytes) -> Result<Made, Failure> {
-    let media_type = image::check(&bytes).map_err(Failure::Malformed)?;
-    Ok(made(media_type, bytes))
-}
-
-fn sound(bytes: Bytes, asked: Asked) -> Result<Made, Failure> {
-    let media_type = audio::check(&bytes, asked).map_err(Failure::Malformed)?;
-    Ok(made(media_type, bytes))
-}
-
-fn made(media_type: &'static str, bytes: Bytes) -> Made {
+/// A file that was checked, or what is wrong with it.
+fn made(checked: Result<&'static str, Error>, bytes: Bytes) -> Result<Made, Failure> {
+    let media_type = checked.map_err(|error| {
+        Failure::Malformed(match error {
+            Error::Rejected(Rejection::Media(why)) => why.as_str(),
+            _ => "its answer cannot be checked",
+        })
+    })?;
     let sha256 = Sha256::digest(&bytes).into();
-    Made { media_type, bytes, sha256 }
-}
-
-/// Checks where it holds nobody up.
-async fn checked(
-    check: impl FnOnce() -> Result<Made, Failure> + Send + 'static,
-) -> Result<Made, Failure> {
-    let _turn = DECODING.acquire().await;
-    let result = tokio::task::spawn_blocking(check).await;
-    result.unwrap_or(Err(Failure::Malformed("its answer cannot be checked")))
+    Ok(Made { media_type, bytes, sha256 })
 }

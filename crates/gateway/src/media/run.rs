@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gateway_store::{Answer, Artifact, MediaRun};
-use ledger::{HoldId, IdempotencyKey, Micros, Room, Rule};
+use ledger::{Ending, HoldId, IdempotencyKey, Micros, Reached, Room};
 use wire::error::Code;
 use wire::media as view;
 
@@ -21,7 +21,7 @@ use crate::failure::ApiError;
 use crate::identity::{Caller, hex, may_use};
 use crate::provider::{Failure, Owner, Sender};
 use crate::proxy::begin;
-use crate::proxy::relay::rule_of;
+use crate::request_log;
 use crate::service::Service;
 use crate::trace::Place;
 
@@ -99,7 +99,7 @@ pub(crate) async fn run(
     };
     // In a task of its own, so that what an upstream has begun to give is stored, or given back,
     // though the client may leave.
-    let handle = service.tasks.spawn(work.finish(charge, question));
+    let handle = service.tasks.spawn(request_log::carry(work.finish(charge, question)));
     AbortEarly::new(handle, progress).wait().await
 }
 
@@ -149,12 +149,12 @@ impl Work {
     async fn finish(self, mut charge: Charge, question: Question) -> Result<Done, ApiError> {
         let (id, room) = (charge.id(), charge.room());
         // Nothing was given yet, so nothing is charged, whatever the upstream has begun.
-        charge.if_dropped(Rule::ClientLeftEarly);
+        charge.if_dropped(Ending::ClientLeft, Reached::Nothing);
         match self.make(&mut charge, question).await {
             Ok((run, first)) => Ok(Done::Now(Box::new(Finished { run, first, room }))),
             Err(error) => {
                 let error = error.refunded(id, room);
-                charge.release(rule_of(&error)).await;
+                charge.fail(&error).await;
                 Err(error)
             }
         }
@@ -192,7 +192,7 @@ impl Work {
         });
         charge.model = Some(self.target.id.clone());
         let results = Results { answer, media: Some(run.clone()), ..Results::default() };
-        charge.settle(Rule::Answered, results).await?;
+        charge.close((Ending::Complete, Reached::Content), results).await?;
         Ok((run, first))
     }
 
@@ -203,7 +203,9 @@ impl Work {
         let span = self.traced.map(|place| (place.child(), crate::trace::now()));
         let owner = Owner::Member(self.caller.key.member);
         let sender = Sender { owner, traced: span.map(|(place, _)| place) };
-        let result = Way { service, target, progress: &progress, sender }.ask(question).await;
+        let member = self.caller.key.member;
+        let way = Way { service, target, progress: &progress, sender, member };
+        let result = way.ask(question).await;
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
         match &result {
             Ok(_) => target.provider.figures(&service.meter).answered(begun.elapsed()),
@@ -215,10 +217,11 @@ impl Work {
         match result {
             Ok(made) => {
                 target.provider.health.succeeded();
+                request_log::note_upstream(&target.id, begun.elapsed());
                 Ok(made)
             }
             Err(failure) => {
-                begin::note(service, target, &failure);
+                begin::note(target, &failure);
                 Err(told(failure))
             }
         }

@@ -97,6 +97,11 @@ impl<L: Hash + Eq, M: Clone> Labelled<L, M> {
         }
     }
 
+    /// How many sets of labels were seen.
+    pub(super) fn len(&self) -> usize {
+        self.seen.len()
+    }
+
     /// The figure of these labels.
     pub(super) fn get(&self, labels: L) -> M {
         self.with(labels, M::clone)

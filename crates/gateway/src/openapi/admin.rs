@@ -269,7 +269,7 @@ pub(crate) static CREATE_KEY: Operation = Operation {
     parameters: &[&MEMBER_ID],
     body: Some(body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#)),
     answers: answers!(201, "The key.", IssuedKey),
-    failures: WRONG_BODY_OR_ID,
+    failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
 };
 

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use wire::error::{Code, ErrorBody};
 
-use super::{Access, Answer, Header, JSON, Operation, Parameter, Place, count, of, text};
+use super::{Access, Answer, Header, JSON, Offer, Operation, Parameter, Place, count, of, text};
 
 /// What every answer carries.
 static REQUEST: Header = Header {
@@ -50,7 +50,7 @@ static ALLOW: Header =
     Header { name: "Allow", description: "The methods that this path knows.", schema: text };
 
 /// The document of these operations.
-pub(crate) fn document(operations: &[&Operation], server: &str) -> Value {
+pub(crate) fn document(operations: &[&Operation], offer: &Offer<'_>) -> Value {
     // Answers and requests differ only in what may be left out; what is sent is what counts.
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
@@ -60,10 +60,15 @@ pub(crate) fn document(operations: &[&Operation], server: &str) -> Value {
         .into_generator();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for operation in operations {
-        let described = described(operation, &mut generator);
+        let described = described(operation, &mut generator, offer);
         paths.entry(operation.path).or_default().insert(operation.verb.word().into(), described);
     }
-    let schemas = generator.take_definitions(true);
+    let mut schemas = generator.take_definitions(true);
+    if !offer.has_webhooks {
+        let fields =
+            schemas.get_mut("ResearchRequest").and_then(|it| it["properties"].as_object_mut());
+        fields.map(|fields| fields.remove("webhook_url"));
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -72,7 +77,7 @@ pub(crate) fn document(operations: &[&Operation], server: &str) -> Value {
             "description": "Models, chat and responses for members, by the request. Money is whole \
                             micro-credits: a credit is a million of them.",
         },
-        "servers": [{ "url": server }],
+        "servers": [{ "url": offer.server }],
         "tags": tags(operations),
         "paths": paths,
         "components": {
@@ -110,9 +115,9 @@ fn tag(access: Access) -> (&'static str, &'static str) {
     }
 }
 
-fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+fn described(operation: &Operation, generator: &mut SchemaGenerator, offer: &Offer<'_>) -> Value {
     let parameters: Vec<Value> =
-        operation.parameters.iter().map(|parameter| of_parameter(parameter, generator)).collect();
+        operation.parameters.iter().map(|it| of_parameter(it, generator, offer)).collect();
     let mut described = json!({
         "operationId": operation.id,
         "tags": [tag(operation.access).0],
@@ -128,7 +133,7 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     });
     if let Some(body) = &operation.body {
         let schema = (body.schema)(generator);
-        let example: Value = serde_json::from_str(body.example).unwrap_or_default();
+        let example: Value = serde_json::from_str(&offer.fill(body.example)).unwrap_or_default();
         described["requestBody"] = json!({
             "required": body.is_required,
             "content": { JSON: { "schema": schema, "example": example } },
@@ -137,7 +142,11 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     described
 }
 
-fn of_parameter(parameter: &Parameter, generator: &mut SchemaGenerator) -> Value {
+fn of_parameter(
+    parameter: &Parameter,
+    generator: &mut SchemaGenerator,
+    offer: &Offer<'_>,
+) -> Value {
     let (place, is_required) = match parameter.place {
         Place::Path | Place::Rest => ("path", true),
         Place::Query => ("query", false),
@@ -151,7 +160,7 @@ fn of_parameter(parameter: &Parameter, generator: &mut SchemaGenerator) -> Value
         "schema": (parameter.schema)(generator),
     });
     if !parameter.example.is_empty() {
-        described["example"] = parameter.example.into();
+        described["example"] = offer.fill(parameter.example).into();
     }
     described
 }

@@ -75,7 +75,7 @@ pub(crate) static RUN: Operation = Operation {
     body: Some(Body {
         is_required: true,
         schema: request,
-        example: r#"{"model": "openai/gpt-image-1", "input": {"prompt": "A lighthouse at dusk"}}"#,
+        example: r#"{"model": "{image model}", "input": {"prompt": "A lighthouse at dusk"}}"#,
     }),
     answers: &[Answer {
         status: 200,

@@ -14,8 +14,15 @@ use super::{
 /// What was charged.
 pub(crate) static CHARGE: Header = Header {
     name: "x-charge-micros",
-    description: "What was charged, in micro-credits; for a stream: what it costs once its end is \
-                  reached.",
+    description: "What was charged, in micro-credits. Absent while the request has not ended, as in \
+                  the head of a stream: see `x-price-micros` and the receipt.",
+    schema: count,
+};
+/// What is held.
+pub(crate) static PRICE: Header = Header {
+    name: "x-price-micros",
+    description: "What is held for a request that has not ended (a stream, a background response, a \
+                  research job), in micro-credits. The receipt says what was charged.",
     schema: count,
 };
 /// Where it is written.
@@ -32,7 +39,7 @@ pub(crate) static REPLAYED: Header = Header {
     schema: text,
 };
 /// Of requests that cost.
-pub(crate) static PAID: &[&Header] = &[&CHARGE, &RECEIPT, &REPLAYED];
+pub(crate) static PAID: &[&Header] = &[&CHARGE, &PRICE, &RECEIPT, &REPLAYED];
 
 /// Of what the service answers itself, where the operator has put a price on it.
 pub(crate) static OWN: &[&Header] = &[&CHARGE, &RECEIPT];
@@ -92,10 +99,10 @@ static MODEL_ID: Parameter = Parameter {
     name: "id",
     description: "The full id `<provider>/<model>`, or an alias. Its slashes need not be encoded.",
     schema: filled,
-    example: "openai/gpt-5",
+    example: "{chat model}",
 };
 
-fn filled(_: &mut SchemaGenerator) -> Schema {
+pub(super) fn filled(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "minLength": 1 })
 }
 
@@ -155,7 +162,7 @@ pub(crate) static CHAT: Operation = Operation {
     body: Some(Body {
         is_required: true,
         schema: chat_request,
-        example: r#"{"model": "openai/gpt-5", "messages": [{"role": "user", "content": "Hello"}]}"#,
+        example: r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
     }),
     answers: &[Answer {
         status: 200,

@@ -62,7 +62,7 @@ pub(crate) static METRICS: Operation = Operation {
         contents: &[("application/openmetrics-text", text)],
         headers: &[],
     }],
-    failures: &[],
+    failures: &[Code::OriginRefused],
 };
 
 /// `GET /openapi.json`.
@@ -81,7 +81,7 @@ pub(crate) static DOCUMENT: Operation = Operation {
         contents: &[(JSON, object)],
         headers: &[],
     }],
-    failures: &[],
+    failures: &[Code::OriginRefused],
 };
 
 /// `GET /docs`.
@@ -100,7 +100,7 @@ pub(crate) static PAGE: Operation = Operation {
         contents: &[("text/html", text)],
         headers: &[],
     }],
-    failures: &[],
+    failures: &[Code::OriginRefused],
 };
 
 /// `GET /oauth/client-metadata.json`.

@@ -3,7 +3,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 
-use super::member::{IDEMPOTENCY, OWN, PAID};
+use super::member::{IDEMPOTENCY, OWN, PAID, filled};
 use super::{Access, Answer, Body, EVENTS, JSON, Operation, Parameter, Place, Verb, events, text};
 
 /// `POST /v1/responses`.
@@ -22,7 +22,7 @@ pub(crate) static CREATE: Operation = Operation {
     body: Some(Body {
         is_required: true,
         schema: request,
-        example: r#"{"model": "openai/gpt-5", "input": "Hello"}"#,
+        example: r#"{"model": "{chat model}", "input": "Hello"}"#,
     }),
     answers: &[Answer {
         status: 200,
@@ -91,8 +91,9 @@ static ORDER: Parameter = Parameter {
 static AFTER: Parameter = Parameter {
     place: Place::Query,
     name: "after",
-    description: "The id of the item after which the list goes on.",
-    schema: text,
+    description: "The id of an item of this response, after which the list continues; any other \
+                  id is refused with 400.",
+    schema: filled,
     example: "",
 };
 
@@ -141,7 +142,8 @@ pub(crate) static CANCEL: Operation = Operation {
     path: "/v1/responses/{id}/cancel",
     id: "cancelResponse",
     summary: "Cancel a response",
-    description: "Stops a background response; it is not charged. One that has ended stays as it is.",
+    description: "Stops a response that was made with `background`; it is not charged. One that has \
+                  ended stays as it is. Any other response is refused with 400.",
     access: Access::Key,
     parameters: &[&ID],
     body: None,

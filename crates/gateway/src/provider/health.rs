@@ -1,6 +1,7 @@
-//! Whether an upstream is worth asking: failures in a row take it out, a good probe brings it back.
+//! Health of an upstream: failed probes make it unusable, failed requests only make it the last choice,
+//! and a refused key is remembered until a request or a probe shows that the key is accepted again.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::config;
@@ -19,13 +20,34 @@ pub(crate) struct Health {
     ejections: AtomicU32,
     /// Milliseconds after `since`; 0 is never.
     ejected_until: AtomicU64,
-    /// Whether the last probe failed.
     probe: AtomicU32,
+    /// Probes that failed in a row.
+    bad_probes: AtomicU32,
+    /// Who had the operator's key refused: bits of [`AskedBy`].
+    key_refused: AtomicU8,
 }
 
 const NOT_PROBED: u32 = 0;
 const PROBE_GOOD: u32 = 1;
 const PROBE_BAD: u32 = 2;
+
+/// How a probe went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probed {
+    Good,
+    /// It failed, maybe by chance.
+    Failed,
+    /// The program or the file is not there, which is certain.
+    Absent,
+}
+
+/// What an upstream was asked by. A list of models may be public: a good probe says nothing about a
+/// key that was refused to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskedBy {
+    Request = 1,
+    Probe = 2,
+}
 
 impl Health {
     pub(crate) fn new(policy: Option<config::Health>) -> Self {
@@ -36,15 +58,29 @@ impl Health {
             ejections: AtomicU32::new(0),
             ejected_until: AtomicU64::new(0),
             probe: AtomicU32::new(NOT_PROBED),
+            bad_probes: AtomicU32::new(0),
+            key_refused: AtomicU8::new(0),
         }
     }
 
-    /// Whether it may be asked.
-    pub(crate) fn is_usable(&self) -> bool {
-        self.probe.load(Ordering::Relaxed) != PROBE_BAD && !self.is_ejected()
+    /// Whether it is neither ejected nor unusable.
+    pub(crate) fn is_good(&self) -> bool {
+        self.is_usable() && !self.is_ejected()
     }
 
-    /// Whether it was taken out and has not come back.
+    /// Whether it will be probed, but was not yet.
+    pub(crate) fn awaits_probe(&self) -> bool {
+        let is_probed = self.policy.as_ref().is_some_and(|policy| !policy.path.is_empty());
+        is_probed && self.probe.load(Ordering::Relaxed) == NOT_PROBED
+    }
+
+    /// Whether it may be asked at all: its probes did not fail. One that is ejected may be asked
+    /// where there is no better one.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.probe.load(Ordering::Relaxed) != PROBE_BAD
+    }
+
+    /// Whether requests to it failed so that others are preferred for a while.
     pub(crate) fn is_ejected(&self) -> bool {
         let until = self.ejected_until.load(Ordering::Relaxed);
         until != 0 && until > self.millis()
@@ -75,15 +111,51 @@ impl Health {
         true
     }
 
-    /// A probe came back. Gives whether this changed anything.
-    pub(crate) fn probed(&self, good: bool) -> bool {
-        let new = if good { PROBE_GOOD } else { PROBE_BAD };
-        let old = self.probe.swap(new, Ordering::Relaxed);
-        if good {
+    /// A probe came back. Returns whether this changed anything. An upstream that was good becomes
+    /// unusable only after as many bad probes in a row as failures eject it: a single one may be
+    /// chance.
+    pub(crate) fn probed(&self, probed: Probed) -> bool {
+        let is_good = probed == Probed::Good;
+        if is_good {
+            self.bad_probes.store(0, Ordering::Relaxed);
             self.failures.store(0, Ordering::Relaxed);
             self.ejected_until.store(0, Ordering::Relaxed);
+        } else {
+            let bad = self.bad_probes.fetch_add(1, Ordering::Relaxed) + 1;
+            let needed = self.policy.as_ref().map_or(1, |policy| policy.failures);
+            let may_be_chance = probed == Probed::Failed && bad < needed;
+            if may_be_chance && self.probe.load(Ordering::Relaxed) == PROBE_GOOD {
+                return false;
+            }
         }
-        old != new
+        let new = if is_good { PROBE_GOOD } else { PROBE_BAD };
+        self.probe.swap(new, Ordering::Relaxed) != new
+    }
+
+    /// Whether it refuses the operator's key.
+    pub(crate) fn is_key_refused(&self) -> bool {
+        self.key_refused.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes what a status says about the operator's key. Returns whether the key is refused, if
+    /// that changed. Requests bring about 403 by their content: only a probe's 403 is of the key.
+    pub(crate) fn note_status(&self, asked_by: AskedBy, status: u16) -> Option<bool> {
+        let known = self.key_refused.load(Ordering::Relaxed);
+        match (status, asked_by) {
+            (401, _) | (403, AskedBy::Probe) => {
+                let before = self.key_refused.fetch_or(asked_by as u8, Ordering::Relaxed);
+                (before == 0).then_some(true)
+            }
+            (200..=299, _) if known != 0 => {
+                let cleared = match asked_by {
+                    AskedBy::Request => AskedBy::Request as u8 | AskedBy::Probe as u8,
+                    AskedBy::Probe => AskedBy::Probe as u8,
+                };
+                let before = self.key_refused.fetch_and(!cleared, Ordering::Relaxed);
+                (before != 0 && before & !cleared == 0).then_some(false)
+            }
+            _ => None,
+        }
     }
 
     fn millis(&self) -> u64 {
@@ -96,16 +168,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_in_a_row_take_it_out_and_a_good_probe_brings_it_back() {
+    fn failures_in_a_row_eject_it_and_a_good_probe_brings_it_back() {
         let health = Health::new(Some(config::Health::default()));
         for _ in 1..config::Health::default().failures {
             assert!(!health.failed());
         }
-        assert!(health.is_usable());
+        assert!(health.is_good());
         assert!(health.failed());
-        assert!(!health.is_usable());
-        assert!(health.probed(true));
-        assert!(health.is_usable());
+        assert!(!health.is_good() && health.is_usable(), "it may be asked if there is no other");
+        assert!(health.probed(Probed::Good));
+        assert!(health.is_good());
     }
 
     #[test]
@@ -115,14 +187,36 @@ mod tests {
             health.failed();
             health.succeeded();
         }
-        assert!(health.is_usable());
+        assert!(health.is_good());
     }
 
     #[test]
-    fn a_bad_probe_takes_it_out() {
+    fn the_first_probe_decides_and_later_ones_only_several_in_a_row() {
         let health = Health::new(Some(config::Health::default()));
-        assert!(health.probed(false) && !health.is_usable());
-        assert!(!health.probed(false));
-        assert!(health.probed(true) && health.is_usable());
+        assert!(health.probed(Probed::Failed) && !health.is_usable());
+        assert!(!health.probed(Probed::Failed));
+        assert!(health.probed(Probed::Good) && health.is_usable());
+        for _ in 1..config::Health::default().failures {
+            assert!(!health.probed(Probed::Failed) && health.is_usable());
+        }
+        assert!(health.probed(Probed::Failed) && !health.is_usable());
+        assert!(health.probed(Probed::Good) && !health.probed(Probed::Failed));
+        assert!(health.is_usable());
+        assert!(health.probed(Probed::Absent) && !health.is_usable());
+    }
+
+    #[test]
+    fn a_refused_key_is_noted_once_and_cleared_by_what_shows_that_it_is_accepted() {
+        let health = Health::new(None);
+        assert_eq!(health.note_status(AskedBy::Request, 200), None);
+        assert_eq!(health.note_status(AskedBy::Request, 403), None, "a matter of content");
+        assert!(!health.is_key_refused());
+        assert_eq!(health.note_status(AskedBy::Request, 401), Some(true));
+        assert_eq!(health.note_status(AskedBy::Probe, 403), None, "it is known");
+        assert_eq!(health.note_status(AskedBy::Probe, 200), None);
+        assert!(health.is_key_refused(), "a list of models may be public");
+        assert_eq!(health.note_status(AskedBy::Request, 500), None);
+        assert_eq!(health.note_status(AskedBy::Request, 200), Some(false));
+        assert!(!health.is_key_refused());
     }
 }

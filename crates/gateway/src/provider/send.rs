@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::links;
 use super::local::{Answer, Local};
-use super::{Provider, Slot};
+use super::{AskedBy, Provider, Slot};
 use crate::failure::{ApiError, chain};
 use crate::proxy::ask::CHAT_PATH;
 use crate::trace::Place;
@@ -224,6 +224,7 @@ impl Provider {
             ended: None,
             _slot: slot,
         };
+        self.note_status(AskedBy::Request, head.status.as_u16());
         if head.status.is_success() {
             return Ok(upstream);
         }

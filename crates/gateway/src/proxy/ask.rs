@@ -1,5 +1,7 @@
 //! What a member asked, and the same in an upstream's words.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ledger::HoldId;
 use serde_json::{Map, Value};
@@ -11,7 +13,7 @@ use super::whole::Whole;
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config;
-use crate::envelope::{Envelope, Rest};
+use crate::envelope::{self, Envelope, Rest};
 use crate::failure::ApiError;
 use crate::translate::{Untranslatable, anthropic};
 
@@ -34,6 +36,10 @@ pub(crate) struct Ask {
     pub(crate) is_streamed: bool,
     /// Whether the usage of a stream was asked for.
     pub(crate) wants_usage: bool,
+    /// The name of the model in a chat completion, as JSON; `None` keeps the upstream's name.
+    pub(crate) model: Option<Arc<str>>,
+    /// The most tokens of the answer, where the member named no limit and the operator did.
+    pub(crate) max_tokens: Option<u64>,
 }
 
 /// A question in an upstream's words, and how its answer is to be understood.
@@ -63,8 +69,7 @@ impl Ask {
         match target.provider.kind {
             config::Kind::OpenAi | config::Kind::Local => self.plain_chat(target),
             config::Kind::Anthropic => {
-                let chat: Map<String, Value> = serde_json::from_slice(&self.body)
-                    .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not JSON"))?;
+                let chat = envelope::tree(&self.body)?;
                 self.messages(&chat, target)
             }
             config::Kind::Espeak => Err(ApiError::internal()),
@@ -75,9 +80,13 @@ impl Ask {
     /// to be a stream: that stands there in any case, so that nothing else can be taken for it.
     fn plain_chat(&self, target: &Target) -> Result<Question, ApiError> {
         let model = &target.quoted_name;
+        let max_tokens = self.max_tokens.map(|tokens| tokens.to_string());
+        // Only added: a member that names a limit has none from us.
+        let max_tokens = ("max_tokens", max_tokens.as_deref());
         if let Some(rest) = &self.rest {
-            let body = rest.with(&[("model", Some(model.as_str())), ("stream", Some("false"))]);
-            let reading = Reading::Whole(Whole::Chat);
+            let own = [("model", Some(model.as_str())), ("stream", Some("false")), max_tokens];
+            let body = rest.with(&own);
+            let reading = Reading::Whole(Whole::Chat { model: self.model.clone() });
             return Ok(Question { path: CHAT_PATH, body: body.into(), reading });
         }
         let envelope = Envelope::parse(&self.body)?;
@@ -89,12 +98,14 @@ impl Ask {
         if let Some(options) = &options {
             changes.push(("stream_options", Some(options.as_str())));
         }
+        if max_tokens.1.is_some() {
+            changes.push(max_tokens);
+        }
         let body = envelope.rewrite(&changes).into();
         let reading = if self.is_streamed {
-            let watch = ChatWatch { wants_usage: self.wants_usage, ..ChatWatch::default() };
-            Reading::Stream(Stage::Chat(watch))
+            Reading::Stream(Stage::Chat(self.watch()))
         } else {
-            Reading::Whole(Whole::Chat)
+            Reading::Whole(Whole::Chat { model: self.model.clone() })
         };
         Ok(Question { path: CHAT_PATH, body, reading })
     }
@@ -105,18 +116,26 @@ impl Ask {
         chat: &Map<String, Value>,
         target: &Target,
     ) -> Result<Question, ApiError> {
-        let body = anthropic::request(chat, &target.name, DEFAULT_MAX_TOKENS)?;
+        let max_tokens = self.max_tokens.and_then(|tokens| u32::try_from(tokens).ok());
+        let default = max_tokens.map_or(DEFAULT_MAX_TOKENS, |cap| cap.min(DEFAULT_MAX_TOKENS));
+        let body = anthropic::request(chat, &target.name, default)?;
         let reading = if self.is_streamed {
-            Reading::Stream(Stage::translated(Some(self.stream()), None, self.wants_usage))
+            Reading::Stream(Stage::translated(Some(self.stream()), None, self.watch()))
         } else {
             let (id, created) = (self.answer_id(), clock::unix_seconds());
-            Reading::Whole(Whole::Messages { id, created })
+            Reading::Whole(Whole::Messages { id, created, model: self.model.clone() })
         };
         Ok(Question { path: MESSAGES_PATH, body: body.to_string().into(), reading })
     }
 }
 
 impl Ask {
+    /// Watches a stream of the chat interface.
+    pub(crate) fn watch(&self) -> ChatWatch {
+        let model = self.model.clone();
+        ChatWatch { wants_usage: self.wants_usage, model, ..ChatWatch::default() }
+    }
+
     /// The events of the messages interface as those of the chat interface.
     pub(crate) fn stream(&self) -> anthropic::Stream {
         anthropic::Stream::new(self.answer_id(), clock::unix_seconds(), true)

@@ -71,7 +71,7 @@ impl AskResponses {
         if self.ask.is_streamed && target.provider.stream_usage {
             chat.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
-        let whole = Reading::Whole(Whole::Chat);
+        let whole = Reading::Whole(Whole::Chat { model: None });
         let reading = self.bridge(whole, None::<fn() -> anthropic::Stream>);
         let body = Value::Object(chat).to_string().into();
         Ok(Question { path: CHAT_PATH, body, reading })
@@ -90,7 +90,7 @@ impl AskResponses {
             _ => {
                 let bridge = responses::Stream::new(self.shape.clone(), new_id);
                 let anthropic = anthropic.map(|stream| stream());
-                Reading::Stream(Stage::translated(anthropic, Some(bridge), true))
+                Reading::Stream(Stage::translated(anthropic, Some(bridge), self.ask.watch()))
             }
         }
     }

@@ -19,6 +19,7 @@ use crate::charge::Progress;
 use crate::config::Responses;
 use crate::failure::ApiError;
 use crate::provider::{Failure, Owner, Provider, Sender, Upstream};
+use crate::request_log;
 use crate::service::Service;
 use crate::trace::{self, Place};
 use crate::within::within;
@@ -93,12 +94,16 @@ pub(crate) async fn begin(
             max_time: service.config.limits.max_stream,
         };
         let mut result = attempt(&way, made).await;
-        if let Some(bridged) = bridge(target, path, &result, &question) {
-            let way = Way { begun: Instant::now(), ..way };
-            result = attempt(&way, bridged).await;
-            if result.is_ok() {
-                target.provider.responses.set(Responses::Bridged);
+        match bridge(target, path, &result, &question) {
+            None => {}
+            Some(Ok(bridged)) => {
+                let way = Way { begun: Instant::now(), ..way };
+                result = attempt(&way, bridged).await;
+                if result.is_ok() {
+                    target.provider.responses.set(Responses::Bridged);
+                }
             }
+            Some(Err(error)) => result = Err(Failure::Unfit(error)),
         }
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
         match &result {
@@ -111,6 +116,7 @@ pub(crate) async fn begin(
         match result {
             Ok(answer) => {
                 target.provider.health.succeeded();
+                request_log::note_upstream(&target.id, begun.elapsed());
                 return Ok(Begun { model: target.id.clone(), answer });
             }
             Err(Failure::Unfit(error)) => {
@@ -120,7 +126,7 @@ pub(crate) async fn begin(
             Err(failure) => {
                 progress.set(false);
                 is_full &= matches!(failure, Failure::Full);
-                note(&service, target, &failure);
+                note(target, &failure);
                 if let Failure::Refused { message } = failure {
                     return Err(refused(message.as_deref()));
                 }
@@ -136,14 +142,14 @@ pub(crate) async fn begin(
     }
 }
 
-/// The question in other words, for an upstream that turned out not to speak the responses
-/// interface; `None` if there is nothing to try.
+/// The question as a chat, for an upstream that turned out not to have the responses interface, or
+/// why it cannot be asked as one; `None` if there is nothing to try.
 fn bridge(
     target: &Target,
     path: &str,
     result: &Result<Answering, Failure>,
     question: impl Fn(&Target) -> Result<Question, ApiError>,
-) -> Option<Question> {
+) -> Option<Result<Question, ApiError>> {
     let modes = &target.provider.responses;
     if path != RESPONSES_PATH || modes.get() != Responses::Auto {
         return None;
@@ -155,10 +161,10 @@ fn bridge(
         }
         Err(Failure::NotThere) => {
             modes.set(Responses::Bridged);
-            let question = question(target).ok();
+            let question = question(target);
             // Whether it stays so, the next attempt tells.
             modes.set(Responses::Auto);
-            question
+            Some(question)
         }
         Err(_) => None,
     }
@@ -298,14 +304,13 @@ fn failure(fault: &Fault) -> Failure {
 }
 
 /// Remembers a failure, for the operator and for the upstream's health.
-pub(crate) fn note(service: &Service, target: &Target, failure: &Failure) {
+pub(crate) fn note(target: &Target, failure: &Failure) {
     let provider = &target.provider;
     let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
     let model = &*target.id;
     tracing::warn!(provider = %provider.name, model, what, status, cause, "an upstream failed");
     if failure.is_its_fault() && provider.health.failed() {
-        tracing::error!(provider = %provider.name, "an upstream was taken out");
-        service.meter.usable(&provider.name, false);
+        tracing::error!(provider = %provider.name, "provider ejected");
     }
 }
 

@@ -1,5 +1,9 @@
 //! Answers of the chat interface, watched as they pass.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
 use ledger::Tokens;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,6 +17,8 @@ const DONE: &[u8] = b"[DONE]";
 pub(crate) struct ChatWatch {
     /// Whether the client asked for the usage. We always do.
     pub(crate) wants_usage: bool,
+    /// The name of the model in the answer, as JSON; `None` keeps the upstream's name.
+    pub(crate) model: Option<Arc<str>>,
     pub(crate) tokens: Tokens,
     /// Whether anything was said.
     pub(crate) has_content: bool,
@@ -21,7 +27,8 @@ pub(crate) struct ChatWatch {
 /// What to do with an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    Pass,
+    /// Pass this on.
+    Pass(Bytes),
     Skip,
     Done,
 }
@@ -37,8 +44,8 @@ pub(crate) enum Fault {
 
 impl ChatWatch {
     pub(crate) fn look(&mut self, event: &Event) -> Result<Look, Fault> {
-        let data = event.data();
-        let data = data.trim_ascii();
+        let whole = event.data();
+        let data = whole.trim_ascii();
         if data.is_empty() {
             return Ok(Look::Skip);
         }
@@ -58,8 +65,39 @@ impl ChatWatch {
                 return Ok(Look::Skip);
             }
         }
-        Ok(Look::Pass)
+        let Some((found, model)) = chunk.model.zip(self.model.as_deref()) else {
+            return Ok(Look::Pass(event.raw().clone()));
+        };
+        let is_one_line = matches!(whole, Cow::Borrowed(_));
+        let text = if is_one_line { event.raw() } else { data };
+        let piece = match renamed(text, found, model) {
+            None => event.raw().clone(),
+            Some(text) if is_one_line => text.into(),
+            Some(data) => {
+                let mut out = BytesMut::new();
+                wire::sse::write_data(&mut out, &data);
+                out.freeze()
+            }
+        };
+        Ok(Look::Pass(piece))
     }
+}
+
+/// The text that a value was found in, with another value in its place; `None` if nothing changes.
+/// Every other byte stays as it is.
+pub(crate) fn renamed(text: &[u8], found: &RawValue, value: &str) -> Option<Vec<u8>> {
+    let found = found.get();
+    if found == value {
+        return None;
+    }
+    let start = found.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+    let (before, rest) = text.split_at_checked(start)?;
+    let after = rest.get(found.len()..)?;
+    let mut out = Vec::with_capacity(before.len() + value.len() + after.len());
+    out.extend_from_slice(before);
+    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(after);
+    Some(out)
 }
 
 /// What is looked at of a chunk, or of a whole completion.
@@ -67,6 +105,8 @@ impl ChatWatch {
 pub(crate) struct Chunk<'a> {
     #[serde(borrow, default)]
     pub(crate) error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) model: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
@@ -190,9 +230,36 @@ mod tests {
         let (watch, seen) = looks(false, STREAM);
         assert_eq!(watch.tokens, Tokens { input: Some(3), output: Some(1) });
         assert!(watch.has_content);
-        assert_eq!(seen, [Ok(Look::Pass), Ok(Look::Pass), Ok(Look::Skip), Ok(Look::Done)]);
+        let passed: Vec<Bytes> = STREAM
+            .split_inclusive("\n\n")
+            .map(|event| Bytes::from_static(event.as_bytes()))
+            .collect();
+        let pass = |number: usize| Ok(Look::Pass(passed[number].clone()));
+        assert_eq!(seen, [pass(0), pass(1), Ok(Look::Skip), Ok(Look::Done)]);
         let (_, seen) = looks(true, STREAM);
-        assert_eq!(seen, [Ok(Look::Pass), Ok(Look::Pass), Ok(Look::Pass), Ok(Look::Done)]);
+        assert_eq!(seen, [pass(0), pass(1), pass(2), Ok(Look::Done)]);
+    }
+
+    #[test]
+    fn only_the_outermost_model_is_renamed() {
+        let renamed = |stream: &'static str| {
+            let mut watch = ChatWatch { model: Some("\"up/good\"".into()), ..ChatWatch::default() };
+            let mut splitter = Splitter::new(10_000);
+            splitter.push(Bytes::from_static(stream.as_bytes()));
+            match watch.look(&splitter.next().unwrap().unwrap()).unwrap() {
+                Look::Pass(piece) => String::from_utf8(piece.to_vec()).unwrap(),
+                look => panic!("{look:?}"),
+            }
+        };
+        let chunk = "id: 7\r\ndata: {\"x\":{\"model\":\"a\"}, \"model\" : \"good\",\"choices\":[1.0]}\r\n\r\n"
+            .replace("[1.0]", "[{\"delta\":{\"content\":\"\\\"model\\\":\"}}]");
+        let chunk: &'static str = chunk.leak();
+        assert_eq!(renamed(chunk), chunk.replace("\"good\"", "\"up/good\""));
+        let lines = "data: {\"choices\":[],\ndata: \"model\":\"good\"}\n\n";
+        assert_eq!(renamed(lines), lines.replace("\"good\"", "\"up/good\""));
+        let same = "data: {\"model\":\"up/good\"}\n\n";
+        assert_eq!(renamed(same), same);
+        assert_eq!(renamed("data: {\"choices\":[]}\n\n"), "data: {\"choices\":[]}\n\n");
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl NativeWatch {
                 return Err(Fault::Told(seen.message));
             }
             self.sequence = sequence;
-            out.push(event.raw());
+            out.push(event.raw().clone());
             return Ok(Step::More);
         };
         let response = patched(response, &self.ours);

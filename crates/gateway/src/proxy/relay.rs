@@ -2,7 +2,7 @@
 //!
 //! The client's connection asks for the next piece; only then the upstream is read. When the end
 //! marker has come, the request is charged, and only then the marker goes out. A relay that is
-//! dropped has lost its client: by policy the upstream is then read to its end, or let go.
+//! dropped has lost its client: by policy the upstream is then read to its end, or cancelled.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gateway_store::{Answer, StoredResponse};
-use ledger::{HoldId, Room, Rule};
+use ledger::{Ending, HoldId, Outcome, Reached, Room};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
@@ -102,7 +102,7 @@ impl Relay {
         let Ok(result) = timeout(patience, beginning).await else { return Ok(()) };
         let Err(error) = inner.begun(result) else { return Ok(()) };
         let error = error.refunded(inner.charge.id(), inner.charge.room());
-        inner.charge.release_with(rule_of(&error), Results::default()).await;
+        inner.charge.fail(&error).await;
         Err(error)
     }
 
@@ -133,6 +133,7 @@ impl Inner {
             keepalive: self.service.keepalive(),
             idle: streaming.upstream.idle(),
             whole: self.service.config.limits.max_stream,
+            held_up: self.service.config.limits.write_timeout,
         };
         self.source = Source::Live(streaming, Patience::new(bounds, self.begun));
         Ok(())
@@ -188,30 +189,35 @@ impl Inner {
         }
     }
 
-    /// Reads the next piece of the upstream; gives what is to be sent meanwhile.
+    /// Reads the next piece of the upstream; returns what is to be sent meanwhile.
     async fn read(&mut self) -> Option<Bytes> {
         let Source::Live(streaming, patience) = &mut self.source else { return None };
-        let fault = match patience.wait(&mut streaming.upstream).await {
+        let waited = patience.wait(&mut streaming.upstream).await;
+        // An upstream whose client does not read may close the connection for that reason alone.
+        let cut = if patience.is_held_up() { Ending::ClientLeft } else { Ending::UpstreamFailed };
+        let failed = Ending::UpstreamFailed;
+        let (ending, fault) = match waited {
             Waited::Came(Ok(Some(piece))) => {
                 match streaming.take_all(piece, patience.came_at_once()) {
                     Ok(()) => return None,
-                    Err(fault) => fault,
+                    Err(fault) => (failed, fault),
                 }
             }
             Waited::Came(Ok(None)) => match streaming.take_rest() {
                 Ok(Step::Done) => return None,
-                Ok(Step::More) => Fault::Malformed("it ended without its end marker"),
-                Err(fault) => fault,
+                Ok(Step::More) => (cut, Fault::Malformed("it ended without its end marker")),
+                Err(fault) => (failed, fault),
             },
-            Waited::Came(Err(Failure::Malformed(what) | Failure::Gone(what))) => {
-                Fault::Malformed(what)
-            }
-            Waited::Came(Err(_)) => Fault::Malformed("it broke off"),
+            Waited::Came(Err(Failure::Malformed(what))) => (failed, Fault::Malformed(what)),
+            Waited::Came(Err(Failure::Gone(what))) => (cut, Fault::Malformed(what)),
+            Waited::Came(Err(_)) => (cut, Fault::Malformed("it broke off")),
             Waited::Quiet => return Some(comment()),
-            Waited::Stopped => Fault::Malformed("it stopped in the middle of its answer"),
-            Waited::TooLong => Fault::Malformed("its stream is longer than allowed"),
+            Waited::Stopped => (failed, Fault::Malformed("it stopped in the middle of its answer")),
+            Waited::TooLong => {
+                (Ending::StreamLimit, Fault::Malformed("its stream is longer than allowed"))
+            }
         };
-        Box::pin(self.broken(fault)).await
+        Box::pin(self.broken(ending, fault)).await
     }
 
     /// The end marker has come: the request is charged, then the marker goes out.
@@ -224,14 +230,11 @@ impl Inner {
         self.charge.tokens = stage.tokens();
         let object = stage.final_response();
         let response = self.stored(object);
-        if !stage.has_content() {
-            let results = Results { response, ..Results::default() };
-            self.charge.release_with(Rule::EmptyAnswer, results).await;
-            return Some(last);
-        }
-        let answer = self.answer(&last, object);
-        let settling =
-            self.charge.settle(Rule::Answered, Results { answer, response, media: None });
+        let reached = stage.reached();
+        let is_charged = Ending::Complete.rule(reached).outcome() == Outcome::Settled;
+        let answer = is_charged.then(|| self.answer(&last, object)).flatten();
+        let results = Results { answer, response, media: None };
+        let settling = self.charge.close((Ending::Complete, reached), results);
         let (settled, ()) = tokio::join!(settling, upstream.close());
         match settled {
             Ok(_) => Some(last),
@@ -265,8 +268,8 @@ impl Inner {
         (answer.body.len() <= MAX_KEPT_BYTES).then_some(answer)
     }
 
-    /// The upstream failed in the middle of its answer.
-    async fn broken(&mut self, fault: Fault) -> Option<Bytes> {
+    /// The stream ends in the middle of its answer.
+    async fn broken(&mut self, ending: Ending, fault: Fault) -> Option<Bytes> {
         let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::Ended)
         else {
             return None;
@@ -275,47 +278,50 @@ impl Inner {
             Fault::Told(_) => "it told of an error",
             Fault::Malformed(what) => what,
         };
+        let reached = streaming.stage.reached();
+        let rule = ending.rule(reached);
+        let is_charged = rule.outcome() == Outcome::Settled;
         let model = self.charge.model.as_deref().unwrap_or_default();
-        tracing::warn!(request = %self.charge.id(), model, what, "a stream broke");
+        tracing::warn!(request = %self.charge.id(), model, what, rule = rule.word(), "stream broke");
         self.charge.tokens = streaming.stage.tokens();
-        let message = format!("the model's provider broke off: {what}; nothing was charged");
+        let cost = if is_charged { "the request is charged" } else { "nothing was charged" };
+        let message = format!("the model's provider broke off: {what}; {cost}");
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
         // What came before the fault is the client's.
         let mut out = std::mem::take(&mut streaming.out);
         streaming.stage.fail(&error, &self.charge.id().to_string(), &mut out);
-        let response = self.stored(streaming.stage.final_response());
+        let out = out.take().unwrap_or_default();
+        let object = streaming.stage.final_response();
+        let response = self.stored(object);
+        let answer = if is_charged { self.answer(&out, object) } else { None };
         self.kept = None;
-        // Refunded before the client is told.
-        self.charge
-            .release_with(Rule::UpstreamFailed, Results { response, ..Results::default() })
-            .await;
-        out.take()
+        // The money is decided before the client is told.
+        let results = Results { answer, response, media: None };
+        match self.charge.close((ending, reached), results).await {
+            Ok(_) => Some(out),
+            Err(error) => {
+                tracing::error!(error = error.message(), "stream not charged");
+                Some(out)
+            }
+        }
     }
 
     /// No upstream began to answer, and the client is waiting for a stream already.
     async fn refuse(&mut self, error: &ApiError) -> Option<Bytes> {
         self.kept = None;
-        let rule = rule_of(error);
         if let Some(keeper) = self.keeper.clone() {
             let (object, event) = keeper.refused(error);
             let results = Results { response: keeper.stored(&object), ..Results::default() };
-            self.charge.release_with(rule, results).await;
+            // Not charged, so that nothing can be refused.
+            let _ = self.charge.close((error.ending(), Reached::Nothing), results).await;
             return Some(event);
         }
-        self.charge.release_with(rule, Results::default()).await;
+        self.charge.fail(error).await;
         let mut body = error.body();
         body.error.request_id = Some(self.charge.id().to_string());
         let mut out = BytesMut::new();
         wire::sse::write_data(&mut out, &serde_json::to_vec(&body).unwrap_or_default());
         Some(out.freeze())
-    }
-}
-
-/// By which rule a request ends that no upstream began to answer.
-pub(crate) fn rule_of(error: &ApiError) -> Rule {
-    match error.code().status() {
-        400..=499 => Rule::RequestRefused,
-        _ => Rule::UpstreamFailed,
     }
 }
 

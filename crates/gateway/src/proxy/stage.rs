@@ -1,7 +1,7 @@
 //! What happens to each event of an upstream's stream on its way to the client.
 
 use bytes::{Bytes, BytesMut};
-use ledger::Tokens;
+use ledger::{Reached, Tokens};
 use wire::sse::{Event, Splitter};
 
 use super::chat::{ChatWatch, Fault, Look};
@@ -49,10 +49,9 @@ impl Stage {
     pub(crate) fn translated(
         anthropic: Option<anthropic::Stream>,
         bridge: Option<responses::Stream>,
-        wants_usage: bool,
+        watch: ChatWatch,
     ) -> Self {
         let anthropic = anthropic.map(|stream| (stream, Splitter::new(MAX_EVENT_BYTES)));
-        let watch = ChatWatch { wants_usage, ..ChatWatch::default() };
         Self::Translated(Box::new(Translation { anthropic, watch, bridge }))
     }
 
@@ -74,13 +73,13 @@ impl Stage {
     ) -> Result<Step, Fault> {
         match self {
             Self::Chat(watch) => match watch.look(event)? {
-                Look::Pass => {
-                    out.push(event.raw());
+                Look::Pass(piece) => {
+                    out.push(piece);
                     Ok(Step::More)
                 }
                 Look::Skip => Ok(Step::More),
                 Look::Done => {
-                    last.push(event.raw());
+                    last.push(event.raw().clone());
                     Ok(Step::Done)
                 }
             },
@@ -98,13 +97,14 @@ impl Stage {
         }
     }
 
-    /// Whether anything was said.
-    pub(crate) fn has_content(&self) -> bool {
-        match self {
+    /// How far the answer has come.
+    pub(crate) fn reached(&self) -> Reached {
+        let has_content = match self {
             Self::Chat(watch) => watch.has_content,
             Self::Translated(translation) => translation.watch.has_content,
             Self::Native(watch) => watch.has_content,
-        }
+        };
+        if has_content { Reached::Content } else { Reached::Begun }
     }
 
     /// The response object at its end, of a stream of the responses interface.
@@ -169,19 +169,19 @@ fn look(
                 bridge.finish(&mut last.joined);
                 return Ok(Step::Done);
             }
-            if seen == Look::Pass {
+            if let Look::Pass(_) = seen {
                 bridge.feed(chunk, &mut out.joined).map_err(fault)?;
             }
             Ok(Step::More)
         }
         None => match seen {
-            Look::Pass => {
-                out.push(chunk.raw());
+            Look::Pass(piece) => {
+                out.push(piece);
                 Ok(Step::More)
             }
             Look::Skip => Ok(Step::More),
             Look::Done => {
-                last.push(chunk.raw());
+                last.push(chunk.raw().clone());
                 Ok(Step::Done)
             }
         },
@@ -196,13 +196,13 @@ fn fault(fault: StreamFault) -> Fault {
 }
 
 impl Out {
-    /// Adds an event as it came in.
-    pub(crate) fn push(&mut self, raw: &Bytes) {
+    /// Adds a whole event.
+    pub(crate) fn push(&mut self, event: Bytes) {
         if self.first.is_none() && self.joined.is_empty() {
-            self.first = Some(raw.clone());
+            self.first = Some(event);
         } else {
             self.close_first();
-            self.joined.extend_from_slice(raw);
+            self.joined.extend_from_slice(&event);
         }
     }
 

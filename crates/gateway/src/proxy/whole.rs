@@ -1,10 +1,12 @@
 //! Answers in one piece.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ledger::Tokens;
 use serde_json::Value;
 
-use super::chat::Chunk;
+use super::chat::{Chunk, renamed};
 use super::native::{self, Ours};
 use crate::provider::Failure;
 use crate::translate::{anthropic, responses};
@@ -12,10 +14,10 @@ use crate::translate::{anthropic, responses};
 /// How an answer in one piece is understood.
 #[derive(Debug, Clone)]
 pub(crate) enum Whole {
-    /// A chat completion, passed on as it is.
-    Chat,
+    /// A chat completion, passed on as it is but for the name of its model.
+    Chat { model: Option<Arc<str>> },
     /// A message, translated to a chat completion.
-    Messages { id: String, created: u64 },
+    Messages { id: String, created: u64, model: Option<Arc<str>> },
     /// A response of an upstream that speaks the interface.
     Native(Ours),
     /// A chat completion or message, translated to a response.
@@ -36,12 +38,12 @@ pub(crate) struct Piece {
 impl Whole {
     pub(crate) fn read(&self, body: Bytes) -> Result<Piece, Failure> {
         match self {
-            Self::Chat => read_chat(body),
-            Self::Messages { id, created } => {
+            Self::Chat { model } => read_chat(body, model.as_deref()),
+            Self::Messages { id, created, model } => {
                 let message: Value = serde_json::from_slice(&body).map_err(|_| not_json())?;
                 let chat = anthropic::answer(&message, id, *created)
                     .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
-                read_chat(chat.to_string().into())
+                read_chat(chat.to_string().into(), model.as_deref())
             }
             Self::Native(ours) => read_response(&body, ours),
             Self::Bridged { from, shape } => {
@@ -76,14 +78,17 @@ fn read_response(body: &[u8], ours: &Ours) -> Result<Piece, Failure> {
     Ok(Piece { body: response.to_string().into(), tokens, has_content, response: Some(response) })
 }
 
-/// Looks at a chat completion.
-fn read_chat(body: Bytes) -> Result<Piece, Failure> {
+/// Looks at a chat completion, and puts in the name of its model.
+fn read_chat(body: Bytes, model: Option<&str>) -> Result<Piece, Failure> {
     let chunk: Chunk<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
     let Some(choices) = chunk.choices.filter(|_| chunk.error.is_none()) else {
         return Err(Failure::Malformed("its answer has no choices"));
     };
     let has_content = choices.iter().any(super::chat::Choice::says_something);
     let tokens = chunk.usage.map(|usage| usage.tokens()).unwrap_or_default();
+    let named = chunk.model.zip(model);
+    let named = named.and_then(|(found, model)| renamed(&body, found, model));
+    let body = named.map_or(body, Bytes::from);
     Ok(Piece { body, tokens, has_content, response: None })
 }
 
@@ -96,7 +101,7 @@ mod tests {
     use super::*;
 
     fn chat(body: &'static str) -> Result<Piece, Failure> {
-        Whole::Chat.read(Bytes::from_static(body.as_bytes()))
+        Whole::Chat { model: Some("\"up/good\"".into()) }.read(Bytes::from_static(body.as_bytes()))
     }
 
     #[test]
@@ -106,6 +111,12 @@ mod tests {
         assert_eq!(piece.body, body);
         assert!(piece.has_content);
         assert_eq!(piece.tokens, Tokens { input: Some(2), output: Some(1) });
+    }
+
+    #[test]
+    fn an_answer_names_the_model_that_was_asked_for() {
+        let body = r#"{"model": "good","choices":[{"message":{"content":"\"model\":"}}]}"#;
+        assert_eq!(chat(body).unwrap().body, body.replace("\"good\"", "\"up/good\""));
     }
 
     #[test]

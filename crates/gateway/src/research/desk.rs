@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway_store::{Job, JobEnd, JobEnded, JobStatus, JobStep, KeyRecord, NewEvent, NewJob};
+use gateway_store::{
+    Error as StoreError, Job, JobEnd, JobEnded, JobStatus, JobStep, KeyRecord, NewEvent, NewJob,
+};
 use ledger::{
-    HoldId, IdempotencyKey, MemberId, Micros, Refusal, Repeated, Room, Rule, Tokens, Wanted,
+    Ending, HoldId, IdempotencyKey, MemberId, Micros, Refusal, Repeated, Room, Tokens, Wanted,
 };
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use wire::error::Code;
 use wire::research::{
     Depth, JobView, MAX_METADATA_BYTES, MAX_QUERY_CHARS, MAX_SOURCES, ResearchRequest,
@@ -30,6 +32,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often a job of which nobody knows whether it stands is cancelled, and how long between.
 const MAX_CANCELS: u32 = 20;
 const CANCEL_PAUSE: Duration = Duration::from_secs(2);
+/// How long a store that failed is waited for, and how often it is asked.
+const FIND_TIME: Duration = Duration::from_secs(10);
+const FIND_PAUSE: Duration = Duration::from_millis(100);
 
 /// A job that was asked for.
 pub(crate) struct Started {
@@ -87,6 +92,7 @@ pub(crate) async fn start(
         model: model.id.to_string(),
         request: serde_json::to_vec(&request).map_err(|_| ApiError::internal())?,
         webhook_url: asked.webhook_url,
+        max_open: service.config.research.max_jobs_per_member,
         max_tries: service.config.research.attempts,
         deadline_micros: micros(service.config.research.expire),
         kept_micros: micros(service.config.research.kept),
@@ -108,30 +114,65 @@ async fn queue(
     new: NewJob,
     price: Micros,
 ) -> Result<Started, ApiError> {
-    let member = caller.key.member;
-    let mut unknown = Unknown { service, id: new.wanted.id, member, is_known: false };
-    let result = service.store.create_job(new).await?;
-    unknown.is_known = true;
+    let (member, id) = (caller.key.member, new.wanted.id);
+    let ending = Ending::ClientLeft;
+    let mut unknown = Unknown { service, id, member, ending, is_known: false };
+    let result = service.store.create_job(new).await;
     let (id, room, is_replayed) = match result {
-        Ok(hold) => (hold.id, hold.room, false),
-        Err(Refusal::Repeated(Repeated::Answered(id))) => (id, None, true),
-        Err(refusal) => return Err(refusal.into()),
+        Ok(Ok(hold)) => (hold.id, hold.room, false),
+        Ok(Err(refusal)) => {
+            unknown.is_known = true;
+            match refusal {
+                Refusal::Repeated(Repeated::Answered(id)) => (id, None, true),
+                refusal => return Err(refusal.into()),
+            }
+        }
+        Err(error) => {
+            unknown.ending = Ending::ServiceFailed;
+            // The transaction may have been committed all the same.
+            let Ok(Some(job)) = read_again(service, member, id).await else {
+                return Err(error.into());
+            };
+            unknown.is_known = true;
+            service.bell.queued.notify_one();
+            return Ok(Started { job, price, room: None, is_replayed: false });
+        }
     };
     service.bell.queued.notify_one();
-    let Some(job) = service.store.job(member, id).await? else {
+    let found = read_again(service, member, id).await.inspect_err(|_| {
+        unknown.ending = Ending::ServiceFailed;
+    })?;
+    unknown.is_known = true;
+    let Some(job) = found else {
         let message = "the job of this Idempotency-Key is not kept any more";
         return Err(ApiError::new(Code::Conflict, message));
     };
-    let price = if is_replayed { job.charged.unwrap_or(price) } else { price };
     Ok(Started { job, price, room, is_replayed })
 }
 
-/// A job that was asked for, and of which nobody knows whether it stands: its client left, or the
-/// store broke. Nobody would ever look at it.
+/// Reads a job, and waits for a store that fails over: an error would say that there is no job, while
+/// it runs and is charged.
+async fn read_again(
+    service: &Service,
+    member: MemberId,
+    id: HoldId,
+) -> Result<Option<Job>, StoreError> {
+    let deadline = Instant::now() + FIND_TIME;
+    loop {
+        match service.store.job(member, id).await {
+            Err(_) if Instant::now() < deadline => sleep(FIND_PAUSE).await,
+            found => return found,
+        }
+    }
+}
+
+/// A job that was asked for, and of which nobody knows whether it exists: its client left, or the
+/// store failed. Nobody would ever look at it.
 struct Unknown<'a> {
     service: &'a Arc<Service>,
     id: HoldId,
     member: MemberId,
+    ending: Ending,
     is_known: bool,
 }
 
@@ -140,10 +181,11 @@ impl Drop for Unknown<'_> {
         if self.is_known {
             return;
         }
-        let (service, id, member) = (self.service.clone(), self.id, self.member);
+        let (service, ending) = (self.service.clone(), self.ending);
+        let (id, member) = (self.id, self.member);
         service.tasks.clone().spawn(async move {
             for _ in 0..MAX_CANCELS {
-                match service.store.end_job(cancelled(id, member)).await {
+                match service.store.end_job(cancelled(id, member, ending)).await {
                     Ok(_) => return,
                     Err(error) => tracing::warn!(error = %chain(&error), "a job may stand"),
                 }
@@ -279,7 +321,7 @@ pub(crate) async fn cancel(
 ) -> Result<Job, ApiError> {
     let job = find(service, caller, id).await?;
     if !job.status.is_over() {
-        let ended = service.store.end_job(cancelled(job.id, job.member)).await?;
+        let ended = service.store.end_job(cancelled(job.id, job.member, Ending::Cancelled)).await?;
         if let JobEnded::Now(receipt) = ended {
             service.meter.ended(&receipt);
         }
@@ -289,14 +331,15 @@ pub(crate) async fn cancel(
     find(service, caller, id).await
 }
 
-fn cancelled(id: HoldId, member: MemberId) -> JobEnd {
+/// The store decides what it costs, by whether a step had begun.
+fn cancelled(id: HoldId, member: MemberId, ending: Ending) -> JobEnd {
     let told = json!({ "status": "cancelled" });
     JobEnd {
         id,
         member,
         attempt: None,
         status: JobStatus::Cancelled,
-        rule: Rule::Cancelled,
+        ending,
         tokens: Tokens::default(),
         result: None,
         error: None,

@@ -299,12 +299,12 @@ pub(super) async fn run(
             (Output::Plan { queries, spent: said.spent }, detail)
         }
         Step::Search { query } => {
-            let hits = find::find(service, query).await?;
+            let hits = find::find(service, job.member, query).await?;
             let detail = json!({ "query": query, "found": hits.len() });
             (Output::Search { hits }, detail)
         }
         Step::Read { hit } => {
-            let page = read::read(service, hit).await;
+            let page = read::read(service, job.member, hit).await;
             let detail = json!({ "url": page.url, "title": page.title, "fault": page.fault });
             (Output::Read { page }, detail)
         }

@@ -1,5 +1,6 @@
 //! Searches.
 
+use ledger::MemberId;
 use serde::{Deserialize, Serialize};
 
 use super::engine::Fault;
@@ -17,8 +18,13 @@ pub(super) struct Hit {
 }
 
 /// Searches; nothing found is an answer too.
-pub(super) async fn find(service: &Service, query: &str) -> Result<Vec<Hit>, Fault> {
-    let wanted = Wanted { max_results: MAX_HITS, ..Wanted::new(query) };
+pub(super) async fn find(
+    service: &Service,
+    member: MemberId,
+    query: &str,
+) -> Result<Vec<Hit>, Fault> {
+    let owner = service.search_owner(member);
+    let wanted = Wanted { owner, max_results: MAX_HITS, ..Wanted::new(query) };
     match service.search.search(&wanted).await {
         Ok(found) => {
             let hits = found.results.into_iter();

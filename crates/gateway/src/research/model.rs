@@ -67,6 +67,8 @@ pub(super) async fn ask(
         rest: None,
         is_streamed: false,
         wants_usage: true,
+        model: None,
+        max_tokens: None,
     };
     let context = Context {
         service: service.clone(),

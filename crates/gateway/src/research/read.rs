@@ -1,5 +1,6 @@
 //! Reads pages.
 
+use ledger::MemberId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wire::web::PageFormat;
@@ -33,7 +34,7 @@ pub(super) struct Page {
 }
 
 /// Reads a page. One that cannot be read is no failure of the job: the next one is read.
-pub(super) async fn read(service: &Service, hit: &Hit) -> Page {
+pub(super) async fn read(service: &Service, member: MemberId, hit: &Hit) -> Page {
     let failed = |fault: String| Page {
         url: hit.url.clone(),
         title: hit.title.clone(),
@@ -46,7 +47,8 @@ pub(super) async fn read(service: &Service, hit: &Hit) -> Page {
         Ok(target) => target,
         Err(fault) => return failed(fault.to_string()),
     };
-    let wanted = Wanted { target, format: PageFormat::Text, max_age: None };
+    let owner = service.page_owner(member);
+    let wanted = Wanted { owner, target, format: PageFormat::Text, max_age: None, member };
     let found = match web::page(service, &wanted).await {
         Ok(found) => found,
         Err(fault) => return failed(fault.to_string()),

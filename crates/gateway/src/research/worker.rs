@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gateway_store::{
     Fence, FinishedStep, GiveBack, Job, JobEnd, JobEnded, JobStatus, Kind, NewEvent,
 };
-use ledger::{Rule, Tokens};
+use ledger::{Ending, Tokens};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -247,7 +247,7 @@ impl Work<'_> {
             member: self.job.member,
             attempt: Some(self.job.attempt),
             status: JobStatus::Completed,
-            rule: Rule::Answered,
+            ending: Ending::Complete,
             tokens: Tokens { input: Some(state.spent.input), output: Some(state.spent.output) },
             result: Some(state.result().to_string().into_bytes()),
             error: None,
@@ -259,17 +259,18 @@ impl Work<'_> {
 
     async fn fail(&self, fault: &Fault) -> Left {
         let error = json!({ "code": fault.code, "message": fault.message });
-        let rule = match fault.code {
-            "no_sources" => Rule::EmptyAnswer,
-            "internal" => Rule::OurFault,
-            _ => Rule::UpstreamFailed,
+        let ending = match fault.code {
+            // Without a report, a job that is complete is empty.
+            "no_sources" => Ending::Complete,
+            "internal" => Ending::ServiceFailed,
+            _ => Ending::UpstreamFailed,
         };
         let end = JobEnd {
             id: self.job.id,
             member: self.job.member,
             attempt: Some(self.job.attempt),
             status: JobStatus::Failed,
-            rule,
+            ending,
             tokens: Tokens::default(),
             result: None,
             error: Some(error.to_string().into_bytes()),

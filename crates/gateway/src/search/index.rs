@@ -2,7 +2,6 @@
 //! anew where it is damaged. One process writes it, any number read it.
 
 mod fields;
-mod file;
 mod place;
 mod query;
 mod scan;
@@ -16,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use document_parser::Pool;
 use http::Uri;
 use tantivy::{IndexReader, ReloadPolicy};
 use tokio::sync::Notify;
@@ -50,6 +50,8 @@ pub(super) struct Index {
     /// Wakes whoever looks at it.
     wake: Notify,
     keeper: Mutex<Keeper>,
+    /// Reads the text of files.
+    parser: Pool,
 }
 
 /// A document of an index.
@@ -99,7 +101,11 @@ enum Error {
 
 impl Index {
     /// An index as it is configured. Nothing is opened yet.
-    pub(super) fn new(config: &config::Index, public_url: &Uri) -> Result<Self, Problem> {
+    pub(super) fn new(
+        config: &config::Index,
+        public_url: &Uri,
+        parser: Pool,
+    ) -> Result<Self, Problem> {
         let base = match &config.base_url {
             Some(base) => base.to_string(),
             None => format!("{}/{}", public_url.to_string().trim_end_matches('/'), config.name),
@@ -117,6 +123,7 @@ impl Index {
             is_suspect: AtomicBool::new(false),
             wake: Notify::new(),
             keeper: Mutex::default(),
+            parser,
             config: config.clone(),
         })
     }
@@ -242,6 +249,7 @@ impl Index {
             folder: &self.config.folder,
             max_file_bytes: self.config.max_file_bytes,
             stopping,
+            parser: &self.parser,
         };
         let done = scan::scan(&source, &opened, &mut records)?;
         opened.reader.reload()?;

@@ -3,7 +3,7 @@
 use time::format_description::well_known::{Iso8601, Rfc2822, Rfc3339};
 use time::{Date, OffsetDateTime, PrimitiveDateTime};
 
-use super::markup;
+use document_parser::markup;
 
 /// The longest title and the longest snippet, in characters.
 pub(super) const MAX_TITLE: usize = 300;

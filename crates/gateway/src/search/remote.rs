@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::speak;
 use super::wanted::{Hit, Wanted};
 use crate::config::SearchKind;
-use crate::provider::{Failure, Provider};
+use crate::provider::{AskedBy, Failure, Provider};
 
 /// The longest answer that is read.
 pub(super) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
@@ -59,6 +59,7 @@ impl Remote {
             Failure::Gone(what)
         })?;
         let (head, body) = answer.into_parts();
+        provider.note_status(AskedBy::Request, head.status.as_u16());
         match head.status.as_u16() {
             200 => {}
             429 => return Err(Failure::Busy { retry_after: retry_after(&head.headers) }),

@@ -1,6 +1,6 @@
 //! What is looked for, and what was found.
 
-use ledger::Time;
+use ledger::{MemberId, Time};
 use wire::search::{Domains, Recency};
 
 /// How many results, unless the request says otherwise.
@@ -9,6 +9,8 @@ pub const DEFAULT_RESULTS: usize = 10;
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Wanted {
+    /// Whose cached results may be used; `None` for those that all share.
+    pub owner: Option<MemberId>,
     /// The words.
     pub query: String,
     /// How many results at most.
@@ -23,6 +25,7 @@ impl Wanted {
     /// Anything that fits these words.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
+            owner: None,
             query: query.into(),
             max_results: DEFAULT_RESULTS,
             recency: None,

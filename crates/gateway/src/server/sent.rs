@@ -15,6 +15,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::passage::{HOLE_BYTES, Hole, Passage};
 use crate::file_part::{self, FilePart};
+use crate::request_log::RequestLog;
 
 /// A file that is smaller is not worth the kernel's trouble.
 const MIN_FILE_BYTES: u64 = 64 * 1024;
@@ -23,6 +24,8 @@ const MIN_FILE_BYTES: u64 = 64 * 1024;
 pub(super) struct Sent {
     content: Content,
     passage: Arc<Passage>,
+    /// The line of the request is written when its answer has ended.
+    _log: Arc<RequestLog>,
 }
 
 enum Content {
@@ -45,7 +48,11 @@ pub(super) enum Piece {
 
 impl Sent {
     /// An answer as it is sent over this passage.
-    pub(super) fn of(mut response: Response, passage: &Arc<Passage>) -> http::Response<Self> {
+    pub(super) fn of(
+        mut response: Response,
+        passage: &Arc<Passage>,
+        log: Arc<RequestLog>,
+    ) -> http::Response<Self> {
         let part = response.extensions_mut().remove::<FilePart>();
         let is_large = |part: &FilePart| part.length() >= MIN_FILE_BYTES;
         let file = part.filter(is_large).filter(|_| cfg!(target_os = "linux"));
@@ -57,7 +64,7 @@ impl Sent {
                     Content::File(FileBody { left, bringing: None })
                 }
             };
-            Self { content, passage: passage.clone() }
+            Self { content, passage: passage.clone(), _log: log }
         })
     }
 }
@@ -111,7 +118,7 @@ impl hyper::body::Body for Sent {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, BoxError>>> {
-        let Self { content, passage } = self.get_mut();
+        let Self { content, passage, .. } = self.get_mut();
         match content {
             Content::Body(body) => {
                 let frame = ready!(Pin::new(body).poll_frame(context));

@@ -4,7 +4,7 @@
 //! looks how long there is still to wait.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,15 @@ const REST: u8 = 2;
 /// The client does not take what is left of an answer. How long it may do that is for others to say.
 const STUCK: u8 = 3;
 
-/// Whose turn it is. All who change it are of one task.
+/// Whose turn it is. All who change it are of one task; others may look.
 #[derive(Debug)]
 pub(super) struct Turn {
     opened: Instant,
     state: AtomicU8,
     /// Since when, in microseconds after it was opened.
     since: AtomicU64,
+    /// Whether a request came with a valid key.
+    is_known: AtomicBool,
 }
 
 /// How long a client may take.
@@ -77,6 +79,19 @@ impl Turn {
         }
     }
 
+    /// A request came with a valid key.
+    pub(super) fn recognise(&self) {
+        if !self.is_known.load(Ordering::Relaxed) {
+            self.is_known.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether its client is waited for, and never sent a valid key.
+    pub(super) fn is_idle_stranger(&self) -> bool {
+        let is_waiting = matches!(self.state.load(Ordering::Relaxed), HEAD | REST);
+        is_waiting && !self.is_known.load(Ordering::Relaxed)
+    }
+
     fn pass(&self, state: u8) {
         let since = u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.since.store(since, Ordering::Relaxed);
@@ -98,7 +113,7 @@ impl Turn {
 impl Default for Turn {
     fn default() -> Self {
         let (state, since) = (AtomicU8::new(HEAD), AtomicU64::new(0));
-        Self { opened: Instant::now(), state, since }
+        Self { opened: Instant::now(), state, since, is_known: AtomicBool::new(false) }
     }
 }
 

@@ -7,7 +7,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use axum::Router;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -19,6 +18,8 @@ use super::passage::Passage;
 use super::sent::Sent;
 use super::turn::{Alarm, Times};
 use super::watched::Watched;
+use crate::endpoints::Endpoints;
+use crate::meter::Open;
 use crate::service::Service;
 
 /// The most headers of a request.
@@ -26,15 +27,19 @@ const MAX_HEADERS: usize = 100;
 
 /// A connection, as all its requests see it.
 pub(super) struct Visit {
-    service: Arc<Service>,
-    router: Router,
-    peer: SocketAddr,
-    passage: Arc<Passage>,
+    pub(super) service: Arc<Service>,
+    pub(super) endpoints: Arc<Endpoints>,
+    pub(super) peer: SocketAddr,
+    pub(super) passage: Arc<Passage>,
 }
 
 impl Visit {
-    pub(super) fn new(service: Arc<Service>, router: Router, peer: SocketAddr) -> Arc<Self> {
-        Arc::new(Self { service, router, peer, passage: Arc::default() })
+    pub(super) fn new(
+        service: Arc<Service>,
+        endpoints: Arc<Endpoints>,
+        peer: SocketAddr,
+    ) -> Arc<Self> {
+        Arc::new(Self { service, endpoints, peer, passage: Arc::default() })
     }
 
     /// Serves it to its end, and lets go of what it has taken.
@@ -48,7 +53,7 @@ impl Visit {
         taken: impl Send + 'static,
     ) -> impl Future<Output = ()> + Send {
         async move {
-            self.service.meter.connections.inc();
+            let open = Open::new(&self.service.meter.connections);
             let is_late = self.service.is_stopping();
             let mut connection = pin!(self.connection(stream, is_late));
             let mut stopping = pin!(self.service.stopping.cancelled());
@@ -76,8 +81,7 @@ impl Visit {
                 }
                 None => tracing::debug!(peer = %self.peer, "a client took too long"),
             }
-            self.service.meter.connections.dec();
-            drop(taken);
+            drop((open, taken));
         }
     }
 
@@ -119,8 +123,8 @@ impl hyper::service::Service<Request<Incoming>> for Answering {
         let visit = self.0.clone();
         visit.passage.turn.is_ours();
         Box::pin(async move {
-            let response = answer(&visit.service, &visit.router, request, visit.peer).await;
-            Ok(Sent::of(response, &visit.passage))
+            let (response, log) = answer(&visit, request).await;
+            Ok(Sent::of(response, &visit.passage, log))
         })
     }
 }

@@ -10,7 +10,8 @@ use super::fault::Fault;
 pub(crate) struct Decoder {
     inner: Inner,
     max: u64,
-    has_read: bool,
+    /// Compressed bytes so far: a body may be long and unpack to nothing.
+    read: u64,
 }
 
 enum Inner {
@@ -53,13 +54,16 @@ impl Decoder {
             "deflate" => Inner::Deflate,
             _ => return Err(Fault::Encoding(encoding.to_owned())),
         };
-        Ok(Self { inner, max, has_read: false })
+        Ok(Self { inner, max, read: 0 })
     }
 
     /// Takes a part of the body.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let Some(first) = bytes.first() else { return Ok(()) };
-        self.has_read = true;
+        self.read = self.read.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        if self.read > self.max {
+            return Err(Fault::TooLarge(self.max));
+        }
         if matches!(self.inner, Inner::Deflate) {
             let out = Bounded { bytes: Vec::new(), max: self.max };
             self.inner = if first & 0x0f == 8 {
@@ -81,7 +85,7 @@ impl Decoder {
     /// All of it.
     pub(crate) fn finish(self) -> Result<Vec<u8>, Fault> {
         let max = self.max;
-        let is_empty = !self.has_read;
+        let is_empty = self.read == 0;
         let result = match self.inner {
             Inner::Identity(out) => Ok(out),
             _ if is_empty => return Ok(Vec::new()),
@@ -149,6 +153,13 @@ mod tests {
         assert_eq!(unpack("gzip", 1_000_000, &bomb), Err(Fault::TooLarge(1_000_000)));
         assert_eq!(unpack("", 10, b"12345678901"), Err(Fault::TooLarge(10)));
         assert_eq!(unpack("", 10, b"1234567890").unwrap().len(), 10);
+    }
+
+    #[test]
+    fn a_long_body_that_unpacks_to_nothing_is_rejected() {
+        let nothing = gzip(b"").repeat(100);
+        assert_eq!(unpack("gzip", 1000, &nothing), Err(Fault::TooLarge(1000)));
+        assert_eq!(unpack("gzip", 10_000, &nothing).unwrap(), b"");
     }
 
     #[test]

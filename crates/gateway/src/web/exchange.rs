@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use document_parser::media_type;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
     CONTENT_TYPE, HOST, LOCATION, USER_AGENT,
@@ -18,7 +19,6 @@ use tokio::time::timeout;
 use super::connect::Connection;
 use super::decode::Decoder;
 use super::fault::Fault;
-use super::media;
 use super::target::Target;
 
 /// The most bytes and lines of the head of an answer.
@@ -111,7 +111,7 @@ async fn read(response: http::Response<Incoming>, asked: &Asked<'_>) -> Result<A
         return Ok(Answer::Failed(head.status.as_u16()));
     }
     let content_type = text(&head.headers, &CONTENT_TYPE);
-    if asked.readable_only && !media::may_be_read(content_type.as_deref()) {
+    if asked.readable_only && !media_type::may_be_read(content_type.as_deref()) {
         return Err(Fault::MediaType(content_type.unwrap_or_default()));
     }
     let encoding = text(&head.headers, &CONTENT_ENCODING).unwrap_or_default();

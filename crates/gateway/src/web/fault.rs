@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use document_parser::{Error as ParseError, Rejection};
 use thiserror::Error;
 use wire::error::Code;
 
@@ -50,6 +51,15 @@ pub(crate) enum Fault {
     /// It cannot be understood.
     #[error("the page {0}")]
     Unreadable(&'static str),
+    /// Parsing it exceeds a limit.
+    #[error("the page {0}")]
+    Overrun(&'static str),
+    /// Too many pages of this key came to nothing.
+    #[error(
+        "too many fetches of this key timed out or are still running; try again in {} s",
+        .0.as_secs() + 1
+    )]
+    TooManyTimeouts(Duration),
     /// It begins later than the page ends.
     #[error("`start_index` is behind the end: the content has {0} characters")]
     BehindEnd(u64),
@@ -59,6 +69,9 @@ pub(crate) enum Fault {
     /// It took too long.
     #[error("the page was not read in time: {0}")]
     Late(&'static str),
+    /// No parser can be started.
+    #[error("pages cannot be parsed at the moment")]
+    NoParser,
     /// Too much is being read already.
     #[error("too many pages are being read at the moment")]
     Busy,
@@ -88,9 +101,33 @@ impl Fault {
             | Self::TooLarge(_)
             | Self::MediaType(_)
             | Self::Encoding(_)
-            | Self::Unreadable(_) => Code::PageUnreadable,
+            | Self::Unreadable(_)
+            | Self::Overrun(_) => Code::PageUnreadable,
+            Self::TooManyTimeouts(_) => Code::RateLimited,
             Self::Unreachable(_) | Self::Late(_) => Code::UpstreamUnavailable,
-            Self::Busy => Code::Unavailable,
+            Self::Busy | Self::NoParser => Code::Unavailable,
+        }
+    }
+}
+
+impl From<ParseError> for Fault {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::Rejected(Rejection::UnsupportedType(name)) => Self::MediaType(name),
+            ParseError::Rejected(rejection) => Self::Unreadable(match rejection {
+                Rejection::NoText => "has no text",
+                Rejection::EncryptedPdf => "is a PDF that needs a password",
+                Rejection::PdfWithoutText => "is a PDF without text; it may be a scan",
+                Rejection::DamagedPdf => "is a PDF that cannot be opened",
+                Rejection::TooLarge => "unpacks to more than is parsed",
+                _ => "could not be understood",
+            }),
+            ParseError::TimedOut => Self::Overrun("takes too long to parse"),
+            ParseError::Crashed => {
+                Self::Overrun("needs too much memory to parse, or crashes the parser")
+            }
+            ParseError::Busy => Self::Busy,
+            ParseError::Unavailable => Self::NoParser,
         }
     }
 }
@@ -99,12 +136,13 @@ impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         let param = if matches!(fault, Fault::BehindEnd(_)) { "start_index" } else { "url" };
         let error = match fault.code() {
-            code @ Code::Unavailable => Self::new(code, fault.to_string()),
+            code @ (Code::Unavailable | Code::RateLimited) => Self::new(code, fault.to_string()),
             code => Self::of_param(code, param, fault.to_string()),
         };
         match fault {
             Fault::Busy => error.retry_after(Duration::from_secs(1)),
-            Fault::Status(_) | Fault::Unreachable(_) | Fault::Late(_) => {
+            Fault::TooManyTimeouts(wait) => error.retry_after(wait),
+            Fault::Status(_) | Fault::Unreachable(_) | Fault::Late(_) | Fault::NoParser => {
                 error.retry_after(Duration::from_secs(5))
             }
             _ => error,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::extract::Document;
+use document_parser::Document;
+
 use super::fault::Fault;
 use super::reader::{Found, Reading, Wanted};
 use crate::clock;

@@ -1,11 +1,13 @@
 //! Reads a page: judges every address on the way, asks, follows, and understands what came.
 
 mod deliver;
+mod image;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ledger::Time;
+use document_parser::{Document, PageJob, Pool};
+use ledger::{MemberId, Time};
 use tokio::time::timeout;
 use wire::web::PageFormat;
 
@@ -16,13 +18,13 @@ use crate::problem::Problem;
 use super::cache::Cache;
 use super::connect::Connector;
 use super::exchange::{Answer, Asked, Content, exchange};
-use super::extract::{Document, Extractor, Raw};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::places::Places;
 use super::resolve::{Resolve, System};
 use super::robots::{MAX_ROBOTS_BYTES, Remembered, Rules};
 use super::target::Target;
+use super::timeouts::Timeouts;
 
 /// Reads pages.
 pub(crate) struct Reader {
@@ -33,7 +35,8 @@ pub(crate) struct Reader {
     robots: Remembered,
     places: Places,
     cache: Cache,
-    extractor: Extractor,
+    parser: Pool,
+    pub(crate) timeouts: Timeouts,
 }
 
 /// A page that was read.
@@ -49,9 +52,13 @@ pub(crate) struct Reading {
 /// Which page, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
+    /// Whose cache is used; `None` for the one that all share.
+    pub(crate) owner: Option<MemberId>,
     pub(crate) target: Target,
     pub(crate) format: PageFormat,
     pub(crate) max_age: Option<Duration>,
+    /// For whom: parsers are shared fairly between members.
+    pub(crate) member: MemberId,
 }
 
 /// A page, and whether it was kept from before.
@@ -69,7 +76,7 @@ enum Manners {
 
 impl Reader {
     /// A reader as it is configured.
-    pub(crate) fn open(config: &Fetch) -> Result<Self, Problem> {
+    pub(crate) fn open(config: &Fetch, parser: Pool) -> Result<Self, Problem> {
         Ok(Self {
             guard: Guard::new(config),
             connector: Connector::open(config)?,
@@ -77,7 +84,8 @@ impl Reader {
             robots: Remembered::default(),
             places: Places::new(config.concurrency, config.concurrency_per_host),
             cache: Cache::new(config.cache_bytes, config.cache_age),
-            extractor: Extractor::new(),
+            parser,
+            timeouts: Timeouts::new(config.timeouts_per_minute),
             config: config.clone(),
         })
     }
@@ -95,8 +103,7 @@ impl Reader {
     pub(crate) async fn read(&self, wanted: &Wanted) -> Result<Found, Fault> {
         // What may not be read may not be seen in what was kept either.
         self.guard.check(&wanted.target)?;
-        let url = wanted.target.url.as_str();
-        if let Some(reading) = self.cache.find(url, wanted.format, wanted.max_age) {
+        if let Some(reading) = self.cache.find(wanted) {
             return Ok(Found { reading, from_cache: true });
         }
         let _place = self.places.enter()?;
@@ -104,13 +111,12 @@ impl Reader {
         let fetched = Box::pin(self.fetch(wanted.target.clone()));
         let (target, content) = timeout(self.config.timeout, fetched).await.map_err(late)??;
         let (status, may_be_kept) = (content.status, content.may_be_kept);
-        let raw = Raw {
-            url: target.url.clone(),
+        let page = PageJob {
+            url: target.url.to_string(),
             content_type: content.media,
-            bytes: content.bytes,
             format: wanted.format,
         };
-        let document = self.extractor.extract(raw).await?;
+        let document = self.parser.page(Some(wanted.member.0), page, &content.bytes).await?;
         let reading = Arc::new(Reading {
             final_url: target.url.to_string(),
             status,
@@ -119,7 +125,7 @@ impl Reader {
             may_be_kept,
         });
         if reading.may_be_kept {
-            self.cache.keep(url, wanted.format, &reading);
+            self.cache.keep(wanted, &reading);
         }
         Ok(Found { reading, from_cache: false })
     }

@@ -57,7 +57,7 @@ fn a_follower_always_sees_the_last_event() {
 }
 
 #[test]
-fn one_that_is_cancelled_or_deleted_costs_nothing_and_its_upstream_is_let_go() {
+fn cancelled_response_is_free_until_it_begins_and_its_upstream_is_cancelled() {
     let upstream = Upstream::start();
     // Whatever is done for clients that leave, this one asked for it.
     let (service, ada) = service_with(&upstream, "on_client_gone: finish\n");
@@ -67,6 +67,10 @@ fn one_that_is_cancelled_or_deleted_costs_nothing_and_its_upstream_is_let_go() {
         for method in [Method::POST, Method::DELETE] {
             let (id, hold) = start(&service, &ada, &format!("[[{step}]] a b"));
             eventually("the upstream is asked", || upstream.in_flight() == 1);
+            let status = if step == "gate" { "queued" } else { "in_progress" };
+            eventually("it begins", || {
+                service.get(&format!("{RESPONSES}/{id}"), key).good()["status"] == status
+            });
             let path = match method {
                 Method::POST => format!("{RESPONSES}/{id}/cancel"),
                 _ => format!("{RESPONSES}/{id}"),
@@ -74,7 +78,11 @@ fn one_that_is_cancelled_or_deleted_costs_nothing_and_its_upstream_is_let_go() {
             let answer = service.send(method.clone(), &path, Some(key), None).good();
             cancelled += 1;
             eventually("the upstream is let go", || upstream.cancelled().len() == cancelled);
-            assert_eq!(receipt(&service, &ada, &hold), ("cancelled".to_owned(), 0));
+            let expected = match step {
+                "gate" => ("cancelled".to_owned(), 0),
+                _ => ("cancelled_late".to_owned(), PRICE),
+            };
+            assert_eq!(receipt(&service, &ada, &hold), expected);
             let found = service.get(&format!("{RESPONSES}/{id}"), key);
             if method == Method::POST {
                 assert_eq!(answer["status"], "cancelled");
@@ -90,7 +98,7 @@ fn one_that_is_cancelled_or_deleted_costs_nothing_and_its_upstream_is_let_go() {
             }
         }
     }
-    assert_eq!(paid(&service, &ada), 0);
+    assert_eq!(paid(&service, &ada), 2 * PRICE);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Whether an upstream speaks the responses interface, as it shows by what it answers.
 
 use agent_test_support::upstream::{Step, Upstream};
+use serde_json::json;
 
 use crate::fixture::{paid, response, service};
 use crate::support::PRICE;
@@ -63,4 +64,62 @@ fn an_upstream_that_knows_neither_is_asked_again_for_responses() {
     assert_eq!(answer.failure(), (503, "upstream_unavailable".to_owned()));
     assert_eq!(service.post(RESPONSES, ada.key.as_str(), &response("hi")).status, 200);
     assert_eq!(paths(&upstream), [RESPONSES, CHAT, RESPONSES]);
+}
+
+/// A request as Codex sends it.
+fn codex(tools: &serde_json::Value) -> serde_json::Value {
+    json!({
+        "model": "up/echo",
+        "instructions": "You are a coding agent.",
+        "input": [{"type": "message", "role": "user",
+                   "content": [{"type": "input_text", "text": "hi"}]}],
+        "tools": tools,
+        "tool_choice": "auto",
+        "parallel_tool_calls": false,
+        "reasoning": {"effort": "medium", "summary": "auto"},
+        "store": false,
+        "stream": true,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": "0198c5a4",
+        "client_metadata": {"x-codex-installation-id": "a"},
+    })
+}
+
+fn shell() -> serde_json::Value {
+    json!({"type": "function", "name": "shell", "description": "Runs a command", "strict": false,
+           "parameters": {"type": "object", "properties": {"command": {"type": "string"}}}})
+}
+
+#[test]
+fn a_codex_request_is_bridged_to_an_upstream_without_the_interface() {
+    for status in [404, 405] {
+        let upstream = Upstream::start();
+        let (service, ada) = service(&upstream);
+        let page = Step::Raw { status, media_type: "text/plain".to_owned(), body: Vec::new() };
+        upstream.script("echo", vec![page]);
+        for _ in 0..2 {
+            let answer = service.post(RESPONSES, ada.key.as_str(), &codex(&json!([shell()])));
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert!(answer.text().contains("event: response.completed"), "{}", answer.text());
+        }
+        assert_eq!(paths(&upstream), [RESPONSES, CHAT, CHAT], "{status}");
+        let asked = upstream.completions().pop().unwrap().body;
+        let asked: serde_json::Value = serde_json::from_slice(&asked).unwrap();
+        assert!(asked.get("client_metadata").is_none(), "{asked}");
+        assert_eq!(asked["tools"][0]["function"]["name"], "shell");
+        assert_eq!(paid(&service, &ada), 2 * PRICE);
+    }
+}
+
+#[test]
+fn what_cannot_be_bridged_says_why_and_costs_nothing() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    upstream.script("echo", vec![not_there("text/plain", "404 page not found")]);
+    let tools = json!([shell(), {"type": "some_future_tool", "name": "x"}]);
+    let answer = service.post(RESPONSES, ada.key.as_str(), &codex(&tools));
+    assert_eq!(answer.failure(), (400, "invalid_request".to_owned()), "{}", answer.text());
+    assert!(answer.text().contains("some_future_tool"), "{}", answer.text());
+    assert_eq!(answer.json()["error"]["param"], "tools[1].type");
+    assert_eq!(paid(&service, &ada), 0);
 }

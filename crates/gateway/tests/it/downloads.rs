@@ -36,6 +36,7 @@ fn what_was_published_can_be_had_without_a_key_and_verified() {
     let publication = Publication {
         version: "1.0.0".to_owned(),
         published_at: "2026-11-15T12:00:00Z".to_owned(),
+        expires_at: "2027-02-13T12:00:00Z".to_owned(),
         files: vec![program],
         platform: None,
     };

@@ -189,8 +189,9 @@ fn a_body_over_the_limit_is_refused_before_it_is_read() {
 #[test]
 fn connections_over_the_limit_wait_for_others_to_end() {
     let upstream = Upstream::start();
-    let (service, _) = service_with(&upstream, "limits: {max_connections: 2}\n");
-    let ask = request("GET", "/healthz", &[], "");
+    let (service, ada) = service_with(&upstream, "limits: {max_connections: 2}\n");
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let ask = request("GET", "/v1/models", &[("authorization", &bearer)], "");
     let mut open = [(); 2].map(|()| Raw::open(service.address));
     for raw in &mut open {
         raw.send(&ask);
@@ -211,6 +212,89 @@ fn connections_over_the_limit_wait_for_others_to_end() {
     third.stream().set_nonblocking(false).unwrap();
     drop(open);
     assert_eq!(third.head().status, 200);
+}
+
+#[test]
+fn at_the_limit_the_oldest_idle_connection_without_a_key_makes_room() {
+    let upstream = Upstream::start();
+    let (service, ada) = service_with(&upstream, "limits: {max_connections: 3}\n");
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let with_key = |path| request("GET", path, &[("authorization", &bearer)], "");
+    let mut known = Raw::open(service.address);
+    let ask = |raw: &mut Raw, path| {
+        raw.send(&with_key(path));
+        assert_eq!(raw.head().status, 200);
+        raw.body()
+    };
+    ask(&mut known, "/v1/models");
+    let [mut oldest, mut newest] = [(); 2].map(|()| Raw::open(service.address));
+    eventually("all are open", || {
+        ask(&mut known, "/metrics").contains("\nagent_gateway_connections 3\n")
+    });
+    let mut client = Raw::open(service.address);
+    ask(&mut client, "/v1/models");
+    assert!(oldest.has_ended());
+    // Nobody else was closed: neither the older one that has a key, nor the newer one.
+    newest.send(&request("GET", "/healthz", &[], ""));
+    assert_eq!(newest.head().status, 200);
+    ask(&mut known, "/v1/models");
+}
+
+#[test]
+fn one_address_has_no_more_connections_than_it_may() {
+    let upstream = Upstream::start();
+    let limits = "limits: {max_connections_per_address: 2, exempt_addresses: [10.0.0.0/8]}\n";
+    let (service, _) = service_with(&upstream, limits);
+    let ask = |raw: &mut Raw| {
+        raw.send(&request("GET", "/healthz", &[], ""));
+        raw.try_head().is_some_and(|head| head.status == 200)
+    };
+    let mut open = [(); 2].map(|()| Raw::open(service.address));
+    assert!(open.iter_mut().all(ask));
+    assert!(Raw::open(service.address).has_ended());
+    drop(open);
+    eventually("there is room again", || {
+        let mut raw = Raw::open(service.address);
+        raw.stream().write_all(request("GET", "/healthz", &[], "").as_bytes()).is_ok()
+            && raw.try_head().is_some_and(|head| head.status == 200)
+    });
+}
+
+#[test]
+fn what_everybody_may_read_is_not_given_to_a_foreign_host() {
+    let upstream = Upstream::start();
+    let (service, _) = service_with(&upstream, "mcp: {allowed_hosts: [inside.example]}\n");
+    for path in ["/metrics", "/docs", "/openapi.json"] {
+        for (host, status) in [
+            ("localhost", 200),
+            ("127.0.0.1:8930", 200),
+            ("inside.example", 200),
+            ("rebound.example", 403),
+        ] {
+            let mut raw = Raw::open(service.address);
+            raw.send(&format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n"));
+            assert_eq!(raw.head().status, status, "{path} {host}");
+        }
+    }
+}
+
+#[test]
+fn figures_can_have_a_listener_of_their_own() {
+    let upstream = Upstream::start();
+    let address = agent_test_support::port::free();
+    let (service, ada) = service_with(&upstream, &format!("metrics_listen: {address}\n"));
+    assert_eq!(service.get("/metrics", ada.key.as_str()).failure().0, 404);
+    let ask = |path: &str, host: &str| {
+        let mut raw = Raw::open(address);
+        raw.send(&format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n"));
+        (raw.head().status, raw.body())
+    };
+    let (status, figures) = ask("/metrics", "localhost");
+    assert!(status == 200 && figures.contains("agent_gateway_connections"), "{figures}");
+    assert_eq!(ask("/metrics", "rebound.example").0, 403);
+    for path in ["/v1/models", CHAT, "/docs", "/"] {
+        assert_eq!(ask(path, "localhost").0, 404, "{path}");
+    }
 }
 
 #[test]

@@ -124,14 +124,17 @@ fn a_response_is_followed_and_cancelled_by_way_of_another_process() {
     upstream.close_gate();
     let id = start(&here, &ada, "[[gate-mid]] a b");
     let mut followers = [&here, &there].map(|service| followed(service, &ada, &id));
-    eventually("the upstream is asked", || upstream.in_flight() == 1);
+    for raw in &mut followers {
+        assert!(raw.piece().unwrap().starts_with(b"event: response.created"));
+    }
     let path = format!("{RESPONSES}/{id}/cancel");
     there.send(Method::POST, &path, Some(ada.key.as_str()), None).good();
     eventually("the upstream is let go", || upstream.cancelled().len() == 1);
     for raw in &mut followers {
         assert!(!rest(raw).iter().any(|kind| kind == "response.completed"));
     }
-    assert_eq!(paid(&here, &ada), PRICE);
+    // Its answer had begun, which any process can tell.
+    assert_eq!(paid(&here, &ada), 2 * PRICE);
 }
 
 #[test]

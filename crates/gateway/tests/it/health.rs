@@ -1,12 +1,12 @@
-//! What takes an upstream out of use for everybody, and what a member's request does not.
+//! What makes an upstream the last choice for everybody, and what a member's request does not.
 
 use agent_test_support::upstream::{Step, Upstream};
 use http::Request;
 use serde_json::json;
 
-use crate::fixture::{chat, chat_stream, response, with_one};
+use crate::fixture::{PLAIN, chat, chat_stream, response, with_one};
 use crate::raw::Raw;
-use crate::support::{Holder, PRICE, Running};
+use crate::support::{ADMIN_TOKEN, Holder, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
 /// How many failures in a row take an upstream out.
@@ -30,13 +30,15 @@ fn watched(upstream: &Upstream, more: &str) -> (Running, Holder) {
 
 const IMPATIENT: &str = "timeout: {connect: 1, first_byte: 0.3, idle: 0.1},";
 
-/// Whether the next request reaches the upstream.
-fn is_in_use(service: &Running, ada: &Holder) -> bool {
+/// Whether the upstream is asked first; one that is ejected is asked only for want of a better one.
+fn is_ejected(service: &Running) -> bool {
+    service.get("/metrics", "").text().contains("provider_usable{provider=\"up\"} 0")
+}
+
+/// The only upstream of a model is asked whatever its requests came to.
+fn assert_in_use(service: &Running, ada: &Holder) {
     let answer = service.post(CHAT, ada.key.as_str(), &chat("hello"));
-    if answer.status != 200 {
-        assert_eq!(answer.failure(), (503, "capability_unavailable".to_owned()));
-    }
-    answer.status == 200
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 fn raw(media_type: &str, body: &str) -> Step {
@@ -44,7 +46,7 @@ fn raw(media_type: &str, body: &str) -> Step {
 }
 
 #[test]
-fn what_a_member_can_bring_about_takes_no_upstream_out() {
+fn what_a_member_can_bring_about_ejects_no_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, IMPATIENT);
     let either = [
@@ -83,12 +85,13 @@ fn what_a_member_can_bring_about_takes_no_upstream_out() {
             raw.head();
             raw.body();
         }
-        assert!(is_in_use(&service, &ada), "{step:?} {body}");
+        assert!(!is_ejected(&service), "{step:?} {body}");
+        assert_in_use(&service, &ada);
     }
 }
 
 #[test]
-fn an_upstream_that_fails_by_itself_is_taken_out() {
+fn an_upstream_that_fails_by_itself_is_ejected_and_asked_if_it_is_the_only_one() {
     for fault in [Step::Status(500), Step::Status(502), Step::Status(401)] {
         let upstream = Upstream::start();
         let (service, ada) = watched(&upstream, "");
@@ -96,8 +99,9 @@ fn an_upstream_that_fails_by_itself_is_taken_out() {
         for _ in 0..FAILURES {
             assert_eq!(service.post(CHAT, ada.key.as_str(), &chat("x")).status, 503);
         }
-        assert!(!is_in_use(&service, &ada), "{fault:?}");
-        assert_eq!(upstream.completions().len(), FAILURES);
+        assert!(is_ejected(&service), "{fault:?}");
+        assert_in_use(&service, &ada);
+        assert_eq!(upstream.completions().len(), FAILURES + 1);
     }
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, "");
@@ -106,18 +110,75 @@ fn an_upstream_that_fails_by_itself_is_taken_out() {
         assert_eq!(service.post(CHAT, ada.key.as_str(), &chat("x")).status, 503);
     }
     upstream.come_back();
-    assert!(!is_in_use(&service, &ada));
+    assert!(is_ejected(&service));
+    assert_in_use(&service, &ada);
 }
 
 #[test]
-fn an_upstream_that_begins_no_stream_in_time_is_taken_out() {
+fn an_upstream_that_begins_no_stream_in_time_is_ejected() {
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, IMPATIENT);
     for _ in 0..FAILURES {
         let body = chat_stream("[[slow-2000]] x");
         assert_eq!(service.post(CHAT, ada.key.as_str(), &body).status, 503);
     }
-    assert!(!is_in_use(&service, &ada));
+    assert!(is_ejected(&service));
+}
+
+#[test]
+fn a_single_upstream_with_random_errors_answers_all_requests_but_those() {
+    let upstream = Upstream::start();
+    let (service, ada) = watched(&upstream, "");
+    // One request in ten fails by chance, with a seed so that the run can be repeated.
+    let mut random = fastrand::Rng::with_seed(8);
+    let failed = (0..300).filter(|_| {
+        let fails = random.u8(..10) == 0;
+        let fault = if fails { vec![Step::Status(500)] } else { Vec::new() };
+        upstream.script("echo", fault);
+        let answer = service.post(CHAT, ada.key.as_str(), &chat("x"));
+        assert_eq!(answer.status, if fails { 503 } else { 200 }, "{}", answer.text());
+        fails
+    });
+    assert!((15..=45).contains(&failed.count()));
+    // Also three in a row, after which it was out for a while, and after that.
+    upstream.script("echo", vec![Step::Status(500); FAILURES]);
+    for _ in 0..FAILURES {
+        assert_eq!(service.post(CHAT, ada.key.as_str(), &chat("x")).status, 503);
+    }
+    assert_in_use(&service, &ada);
+}
+
+#[test]
+fn a_refused_key_is_an_alert_until_it_is_accepted_again() {
+    let log = crate::logged::log();
+    let upstream = Upstream::start();
+    let admin = format!("admin_token: {ADMIN_TOKEN}\n");
+    let text = with_one(&upstream, PLAIN, &admin).replace("  up:", "  locked:");
+    let service = Running::start(&text);
+    let ada = service.holder("ada", 1000 * PRICE);
+    let gauge = |value: u8| {
+        let line = format!("agent_gateway_provider_key_refused{{provider=\"locked\"}} {value}");
+        let figures = service.get("/metrics", "");
+        assert!(figures.text().lines().any(|known| known == line), "{}", figures.text());
+    };
+    let mut body = chat("x");
+    body["model"] = "locked/echo".into();
+    gauge(0);
+    upstream.script("echo", vec![Step::Status(401); 2]);
+    for _ in 0..2 {
+        assert_eq!(service.post(CHAT, ada.key.as_str(), &body).status, 503);
+        gauge(1);
+    }
+    let provider = |service: &Running| {
+        service.get("/admin/v1/providers", ADMIN_TOKEN).good()["data"][0]["health"].clone()
+    };
+    assert_eq!(provider(&service), "key_refused");
+    assert_eq!(service.post(CHAT, ada.key.as_str(), &body).status, 200);
+    gauge(0);
+    assert_eq!(provider(&service), "usable");
+    let refused = log.lines_with("provider refuses the configured key");
+    let refused: Vec<&String> = refused.iter().filter(|line| line.contains("locked")).collect();
+    assert!(refused.len() == 1 && refused[0].contains("ERROR"), "{refused:?}");
 }
 
 #[test]

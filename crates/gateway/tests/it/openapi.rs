@@ -91,6 +91,31 @@ fn without_an_admin_token_the_admin_api_is_not_described() {
 }
 
 #[test]
+fn the_document_names_models_and_fields_that_there_are() {
+    let upstream = Upstream::start();
+    let text = plain(&upstream, &["echo"], "").replace("[echo]", OFFERED);
+    let with_webhooks = format!("{text}\nresearch: {{webhook_secret: {}}}\n", "s".repeat(40));
+    for (text, has_webhooks) in [(text, false), (with_webhooks, true)] {
+        let service = Running::start(&text);
+        let document = document(&service);
+        let example = |path: &str| {
+            let body = &document["paths"][path]["post"]["requestBody"];
+            body["content"]["application/json"]["example"]["model"].clone()
+        };
+        assert_eq!(example("/v1/chat/completions"), "up/echo");
+        assert_eq!(example("/v1/responses"), "up/echo");
+        assert_eq!(example("/v1/media/run"), "up/paint");
+        let model = &document["paths"]["/v1/models/{id}"]["get"]["parameters"][0];
+        assert_eq!(model["example"], "up/echo");
+        let research = &document["components"]["schemas"]["ResearchRequest"]["properties"];
+        assert_eq!(research["webhook_url"].is_object(), has_webhooks);
+        let url = &document["components"]["schemas"]["PageRequest"]["properties"]["url"];
+        assert_eq!(url["format"], "uri");
+        assert!(url["pattern"].as_str().unwrap().starts_with("^https?://"), "{url}");
+    }
+}
+
+#[test]
 fn the_page_shows_every_operation_and_loads_nothing() {
     let upstream = Upstream::start();
     let service = Running::plain(&upstream);
@@ -141,13 +166,12 @@ fn schemathesis_finds_nothing_wrong_with_what_operators_ask() {
 }
 
 /// What the examples ask for.
-const OFFERED: &str = "{gpt-5: {name: echo}, gpt-image-1: {name: echo, capabilities: [image]}}";
+const OFFERED: &str = "{echo: {name: echo}, paint: {name: echo, capabilities: [image]}}";
 
 /// Lets schemathesis try everything that is described, and fails if anything is otherwise.
 fn examine(which: &[&str]) -> Upstream {
     let upstream = Upstream::start();
-    // The models of the examples in the document.
-    let text = plain(&upstream, &["echo"], "").replace("  up:", "  openai:");
+    let text = plain(&upstream, &["echo"], "");
     let text = text.replace("prices:", "  docs: {kind: index, folder: .}\nprices:");
     let text = text.replace("[echo]", OFFERED);
     let folder = Arc::new(tempfile::tempdir().unwrap());

@@ -105,6 +105,21 @@ impl Raw {
         (length > 0).then_some(piece)
     }
 
+    /// The next piece of the body; `None` at its end, proper or not.
+    pub(crate) fn try_piece(&mut self) -> Option<Vec<u8>> {
+        let length = if self.is_chunked {
+            usize::from_str_radix(&self.line()?, 16).ok()?
+        } else {
+            std::mem::take(&mut self.left)
+        };
+        let mut piece = vec![0; length];
+        self.reader.read_exact(&mut piece).ok()?;
+        if self.is_chunked {
+            self.line()?;
+        }
+        (length > 0).then_some(piece)
+    }
+
     /// What is left of the body.
     #[track_caller]
     pub(crate) fn body(&mut self) -> String {

@@ -24,7 +24,8 @@ fn a_question_becomes_a_report_that_is_charged_once() {
     let queued = answer.json();
     let id = queued["id"].as_str().unwrap().to_owned();
     assert_eq!(answer.header("location"), format!("{JOBS}/{id}"));
-    assert_eq!(answer.header("x-charge-micros"), JOB_PRICE.to_string());
+    assert_eq!(answer.header("x-price-micros"), JOB_PRICE.to_string());
+    assert_eq!(answer.header("x-charge-micros"), "");
     assert_eq!(
         (&queued["object"], &queued["model"]),
         (&json!("research.job"), &json!("up/scholar"))
@@ -53,6 +54,25 @@ fn a_question_becomes_a_report_that_is_charged_once() {
         service.get(&format!("/v1/requests/{}", id.replace("job_", "req_")), ada.key.as_str());
     let receipt = receipt.good();
     assert_eq!((&receipt["rule"], &receipt["operation"]), (&json!("answered"), &json!("research")));
+}
+
+#[test]
+fn one_member_cannot_fill_the_queue() {
+    let world = World::new("");
+    // Nobody works on jobs, so that they stay queued.
+    let (service, ada) = world.ready(", workers: 0, max_jobs_per_member: 2");
+    let first = started(&service, &ada, &question());
+    started(&service, &ada, &question());
+    let refused = service.post(JOBS, ada.key.as_str(), &question());
+    assert_eq!(refused.failure(), (429, "rate_limited".to_owned()));
+    assert!(refused.text().contains("2 research jobs queued or running"), "{}", refused.text());
+    assert_eq!(refused.header("retry-after"), "30");
+    let bob = service.holder("bob", 10 * JOB_PRICE);
+    started(&service, &bob, &question());
+    // A job that ends makes room for the next.
+    let cancelled = service.post(&format!("{JOBS}/{first}/cancel"), ada.key.as_str(), &json!({}));
+    assert_eq!(cancelled.status, 200, "{}", cancelled.text());
+    started(&service, &ada, &question());
 }
 
 #[test]
@@ -189,7 +209,7 @@ fn research_is_a_capability_with_the_price_of_a_standard_job() {
     let models = json!([{"id": "up/scholar", "usable": true, "price_micros": 9000}]);
     assert_eq!((&research["usable"], &research["models"]), (&json!(true), &models));
     let answer = service.post(JOBS, ada.key.as_str(), &json!({"query": "Why is the sky blue?"}));
-    assert_eq!(answer.header("x-charge-micros"), "9000");
+    assert_eq!(answer.header("x-price-micros"), "9000");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn cancel(service: &Running, holder: &Holder, id: &str) -> Value {
 }
 
 #[test]
-fn a_job_is_cancelled_at_whatever_step_it_is() {
+fn a_job_that_is_cancelled_at_any_step_is_charged() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     // The calls of a model: plan, note, note, write.
@@ -43,7 +43,8 @@ fn a_job_is_cancelled_at_whatever_step_it_is() {
             asked == calls + 1 && world.upstream.in_flight() == 1
         });
         let job = cancel(&service, &ada, &id);
-        assert_eq!((&job["status"], &job["charge_micros"]), (&json!("cancelled"), &json!(0)));
+        let expected = (&json!("cancelled"), &json!(JOB_PRICE));
+        assert_eq!((&job["status"], &job["charge_micros"]), expected);
         eventually("the model is left", || world.upstream.in_flight() == 0);
         assert_eq!(world.upstream.cancelled().len(), calls + 1);
         let told = events(&service, &ada, &id, "");
@@ -51,11 +52,11 @@ fn a_job_is_cancelled_at_whatever_step_it_is() {
         // It stays as it is.
         assert_eq!(cancel(&service, &ada, &id)["finished_at"], job["finished_at"]);
     }
-    assert_eq!(paid(&service, &ada), 0);
+    assert_eq!(paid(&service, &ada), 4 * JOB_PRICE);
     let id = started(&service, &ada, &question());
     assert_sound(&ended(&service, &ada, &id));
     assert_eq!(cancel(&service, &ada, &id)["status"], "completed");
-    assert_eq!(paid(&service, &ada), JOB_PRICE);
+    assert_eq!(paid(&service, &ada), 5 * JOB_PRICE);
 }
 
 #[test]

@@ -233,9 +233,10 @@ fn what_is_not_allowed_is_a_403_that_says_why() {
 fn what_is_not_there_is_a_404_and_what_cannot_be_done_a_405() {
     let world = world();
     let key = world.ada.key.as_str();
-    let message = "there is no such path; see /docs";
     for path in ["/", "/v1", "/v1/nothing", "/v1/chat/completions/", "/v2/models", "//v1/models"] {
-        check(&world.service.get(path, key), 404, error(message, INVALID, None, "not_found"), &[]);
+        let expected =
+            error(&format!("there is no path {path}; see /docs"), INVALID, None, "not_found");
+        check(&world.service.get(path, key), 404, expected, &[]);
     }
     let message = "there is no response of this id of yours";
     check(

@@ -4,12 +4,14 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use agent_test_support::mcp::example;
 use agent_test_support::upstream::Upstream;
+use document_parser::Program;
 use gateway::config::{self, Config};
-use gateway::{KeyHasher, Ready, Service};
+use gateway::{KeyHasher, Service};
 use gateway_store::{Actor, NewKey, Scope as KeyScope, Store};
 use http::{HeaderMap, Method, Request};
 use ledger::{Account, Limits, MemberId, Micros, PostingKind, Transfer};
@@ -36,8 +38,14 @@ pub(crate) struct Running {
     hasher: KeyHasher,
     handle: Handle,
     stop: Option<oneshot::Sender<()>>,
-    ended: mpsc::Receiver<()>,
+    /// In a lock, so that threads can ask the service at the same time.
+    ended: Mutex<mpsc::Receiver<()>>,
     client: ureq::Agent,
+}
+
+/// The program that parses documents for the services of tests.
+fn parse_worker() -> Program {
+    Program { path: example("parse_worker"), arguments: Vec::new(), environment: Vec::new() }
 }
 
 /// A member with a key.
@@ -102,17 +110,17 @@ impl Running {
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let store = open(&config).await;
-                let ready = gateway::prepare(config).await.unwrap_or_else(|problems| {
-                    panic!("the service does not start: {problems:?}");
-                });
-                let Ready { service, listener } = ready;
-                prepare(&service);
-                let address = listener.local_addr().unwrap();
+                let ready =
+                    gateway::prepare(config, parse_worker()).await.unwrap_or_else(|problems| {
+                        panic!("the service does not start: {problems:?}");
+                    });
+                prepare(&ready.service);
+                let address = ready.listener.local_addr().unwrap();
                 beginning.send((address, store, Handle::current())).unwrap();
                 let shutdown = async {
                     let _ = stopped.await;
                 };
-                gateway::serve(service, listener, shutdown).await.unwrap();
+                gateway::serve(ready, shutdown).await.unwrap();
             });
             let _ = ending.send(());
         });
@@ -123,7 +131,16 @@ impl Running {
             .timeout_global(Some(Duration::from_mins(1)))
             .build()
             .new_agent();
-        Self { address, store, folder, hasher, handle, stop: Some(stop), ended, client }
+        Self {
+            address,
+            store,
+            folder,
+            hasher,
+            handle,
+            stop: Some(stop),
+            ended: Mutex::new(ended),
+            client,
+        }
     }
 
     /// Tells it to stop, and does not wait for it.
@@ -134,7 +151,7 @@ impl Running {
     /// Lets what runs come to its end, and waits for it.
     pub(crate) fn stop(mut self) {
         drop(self.stop.take());
-        self.ended.recv().unwrap();
+        self.ended.lock().unwrap().recv().unwrap();
     }
 
     /// Where it is, without a path.
@@ -260,7 +277,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
-        let _ = self.ended.recv_timeout(MAX_END);
+        let _ = self.ended.lock().unwrap().recv_timeout(MAX_END);
     }
 }
 

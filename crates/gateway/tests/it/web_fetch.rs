@@ -111,6 +111,20 @@ fn a_page_is_kept_for_as_long_as_is_asked_and_not_if_it_says_so() {
 }
 
 #[test]
+fn a_member_does_not_learn_what_another_one_read_unless_the_operator_shares_it() {
+    let site = Site::of(&[("/a", "text/plain", "words")]);
+    let url = site.url("/a");
+    for (more, is_shared) in [("", false), ("  share_cache: true\n", true)] {
+        let world = World::new(&site, &format!("  robots: false\n{more}"));
+        assert_eq!(world.fetch(&url).good()["from_cache"], false);
+        let bob = world.service.holder("bob", 1_000_000);
+        let ask = || world.service.post("/v1/web/fetch", bob.key.as_str(), &json!({"url": url}));
+        assert_eq!(ask().good()["from_cache"], is_shared);
+        assert_eq!(ask().good()["from_cache"], true);
+    }
+}
+
+#[test]
 fn a_page_that_failed_is_told_with_its_status_and_costs_nothing() {
     let site = Site::start(|asked, stream| {
         let status = asked.path.trim_start_matches('/').parse().unwrap_or(404);

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agent_test_support::upstream::Upstream;
-use gateway::{Ready, config};
+use document_parser::Program;
+use gateway::config;
 use gateway_store::{Actor, NewKey, Scope, Store};
 use ledger::{Limits, Micros, PostingKind, Transfer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -38,9 +39,14 @@ async fn run() -> Outcome {
     let upstream = Upstream::start();
     let config = configuration(&upstream, folder.path())?;
     let key = customer(&config).await?;
-    let ready = gateway::prepare(config).await.map_err(|problems| format!("{problems:?}"))?;
-    let Ready { service, listener } = ready;
-    let inner = listener.local_addr()?;
+    let parser = Program {
+        path: std::env::current_exe()?.with_file_name("parse_worker"),
+        arguments: Vec::new(),
+        environment: Vec::new(),
+    };
+    let ready =
+        gateway::prepare(config, parser).await.map_err(|problems| format!("{problems:?}"))?;
+    let inner = ready.listener.local_addr()?;
     let outer = TcpListener::bind("127.0.0.1:0").await?;
     let told = format!("http://{}/mcp\n", outer.local_addr()?);
     tokio::spawn(async move {
@@ -58,7 +64,7 @@ async fn run() -> Outcome {
     let shutdown = async {
         let _: Result<(), _> = stopped.await;
     };
-    gateway::serve(service, listener, shutdown).await?;
+    gateway::serve(ready, shutdown).await?;
     Ok(())
 }
 

@@ -386,6 +386,7 @@ fn told(refusal: &Refusal) -> No {
         Refusal::Repeated(Repeated::Answered(id)) => No::Answered(*id),
         Refusal::ReferenceUsed { .. } => No::Reference,
         Refusal::AmountOutOfRange => No::Amount,
+        Refusal::TooManyJobs { .. } => panic!("the store counts jobs"),
         Refusal::IdUsed => panic!("every id is new"),
     }
 }

@@ -116,8 +116,8 @@ pub static FOR_ALL: Section = Section {
         "string",
         "",
         "Address of the client document of servers that name none under `oauth`: https, with a \
-         path, without fragment, user information and dot segments. Without it, the one that was \
-         built into the program, if any.",
+         path, without fragment, user information and dot segments. Without it, that of the member \
+         service if it has one, else the one that was built into the program, if any.",
     )],
 };
 
@@ -218,7 +218,9 @@ const ENTRY: &[Known] = &[
         "skip_preflight",
         "bool",
         "false",
-        "Leaves out the content-type probe, for servers that answer HEAD and GET in an unusual way.",
+        "Skips the probe before the first connection. The probe fails if HEAD, or else GET, answers \
+         2xx with a content type other than `application/json` or `text/event-stream`, even if POST \
+         would work. Other statuses and answers without a content type pass.",
     ),
     http(
         "transport",
@@ -276,8 +278,8 @@ const ENTRY: &[Known] = &[
         "trust",
         "string",
         "full",
-        "`untrusted` asks a person before every tool that does not say it only reads. Any other \
-         word than `full` counts as `untrusted`.",
+        "`untrusted` asks a person before every call of a tool that does not claim to be \
+         read-only. Any value other than exactly `full` counts as `untrusted`.",
     ),
 ];
 

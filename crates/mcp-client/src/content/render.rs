@@ -102,10 +102,11 @@ fn attach(what: &str, mime: &str, base64: &str, attachments: &mut Vec<Attachment
     }
 }
 
-/// Whether some text block is the same JSON, or the `result` that some frameworks wrap.
+/// Whether some text block is the same JSON, or the only value of it: frameworks wrap a text as
+/// `result` or `content`.
 fn said(structured: &Value, blocks: &[Block]) -> bool {
     let wrapped = match structured {
-        Value::Object(object) if object.len() == 1 => object.get("result"),
+        Value::Object(object) if object.len() == 1 => object.values().next(),
         _ => None,
     };
     blocks.iter().any(|block| {

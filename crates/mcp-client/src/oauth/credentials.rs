@@ -30,7 +30,9 @@ use super::scope::{self, Wishes};
 use super::store::{Look, Store, Tokens, Unreadable};
 use super::token::{Client, Granted, Method};
 use super::wire::Wire;
-use crate::config::{Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text};
+use crate::config::{
+    Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text, fault_of_client_document,
+};
 use crate::host::{Browser, Event, Host};
 
 /// How often the file is looked at for what other processes did.
@@ -326,7 +328,13 @@ impl Credentials {
 
     fn is_document(&self, id: &str) -> bool {
         let own = self.options.client_metadata_url.as_ref().map(Text::value);
-        own == Some(id) || self.default_document() == Some(id)
+        if own == Some(id) || self.default_document() == Some(id) {
+            return true;
+        }
+        // A document that the host named at the login: no other client of ours is an address.
+        let clients = self.store.clients();
+        let is_registered = clients.registrations.values().any(|known| known.client_id == id);
+        !is_registered && fault_of_client_document(id).is_none()
     }
 
     /// Records that an authorization server refused our document.

@@ -22,6 +22,7 @@ use super::scope::Wishes;
 use super::store::Tokens;
 use super::token::{Client, Endpoint, Granted};
 use super::{pkce, ports};
+use crate::error::Kind;
 use crate::host::{Browser, Visit, Visited};
 
 /// How long a login waits for the browser, unless the entry says otherwise.
@@ -95,15 +96,16 @@ impl Login<'_> {
             Some(issuer) => clients.registrations.get(issuer),
             None => clients.registrations.values().next(),
         };
+        let default_document = self.default_document().await;
         let mut facts = Facts {
             options: self.credentials.options(),
-            default_document: self.credentials.default_document(),
+            default_document: default_document.as_deref(),
             driver: self.driver,
             registered: !self.anew && registration.is_some_and(Registration::is_good),
             refused: !self.anew && store.has_refused_document(),
             takes_documents: before.map(|found| found.server.takes_documents),
         };
-        let mut way = self.listen(&facts, registration).await?;
+        let mut way = self.listen(&facts).await?;
         let hints = Hints { challenges: self.wishes.challenges, prefer: issuer.as_deref() };
         let found = discover(self.credentials.wire(), hints).await?;
         if !found.server.binds_codes() {
@@ -114,17 +116,13 @@ impl Login<'_> {
         let only_documents = found.server.takes_documents && !found.server.takes_registrations();
         if only_documents && facts.pins() == Err(Without::NotTaken) {
             facts.takes_documents = Some(true);
-            way = self.listen(&facts, registration).await?;
+            way = self.listen(&facts).await?;
         }
         self.with_person(&facts, &way, &found).await
     }
 
     /// Binds the way back: one of the five ports where the document could come into use.
-    async fn listen(
-        &self,
-        facts: &Facts<'_>,
-        registration: Option<&Registration>,
-    ) -> Result<Way, Error> {
+    async fn listen(&self, facts: &Facts<'_>) -> Result<Way, Error> {
         let options = self.credentials.options();
         if facts.pins().is_ok()
             && let Some(listener) = ports::bind_pinned().await
@@ -138,16 +136,11 @@ impl Login<'_> {
         let local = parsed.as_ref().filter(|uri| uri.scheme_str() == Some("http") && is_safe(uri));
         let fixed = options.redirect_port.or_else(|| local.and_then(Uri::port_u16));
         let host = local.and_then(Uri::host).unwrap_or_else(|| self.host());
-        let bind = async |port| Listener::bind_for(host, port).await;
-        let free = || bind(0);
-        let listener = match (fixed, registration.and_then(Registration::port)) {
-            (Some(port), _) => bind(port).await.map_err(|_| Error::PortTaken { port })?,
-            (None, Some(known)) if own.is_none() => match bind(known).await {
-                Ok(listener) => listener,
-                Err(_) => free().await.map_err(|source| Error::NoPort { source })?,
-            },
-            _ => free().await.map_err(|source| Error::NoPort { source })?,
-        };
+        let bound = Listener::bind_for(host, fixed.unwrap_or(0)).await;
+        let listener = bound.map_err(|source| match fixed {
+            Some(port) => Error::PortTaken { port },
+            None => Error::NoPort { source },
+        })?;
         let redirect_uri = own.unwrap_or_else(|| self.loopback(listener.port()));
         // Whoever forwards a browser to us may do so under another name than ours.
         let listener = match parsed {
@@ -155,6 +148,17 @@ impl Login<'_> {
             None => listener,
         };
         Ok(Way { listener, redirect_uri, pinned: false })
+    }
+
+    /// The document of those servers that have none of their own.
+    async fn default_document(&self) -> Option<String> {
+        if let Some(configured) = self.credentials.default_document() {
+            return Some(configured.to_owned());
+        }
+        let options = self.credentials.options();
+        let is_of_use = options.client_metadata_url.is_none()
+            && Facts { driver: self.driver, ..Facts::first_time(options, None) }.pins().is_ok();
+        if is_of_use { self.browser.default_document().await } else { None }
     }
 
     fn loopback(&self, port: u16) -> String {
@@ -297,12 +301,14 @@ impl Login<'_> {
         let name = self.credentials.client_name();
         let redirect_uri = &round.way.redirect_uri;
         let clients = store.clients();
-        let known = clients.registrations.get(&server.issuer).filter(|known| {
-            known.is_good() && known.redirect_uri == *redirect_uri && known.client_name == name
-        });
-        if let Some(known) = known {
+        let known = clients.registrations.get(&server.issuer);
+        let known = known.filter(|known| known.is_good() && known.client_name == name);
+        let as_known = |known: &Registration| {
             let registration = Some(known.clone());
-            return Ok(Who { client: known.client(), kind: Standing::Known, registration });
+            Who { client: known.client(), kind: Standing::Known, registration }
+        };
+        if let Some(known) = known.filter(|known| known.redirect_uri == *redirect_uri) {
+            return Ok(as_known(known));
         }
         let could_name = round.facts.pins().is_ok() && round.facts.configured_document().is_some();
         if could_name
@@ -320,7 +326,16 @@ impl Login<'_> {
             scope: self.wishes.configured,
             method: method.map(|method| method.value().trim()),
         };
-        let registration = register(self.credentials.wire(), server, wanted).await?;
+        // The way back has another port each time. Some servers compare all of it, so that we
+        // register again; where they refuse, RFC 8252 lets a registered client use any port.
+        let registered = register(self.credentials.wire(), server, wanted).await;
+        let registration = match (registered, known.filter(|known| known.is_at(redirect_uri))) {
+            (Ok(registration), _) => registration,
+            (Err(error), Some(known)) if error.kind() == Kind::Configuration => {
+                return Ok(as_known(known));
+            }
+            (Err(error), _) => return Err(error),
+        };
         let client = registration.client();
         self.credentials.learn(&client);
         // The next login can use it, whatever comes of this one; only what the kept tokens need

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::error::Error;
-use super::metadata::ServerMetadata;
+use super::metadata::{ServerMetadata, is_safe};
 use super::token::{Client, Method};
 use super::wire::Wire;
 
@@ -62,9 +62,15 @@ impl Registration {
         self.client_secret_expires_at != 0 && self.client_secret_expires_at <= now
     }
 
-    /// The loopback port of its redirect.
-    pub(crate) fn port(&self) -> Option<u16> {
-        self.redirect_uri.parse::<http::Uri>().ok()?.port_u16()
+    /// Whether its redirect and this one differ in nothing but a loopback port.
+    pub(crate) fn is_at(&self, redirect_uri: &str) -> bool {
+        let without_port = |uri: &str| -> Option<(String, String)> {
+            let uri: http::Uri = uri.parse().ok().filter(is_safe)?;
+            let is_loopback = uri.scheme_str() == Some("http");
+            is_loopback.then(|| (uri.host().unwrap_or_default().to_owned(), uri.path().to_owned()))
+        };
+        let own = without_port(&self.redirect_uri);
+        own.is_some() && own == without_port(redirect_uri)
     }
 }
 
@@ -189,7 +195,12 @@ mod tests {
             suspect: false,
         };
         assert!(!registration.is_over());
-        assert_eq!(registration.port(), Some(4321));
+        assert!(registration.is_at("http://127.0.0.1:9876/callback"));
+        for other in
+            ["http://localhost:4321/callback", "http://127.0.0.1:4321/", "https://a/callback"]
+        {
+            assert!(!registration.is_at(other), "{other}");
+        }
         registration.client_secret_expires_at = 1;
         assert!(registration.is_over());
         assert!(!format!("{registration:?}").contains("hidden"));

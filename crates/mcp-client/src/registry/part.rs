@@ -62,7 +62,7 @@ impl ServerPart {
                         clip(&natives.tools[at].tool.name)
                     ),
                 ),
-                None => part.add_utility(name, utility),
+                None => part.add_utility(name, utility, trust),
             }
         }
         part
@@ -171,11 +171,11 @@ impl ServerPart {
             action: Action::Tool(Arc::clone(tool)),
             description,
             schema: Arc::clone(&offer.schema),
-            needs_approval: trust == Trust::Untrusted && !tool.read_only(),
+            trust,
         });
     }
 
-    fn add_utility(&mut self, name: Arc<str>, utility: Utility) {
+    fn add_utility(&mut self, name: Arc<str>, utility: Utility, trust: Trust) {
         self.push(Entry {
             server: Arc::clone(&self.server),
             tokens: estimate_tokens(&name, &utility.description, &utility.schema),
@@ -183,7 +183,7 @@ impl ServerPart {
             action: utility.action,
             description: utility.description.into(),
             schema: utility.schema,
-            needs_approval: false,
+            trust,
         });
     }
 

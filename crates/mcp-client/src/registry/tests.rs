@@ -50,7 +50,7 @@ fn utilities_need_both_the_switch_and_the_capability() {
         let part = ServerPart::build("s", &policy, Trust::Untrusted, &listed);
         let found: Vec<&str> = part.entries().map(Entry::native).collect();
         assert_eq!(found, expected, "{switches:?} {capabilities:?}");
-        assert!(part.entries().all(|entry| !entry.needs_approval));
+        assert!(part.entries().all(|entry| !entry.needs_approval()));
         assert_eq!((part.is_empty(), part.filtered()), (expected.is_empty(), 1));
     }
 }
@@ -130,7 +130,7 @@ fn only_untrusted_tools_that_may_write_need_approval() {
         (Trust::Untrusted, [false, true, true, false, false]),
     ] {
         let part = ServerPart::build("s", &ToolPolicy::default(), trust, &listed);
-        let gates: Vec<bool> = part.entries().map(|entry| entry.needs_approval).collect();
+        let gates: Vec<bool> = part.entries().map(Entry::needs_approval).collect();
         assert_eq!(gates, expected);
     }
 }

@@ -22,7 +22,8 @@ pub struct CallOptions {
     pub progress: Option<ProgressSink>,
     /// How long the call may be silent, instead of what the entry says.
     pub timeout: Option<Duration>,
-    /// A person said yes to a tool of this [digest](Tool::digest); any other is asked about.
+    /// The [digest](Tool::digest) of the definition that was approved; a tool that is defined
+    /// otherwise by now is not called. Without it the host is asked where the server is untrusted.
     pub approved: Option<String>,
 }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::handshake::{discover, initialize, initialize_params};
+use super::handshake::{discover, initialize};
 use super::{Agreed, Era, Inner, LEGACY_VERSIONS, Session, attend, cache, subscription};
-use crate::config::{Auth, Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry, Verify};
+use crate::config::{Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry, Verify};
 use crate::content;
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::host::{Event, Host};
-use crate::message::{self, Meta, RpcError};
+use crate::message::RpcError;
 use crate::oauth::credentials::Credentials;
 use crate::oauth::person::Person;
 use crate::router::Router;
@@ -129,7 +129,7 @@ impl Dialer<'_> {
             return self.by_protocol(HttpTransport::Sse).await;
         }
         let first_time = !self.memory.connected.load(Ordering::Acquire);
-        if first_time && !endpoint.skip_preflight && endpoint.auth == Auth::Static {
+        if first_time && !endpoint.skip_preflight {
             self.preflight(endpoint).await?;
         }
         let first = match self.by_protocol(HttpTransport::Streamable).await {
@@ -155,12 +155,10 @@ impl Dialer<'_> {
     async fn preflight(&self, endpoint: &HttpEndpoint) -> Result<(), Error> {
         let began = Instant::now();
         let client = HttpClient::new(endpoint, self.host)?;
-        let params = initialize_params(self.entry, self.host);
-        let body = message::request(0, "initialize", &params, Meta::default());
-        let looked = preflight::look(&client, body, self.entry.connect_timeout).await;
-        let outcome = looked.as_ref().map(|()| "nothing speaks against it".to_owned());
+        let probed = preflight::probe(&client, self.entry.connect_timeout).await;
+        let outcome = probed.as_ref().map(|()| "no other content type".to_owned());
         self.tell("preflight", outcome.map_err(ToString::to_string), began);
-        looked
+        probed
     }
 
     /// The order of handshakes that the entry wants.

@@ -1,6 +1,7 @@
 //! What a server offers, page by page.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Ask, Era, Limit, Session};
 use crate::error::Error;
@@ -15,6 +16,9 @@ use crate::tool::{
 pub(crate) const MAX_PAGES: usize = 50;
 /// The most items of one list that are taken.
 pub(crate) const MAX_ITEMS: usize = 20_000;
+
+/// How long a server that announces no tools may take to list them.
+const MAX_UNDECLARED: Duration = Duration::from_secs(5);
 
 /// A list, followed to its end or to a limit.
 #[derive(Debug)]
@@ -34,13 +38,21 @@ impl Session {
         let agreed = self.agreed();
         let (resources, prompts) = (agreed.offers("resources"), agreed.offers("prompts"));
         let mut catalogue = Catalogue { resources, prompts, ..Catalogue::default() };
-        if !agreed.offers("tools") {
-            return Ok(catalogue);
-        }
+        // Some servers have tools and do not say so.
+        let is_declared = agreed.capabilities.get("tools").is_some_and(|value| !value.is_null());
         let rule = if self.mirrors() { HeaderRule::Mirror } else { HeaderRule::Ignore };
-        let declared = agreed.capabilities.is_object();
         let read = |result: &str| tools_page(result, rule);
-        match self.list("tools/list", read, Freshness::Asked).await {
+        let listing = self.list("tools/list", read, Freshness::Asked);
+        let listed = if is_declared {
+            listing.await
+        } else {
+            // A server without tools need not answer at all.
+            match tokio::time::timeout(MAX_UNDECLARED, listing).await {
+                Ok(listed) => listed,
+                Err(_) => return Ok(catalogue),
+            }
+        };
+        match listed {
             Ok(listed) => {
                 let redactor = &self.inner.host.redactor;
                 let cleaned = listed.items.into_iter().map(|mut tool| {
@@ -52,10 +64,15 @@ impl Session {
                 catalogue.tools = cleaned.collect();
                 catalogue.quarantined = listed.quarantined;
                 catalogue.notes = listed.notes;
+                if !is_declared && !catalogue.tools.is_empty() {
+                    catalogue.notes.push("it has tools, but does not announce them".to_owned());
+                }
                 Ok(catalogue)
             }
             // It never said it had any.
-            Err(Error::Rpc(_)) if !declared => Ok(catalogue),
+            Err(Error::Rpc(_) | Error::Http { .. } | Error::Malformed { .. }) if !is_declared => {
+                Ok(catalogue)
+            }
             Err(error) => Err(error),
         }
     }

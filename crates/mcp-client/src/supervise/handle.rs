@@ -48,7 +48,6 @@ pub(crate) struct Handle {
     pub(super) breaker: Arc<Breaker>,
     pub(super) use_: Arc<Use>,
     /// How long a call waits for a server that is on its way.
-    pub(super) connect_timeout: Duration,
     pub(crate) stop: CancellationToken,
 }
 
@@ -137,6 +136,15 @@ impl Handle {
         self.entry.send_replace(entry);
     }
 
+    fn connect_timeout(&self) -> Duration {
+        self.entry.borrow().connect_timeout
+    }
+
+    /// How long a call may be silent.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.entry.borrow().timeout
+    }
+
     /// Connects it anew.
     pub(crate) fn reconnect(&self) {
         self.reconnect.notify_one();
@@ -161,7 +169,7 @@ impl Handle {
             return Ok(session);
         }
         self.tell(Command::Wake);
-        self.wait_for(self.connect_timeout, |_| true).await
+        self.wait_for(self.connect_timeout(), |_| true).await
     }
 
     /// A session other than the one that was lost.
@@ -172,7 +180,7 @@ impl Handle {
         }
         // The end of a process may not have been noticed yet: what is wanted is another session.
         self.tell(Command::Wake);
-        self.wait_for(self.connect_timeout, |session| !session.is_same(lost)).await
+        self.wait_for(self.connect_timeout(), |session| !session.is_same(lost)).await
     }
 
     fn live(&self) -> Option<Session> {

@@ -104,7 +104,6 @@ impl Keeper {
             lane: Arc::new(Semaphore::new(lanes)),
             breaker: Arc::new(Breaker::default()),
             use_: Arc::clone(&usage),
-            connect_timeout: entry.connect_timeout,
             stop: stop.clone(),
         };
         let keeper = Self {

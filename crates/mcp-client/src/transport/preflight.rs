@@ -1,67 +1,57 @@
-//! A look at an address before the first handshake: a web page is not an MCP server.
+//! The pre-flight probe: the content type of an address, before the first handshake.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::http_client::{HttpClient, media_type};
 use crate::error::Error;
 
-/// How long the look may take; an address that is slower is left to the handshake.
-const LOOK: Duration = Duration::from_secs(5);
-/// How long a HEAD may take before GET is tried: some servers never send its headers off.
-const HEAD: Duration = Duration::from_secs(1);
+/// How long the probe may take; a slower address is left to the handshake.
+const MAX_PROBE: Duration = Duration::from_secs(5);
+/// How long HEAD may take before GET is tried: some servers never answer it.
+const MAX_HEAD: Duration = Duration::from_secs(1);
 
-/// Fails only if the address answers with success and a content type that MCP never uses, and
-/// does not answer an `initialize` either. Everything else is left to the handshake to judge.
-/// Neither question takes longer than `connect`, all that the entry allows for connecting.
-pub(crate) async fn look(
-    client: &HttpClient,
-    initialize: Bytes,
-    connect: Duration,
-) -> Result<(), Error> {
-    let within = LOOK.min(connect);
-    let Ok(found) = tokio::time::timeout(within, kind_of(client)).await else { return Ok(()) };
-    let Some(content_type) = found else { return Ok(()) };
-    let rescued = tokio::time::timeout(within, answers(client, initialize)).await;
-    if rescued.unwrap_or(false) {
+/// Fails if HEAD, or else GET, succeeds with a content type that MCP never uses, whatever POST
+/// would answer. Any other answer says nothing about the address and is left to the handshake:
+/// another status than success, no content type, no answer within `connect_timeout`.
+pub(crate) async fn probe(client: &HttpClient, connect_timeout: Duration) -> Result<(), Error> {
+    let probing = content_type(client);
+    let Ok(found) = tokio::time::timeout(MAX_PROBE.min(connect_timeout), probing).await else {
         return Ok(());
+    };
+    match found {
+        Some((method, content_type)) if !is_mcp(&content_type) => {
+            Err(Error::Preflight { method, url: client.shown().to_owned(), content_type })
+        }
+        _ => Ok(()),
     }
-    Err(Error::NotMcp { url: client.shown().to_owned(), content_type })
 }
 
-/// The content type that speaks against the address, if any does.
-async fn kind_of(client: &HttpClient) -> Option<String> {
-    for (method, most) in [(Method::HEAD, HEAD), (Method::GET, LOOK)] {
+/// The content type of the first successful answer that has one.
+async fn content_type(client: &HttpClient) -> Option<(Method, String)> {
+    for (method, most) in [(Method::HEAD, MAX_HEAD), (Method::GET, MAX_PROBE)] {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let sent = client.send(method, client.url(), headers, Bytes::new());
+        let sent = client.send(method.clone(), client.url(), headers, Bytes::new());
         let Ok(response) = tokio::time::timeout(most, sent).await else { continue };
         let response = response.ok()?;
         match response.status() {
-            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {}
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return None,
             status if status.is_success() => {
-                let kind = media_type(response.headers());
-                return (!kind.is_empty() && !is_mcp(&kind)).then_some(kind);
+                let found = media_type(response.headers());
+                if !found.is_empty() {
+                    return Some((method, found));
+                }
             }
-            _ => return None,
+            _ => {}
         }
     }
     None
 }
 
-async fn answers(client: &HttpClient, initialize: Bytes) -> bool {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let sent = client.send(Method::POST, client.url(), headers, initialize).await;
-    sent.is_ok_and(|response| {
-        response.status().is_success() && is_mcp(&media_type(response.headers()))
-    })
-}
-
-fn is_mcp(kind: &str) -> bool {
-    matches!(kind, "application/json" | "text/event-stream")
+fn is_mcp(content_type: &str) -> bool {
+    matches!(content_type, "application/json" | "text/event-stream")
 }

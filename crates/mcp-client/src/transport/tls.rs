@@ -1,5 +1,7 @@
 //! TLS as an entry wants it: whose certificates are believed, and which one we show.
 
+mod traditional_key;
+
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -13,9 +15,13 @@ use rustls::{ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureSchem
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
+use self::traditional_key::Failure;
 use crate::config::{ClientCert, HttpEndpoint, Text, Verify};
 use crate::error::Error;
 
+/// Why an encrypted key is not used.
+const NO_PASSWORD: &str = "is encrypted, and no password is given";
+const WRONG_PASSWORD: &str = "cannot be decrypted with that password";
 /// The largest certificate or key file that is read.
 const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -68,27 +74,30 @@ fn internal(endpoint: &HttpEndpoint, error: &rustls::Error) -> Error {
     Error::Tls { url: endpoint.url.shown().to_owned(), reason: error.to_string() }
 }
 
-/// The system's authorities, read once: it takes tens of milliseconds.
-fn system_roots() -> Arc<RootCertStore> {
-    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    let roots = ROOTS.get_or_init(|| {
+/// The system's authorities, and why some could not be read. They are read once: it takes tens of
+/// milliseconds.
+fn system() -> &'static (Arc<RootCertStore>, Option<String>) {
+    static SYSTEM: OnceLock<(Arc<RootCertStore>, Option<String>)> = OnceLock::new();
+    SYSTEM.get_or_init(|| {
+        let loaded = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Arc::new(roots)
-    });
-    Arc::clone(roots)
+        roots.add_parsable_certificates(loaded.certs);
+        (Arc::new(roots), loaded.errors.first().map(ToString::to_string))
+    })
+}
+
+fn system_roots() -> Arc<RootCertStore> {
+    Arc::clone(&system().0)
 }
 
 /// The system's authorities, without which the server cannot be verified.
 fn required_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> {
-    let roots = system_roots();
+    let (roots, trouble) = system();
     if roots.is_empty() && endpoint.url.value().starts_with("https") {
-        let reason = "the system has no certificate authorities; install them \
-                      (Debian: ca-certificates) or set `ssl_verify` to a PEM file"
-            .to_owned();
-        return Err(Error::Tls { url: endpoint.url.shown().to_owned(), reason });
+        let reason = trouble.clone().unwrap_or_else(|| "the system has none".to_owned());
+        return Err(Error::NoAuthorities { url: endpoint.url.shown().to_owned(), reason });
     }
-    Ok(roots)
+    Ok(Arc::clone(roots))
 }
 
 fn identified(
@@ -117,25 +126,23 @@ fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'st
     const WHAT: &str = "the client key";
     let pem = read(WHAT, path)?;
     if let Some(encrypted) = encrypted_section(&pem) {
-        let Some(password) = password else {
-            let reason = "is encrypted: give `client_cert` as [cert, key, password]";
-            return Err(unusable(WHAT, path, reason));
-        };
-        let opened = EncryptedPrivateKeyInfoRef::try_from(&encrypted[..])
-            .and_then(|info| info.decrypt(password.value()));
-        return match opened {
-            Ok(key) => PrivateKeyDer::try_from(key.as_bytes().to_vec())
-                .map_err(|reason| unusable(WHAT, path, reason)),
-            Err(error) => Err(unusable(
-                WHAT,
-                path,
-                &format!("cannot be decrypted with that password: {error}"),
-            )),
-        };
+        let password = password.ok_or_else(|| refused(path, NO_PASSWORD))?;
+        let info = EncryptedPrivateKeyInfoRef::try_from(&encrypted[..])
+            .map_err(|error| unusable(WHAT, path, &format!("cannot be read: {error}")))?;
+        let key = info.decrypt(password.value()).map_err(|_| refused(path, WRONG_PASSWORD))?;
+        return PrivateKeyDer::try_from(key.as_bytes().to_vec())
+            .map_err(|reason| unusable(WHAT, path, reason));
     }
-    if memchr::memmem::find(&pem, b"Proc-Type: 4,ENCRYPTED").is_some() {
-        let reason = "is encrypted in an old form: convert it with `openssl pkcs8 -topk8`";
-        return Err(unusable(WHAT, path, reason));
+    if let Some(key) = traditional_key::find(&pem) {
+        let password = password.ok_or_else(|| refused(path, NO_PASSWORD))?;
+        return traditional_key::decrypt(&key, password.value()).map_err(|failure| match failure {
+            Failure::Unsupported(what) => {
+                let reason =
+                    format!("is encrypted with {what}: convert it with `openssl pkcs8 -topk8`");
+                unusable(WHAT, path, &reason)
+            }
+            Failure::WrongPassword => refused(path, WRONG_PASSWORD),
+        });
     }
     PrivateKeyDer::from_pem_slice(&pem)
         .map_err(|error| unusable(WHAT, path, &format!("holds no usable private key: {error}")))
@@ -162,6 +169,10 @@ fn read(what: &'static str, path: &Text) -> Result<Vec<u8>, Error> {
         return Err(unusable(what, path, "is too large to be a certificate or key"));
     }
     fs::read(place).map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))
+}
+
+fn refused(path: &Text, reason: &'static str) -> Error {
+    Error::Password { path: path.shown().into(), reason }
 }
 
 fn unusable(what: &'static str, path: &Text, reason: &str) -> Error {

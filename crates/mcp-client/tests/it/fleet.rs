@@ -7,6 +7,8 @@ use agent_test_support::mcp::hostile_stdio;
 use agent_test_support::wait::eventually;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, Text, ToolPolicy};
+use mcp_client::error::Error;
+use mcp_client::session::CallOptions;
 use mcp_client::supervise::State;
 use serde_json::json;
 
@@ -56,6 +58,33 @@ async fn until_thirty_are_ready(entries: Vec<mcp_client::config::ServerEntry>) -
     assert_eq!(names(&client).len(), 30 * 6, "two tools and four utility tools each");
     client.close().await;
     took
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reload_applies_time_limits_without_a_restart() {
+    let entry = stdio("a", &hostile_stdio(Behaviour::CallSilent));
+    let (host, _) = host();
+    let client = Client::start([entry.clone()], host);
+    client.settled(Duration::from_secs(30)).await;
+    let mut changed = entry;
+    changed.timeout = Duration::from_millis(10);
+    changed.connect_timeout = Duration::from_secs(61);
+    changed.keepalive = Duration::from_secs(99);
+    if let Endpoint::Stdio(endpoint) = &mut changed.endpoint {
+        endpoint.idle_timeout = Some(Duration::from_mins(15));
+        endpoint.max_lifetime = Some(Duration::from_mins(150));
+    }
+    let done = client.reload(vec![changed]);
+    assert_eq!((done.adopted, done.restarted), (vec!["a".to_owned()], Vec::new()));
+    let error = client.call("mcp__a__good", json!({}), CallOptions::default()).await.unwrap_err();
+    let is_new_limit =
+        |error: &Error| matches!(error, Error::CallTimeout { idle, .. } if idle.as_millis() == 10);
+    let is_right = match &error {
+        Error::OutcomeUnknown { cause, .. } => is_new_limit(cause),
+        other => is_new_limit(other),
+    };
+    assert!(is_right, "{error:?}");
+    client.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -187,6 +187,6 @@ async fn a_policy_that_changes_while_a_server_is_parked_holds_when_it_is_back() 
         }
     };
     tokio::time::timeout(Duration::from_secs(20), back).await.unwrap();
-    assert!(client.registry().lookup("mcp__h__good").unwrap().needs_approval);
+    assert!(client.registry().lookup("mcp__h__good").unwrap().needs_approval());
     client.close().await;
 }

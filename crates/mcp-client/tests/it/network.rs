@@ -40,6 +40,20 @@ async fn works(entry: ServerEntry) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_web_page_fails_the_preflight_unless_it_is_skipped() {
+    let server = HostileHttp::start(Behaviour::HtmlGet).unwrap();
+    let entry = http("h", &server.url);
+    for protocol in [Protocol::Auto, Protocol::Stateless, Protocol::Legacy] {
+        let entry = ServerEntry { protocol, ..entry.clone() };
+        let error = attempt(&entry).await.unwrap_err();
+        assert!(matches!(error, Error::Preflight { .. }), "{error}");
+    }
+    let mut entry = entry;
+    endpoint(&mut entry).skip_preflight = true;
+    works(entry).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn configured_headers_arrive_and_reserved_ones_break_nothing() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let reserved = [

@@ -160,9 +160,15 @@ pub(crate) struct Person {
     mind: Mind,
     visits: Mutex<Vec<Visit>>,
     landed: watch::Sender<Vec<Landed>>,
+    document: Option<String>,
 }
 
 impl Person {
+    /// Whose program knows this client document.
+    pub(crate) fn with_document(self, address: &str) -> Self {
+        Self { document: Some(address.to_owned()), ..self }
+    }
+
     /// Signs in and consents.
     pub(crate) fn who_visits() -> Self {
         Self::who(|page| visit(&page.address))
@@ -196,7 +202,8 @@ impl Person {
     }
 
     fn of(mind: Mind) -> Self {
-        Self { mind, visits: Mutex::default(), landed: watch::Sender::default() }
+        let (visits, landed) = (Mutex::default(), watch::Sender::default());
+        Self { mind, visits, landed, document: None }
     }
 
     /// Every page so far.
@@ -244,6 +251,10 @@ impl Browser for Person {
             Mind::Leaves => Box::pin(std::future::pending()),
             Mind::Cancels => Box::pin(std::future::ready(Visited::Cancelled)),
         }
+    }
+
+    fn default_document(&self) -> Answer<Option<String>> {
+        Box::pin(std::future::ready(self.document.clone()))
     }
 }
 

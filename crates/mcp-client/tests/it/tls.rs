@@ -1,8 +1,10 @@
 //! TLS: whose certificates are believed, which one we show, and what is said when a file is wrong.
 
 use std::fs;
+use std::io::Write;
 use std::net::TcpListener as Blocking;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -65,8 +67,11 @@ impl Authority {
         let mut params = CertificateParams::new(names).unwrap();
         params.not_before = date_time_ymd(2019, 1, 1);
         params.not_after = date_time_ymd(year, 1, 1);
-        let key = KeyPair::generate().unwrap();
-        let cert = params.signed_by(&key, &self.0).unwrap();
+        self.sign(&params, &KeyPair::generate().unwrap())
+    }
+
+    fn sign(&self, params: &CertificateParams, key: &KeyPair) -> Identity {
+        let cert = params.signed_by(key, &self.0).unwrap();
         Identity { cert: cert.pem(), key: key.serialize_pem() }
     }
 
@@ -395,6 +400,58 @@ enum Wrong {
     Identity(Box<ClientCert>),
 }
 
+/// What `openssl` writes for a key on standard input.
+fn openssl(arguments: &[&str], key: &str) -> String {
+    let mut child = Command::new("openssl")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(key.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_in_the_traditional_encrypted_form_is_decrypted() {
+    let (authority, files) = (Authority::new(), Files::new());
+    let bundle = files.put("ca.pem", &authority.pem());
+    let server = HostileHttp::start(Behaviour::Correct).unwrap();
+    let port = terminate(&authority.issue(&["localhost"]), Some(&authority), &server.url).await;
+    let entry =
+        trusting(http("h", &format!("https://localhost:{port}/mcp")), Verify::Bundle(bundle));
+    let rsa = KeyPair::from_pem(&openssl(&["genpkey", "-algorithm", "RSA"], "")).unwrap();
+    let params = CertificateParams::new(["me".to_owned()]).unwrap();
+    for (me, kind) in [(authority.issue(&["me"]), "ec"), (authority.sign(&params, &rsa), "rsa")] {
+        let cert = files.put("me.pem", &me.cert);
+        for cipher in ["-aes128", "-aes192", "-aes256", "-des3"] {
+            let password = format!("pass:{PASSWORD}");
+            let mut arguments = vec![kind, cipher, "-passout", &password];
+            // Keys of elliptic curves are always written like this.
+            arguments.extend((kind == "rsa").then_some("-traditional"));
+            let sealed = openssl(&arguments, &me.key);
+            assert!(sealed.contains("Proc-Type: 4,ENCRYPTED"), "{sealed}");
+            let key = files.put("me.sealed", &sealed);
+            let shown = |password: Option<&str>| ClientCert {
+                cert: cert.clone(),
+                key: Some(key.clone()),
+                password: password.map(Text::literal),
+            };
+            works(showing(entry.clone(), shown(Some(PASSWORD)))).await;
+            for (password, wanted) in
+                [(Some("wrong-word-4142"), "cannot be decrypted"), (None, "no password is given")]
+            {
+                let error = attempt(&showing(entry.clone(), shown(password))).await.unwrap_err();
+                assert!(matches!(error, Error::Password { .. }), "{kind} {cipher}: {error}");
+                assert!(error.to_string().contains(wanted), "{kind} {cipher}: {error}");
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_file_is_named_before_anything_is_connected() {
     let (authority, files) = (Authority::new(), Files::new());
@@ -451,7 +508,10 @@ async fn a_wrong_file_is_named_before_anything_is_connected() {
             let status = client.server_settled("h", Duration::from_secs(20)).await.unwrap();
             let State::Parked { reason, .. } = &status.state else { panic!("{}", status.state) };
             assert!(reason.contains(file) && reason.contains(wanted), "{file}, {wanted}: {reason}");
-            assert!(matches!(status.failure.as_deref(), Some(Error::File { .. })));
+            assert!(matches!(
+                status.failure.as_deref(),
+                Some(Error::File { .. } | Error::Password { .. })
+            ));
             client.close().await;
             let parked =
                 |event: &&Event| matches!(event, Event::State { state, .. } if state != "stopped");

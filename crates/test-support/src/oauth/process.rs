@@ -70,7 +70,7 @@ impl Process {
 
     /// Tells it to do something.
     #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
-    pub(super) fn control(&self, action: &str, body: &Value) -> Value {
+    pub(crate) fn control(&self, action: &str, body: &Value) -> Value {
         let config =
             ureq::Agent::config_builder().timeout_global(Some(CONTROL_WAIT)).proxy(None).build();
         let address = format!("{}/{action}", self.address("control"));

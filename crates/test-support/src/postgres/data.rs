@@ -24,6 +24,8 @@ pub(super) const DATA: &str = "data";
 pub(super) struct Programs {
     bin: PathBuf,
     run_by: RunBy,
+    /// Variables that the server gets beside its own.
+    pub(super) environment: Vec<(&'static str, PathBuf)>,
 }
 
 /// As whom the server is run.
@@ -45,7 +47,7 @@ impl Programs {
             .filter(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
             .max_by_key(|bin| release(bin));
         let bin = newest.expect("PostgreSQL is installed: run `cargo xtask test` once");
-        Self { bin, run_by: RunBy::choose() }
+        Self { bin, run_by: RunBy::choose(), environment: Vec::new() }
     }
 
     pub(super) fn psql(&self) -> PathBuf {
@@ -71,6 +73,7 @@ impl Programs {
         // Whoever runs it need not be allowed where the tests are.
         command.current_dir("/").env_clear().env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -134,6 +137,13 @@ fn release(bin: &Path) -> u32 {
 /// Puts a fresh data folder into the folder of a cluster.
 pub(super) fn copy_into(programs: &Programs, folder: &Path) {
     copy(&template(programs), &folder.join(DATA));
+}
+
+/// Puts a copy of a running server's data, which follows that server, into the folder of a cluster.
+pub(super) fn copy_from_running(programs: &Programs, primary: &Path, folder: &Path) {
+    let mut copy = programs.command("pg_basebackup");
+    copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--username=postgres"]);
+    must_succeed(copy.arg("-h").arg(primary).arg("-D").arg(folder.join(DATA)));
 }
 
 /// The data folder that all are copied from; made by the first who wants one, while others wait.

@@ -79,6 +79,28 @@ impl Server {
         }
     }
 
+    /// Kills the postmaster, then its children, which outlive it for a moment and would keep the next
+    /// server from starting.
+    pub(super) fn kill_all(mut self) {
+        let list = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let children = fs::read_to_string(list).unwrap_or_default();
+        let _ = self.child.kill();
+        for child in children.split_whitespace() {
+            let _ = Command::new("kill").args(["-KILL", child]).stderr(Stdio::null()).status();
+        }
+        let _ = self.child.wait();
+        let runs = |child: &str| {
+            let status = fs::read_to_string(format!("/proc/{child}/status"));
+            status.is_ok_and(|status| !status.contains("State:\tZ"))
+        };
+        eventually("all processes of PostgreSQL end", || !children.split_whitespace().any(runs));
+    }
+
+    /// Whether it has ended by itself.
+    pub(super) fn has_exited(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     fn signal(&self, signal: &str) {
         // It may have ended by itself.
         let _ = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
@@ -121,7 +143,8 @@ fn settings(programs: &Programs, folder: &Path) -> Vec<String> {
 fn is_ready(status: &Path, id: u32) -> bool {
     let said = fs::read_to_string(status).unwrap_or_default();
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
-    lines.first() == Some(&id.to_string().as_str()) && lines.get(7) == Some(&"ready")
+    lines.first() == Some(&id.to_string().as_str())
+        && matches!(lines.get(7), Some(&("ready" | "standby")))
 }
 
 /// A process that outlives a test that was killed, just long enough to clean up after it.

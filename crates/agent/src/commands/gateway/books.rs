@@ -3,6 +3,7 @@
 use std::fs;
 
 use gateway::config::Config;
+use gateway::operator::{self, Operator};
 use gateway_store::{Actor, Error, KeyRecord, Kind, Member, Place, Store};
 use ledger::MemberId;
 use wire::key::ApiKey;
@@ -56,6 +57,11 @@ impl Books {
             books.store.close().await;
             done
         })
+    }
+
+    /// The one who acts.
+    pub(crate) fn operator(&self) -> Operator<'_> {
+        Operator { store: &self.store, by: &self.by }
     }
 
     /// The member of a name or number.
@@ -135,6 +141,17 @@ pub(crate) fn trouble(error: &Error) -> Diagnostic {
     match error {
         Error::Missing(_) | Error::Exists(_) => Diagnostic::failed(error.to_string()),
         error => store_trouble("the database did not do it", error),
+    }
+}
+
+/// Why an operator's wish was not granted, as it is shown.
+pub(crate) fn refused(error: operator::Error) -> Diagnostic {
+    match error {
+        error @ operator::Error::Invalid { .. } => Diagnostic::usage(error.to_string()),
+        operator::Error::Store(error) => trouble(&error),
+        operator::Error::KeyOver => Diagnostic::failed("this key is revoked or expired")
+            .hint("`agent gateway key create` makes a new one"),
+        error => Diagnostic::failed(error.to_string()),
     }
 }
 

@@ -7,9 +7,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use document_parser::Pool;
 use futures_util::future::join_all;
-use gateway::config::{Config, Database, KeySecret, Provider};
-use gateway::{key_secret, probe};
+use gateway::config::{Config, Database, KeySecret, Provider, SearchProvider};
+use gateway::{key_secret, probe, search};
 use gateway_store::{SchemaState, Store};
 use ledger::MemberId;
 
@@ -17,12 +18,16 @@ use self::finding::Finding;
 use super::books::block_on;
 use super::file::Location;
 use super::migrate::version;
+use crate::commands::parse_worker;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::counted;
 use crate::session::Session;
 
 /// How long whoever listens at our address may take to say who it is.
 const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// What search providers are asked for.
+const SEARCHED: &str = "weather";
 
 /// Look whether the service can do its work
 #[derive(Debug, clap::Args)]
@@ -59,6 +64,7 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
         store.close().await;
     }
     findings.push(listen(config.listen));
+    findings.push(parser(config).await);
     if config.providers.is_empty() {
         findings.push(Finding::odd("providers", "there are none, so there are no models"));
     }
@@ -72,6 +78,7 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
         found.push((provider, models));
     }
     findings.extend(price::prices(config, &found));
+    findings.extend(join_all(config.search.providers.iter().map(search_provider)).await);
     findings
 }
 
@@ -115,6 +122,27 @@ async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store>
     }
 }
 
+/// Asks a provider of search results for something. This may count against its quota.
+async fn search_provider(provider: &SearchProvider) -> Finding {
+    let upstream = match provider {
+        SearchProvider::Remote { upstream, .. } => upstream,
+        SearchProvider::Index(index) => {
+            let (what, folder) = (format!("index {}", index.name), index.folder.display());
+            return if index.folder.is_dir() {
+                Finding::good(what, format!("{folder} is there; the service keeps the index"))
+            } else {
+                Finding::odd(what, format!("{folder} is not a folder"))
+            };
+        }
+    };
+    let what = format!("search provider {}", upstream.name);
+    match search::probe(provider, &search::Wanted::new(SEARCHED)).await {
+        Ok(hits) if hits.is_empty() => Finding::odd(what, format!("no results for `{SEARCHED}`")),
+        Ok(hits) => Finding::good(what, counted(hits.len(), "result")),
+        Err(problem) => Finding::problem(what, problem),
+    }
+}
+
 /// The secret of keys; a missing file is not made here.
 async fn secret(config: &Config, store: Option<&Store>) -> Finding {
     const WHAT: &str = "key secret";
@@ -143,6 +171,21 @@ async fn secret(config: &Config, store: Option<&Store>) -> Finding {
             Err(problem) => Finding::problem(WHAT, problem),
         },
         None => Finding::good(WHAT, "it can be read"),
+    }
+}
+
+/// Whether untrusted documents can be parsed, and how far the parsers are confined.
+async fn parser(config: &Config) -> Finding {
+    const WHAT: &str = "parser";
+    let pool = Pool::new(parse_worker::program(), gateway::parser_limits(config), 1);
+    match pool.confinement().await {
+        Ok(confinement) if confinement.is_complete() => {
+            Finding::good(WHAT, format!("confined: {confinement}"))
+        }
+        Ok(confinement) => Finding::odd(WHAT, format!("only partly confined: {confinement}"))
+            .hint("use a Linux kernel with Landlock and seccomp, and allow their system calls"),
+        Err(error) => Finding::wrong(WHAT, error.to_string())
+            .hint("the service must be able to start its own program as a process"),
     }
 }
 
@@ -186,7 +229,7 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
         let finding = Finding::wrong(what, text);
         return (
             match asked.status {
-                401 | 403 => finding.hint("it does not take the key; look at its `api_key`"),
+                401 | 403 => finding.hint("it refuses the configured key: check its `api_key`"),
                 404 => finding.hint("look at its `base_url`, which usually ends in `/v1`"),
                 _ => finding,
             },

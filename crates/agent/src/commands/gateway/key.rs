@@ -108,7 +108,7 @@ pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
         ("expires", Lean::Left),
         ("spend limit", Lean::Right),
         ("rpm", Lean::Right),
-        ("running", Lean::Right),
+        ("at once", Lean::Right),
         ("scopes", Lean::Left),
         ("models", Lean::Left),
     ]);

@@ -17,9 +17,6 @@ use super::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// The longest name of a member, in characters.
-const MAX_NAME: usize = 200;
-
 /// Members and what they have
 #[derive(Debug, clap::Args)]
 #[command(
@@ -59,22 +56,6 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
         Command::TopUp(args) => transfer::top_up(&args, location, session),
         Command::Adjust(args) => transfer::adjust(&args, location, session),
     }
-}
-
-/// A name that can be a member's.
-fn name(text: &str) -> Result<&str, Diagnostic> {
-    let is_name = !text.trim().is_empty()
-        && text.trim() == text
-        && text.chars().count() <= MAX_NAME
-        && !text.chars().any(char::is_control)
-        && !text.starts_with("mem_");
-    if is_name {
-        return Ok(text);
-    }
-    let message = format!("`{}` cannot be a member's name", crate::output::printable(text));
-    Err(Diagnostic::usage(message).hint(format!(
-        "use 1 to {MAX_NAME} letters on one line, without spaces around them; `mem_` is for numbers"
-    )))
 }
 
 /// A member's account.

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::file::{Location, problems};
 use super::migrate;
+use crate::commands::parse_worker;
 use crate::diagnostic::Diagnostic;
 use crate::log;
 use crate::mcp::signals::Signals;
@@ -74,7 +75,7 @@ pub(crate) fn runtime() -> Result<Runtime, Diagnostic> {
 
 /// Opens everything, or tells everything that is wrong.
 pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
-    let prepared = prepare(config).await;
+    let prepared = prepare(config, parse_worker::program()).await;
     let ready = prepared.map_err(|found| problems("the service cannot start", &found))?;
     offer_client_document(&ready);
     // Who is told that it is ready may ask for any model; one that says nothing is not waited for.
@@ -128,7 +129,7 @@ pub(crate) async fn until_stopped(
 ) -> Result<(), Diagnostic> {
     let (stop, stopped) = oneshot::channel::<()>();
     // On the threads of the runtime, not on the one that waits here.
-    let serving = tokio::spawn(gateway::serve(ready.service, ready.listener, async {
+    let serving = tokio::spawn(gateway::serve(ready, async {
         let _ = stopped.await;
     }));
     let twice = async {

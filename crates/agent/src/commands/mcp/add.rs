@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::candidate::{Candidate, Literals, Saved, Taken, name_is_taken, save};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
+use crate::mcp::advice;
 use crate::output::{GOOD, WARNING, printable};
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -355,7 +356,7 @@ fn tell(session: &Session, candidates: &[Candidate], saved: &Saved) -> Result<()
         session.output.text(format!("{GOOD}{done}{GOOD:#} {name}: {}\n", server.shown()))?;
     }
     let test = match candidates {
-        [only] => format!("agent mcp test {}", only.name),
+        [only] => advice::test(&only.name),
         _ => "agent mcp doctor".to_owned(),
     };
     session.output.note(format!("Written to {}; `{test}` tries it.", saved.file.display()));

@@ -4,6 +4,7 @@ mod arguments;
 mod result;
 mod target;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +15,24 @@ use mcp_client::session::CallOptions;
 use mcp_client::supervise::State;
 use mcp_client::{Client, Error, Progress};
 use serde_json::Value;
+use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
+use usage_metrics::recorder::Recorder;
 
 use self::target::Target;
+use crate::at_terminal::AtTerminal;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::advice::test;
-use crate::mcp::approve::{OnCommandLine, OnTerminal};
+use crate::mcp::approve::{ByPerson, OnCommandLine};
 use crate::mcp::observe::{Place, Reporter};
 use crate::mcp::shown::Shown;
 use crate::mcp::{Fleet, nearest};
+use crate::member::Member;
+use crate::member::settings::Settings;
 use crate::output::printable;
 use crate::session::Session;
+use crate::tally;
+use crate::task::counting::Counting;
+use crate::task::requests::{Models, Served};
 
 /// The longest timeout, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
@@ -46,7 +55,7 @@ pub(crate) struct Args {
     /// One argument; a value that is JSON is taken as such, any other as a string
     #[arg(long, value_name = "KEY=VALUE")]
     arg: Vec<String>,
-    /// Approve this one call of a tool that needs approval
+    /// Approve this call, and what its server asks of a model
     #[arg(long)]
     approve: bool,
     /// Seconds the call may be silent, instead of the server's `timeout`
@@ -67,7 +76,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     for entry in &target.servers {
         fleet.servers.tell_problems_of(&entry.name, session);
     }
-    let asking = OnTerminal::new(fleet.shown.clone(), Arc::clone(&fleet.reporter));
+    let person = AtTerminal::find(&session.output, &fleet);
+    let names = target.servers.iter().map(|entry| entry.name.clone());
+    let approved = if args.approve { names.collect() } else { BTreeSet::new() };
+    let recorder = tally::recorder(session)?;
+    let models = models(&fleet, &recorder, session)?;
+    fleet.host.requests = Arc::new(Served::new(person.clone(), approved, models));
+    let asking = ByPerson::new(person);
     if args.approve {
         fleet.approved_by(Arc::new(OnCommandLine));
     } else {
@@ -75,15 +90,31 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let call = Call { fleet: &fleet, target: &target, args, asking: &asking };
     let entries = target.servers.clone();
-    let (tool, outcome) = fleet.run(entries, async |client| call.make(client, arguments).await)?;
+    let done = fleet.run(entries, async |client| call.make(client, arguments).await);
+    tally::close(&recorder);
+    let (tool, outcome) = done?;
     result::show(&tool, &outcome, args.output.as_deref(), &fleet.shown, session)
+}
+
+/// The model that answers the server, where a service is configured.
+fn models(fleet: &Fleet, recorder: &Recorder, session: &Session) -> Result<Models, Diagnostic> {
+    let settings = Settings::load(session)?;
+    let Some(key) = &settings.key else { return Ok(Models::None) };
+    let secret = (key.value.label.clone(), key.value.value().to_owned());
+    fleet.host.redactor.learn([secret]);
+    let counting = Counting {
+        recorder: recorder.clone(),
+        entrypoint: Entrypoint::Interactive,
+        surface: ExecutionSurface::Cli,
+    };
+    Ok(Models::OfService(Arc::new(Member::of(settings, session)?), counting))
 }
 
 struct Call<'a> {
     fleet: &'a Fleet,
     target: &'a Target,
     args: &'a Args,
-    asking: &'a OnTerminal,
+    asking: &'a ByPerson,
 }
 
 impl Call<'_> {

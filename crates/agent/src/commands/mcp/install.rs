@@ -12,6 +12,7 @@ use super::add::tell_moved;
 use super::candidate::{Candidate, Literals, Saved, Taken, save};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::advice::test;
 use crate::mcp::already_told;
 use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
@@ -156,6 +157,6 @@ fn tell(session: &Session, server: &Candidate, saved: &Saved) -> Result<(), Diag
     tell_moved(session, saved);
     session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;
     let file = saved.file.display();
-    session.output.note(format!("Written to {file}; `agent mcp test {name}` tries it."));
+    session.output.note(format!("Written to {file}; `{}` tries it.", test(name)));
     Ok(())
 }

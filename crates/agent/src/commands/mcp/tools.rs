@@ -213,7 +213,7 @@ fn native(entry: &Entry) -> Option<&str> {
 /// What a call may do, and whether a person must say yes to it.
 pub(crate) fn access(entry: &Entry) -> &'static str {
     match &entry.action {
-        _ if entry.needs_approval => "needs approval",
+        _ if entry.needs_approval() => "needs approval",
         Action::Tool(tool) if !tool.read_only() => "may change",
         _ => "reads only",
     }
@@ -225,7 +225,7 @@ fn tool_json(entry: &Entry, schema: bool) -> Value {
         "server": &*entry.server,
         "native_name": entry.native(),
         "read_only": access(entry) == "reads only",
-        "needs_approval": entry.needs_approval,
+        "needs_approval": entry.needs_approval(),
         "tokens": entry.tokens,
         "description": &*entry.description,
     });

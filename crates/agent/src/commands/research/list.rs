@@ -7,10 +7,11 @@ use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{Lean, Table};
 use crate::member::credits;
 use crate::member::patience::{Patient, Waiting};
-use crate::output::{DIM, harmless, printable};
+use crate::output::{DIM, printable};
 use crate::period::moment;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::untrusted::escaped_lines;
 
 /// How much of a question is shown, in characters.
 const MAX_QUERY_CHARS: usize = 70;
@@ -89,7 +90,7 @@ fn text(jobs: &[JobView]) -> String {
 
 /// The beginning of a question.
 fn short(query: &str) -> String {
-    let words: Vec<String> = query.split_whitespace().map(harmless).collect();
+    let words: Vec<String> = query.split_whitespace().map(escaped_lines).collect();
     let one_line = words.join(" ");
     if one_line.chars().count() <= MAX_QUERY_CHARS {
         return one_line;

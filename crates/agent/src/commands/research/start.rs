@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return service.print(&answer);
     }
     session.output.note(format!("queued for {}", printable(&job.model)));
-    if let Some(price) = answer.charge_micros() {
+    if let Some(price) = answer.price_micros() {
         let price = credits(price);
         session.output.note(format!("set aside: {price} credits, charged when it completes"));
     }

@@ -10,6 +10,7 @@ use self::follow::follow;
 use super::report::step_line;
 use super::{Job, path, report};
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::member::credits;
 use crate::member::patience::Patient;
 use crate::output::printable;
 use crate::runtime::block_on;
@@ -59,16 +60,20 @@ pub(super) fn watch(service: &Patient<'_>, id: &str, session: &Session) -> Resul
 /// How a job ended, as the end of the command.
 fn ended(job: &JobView) -> Result<(), Diagnostic> {
     let status = printable(&job.status);
+    let cost = match job.charge_micros {
+        None | Some(0) => "it cost nothing".to_owned(),
+        Some(charge) => format!("it cost {} credits", credits(charge)),
+    };
     match (status.as_str(), &job.error) {
         ("completed", _) => Ok(()),
-        ("cancelled", _) => Err(Diagnostic::failed("the job was cancelled; it cost nothing")),
+        ("cancelled", _) => Err(Diagnostic::failed(format!("the job was cancelled; {cost}"))),
         (_, Some(error)) => {
-            let mut diagnostic = Diagnostic::failed(format!("the job {status}; it cost nothing"));
+            let mut diagnostic = Diagnostic::failed(format!("the job {status}; {cost}"));
             let (message, code) = (printable(&error.message), printable(&error.code));
             diagnostic.causes.push(format!("{message} ({code})"));
             Err(diagnostic)
         }
-        (_, None) => Err(Diagnostic::failed(format!("the job {status}; it cost nothing"))),
+        (_, None) => Err(Diagnostic::failed(format!("the job {status}; {cost}"))),
     }
 }
 

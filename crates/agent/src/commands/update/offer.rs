@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::env::consts::{ARCH, OS};
 
 use http::StatusCode;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 use wire::download::{File, Manifest, Unfit};
 
 use super::channel::{Channel, PublicKey};
@@ -73,7 +75,7 @@ impl Offer {
         let manifest = manifest.map_err(|trouble| unread(&trouble, &member, channel))?;
         let base = &channel.base.value;
         manifest.verify(&key.value).map_err(|unfit| {
-            let of = Diagnostic::peer(format!("what {base} publishes is not believed"));
+            let of = Diagnostic::peer(format!("the manifest from {base} failed verification"));
             let of = of.because(&unfit);
             match unfit {
                 Unfit::Signature => of.hint(format!("the key is {}", key.place)),
@@ -81,6 +83,7 @@ impl Offer {
             }
             .hint("nothing was downloaded; ask those who publish")
         })?;
+        check_expiry(&manifest, base, session)?;
         let version = Version::parse(&manifest.version).ok_or_else(|| {
             let version = printable(&manifest.version);
             Diagnostic::peer(format!("{base} publishes `{version}`, which is no version"))
@@ -107,6 +110,27 @@ impl Offer {
         let sha256 = Digest::parse(sha256).ok_or_else(missing)?;
         Ok((Wanted { target, bytes: *bytes, sha256 }, name))
     }
+}
+
+/// An error unless the manifest says until when it is valid, and still is.
+fn check_expiry(manifest: &Manifest, base: &str, session: &Session) -> Result<(), Diagnostic> {
+    let hint = "nothing was downloaded; the publisher can sign it again with `agent gateway \
+                downloads publish --version VERSION`";
+    if manifest.expires_at.is_empty() {
+        let message = format!("the manifest from {base} has no expiry, so it may be out of date");
+        return Err(Diagnostic::peer(message).hint(hint));
+    }
+    let shown = printable(&manifest.expires_at);
+    let Ok(expires) = OffsetDateTime::parse(&manifest.expires_at, &Rfc3339) else {
+        let message = format!("the expiry of the manifest from {base} is no time: `{shown}`");
+        return Err(Diagnostic::peer(message).hint(hint));
+    };
+    if i128::from(session.clock.now().as_ms()) * 1_000_000 < expires.unix_timestamp_nanos() {
+        return Ok(());
+    }
+    Err(Diagnostic::peer(format!("the manifest from {base} expired at {shown}"))
+        .hint("check the clock of this machine")
+        .hint(hint))
 }
 
 fn unread(trouble: &Trouble, member: &Member, channel: &Channel) -> Diagnostic {

@@ -5,17 +5,17 @@ use mcp_client::oauth::challenge::{self, Challenge};
 use mcp_client::oauth::redirect::Fault;
 use mcp_client::oauth::{Error, Suspect};
 
-use super::quoted;
+use super::{operand, operand_with};
 use crate::mcp::{is_alone, oauth};
 
 /// The command that signs in.
 pub(crate) fn login(name: &str) -> String {
-    format!("`agent mcp login {}`", quoted(name))
+    format!("`agent mcp login {}`", operand(name))
 }
 
 /// The command that forgets a sign-in.
 pub(crate) fn logout(name: &str) -> String {
-    format!("`agent mcp logout {}`", quoted(name))
+    format!("`agent mcp logout {}`", operand(name))
 }
 
 /// The server answered that somebody has to sign in.
@@ -70,10 +70,10 @@ pub(super) fn forbidden(
                 "what was granted does not reach this far: set `oauth.scope` of {name} to \"{scope}\""
             )];
         }
-        let more = if scope.is_empty() { String::new() } else { format!(" --scope \"{scope}\"") };
+        let more = if scope.is_empty() { String::new() } else { format!("--scope \"{scope}\"") };
         return vec![format!(
-            "what was granted does not reach this far: run `agent mcp login {}{more}`",
-            quoted(name)
+            "what was granted does not reach this far: run `agent mcp login {}`",
+            operand_with(name, &more)
         )];
     }
     if is_alone(entry) {
@@ -244,8 +244,8 @@ fn refused_redirect(fault: &Fault, name: &str) -> Vec<String> {
             format!("the page said no; {} asks again", login(name))
         }
         Fault::Refused { error, .. } if error == "invalid_scope" => format!(
-            "name the scopes that it knows: `agent mcp login {} --scope \"...\"`, or `oauth.scope`",
-            quoted(name)
+            "name the scopes that it knows: `agent mcp login {}`, or `oauth.scope`",
+            operand_with(name, "--scope \"...\"")
         ),
         Fault::MissingIssuer | Fault::WrongIssuer => {
             "somebody may be mixing up sign-ins, so the code was not used; if it stays, tell the \
@@ -265,8 +265,8 @@ fn refused(code: &str, name: &str) -> Vec<String> {
             login(name)
         ),
         "invalid_scope" => format!(
-            "name the scopes that it knows: `agent mcp login {} --scope \"...\"`, or `oauth.scope`",
-            quoted(name)
+            "name the scopes that it knows: `agent mcp login {}`, or `oauth.scope`",
+            operand_with(name, "--scope \"...\"")
         ),
         _ => format!("try again: {}", login(name)),
     }]

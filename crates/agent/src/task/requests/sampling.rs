@@ -36,13 +36,11 @@ impl Inner {
         if !self.may_ask(entry) {
             return Err(refused("too many requests; ask again in a minute"));
         }
-        let Some((own, counting)) = self.model() else {
-            return Err(refused("no model is ready yet"));
-        };
+        let (own, counting) = self.model().await.map_err(|why| refused(&why))?;
         let model = self.choose(&own, entry, params).await?;
         let wanted = params["maxTokens"].as_u64().and_then(|most| u32::try_from(most).ok());
         let max_tokens = wanted.unwrap_or(policy.max_tokens_cap).min(policy.max_tokens_cap);
-        if entry.trust == Trust::Untrusted {
+        if entry.trust == Trust::Untrusted && !self.approved.contains(&entry.name) {
             let wish = Wish {
                 server: entry.name.clone(),
                 model: model.id.clone(),
@@ -53,8 +51,10 @@ impl Inner {
                 Some(person) => person.allow_sampling(wish).await,
                 None => Said::Absent,
             };
-            if said != Said::Once {
-                return Err(refused("the person said no"));
+            match said {
+                Said::Once | Said::Always => {}
+                Said::Absent => return Err(refused("it needs approval, and nobody is there")),
+                Said::No | Said::Stop => return Err(refused("the person said no")),
             }
         }
         let limits = Limits { max_tokens: Some(max_tokens), ..limits(params) };

@@ -18,13 +18,21 @@ fn platform() -> String {
 
 /// A manifest with one file, signed with a key that the test knows, whatever stands in it.
 fn signed(version: &str, name: &str, bytes: &[u8]) -> (Value, String) {
+    expiring(version, (name, bytes), Some("2999-01-01T00:00:00Z"))
+}
+
+/// The same with another expiry, or none, as older versions signed it.
+fn expiring(version: &str, file: (&str, &[u8]), expires: Option<&str>) -> (Value, String) {
+    let (name, bytes) = file;
     let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
     let (platform, at, digest) = (platform(), "2026-01-01T00:00:00Z", sha256(bytes));
     let length = bytes.len();
-    let text = format!(
-        "agent downloads 1\n{version}\t{at}\n{name}\t{platform}\t{length}\t{digest}\ta/b\n"
-    );
-    let manifest = json!({
+    let head = match expires {
+        Some(expires) => format!("agent downloads 2\n{version}\t{at}\t{expires}"),
+        None => format!("agent downloads 1\n{version}\t{at}"),
+    };
+    let text = format!("{head}\n{name}\t{platform}\t{length}\t{digest}\ta/b\n");
+    let mut manifest = json!({
         "version": version, "published_at": at,
         "files": [{
             "name": name, "platform": platform, "bytes": length, "sha256": digest,
@@ -32,6 +40,9 @@ fn signed(version: &str, name: &str, bytes: &[u8]) -> (Value, String) {
         }],
         "signature": STANDARD.encode(key.sign(text.as_bytes())),
     });
+    if let Some(expires) = expires {
+        manifest["expires_at"] = expires.into();
+    }
     (manifest, STANDARD.encode(key.public_key()))
 }
 
@@ -61,6 +72,37 @@ fn update(bench: &Bench, server: &FileServer, key: &str) -> (Run, Vec<String>) {
     let run = Run::of(command.env("AGENT_API_KEY", "agk_secret"), b"");
     assert!(server.seen().iter().all(|asked| asked.header("authorization").is_none()));
     (run, names(&bench.work().join("bin")))
+}
+
+#[test]
+fn a_manifest_that_expired_or_never_expires_is_refused() {
+    let bench = bench();
+    install(&bench);
+    let program = script("9.9.9");
+    for (expires, wanted) in [
+        (Some("2026-01-02T00:00:00Z"), "expired at 2026-01-02T00:00:00Z"),
+        (None, "has no expiry"),
+        (Some("soon"), "is no time"),
+    ] {
+        let (manifest, key) = expiring("9.9.9", ("agent-x", &program), expires);
+        let server = channel(&manifest, |_, _, _| Ok(()));
+        let (run, names) = update(&bench, &server, &key);
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(run.stderr.contains(wanted), "{wanted}: {run:?}");
+        assert_eq!((names, server.seen().len()), (vec!["agent".to_owned()], 1), "{expires:?}");
+    }
+    // The expiry is signed: it cannot be added, moved or removed.
+    let (good, key) = signed("9.9.9", "agent-x", &program);
+    let (mut old, _) = expiring("9.9.9", ("agent-x", &program), None);
+    old["expires_at"] = "2999-01-01T00:00:00Z".into();
+    let (mut moved, mut removed) = (good.clone(), good);
+    moved["expires_at"] = "3999-01-01T00:00:00Z".into();
+    removed.as_object_mut().unwrap().remove("expires_at");
+    for manifest in [old, moved, removed] {
+        let server = channel(&manifest, |_, _, _| Ok(()));
+        let (run, _) = update(&bench, &server, &key);
+        assert!(run.stderr.contains("the signature of the manifest is wrong"), "{run:?}");
+    }
 }
 
 #[test]

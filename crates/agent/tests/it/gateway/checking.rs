@@ -42,6 +42,23 @@ fn everything_that_is_wrong_is_found_and_nothing_is_made() {
 }
 
 #[test]
+fn search_providers_are_asked_too() {
+    let ground = Ground::new();
+    // The upstream knows no search: it stands for a provider that cannot be used.
+    let url = ground.upstream.base_url();
+    let path = ground.bench.home().join("gateway/gateway.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let entry = format!("providers:\n  found: {{kind: searxng, base_url: \"{url}\"}}\n");
+    fs::write(&path, text.replace("providers:\n", &entry)).unwrap();
+    let run = ground.run(["check"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stdout.contains("wrong  search provider found"), "{run:?}");
+    let offline = ground.run(["check", "--offline"]);
+    assert_eq!(offline.code, 0, "{offline:?}");
+    assert!(!offline.stdout.contains("found"), "{offline:?}");
+}
+
+#[test]
 fn a_running_service_is_no_fault() {
     let ground = Ground::new();
     let free = port::free();

@@ -156,6 +156,24 @@ fn a_rotated_key_opens_and_a_revoked_one_does_not() {
     });
     let again = ground.run(["key", "rotate", id_of(&new)]);
     assert_eq!(again.code, 1, "{again:?}");
-    assert!(again.stderr.contains("was revoked"), "{again:?}");
+    assert!(again.stderr.contains("this key is revoked or expired"), "{again:?}");
     assert_eq!(ground.json(["key", "show", id_of(&new)])["state"], "revoked");
+}
+
+#[test]
+fn an_expired_key_is_not_rotated_and_an_overlap_is_capped() {
+    let ground = Ground::new();
+    let key = ground.alice();
+    let long = ground.run(["key", "rotate", id_of(&key), "--overlap", "31d"]);
+    assert_eq!(long.code, 2, "{long:?}");
+    assert!(long.stderr.contains("`overlap_seconds` must be"), "{long:?}");
+    let brief = ground.run(["key", "create", "alice", "--name", "brief", "--expires", "1s"]);
+    let brief = brief.stdout.trim().to_owned();
+    agent_test_support::wait::eventually("it is over", || {
+        ground.json(["key", "show", id_of(&brief)])["state"] == "expired"
+    });
+    let run = ground.run(["key", "rotate", id_of(&brief)]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{run:?}");
+    assert!(run.stderr.contains("this key is revoked or expired"), "{run:?}");
+    assert_eq!(ground.json(["key", "list"])["keys"].as_array().unwrap().len(), 2);
 }

@@ -59,9 +59,9 @@ fn a_transfer_with_a_reference_is_done_once_however_often_it_is_run() {
     let long = "x".repeat(201);
     for (amount, reference, code, said) in [
         ("6", "invoice 17", 1, "used before, with another kind and another amount"),
-        ("5", "", 2, "1 to 200 visible characters"),
-        ("5", "a\tb", 2, "1 to 200 visible characters"),
-        ("5", long.as_str(), 2, "1 to 200 visible characters"),
+        ("5", "", 2, "1 to 200 characters on one line"),
+        ("5", "a\tb", 2, "1 to 200 characters on one line"),
+        ("5", long.as_str(), 2, "1 to 200 characters on one line"),
     ] {
         let of = "--reference";
         let words = ["member", "adjust", "alice", amount, "--reason", "paid", of, reference];

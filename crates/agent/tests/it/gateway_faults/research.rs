@@ -41,7 +41,7 @@ fn world(books: &Books, workers: usize) -> World {
     let docs = "  docs: {kind: index, folder: files, base_url: \"https://docs.example\"}\n";
     let research = format!(
         "research: {{workers: {workers}, lease_seconds: 4, attempts: 10, \
-         quick: {{queries: 1, pages: 1}}}}\n"
+         max_jobs_per_member: {JOBS}, quick: {{queries: 1, pages: 1}}}}\n"
     );
     let world = World::with(&format!("{docs}{place}{research}"), database, 200);
     let folder = world.ground.bench.home().join("gateway/files");

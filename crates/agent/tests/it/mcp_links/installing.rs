@@ -38,6 +38,7 @@ fn a_local_server_is_shown_with_a_caution_and_installed_after_a_yes() {
           "timeout": 30
         }
 
+    Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx -y @scope/files "a b"
     Install it only if you trust whoever gave you the link.
@@ -118,6 +119,7 @@ fn where_nobody_can_be_asked_nothing_is_installed() {
           "timeout": 30
         }
 
+    Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx -y @scope/files "a b"
     Install it only if you trust whoever gave you the link.
@@ -271,6 +273,7 @@ fn a_name_that_is_taken_is_never_overwritten() {
           "timeout": 30
         }
 
+    Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx -y @scope/files "a b"
     Install it only if you trust whoever gave you the link.
@@ -358,6 +361,7 @@ fn what_is_odd_is_told_before_the_question() {
     note: x: args[0]: the variable `UNSET_ONE` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
     note: x: trust: found `some`, allowed are `full`, `untrusted`; the server is treated as untrusted
     note: x: tiemout: is not a known key and is ignored (did you mean `timeout`?)
+    Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx ${UNSET_ONE}
     Install it only if you trust whoever gave you the link.
@@ -466,7 +470,8 @@ fn the_largest_entry_is_shown_whole() {
     let word = "w".repeat(30_000);
     let offered = link("x", &json!({"command": "run", "args": [word]}));
     let run = terminal::run(&mut bench.command(["mcp", "install", &offered]), "n\n");
-    assert_eq!(run.stderr.matches(&word).count(), 2, "in the entry and in the command line");
+    assert_eq!(run.stderr.matches(&word).count(), 1, "in the entry");
+    assert!(run.stderr.contains(" characters)…www"), "shortened in the command line");
 }
 
 #[test]
@@ -535,7 +540,7 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
           }
         }
 
-    Caution: it sets what changes how programs run: LD_PRELOAD
+    Caution: it sets variables that change which programs run or whom they trust: LD_PRELOAD
     Caution: it runs a shell, which does whatever its text says
     Caution: this starts a program on this machine, with your rights:
       /bin/sh "r\u0443n.sh"

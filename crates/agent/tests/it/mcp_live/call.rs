@@ -1,15 +1,12 @@
 //! `agent mcp call`: one call of one tool.
 
 use std::fs;
-use std::process::Command;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::{Bench, Run};
 use serde_json::{Value, json};
 
 use super::{UNSTEADY, configured, entry, log, steady, with_notes};
-
-/// Runs a program on a terminal and answers its question.
-const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py");
+use crate::mcp_config::terminal;
 
 #[test]
 fn a_tool_is_called_by_either_name_with_arguments_in_any_form() {
@@ -128,23 +125,70 @@ fn on_a_terminal_a_person_is_asked_and_only_yes_is_yes() {
     ));
     let calls = || fs::read_to_string(log(&bench)).unwrap().matches("call write-note").count();
     let asked = |answer: &str| {
-        let agent = bench.command(["mcp", "call", "notes/write-note", "--arg", "text=a note"]);
-        let mut command = Command::new("python3");
-        command.arg(TERMINAL).arg(answer).arg(agent.get_program()).args(agent.get_args());
-        command.env("AGENT_HOME", bench.home()).env("NO_COLOR", "1").current_dir(bench.work());
-        Run::of(&mut command, b"")
+        let mut agent = bench.command(["mcp", "call", "notes/write-note", "--arg", "text=a note"]);
+        terminal::answering(&mut agent, answer, &[": "])
     };
-    for no in ["", "n", "sure"] {
+    for no in ["\n", "n\n", "sure\n", "\u{4}"] {
         let run = asked(no);
         assert_eq!((run.code, calls()), (1, 0), "{run:?}");
-        assert!(run.stdout.contains("was not approved and was not run"), "{run:?}");
+        assert!(run.stderr.contains("was not approved and was not run"), "{run:?}");
     }
-    let run = asked("y");
+    let run = asked("y\n");
     assert_eq!((run.code, calls()), (0, 1), "{run:?}");
     for shown in
         ["server       notes", "write-note (mcp__notes__write_note)", "\"text\": \"a note\""]
     {
-        assert!(run.stdout.contains(shown), "{shown}: {run:?}");
+        assert!(run.stderr.contains(shown), "{shown}: {run:?}");
+    }
+}
+
+/// A server whose tools ask the client.
+fn asking() -> Bench {
+    configured(&format!("mcp_servers:\n{}", entry("notes", "FIXTURE_MODE: asking")))
+}
+
+#[test]
+fn a_result_with_structured_content_is_printed_once() {
+    let run = asking().run(["mcp", "call", "notes/both", "--arg", "text=hello"]);
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "hello\n", ""));
+}
+
+#[test]
+fn a_person_at_a_terminal_answers_what_the_server_asks() {
+    let bench = asking();
+    let mut command = bench.command(["mcp", "call", "notes/ask"]);
+    let run = terminal::answering(&mut command, "Ada\ny\n", &[": "]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(run.stdout, "{\"action\": \"accept\", \"content\": {\"name\": \"Ada\"}}\n");
+    assert!(run.stderr.contains("Who are you?"), "{run:?}");
+    // Without a terminal there is nobody to ask, and the server knows.
+    let run = bench.run(["mcp", "call", "notes/ask"]);
+    assert_eq!(run.stdout, "the client has no elicitation\n", "{run:?}");
+    // Nor is there a model, where no service is configured.
+    let run = bench.run(["mcp", "call", "notes/think"]);
+    assert_eq!(run.stdout, "the client has no sampling\n", "{run:?}");
+}
+
+#[test]
+fn a_fault_in_the_entry_of_the_server_is_told() {
+    let bench = configured(&format!("mcp_servers:\n{}  bad: 5\n", entry("notes", "")));
+    for tool in ["mcp__bad__x", "bad/x"] {
+        let run = bench.run(["mcp", "call", tool, "{}"]);
+        assert_eq!(run.code, 3, "{run:?}");
+        assert!(run.stderr.contains("server `bad` cannot be used as configured"), "{run:?}");
+        assert!(!run.stderr.contains("no server has a tool"), "{run:?}");
+    }
+}
+
+#[test]
+fn tools_that_a_server_does_not_announce_are_found() {
+    for mode in ["mute", "nulled"] {
+        let variables = format!("FIXTURE_MODE: {mode}");
+        let bench = configured(&format!("mcp_servers:\n{}", entry("notes", &variables)));
+        let run = bench.run(["mcp", "call", "notes/echo", "--arg", "text=x"]);
+        assert_eq!((run.code, &*run.stdout), (0, "x\n"), "{mode}: {run:?}");
+        let run = bench.run(["mcp", "test", "notes"]);
+        assert!(run.stdout.contains("does not announce them"), "{mode}: {run:?}");
     }
 }
 

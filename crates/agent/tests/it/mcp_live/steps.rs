@@ -6,7 +6,8 @@ use std::net::TcpListener;
 use agent_test_support::command::{Bench, Run};
 use serde_json::Value;
 
-use super::{UNSTEADY, configured, entry, steady, with_notes};
+use super::{UNSTEADY, configure, configured, entry, steady, with_notes};
+use crate::mcp_config::configuration;
 
 fn assert_snapshot(name: &str, bench: &Bench, run: &Run) {
     insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
@@ -104,7 +105,16 @@ fn a_web_page_is_told_apart_from_a_server() {
     let run = bench.run(["mcp", "test", "web"]);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stdout.contains("failed  preflight"), "{run:?}");
-    assert!(run.stderr.contains("look at `url` of web"), "{run:?}");
+    assert!(run.stderr.contains("check `url` of web"), "{run:?}");
+    assert!(run.stderr.contains("`skip_preflight: true`"), "{run:?}");
+    // Where the check is skipped already, the advice to skip it would not help.
+    let config = configuration(&bench) + "    skip_preflight: true\n";
+    configure(&bench, &config);
+    let run = bench.run(["mcp", "test", "web"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(!run.stdout.contains("preflight"), "{run:?}");
+    assert!(run.stderr.contains("check `url` of web"), "{run:?}");
+    assert!(!run.stderr.contains("skip_preflight"), "{run:?}");
 }
 
 #[test]
@@ -116,6 +126,20 @@ fn a_certificate_that_is_not_there_fails_before_anything_is_connected() {
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stdout.contains("failed  files           the CA bundle `/no/such.pem`"), "{run:?}");
     assert!(!run.stdout.contains("DNS"), "{run:?}");
+}
+
+#[test]
+fn missing_authorities_of_the_system_are_an_error_of_the_configuration() {
+    let bench = configured("mcp_servers:\n  web:\n    url: https://127.0.0.1:9/mcp\n");
+    let mut command = bench.command(["mcp", "list"]);
+    command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");
+    let run = Run::of(&mut command, b"");
+    assert!(run.stdout.contains("no certificate authority to verify"), "{run:?}");
+    assert!(run.stdout.contains("correct SSL_CERT_FILE"), "{run:?}");
+    let mut command = bench.command(["mcp", "call", "web/x", "{}"]);
+    command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");
+    let run = Run::of(&mut command, b"");
+    assert_eq!(run.code, 3, "{run:?}");
 }
 
 #[test]

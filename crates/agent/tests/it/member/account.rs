@@ -80,11 +80,12 @@ fn a_model_that_cannot_be_used_says_why() {
     assert_eq!(run.code, 0, "{run:?}");
     let why = "speech cannot be used: this key lacks the scope `media`";
     assert!(run.stderr.contains(why), "{run:?}");
-    // The provider goes away; whoever asks finds out.
+    // A provider that is away when the service starts fails its first probe.
+    drop(served);
     club.ground.upstream.go_down();
-    for _ in 0..5 {
-        served.chat(&club.key, "test/echo");
-    }
-    let run = club.run(&served, &["models", "--capability", "chat"]);
-    assert!(run.stdout.contains("cannot be used: "), "{run:?}");
+    let served = club.serve();
+    agent_test_support::wait::eventually("the probe has failed", || {
+        let run = club.run(&served, &["models", "--capability", "chat"]);
+        run.stdout.contains("cannot be used: ")
+    });
 }

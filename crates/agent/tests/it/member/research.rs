@@ -41,7 +41,7 @@ fn what_is_given_with_a_job_is_given_back() {
 }
 
 #[test]
-fn a_job_is_cancelled_and_costs_nothing() {
+fn a_job_cancelled_while_it_runs_is_charged() {
     let club = Club::new();
     let served = club.serve();
     let words = ["research", "start", "Why? [[gate]]", "--depth", "quick", "--model", "test/echo"];
@@ -55,7 +55,7 @@ fn a_job_is_cancelled_and_costs_nothing() {
     told(&club, "research_cancel", &run.transcript());
     let watched = club.run(&served, &["research", "watch", &id]);
     told(&club, "research_watch_cancelled", &watched.transcript());
-    assert_eq!(club.balance(), 10_000_000);
+    assert_eq!(club.balance(), 10_000_000 - 10_000);
 }
 
 #[test]

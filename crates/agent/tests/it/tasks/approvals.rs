@@ -121,6 +121,120 @@ fn a_tool_of_a_trusted_server_that_changed_is_asked_about_and_yes_covers_it() {
     assert_eq!(was_run(&world), 3);
 }
 
+/// `write-note` changed, and now claims to be read-only.
+fn turn(world: &World, more: &str) {
+    let servers = notes(more).replace("env: {", "env: {FIXTURE_MODE: turned, ");
+    world.configure(&format!("mcp_servers:\n{servers}"));
+}
+
+#[test]
+fn a_changed_tool_needs_approval_even_if_it_now_claims_to_be_read_only() {
+    for more in ["", UNTRUSTED] {
+        let world = World::with_servers(&notes(more));
+        script(&world);
+        assert_eq!(world.run(&["--approve", "notes", "Write x"]).code, 0);
+        assert_eq!(was_run(&world), 1);
+        turn(&world, more);
+        script(&world);
+        assert_eq!(world.run(&["Write x"]).code, 0);
+        assert_eq!(was_run(&world), 1, "it ran without approval");
+        assert!(world.told()[0].contains("approval"), "{:?}", world.told());
+        if more == UNTRUSTED {
+            script(&world);
+            assert_eq!(world.run(&["--yes", "Write x"]).code, 0);
+            assert_eq!(was_run(&world), 1, "`--yes` covers trusted servers only");
+        }
+        let run = at_terminal(&world, "y\n");
+        assert_eq!((run.code, was_run(&world)), (0, 2), "{run:?}");
+        for shown in ["not what it was", "- (may write)", "+ (claims to be read-only)"] {
+            assert!(run.stderr.contains(shown), "{shown}: {run:?}");
+        }
+        // The new definition was approved, and claims to be read-only.
+        script(&world);
+        assert_eq!(world.run(&["Write x"]).code, 0);
+        assert_eq!(was_run(&world), 3);
+    }
+}
+
+#[test]
+fn changes_are_noticed_however_many_tools_of_a_server_are_remembered() {
+    let world = World::with_servers(&notes(""));
+    let many: serde_json::Map<_, _> = (0..3000)
+        .map(|number| {
+            let definition = if number == 0 { "x".repeat(2 << 20) } else { String::new() };
+            let tool = serde_json::json!({"digest": "0", "definition": definition});
+            (format!("tool{number}"), tool)
+        })
+        .collect();
+    let path = world.ground.bench.home().join("approvals.json");
+    fs::write(&path, serde_json::json!({"tools": {"notes": many}}).to_string()).unwrap();
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 1);
+    turn(&world, "");
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 1, "it ran without approval");
+    // There was no room for the earlier definition, so the new one is shown.
+    let run = at_terminal(&world, "y\n");
+    assert_eq!((run.code, was_run(&world)), (0, 2), "{run:?}");
+    for shown in ["the earlier definition was not kept", "+ Reads a note."] {
+        assert!(run.stderr.contains(shown), "{shown}: {run:?}");
+    }
+}
+
+#[test]
+fn nothing_in_the_arguments_pushes_the_rest_off_the_screen() {
+    let world = world();
+    let hidden = format!("hello{}rm -rf", " ".repeat(4000));
+    let many: serde_json::Map<_, _> =
+        (0..500).map(|number| (format!("key{number:03}"), number.into())).collect();
+    for (arguments, wanted) in [
+        (text(&hidden), vec!["hello…(4000 spaces)…rm -rf"]),
+        (text("a\u{202e}b\u{200b}c\u{2028}d"), vec!["a\\u{202e}b\\u{200b}c\\u{2028}d"]),
+        (text(&"x".repeat(50_000)), vec!["characters)…", "[v]iew everything"]),
+        (serde_json::Value::Object(many), vec!["lines)…", "\"key499\": 499"]),
+    ] {
+        world.script(vec![call(WRITE, &arguments), say("Done.")]);
+        let mut command = world.command(["run", "--model", MODEL, "Write x"]);
+        let run = super::at_terminal(&mut command, "n\n");
+        assert_eq!((run.code, was_run(&world)), (0, 0), "{run:?}");
+        for wanted in wanted {
+            assert!(run.stderr.contains(wanted), "{wanted}: {}", run.stderr);
+        }
+        // The tool and the question are on one screen.
+        let (_, after) = run.stderr.rsplit_once("  tool  ").unwrap();
+        let (shown, _) = after.split_once("Run it?").unwrap();
+        let rows: usize = shown.lines().map(|line| line.chars().count().div_ceil(80).max(1)).sum();
+        assert!(rows <= 18, "{rows} rows: {shown}");
+    }
+    // All of it is shown when it is wanted, and then the question with its short form again.
+    world.script(vec![call(WRITE, &text(&"x".repeat(50_000))), say("Done.")]);
+    let mut command = world.command(["run", "--model", MODEL, "Write x"]);
+    let run = super::at_terminal(&mut command, "v\nn\n");
+    assert!(run.stderr.contains(&"x".repeat(50_000)), "all of it is shown");
+    assert_eq!(run.stderr.matches("characters)…").count(), 2);
+}
+
+#[test]
+fn sampling_of_an_untrusted_server_is_approved_on_the_command_line() {
+    let servers = notes(UNTRUSTED).replace("env: {", "env: {FIXTURE_MODE: asking, ");
+    let world = World::with_servers(&servers);
+    let think = || call("mcp__notes__think", &serde_json::json!({}));
+    world.script(vec![think(), say("7"), say("Done.")]);
+    let run = world.run(&["--approve", "notes", "Think"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(world.told()[0].contains("\"text\": \"7\""), "{:?}", world.told());
+    // Without the word nobody is there to ask.
+    world.script(vec![think(), say("Done.")]);
+    world.run(&["Think"]);
+    assert!(world.told()[0].contains("nobody is there"), "{:?}", world.told());
+    // `agent mcp call` has models as well.
+    world.script(vec![say("8")]);
+    let run = world.agent(&["mcp", "call", "notes/think", "--approve"]);
+    assert!(run.code == 0 && run.stdout.contains("\"text\": \"8\""), "{run:?}");
+}
+
 #[test]
 fn what_only_reads_needs_no_yes_and_a_broken_memory_stops_nothing_silently() {
     let world = world();

@@ -36,17 +36,17 @@ fn a_server_gets_an_answer_of_a_model_within_its_policy() {
 }
 
 #[test]
-fn an_untrusted_server_gets_none_unless_a_person_says_yes() {
+fn an_untrusted_server_gets_an_answer_only_with_approval() {
     let world = world("    trust: untrusted\n");
     let prompt = json!({"prompt": "What is a fox?"});
     world.script(vec![call(SAMPLE, &prompt), say("Done.")]);
-    let run = world.run(&["--server", "all", "--approve", "all", "Go"]);
+    let run = world.run(&["--server", "all", "Go"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert_eq!(world.asked().len(), 2, "nobody asked for the server");
+    assert_eq!(world.asked().len(), 2, "no answer was made for the server");
     world.script(vec![call(SAMPLE, &prompt), say("A fox is red."), say("Done.")]);
-    let mut command =
-        world.command(["run", "--model", MODEL, "--server", "all", "--approve", "all", "Go"]);
-    let run = super::at_terminal(&mut command, "y\n");
+    let mut command = world.command(["run", "--model", MODEL, "--server", "all", "Go"]);
+    // The first yes is for the tool, the second for what its server asks.
+    let run = super::at_terminal(&mut command, "y\ny\n");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.contains("A server wants a model's answer"), "{run:?}");
     assert!(run.stderr.contains("What is a fox?"), "{run:?}");

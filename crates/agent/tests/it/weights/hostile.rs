@@ -24,6 +24,30 @@ fn without_python_or_pip_it_says_what_to_install() {
 }
 
 #[test]
+fn pip_runs_no_code_of_the_current_folder_or_of_pythonpath() {
+    let bench = bench();
+    let marker = bench.work().join("it-ran");
+    let code = format!("open({:?}, 'w')\n", marker.to_str().unwrap());
+    let path = bench.work().join("path");
+    fs::create_dir_all(&path).unwrap();
+    for folder in [bench.work(), &path] {
+        for module in ["pip.py", "sitecustomize.py", "runpy.py", "json.py"] {
+            fs::write(folder.join(module), &code).unwrap();
+        }
+    }
+    let links = bench.work().join("no-links");
+    let mut command = model(&bench, &links, &["fetch", NAME]);
+    command.current_dir(bench.work()).env("PYTHONPATH", &path);
+    command.env("PYTHONSTARTUP", path.join("pip.py"));
+    let told = run(&mut command);
+    assert!(!marker.exists(), "code of the current folder ran: {told:?}");
+    // The real pip ran and found nothing.
+    assert_eq!(told.code, 5, "{told:?}");
+    assert!(told.stderr.contains("No matching distribution found"), "{told:?}");
+    is_empty(&bench);
+}
+
+#[test]
 fn an_index_without_the_package_or_without_an_answer_is_told() {
     let bench = bench();
     let told = run(&mut model(&bench, bench.work(), &["fetch", NAME]));

@@ -12,11 +12,13 @@ use crate::postgres::needs::Needs;
 use crate::postgres::rows::{Columns, Uid};
 use crate::postgres::save::{Writes, save};
 use crate::postgres::statements::now;
-use crate::research::{Hook, HookOutcome, Job, JobEnd, JobEnded, MAX_REAPED, Unattended};
+use crate::research::{
+    Hook, HookOutcome, Job, JobEnd, JobEnded, JobStatus, MAX_REAPED, Unattended,
+};
 
 /// A job that lives, locked after its member.
 const LIVE: &str = concat!(
-    "SELECT attempt, kept, webhook_url, deadline <= ",
+    "SELECT attempt, kept, status, done, deadline <= ",
     now!(),
     ", tries >= max_tries AND free_at <= ",
     now!(),
@@ -83,6 +85,8 @@ enum By {
 struct Live {
     attempt: i64,
     kept: i64,
+    status: JobStatus,
+    done: u32,
     is_late: bool,
     is_used_up: bool,
 }
@@ -128,7 +132,7 @@ async fn end_by(
         return Ok(JobEnded::Not);
     };
     let mut end = how(&live);
-    let (rule, tokens) = (end.rule, end.tokens);
+    let (rule, tokens) = (end.rule(live.status, live.done), end.tokens);
     let closing = End { id, member, rule, model: None, tokens, answered: true };
     let ended = match book.end(closing, now) {
         Ended::Now(receipt) => JobEnded::Now(receipt),
@@ -154,9 +158,10 @@ async fn live(client: &Client, id: HoldId, member: MemberId) -> Result<Option<Li
     let Some(row) = row else { return Ok(None) };
     let mut columns = Columns::of(&row);
     let (attempt, kept) = (columns.take()?, columns.take()?);
-    let _url: Option<&str> = columns.take()?;
+    let status = read::status_of(&mut columns)?;
+    let done = u32::try_from(columns.take::<i64>()?).unwrap_or(u32::MAX);
     let (is_late, is_used_up) = (columns.take()?, columns.take()?);
-    Ok(Some(Live { attempt, kept, is_late, is_used_up }))
+    Ok(Some(Live { attempt, kept, status, done, is_late, is_used_up }))
 }
 
 async fn finish(

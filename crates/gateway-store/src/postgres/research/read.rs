@@ -83,7 +83,7 @@ fn moment(columns: &mut Columns<'_>) -> Result<Option<Time>> {
     Ok(columns.take::<Option<i64>>()?.map(Time::from_micros))
 }
 
-fn status_of(columns: &mut Columns<'_>) -> Result<JobStatus> {
+pub(super) fn status_of(columns: &mut Columns<'_>) -> Result<JobStatus> {
     let missing = || Error::Damaged("the status of a job cannot be read".to_owned());
     JobStatus::parse(columns.take()?).ok_or_else(missing)
 }

@@ -12,13 +12,16 @@ use crate::sqlite::{changes, rows};
 /// Ends a job and its hold, if the fence lets it through.
 pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEnded> {
     let mut query = tables.prepare_cached(
-        "SELECT attempt, kept, webhook_url FROM research_jobs \
+        "SELECT attempt, kept, webhook_url, status, done FROM research_jobs \
          WHERE id = ?1 AND member = ?2 AND status IN ('queued', 'running')",
     )?;
     let id = end.id.to_bytes();
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get(2)?));
+    let read = |row: &Row<'_>| {
+        let (attempt, kept, webhook) = (row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get(2)?);
+        Ok((attempt, kept, webhook, end.rule(read::status_of(row, 3)?, row.get(4)?)))
+    };
     let found = query.query_row(params![id, end.member.0], read).optional()?;
-    let Some((attempt, kept, webhook)) = found else { return Ok(JobEnded::Not) };
+    let Some((attempt, kept, webhook, rule)) = found else { return Ok(JobEnded::Not) };
     if end.attempt.is_some_and(|shown| shown != attempt) {
         return Ok(JobEnded::Not);
     }
@@ -27,7 +30,7 @@ pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEnd
     let closing = End {
         id: end.id,
         member: end.member,
-        rule: end.rule,
+        rule,
         model: None,
         tokens: end.tokens,
         answered: true,

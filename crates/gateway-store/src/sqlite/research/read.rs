@@ -41,7 +41,7 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Job> {
     })
 }
 
-fn status_of(row: &Row<'_>, column: usize) -> rusqlite::Result<JobStatus> {
+pub(super) fn status_of(row: &Row<'_>, column: usize) -> rusqlite::Result<JobStatus> {
     let word: String = row.get(column)?;
     JobStatus::parse(&word).ok_or_else(|| unknown(column, &word))
 }
@@ -136,17 +136,29 @@ pub(super) fn events(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-pub(super) fn is_any_free(tables: &Connection, now: Time) -> Result<bool> {
-    Ok(next_free(tables, now)?.is_some())
+pub(super) fn is_any_free(tables: &Connection, lease: i64, now: Time) -> Result<bool> {
+    Ok(next_free(tables, lease, now)?.is_some())
 }
 
-/// The job that waits for longest.
-pub(super) fn next_free(tables: &Connection, now: Time) -> Result<Option<HoldId>> {
+/// The job that has waited longest. A claim that ends more than two leases ahead was made before the
+/// clock was set back, and counts as ended.
+pub(super) fn next_free(tables: &Connection, lease: i64, now: Time) -> Result<Option<HoldId>> {
     let mut query = tables.prepare_cached(
-        "SELECT id FROM research_jobs WHERE status IN ('queued', 'running') AND free_at <= ?1 \
+        "SELECT id FROM research_jobs WHERE status IN ('queued', 'running') \
+         AND (free_at <= ?1 OR (status = 'running' AND free_at > ?1 + 2 * ?2)) \
          AND tries < max_tries AND deadline > ?1 ORDER BY free_at LIMIT 1",
     )?;
-    Ok(query.query_row([now.micros()], |row| hold_id(row, 0)).optional()?)
+    Ok(query.query_row([now.micros(), lease], |row| hold_id(row, 0)).optional()?)
+}
+
+/// How many jobs of a member are queued or running. The index has only jobs that are not over: a
+/// member's jobs of the past do not make this slower.
+pub(super) fn open_jobs(tables: &Connection, member: MemberId) -> Result<u32> {
+    let mut query = tables.prepare_cached(
+        "SELECT count(*) FROM research_jobs INDEXED BY research_jobs_free \
+         WHERE status IN ('queued', 'running') AND member = ?1",
+    )?;
+    Ok(query.query_row([member.0], |row| row.get(0))?)
 }
 
 pub(super) fn is_any_hook_due(tables: &Connection, now: Time) -> Result<bool> {

@@ -7,7 +7,7 @@ use ledger::{
     Ended, House, Limits, Micros, Outcome, PostingKind, Refusal, Rule, Time, Tokens, Transfer,
 };
 
-use crate::world::{LEASE, OWNER, World, actor, closing, new_key, opening};
+use crate::world::{LEASE, OWNER, SECOND, World, actor, closing, new_key, opening};
 
 pub(crate) async fn a_settled_hold_is_charged_and_a_released_one_is_not(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
@@ -252,6 +252,21 @@ pub(crate) async fn leases_are_renewed_and_end(world: World) {
     assert_eq!(world.end(&lost, Rule::Answered).await, Ended::Before);
     assert!(matches!(world.end(&hold, Rule::Answered).await, Ended::Now(_)));
     assert_eq!(world.money(member).await, (995, 0));
+    world.check().await;
+}
+
+pub(crate) async fn a_clock_set_back_does_not_prolong_leases(world: World) {
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let mut stranger = opening(&key, 6);
+    stranger.wanted.owner = OWNER + 1;
+    world.store.hold(stranger).await.unwrap().unwrap();
+    world.pass(-100 * LEASE);
+    assert_eq!(world.store.renew(OWNER, LEASE).await.unwrap(), 0);
+    // Its process may live: it has a whole lease to renew it.
+    assert_eq!(world.store.expire().await.unwrap(), 0);
+    world.pass(LEASE + SECOND);
+    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.money(member).await, (1000, 0));
     world.check().await;
 }
 

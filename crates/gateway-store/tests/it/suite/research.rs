@@ -7,7 +7,7 @@ use gateway_store::{
     Fence, FinishedStep, GiveBack, HookOutcome, Job, JobEnd, JobEnded, JobStatus, Key, NewEvent,
     NewJob, Progress,
 };
-use ledger::{Hold, HoldId, Limits, MemberId, Refusal, Repeated, Rule, Tokens};
+use ledger::{Ending, Hold, HoldId, Limits, MemberId, Refusal, Repeated, Rule, Tokens};
 use tokio::task::JoinSet;
 
 use crate::world::{DAY, LEASE, SECOND, World, new_id, opening, repeated};
@@ -26,6 +26,7 @@ pub(crate) fn new_job(key: &Key, price: i64) -> NewJob {
         model: "a/b".to_owned(),
         request: b"{}".to_vec(),
         webhook_url: None,
+        max_open: 1000,
         max_tries: 3,
         deadline_micros: DAY,
         kept_micros: 2 * DAY,
@@ -60,7 +61,7 @@ fn completed(job: &Job) -> JobEnd {
         member: job.member,
         attempt: Some(job.attempt),
         status: JobStatus::Completed,
-        rule: Rule::Answered,
+        ending: Ending::Complete,
         tokens: Tokens { input: Some(5), output: Some(6) },
         result: Some(b"{\"report\":1}".to_vec()),
         error: None,
@@ -75,7 +76,7 @@ fn cancelled(id: HoldId, member: MemberId) -> JobEnd {
         member,
         attempt: None,
         status: JobStatus::Cancelled,
-        rule: Rule::Cancelled,
+        ending: Ending::Cancelled,
         tokens: Tokens::default(),
         result: None,
         error: None,
@@ -113,6 +114,90 @@ pub(crate) async fn a_job_is_queued_with_its_hold_or_not_at_all(world: World) {
     assert_eq!(world.store.create_job(again.clone()).await.unwrap(), Err(Refusal::IdUsed));
     world.store.end_job(cancelled(hold.id, member)).await.unwrap();
     assert_eq!(world.store.create_job(again).await.unwrap(), Err(Refusal::IdUsed));
+    world.check().await;
+}
+
+/// What a worker does to a job before its member cancels it, and what that costs.
+#[derive(Debug, Clone, Copy)]
+enum Before {
+    Nothing,
+    Claim,
+    ClaimAndDie,
+    FailFirstStep,
+    FinishStep,
+    FinishStepAndStop,
+}
+
+pub(crate) async fn cancelling_costs_once_a_step_has_begun(world: World) {
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let cases = [
+        (Before::Nothing, Rule::Cancelled),
+        (Before::Claim, Rule::CancelledLate),
+        (Before::ClaimAndDie, Rule::CancelledLate),
+        (Before::FailFirstStep, Rule::Cancelled),
+        (Before::FinishStep, Rule::CancelledLate),
+        (Before::FinishStepAndStop, Rule::CancelledLate),
+    ];
+    let (store, mut paid) = (&world.store, 0);
+    for (before, rule) in cases {
+        let hold = queued(&world, &key).await;
+        if !matches!(before, Before::Nothing) {
+            // A worker that died holds no lease.
+            let lease = if matches!(before, Before::ClaimAndDie) { 0 } else { LEASE };
+            let job = store.claim_job(WORKER, lease).await.unwrap().unwrap();
+            assert_eq!(job.id, hold.id);
+            if matches!(before, Before::FinishStep | Before::FinishStepAndStop) {
+                assert!(store.finish_step(fence(&job), step(0)).await.unwrap());
+            }
+            let back = match before {
+                Before::FailFirstStep => {
+                    Some(GiveBack::Failed { after_micros: DAY, event: event("step.failed") })
+                }
+                Before::FinishStepAndStop => Some(GiveBack::Stopping),
+                _ => None,
+            };
+            if let Some(back) = back {
+                assert!(store.give_back_job(fence(&job), back).await.unwrap());
+            }
+        }
+        let ended = store.end_job(cancelled(hold.id, member)).await.unwrap();
+        let JobEnded::Now(receipt) = ended else { panic!("{before:?}: {ended:?}") };
+        paid += if rule == Rule::CancelledLate { 10 } else { 0 };
+        assert_eq!(receipt.rule, rule, "{before:?}");
+        assert_eq!(world.money(member).await, (1000 - paid, 0), "{before:?}");
+        let job = store.job(member, hold.id).await.unwrap().unwrap();
+        assert_eq!((job.status, job.charged), (JobStatus::Cancelled, Some(receipt.charged)));
+    }
+    world.check().await;
+}
+
+pub(crate) async fn open_jobs_of_a_member_are_limited_exactly(world: World) {
+    const MAX: u32 = 3;
+    let (ann, key) = world.member("ann", 1000, Limits::default()).await;
+    let (_, others_key) = world.member("bob", 1000, Limits::default()).await;
+    let limited = |key: &Key| NewJob { max_open: MAX, ..new_job(key, 10) };
+    // All at once, through two handles on the same database.
+    let other = Arc::new(world.another().await);
+    let mut racing = JoinSet::new();
+    for number in 0..20 {
+        let store = Arc::clone(if number % 2 == 0 { &world.store } else { &other });
+        let job = limited(&key);
+        racing.spawn(async move { store.create_job(job).await.unwrap() });
+    }
+    let results = racing.join_all().await;
+    let refused = Err(Refusal::TooManyJobs { limit: MAX });
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 3);
+    assert_eq!(results.iter().filter(|result| **result == refused).count(), 17);
+    // Nothing is held for those that were refused, and another member is not affected.
+    assert_eq!(world.money(ann).await, (1000, 30));
+    assert!(world.store.create_job(limited(&others_key)).await.unwrap().is_ok());
+    // Running counts like queued; a job that ended makes room for one more.
+    let running = claimed(&world).await;
+    let ended = if running.member == ann { running.id } else { claimed(&world).await.id };
+    assert_eq!(world.store.create_job(limited(&key)).await.unwrap(), refused);
+    world.store.end_job(cancelled(ended, ann)).await.unwrap();
+    assert!(world.store.create_job(limited(&key)).await.unwrap().is_ok());
+    assert_eq!(world.store.create_job(limited(&key)).await.unwrap(), refused);
     world.check().await;
 }
 
@@ -197,6 +282,17 @@ pub(crate) async fn a_worker_that_lost_its_claim_writes_nothing(world: World) {
     world.check().await;
 }
 
+pub(crate) async fn a_clock_set_back_does_not_prolong_claims(world: World) {
+    let (_, key) = world.member("ann", 100, Limits::default()).await;
+    queued(&world, &key).await;
+    let old = claimed(&world).await;
+    world.pass(-LEASE / 2);
+    assert_eq!(world.store.claim_job(WORKER, LEASE).await.unwrap(), None);
+    world.pass(-LEASE);
+    let new = claimed(&world).await;
+    assert_eq!((new.id, new.attempt), (old.id, 2));
+}
+
 pub(crate) async fn a_claim_after_a_crash_goes_on_behind_the_last_step(world: World) {
     let (_, key) = world.member("ann", 100, Limits::default()).await;
     queued(&world, &key).await;
@@ -255,19 +351,19 @@ pub(crate) async fn a_failed_step_is_tried_later(world: World) {
     assert_eq!(claimed(&world).await.tries, 2);
 }
 
-pub(crate) async fn a_cancelled_job_is_refunded_and_ends_once(world: World) {
+pub(crate) async fn a_job_that_is_cancelled_while_it_runs_ends_once(world: World) {
     let (member, key) = world.member("ann", 100, Limits::default()).await;
     let (other, _) = world.member("bob", 100, Limits::default()).await;
     let hold = queued(&world, &key).await;
     let job = claimed(&world).await;
     assert_eq!(world.store.end_job(cancelled(hold.id, other)).await.unwrap(), JobEnded::Not);
     let ended = world.store.end_job(cancelled(hold.id, member)).await.unwrap();
-    assert!(matches!(ended, JobEnded::Now(receipt) if receipt.charged.get() == 0));
+    assert!(matches!(ended, JobEnded::Now(receipt) if receipt.charged.get() == 10));
     assert_eq!(world.store.end_job(cancelled(hold.id, member)).await.unwrap(), JobEnded::Not);
     assert_eq!(world.store.end_job(completed(&job)).await.unwrap(), JobEnded::Not);
     assert!(!world.store.renew_job(fence(&job), LEASE).await.unwrap());
     assert_eq!(world.store.job_status(hold.id).await.unwrap(), Some((JobStatus::Cancelled, 1)));
-    assert_eq!(world.money(member).await, (100, 0));
+    assert_eq!(world.money(member).await, (90, 0));
     world.check().await;
 }
 

@@ -110,6 +110,26 @@ pub(crate) async fn a_response_that_ended_is_not_overwritten(world: World) {
     assert!(!store.update_response(&response(&world, &hold, "resp_2", "queued")).await.unwrap());
 }
 
+pub(crate) async fn only_a_queued_response_is_cancelled_in_the_queue(world: World) {
+    let (member, key) = world.member("ann", 1000, Limits::default()).await;
+    let store = &world.store;
+    let (hold, _) = queued(&world, &key, "resp_1").await;
+    let cancelled = response(&world, &hold, "resp_1", "cancelled");
+    assert!(store.cancel_queued_response(&cancelled).await.unwrap());
+    assert_eq!(store.response(member, "resp_1").await.unwrap().unwrap().body, cancelled.body);
+    // It cannot begin any more, and is not cancelled twice.
+    let running = response(&world, &hold, "resp_1", "in_progress");
+    assert!(!store.update_response(&running).await.unwrap());
+    assert!(!store.cancel_queued_response(&cancelled).await.unwrap());
+    let (hold, _) = queued(&world, &key, "resp_2").await;
+    let running = response(&world, &hold, "resp_2", "in_progress");
+    assert!(store.update_response(&running).await.unwrap());
+    let cancelled = response(&world, &hold, "resp_2", "cancelled");
+    assert!(!store.cancel_queued_response(&cancelled).await.unwrap());
+    let status = store.response_status(member, "resp_2").await.unwrap();
+    assert_eq!(status.as_deref(), Some("in_progress"));
+}
+
 pub(crate) async fn events_are_read_in_order_and_in_pages(world: World) {
     let (_, key) = world.member("ann", 1000, Limits::default()).await;
     queued(&world, &key, "resp_1").await;

@@ -26,6 +26,12 @@ pub(super) const RESEARCH: &[Known] = &[
     ),
     key("workers", "integer", "2", "How many jobs one process works on at once; 0 is none."),
     key(
+        "max_jobs_per_member",
+        "integer",
+        "10",
+        "How many jobs of one member may be queued or running at once; more are refused with 429.",
+    ),
+    key(
         "lease_seconds",
         "integer",
         "30",
@@ -101,20 +107,43 @@ pub(super) const FETCH: &[Known] = &[
     key("concurrency", "integer", "64", "The most pages that are read at once."),
     key("concurrency_per_host", "integer", "4", "The same for one host."),
     key(
+        "timeouts_per_minute",
+        "integer",
+        "20",
+        "How many fetches of one key may time out, or exceed the limits of the parser, in a minute. \
+         Fetches that are still running count too. Beyond it the service returns 429.",
+    ),
+    key(
         "cache_bytes",
         "integer",
         "67108864",
         "How much of what was read is kept in memory; 0 is nothing.",
     ),
     key("cache_seconds", "integer", "300", "How long it is kept; at most a day."),
+    key(
+        "share_cache",
+        "bool",
+        "false",
+        "Share cached pages between members. This saves requests, but `from_cache` tells a member \
+         that another one read the page.",
+    ),
 ];
 
-pub(super) const SEARCH: &[Known] = &[key(
-    "cache_seconds",
-    "seconds",
-    "600",
-    "How long results are kept for the same question; 0 is not at all.",
-)];
+pub(super) const SEARCH: &[Known] = &[
+    key(
+        "cache_seconds",
+        "seconds",
+        "600",
+        "How long results are kept for the same question; 0 is not at all.",
+    ),
+    key(
+        "share_cache",
+        "bool",
+        "false",
+        "Share cached results between members. This saves searches, but `cached_at` tells a member \
+         that another one asked the same question.",
+    ),
+];
 
 pub(super) const MCP: &[Known] = &[
     key("allowed_hosts", "list", "[]", "Further names by which this service is known."),

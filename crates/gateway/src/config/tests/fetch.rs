@@ -17,8 +17,10 @@ fn all_of_it_is_read() {
   tls_ca_file: certs/ca.pem
   concurrency: 3
   concurrency_per_host: 2
+  timeouts_per_minute: 5
   cache_bytes: 0
   cache_seconds: 60
+  share_cache: yes
 ",
     );
     let expected = Fetch {
@@ -36,8 +38,10 @@ fn all_of_it_is_read() {
         tls_ca_file: Some(PathBuf::from("/etc/agent/certs/ca.pem")),
         concurrency: 3,
         concurrency_per_host: 2,
+        timeouts_per_minute: 5,
         cache_bytes: 0,
         cache_age: Duration::from_mins(1),
+        share_cache: true,
     };
     assert_eq!(config.fetch, expected);
     assert_eq!(clean("").fetch, Fetch::default());

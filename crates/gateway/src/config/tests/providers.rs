@@ -282,7 +282,11 @@ models:
     context_length: 131072
     capabilities: [responses, chat]
     price_micros: 7
-    description: The big one",
+    description: The big one
+    max_n: 2
+    max_tokens: 3
+    max_message_bytes: 4
+    max_images: 0",
     ));
     let models = &config.providers[0].models;
     assert_eq!(models[0], Model::new("meta-llama/Llama-3.1-8B"));
@@ -294,6 +298,7 @@ models:
         capabilities: vec![Capability::Chat, Capability::Responses],
         price_micros: Some(7),
         description: Some("The big one".into()),
+        caps: Caps { n: Some(2), tokens: Some(3), message_bytes: Some(4), images: Some(0) },
     };
     assert_eq!(models[1], big);
     assert_eq!(config.price_micros(Operation::Chat, "p/big"), 7);
@@ -329,7 +334,8 @@ fn models_that_cannot_be_are_refused() {
              micro-credits, at least 0, found `1.5` (1 credit is 1000000 micro-credits)",
             "error 5:107: providers.p.models.a.description: must be a text, found a list",
             "error 5:111: providers.p.models.a.size: is not a known key (known here are `name`, \
-             `path`, `context_length`, `capabilities`, `price_micros`, `description`)",
+             `path`, `context_length`, \
+             `max_n`, `max_tokens`, `max_message_bytes`, `max_images`, `capabilities`, `price_micros`, `description`)",
         ],
     );
     refused(

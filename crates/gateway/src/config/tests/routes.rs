@@ -150,7 +150,8 @@ fn a_target_with_a_weight_is_one_model() {
             "error 13:6: models.g: must be a model as `<provider>/<model>`, or an alias, found a \
              number",
             "error 14:36: models.h.prize: is not a known key (known here are `targets`, \
-             `price_micros`, `description`, `context_length`)",
+             `price_micros`, `description`, `context_length`, `max_n`, `max_tokens`, \
+             `max_message_bytes`, `max_images`)",
         ],
     );
 }

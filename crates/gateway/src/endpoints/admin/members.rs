@@ -5,20 +5,20 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use gateway_store::{Actor, Member, MemberChange, StatementLine};
+use gateway_store::{Member, MemberChange, StatementLine};
 use http::{HeaderValue, Request};
-use ledger::{MemberId, Micros, Posted, Posting, PostingKind, Refusal, Transfer};
+use ledger::{MemberId, Micros, Posted, Posting, PostingKind, Transfer};
 use wire::admin::{
-    Adjustment, MAX_AMOUNT_MICROS, MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_REFERENCE_CHARS,
-    MemberPatch, MemberView, NewMember, PostingView, StatementView, TopUp,
+    Adjustment, MemberPatch, MemberView, NewMember, PostingView, StatementView, TopUp,
 };
 use wire::error::Code;
 
-use super::{Admin, Asked, check_range, check_text, created, missing, strict, told};
+use super::{Admin, Asked, created, missing, strict};
 use crate::clock;
 use crate::endpoints::operations::json;
 use crate::endpoints::path::Id;
 use crate::failure::ApiError;
+use crate::operator::Operator;
 use crate::service::Service;
 
 pub(in crate::endpoints) async fn list(
@@ -49,8 +49,7 @@ pub(in crate::endpoints) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let new: NewMember = strict(&service, request).await?;
-    check_text("name", &new.name, MAX_NAME_CHARS)?;
-    let member = service.store.create_member(&new.name, &admin.by).await.map_err(told)?;
+    let member = admin.operator(&service).create_member(&new.name).await?;
     Ok(created(&view(&service, &member).await?))
 }
 
@@ -73,12 +72,11 @@ pub(in crate::endpoints) async fn change(
     let mut member = find(&service, &id).await?;
     // The name first: it may be taken, and then nothing is changed.
     if let Some(name) = patch.name.filter(|name| *name != member.name) {
-        check_text("name", &name, MAX_NAME_CHARS)?;
-        member = apply(&service, member.id, MemberChange::Rename(name), &admin.by).await?;
+        member = apply(&service, member.id, MemberChange::Rename(name), &admin).await?;
     }
     if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != member.blocked) {
         let change = if blocked { MemberChange::Block } else { MemberChange::Unblock };
-        member = apply(&service, member.id, change, &admin.by).await?;
+        member = apply(&service, member.id, change, &admin).await?;
     }
     Ok(json(&view(&service, &member).await?))
 }
@@ -87,9 +85,9 @@ async fn apply(
     service: &Service,
     id: MemberId,
     change: MemberChange,
-    by: &Actor,
+    admin: &Admin,
 ) -> Result<Member, ApiError> {
-    let member = service.store.change_member(id, &change, by).await.map_err(told)?;
+    let member = admin.operator(service).change_member(id, &change).await?;
     // Any of its keys may be remembered.
     service.identities.forget_all();
     Ok(member)
@@ -102,10 +100,9 @@ pub(in crate::endpoints) async fn top_up(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let TopUp { amount_micros, reason, reference } = strict(&service, request).await?;
-    check_range("amount_micros", &amount_micros, (1, MAX_AMOUNT_MICROS))?;
     let (kind, amount) = (PostingKind::TopUp, Micros::new(amount_micros));
     let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
-    post(&service, &admin.by, transfer).await
+    post(admin.operator(&service), transfer).await
 }
 
 pub(in crate::endpoints) async fn adjust(
@@ -115,40 +112,21 @@ pub(in crate::endpoints) async fn adjust(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let Adjustment { amount_micros, reason, reference } = strict(&service, request).await?;
-    check_range("amount_micros", &amount_micros, (-MAX_AMOUNT_MICROS, MAX_AMOUNT_MICROS))?;
-    if amount_micros == 0 {
-        let message = "`amount_micros` must not be zero";
-        return Err(ApiError::of_param(Code::InvalidRequest, "amount_micros", message));
-    }
     let (kind, amount) = (PostingKind::Adjustment, Micros::new(amount_micros));
     let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
-    post(&service, &admin.by, transfer).await
+    post(admin.operator(&service), transfer).await
 }
 
-/// Moves money. What has a reference is moved once: whoever asks again gets the same answer.
-async fn post(service: &Service, by: &Actor, transfer: Transfer) -> Result<Response, ApiError> {
-    check_text("reason", &transfer.reason, MAX_REASON_CHARS)?;
-    if let Some(reference) = &transfer.reference {
-        check_text("reference", reference, MAX_REFERENCE_CHARS)?;
-    }
-    match service.store.post(transfer, by).await? {
-        Ok(Posted::Now(posting)) => Ok(created(&posting_view(&posting))),
-        Ok(Posted::Before(posting)) => {
+/// Moves money. What has a reference is moved once: a repeated request gets the same answer.
+async fn post(operator: Operator<'_>, transfer: Transfer) -> Result<Response, ApiError> {
+    match operator.transfer(transfer).await? {
+        Posted::Now(posting) => Ok(created(&posting_view(&posting))),
+        Posted::Before(posting) => {
             let mut response = json(&posting_view(&posting));
             let replayed = HeaderValue::from_static("true");
             response.headers_mut().insert("idempotent-replayed", replayed);
             Ok(response)
         }
-        Err(Refusal::UnknownMember) => Err(missing("member")),
-        Err(Refusal::InsufficientBalance { available, .. }) => {
-            let message = format!("the member has {available} credits that can be taken");
-            Err(ApiError::new(Code::Conflict, message))
-        }
-        Err(Refusal::AmountOutOfRange) => {
-            let message = "no balance may become so large; nothing was moved";
-            Err(ApiError::new(Code::Conflict, message))
-        }
-        Err(refusal) => Err(refusal.into()),
     }
 }
 

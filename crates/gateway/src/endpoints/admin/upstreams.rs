@@ -37,9 +37,10 @@ fn whole<T>(data: Vec<T>) -> Page<T> {
 fn provider_view(provider: &Provider, catalogue: &Catalogue) -> ProviderView {
     let usable = provider.health.is_usable();
     let health = match (usable, provider.health.is_ejected()) {
-        (true, _) => "usable",
-        (false, true) => "ejected",
-        (false, false) => "probe_failed",
+        (false, _) => "probe_failed",
+        (true, _) if provider.health.is_key_refused() => "key_refused",
+        (true, true) => "ejected",
+        (true, false) => "usable",
     };
     let prefix = format!("{}/", provider.name);
     let models = catalogue.models().filter(|model| model.id.starts_with(&prefix));

@@ -22,10 +22,10 @@ use super::Wish;
 use super::keeper::ResponseKeeper;
 use super::tail::{Followed, tail};
 use crate::background::{Follower, Running};
+use crate::catalogue::Target;
 use crate::charge::{Again, Charge, Opened};
 use crate::failure::{ApiError, chain};
-use crate::proxy::ask_responses::AskResponses;
-use crate::proxy::begin::begin;
+use crate::proxy::ask::Question;
 use crate::proxy::relay::{Keeper, Relay};
 use crate::proxy::stage::MAX_EVENT_BYTES;
 use crate::rate;
@@ -39,13 +39,16 @@ const MAX_WAITING_EVENTS: usize = 256;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Starts a response and answers at once.
-pub(super) async fn start(
+pub(super) async fn start<Q>(
     service: &Arc<Service>,
     paid: Paid,
     wish: &Wish,
     keeper: Arc<ResponseKeeper>,
-    ask: Arc<AskResponses>,
-) -> Result<Response, ApiError> {
+    prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
+) -> Result<Response, ApiError>
+where
+    Q: Fn(&Target) -> Result<Question, ApiError> + Send + Sync + 'static,
+{
     // Refused before anything is set aside, if it is.
     let follower =
         wish.is_streamed.then(|| Follower::admit(service, keeper.lineage)).transpose()?;
@@ -60,15 +63,14 @@ pub(super) async fn start(
         }
     };
     let (room, id) = (charge.room(), charge.id());
-    let question = move |target: &_| ask.question(target);
-    let beginning = Box::pin(begin(paid.context(service, &charge), question));
+    let beginning = paid.begin(service, &charge, prepare);
     let running = Running::start(service, &keeper.id);
     let target = Followed { member: keeper.member, id: keeper.id.clone(), after: -1 };
     let following = follower.map(|follower| tail(service, follower, target));
     service.tasks.spawn(run(service.clone(), charge, beginning, keeper, running));
 
     let mut response = following.unwrap_or_else(|| json(&queued));
-    rate::write_receipt(response.headers_mut(), id, paid.price);
+    rate::write_price(response.headers_mut(), id, paid.price);
     rate::write_headers(room, response.headers_mut());
     Ok(response)
 }
@@ -92,7 +94,8 @@ async fn replay(
     }
     let target = Followed { member, id: named.id, after: -1 };
     let mut response = tail(service, follower, target);
-    write_replayed(response.headers_mut(), known.id, known.charged);
+    write_replayed(response.headers_mut());
+    rate::write_receipt(response.headers_mut(), known.id, known.charged);
     Ok(response)
 }
 
@@ -172,20 +175,26 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Writes what waits. Should the store be away, it is tried again with the next tick.
+    /// Writes what waits. If the store is unavailable, the next tick tries again.
+    ///
+    /// **Invariant:** no event is stored before the response is in progress, or over. Cancelling a
+    /// response that is in progress is charged, so that no content can be read for nothing.
     async fn write(&mut self) {
         if self.waiting.is_empty() {
             return;
         }
         let (store, keeper) = (&self.service.store, self.keeper);
-        if !self.has_begun
-            && let Some(row) = keeper.stored(&keeper.object(Status::InProgress))
-            && let Err(error) = store.update_response(&row).await
-        {
-            let error = chain(&error);
-            tracing::warn!(response = keeper.id, %error, "a response was not updated");
+        if !self.has_begun {
+            match self.begin().await {
+                Ok(Begin::Begun) => self.has_begun = true,
+                Ok(Begin::Cancelled) => return self.waiting.clear(),
+                Err(error) => {
+                    let error = chain(&error);
+                    tracing::warn!(response = keeper.id, %error, "response not updated");
+                    return tokio::time::sleep(WRITE_EVERY).await;
+                }
+            }
         }
-        self.has_begun = true;
         match store.append_events(&keeper.id, &self.waiting).await {
             Ok(()) => {
                 self.waiting.clear();
@@ -196,6 +205,29 @@ impl<'a> Record<'a> {
                 tokio::time::sleep(WRITE_EVERY).await;
             }
         }
+    }
+}
+
+/// Whether events of a response may be stored.
+enum Begin {
+    Begun,
+    /// It was cancelled while it was queued, and nothing was charged.
+    Cancelled,
+}
+
+impl Record<'_> {
+    async fn begin(&self) -> Result<Begin, gateway_store::Error> {
+        let (store, keeper) = (&self.service.store, self.keeper);
+        let Some(row) = keeper.stored(&keeper.object(Status::InProgress)) else {
+            return Ok(Begin::Cancelled);
+        };
+        if store.update_response(&row).await? {
+            return Ok(Begin::Begun);
+        }
+        // It is over: a short response reaches its end before its first events are stored.
+        let status = store.response_status(keeper.member, &keeper.id).await?;
+        let is_cancelled = status.is_none_or(|status| status == "cancelled");
+        Ok(if is_cancelled { Begin::Cancelled } else { Begin::Begun })
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use gateway_store::{Closing, Scope, StoredResponse};
+use gateway_store::{Answer, Closing, Scope, StoredResponse};
 use http::HeaderMap;
-use ledger::{End, Ended, Rule, Tokens};
+use ledger::{End, Ended, Ending, Outcome, Reached, Tokens};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
@@ -162,8 +162,9 @@ async fn look_up(service: &Service, caller: &Caller, id: &str) -> Result<StoredR
     service.store.response(caller.key.member, id).await?.ok_or_else(missing)
 }
 
-/// Ends a response that runs in the background, in whichever process it does. It is not charged,
-/// unless it came to its end first.
+/// Ends a response that runs in the background, in whichever process it does. It is charged if
+/// content may have been delivered, which is so once it is in progress: it becomes that before its
+/// first events are stored (`background.rs`).
 async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError> {
     let mut object = body(stored);
     if let Some(fields) = object.as_object_mut() {
@@ -174,23 +175,41 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
         body: object.to_string().into(),
         ..stored.clone()
     };
+    let rule = Ending::Cancelled.rule(reached(service, &response).await?);
+    let is_charged = rule.outcome() == Outcome::Settled;
     let end = End {
         id: stored.hold,
         member: stored.member,
-        rule: Rule::Cancelled,
+        rule,
         model: None,
         tokens: Tokens::default(),
-        answered: false,
+        answered: is_charged,
     };
-    let ended = service
-        .store
-        .end(Closing { end, answer: None, response: Some(response), media: None })
-        .await?;
+    let answer = is_charged.then(|| Answer {
+        status: 200,
+        content_type: "application/json".to_owned(),
+        body: response.body.clone(),
+    });
+    let closing = Closing { end, answer, response: Some(response), media: None };
+    let ended = service.store.end(closing).await?;
     if let Ended::Now(receipt) = ended {
         service.meter.ended(&receipt);
     }
     service.background.cancel(&stored.id);
     Ok(())
+}
+
+/// Whether a response had begun to answer when it was cancelled. One that was still queued is
+/// cancelled by this, so that it cannot begin any more.
+async fn reached(service: &Service, cancelled: &StoredResponse) -> Result<Reached, ApiError> {
+    let store = &service.store;
+    if store.cancel_queued_response(cancelled).await? {
+        return Ok(Reached::Nothing);
+    }
+    let status = store.response_status(cancelled.member, &cancelled.id).await?;
+    // Any other status: another request cancelled it, or it came to its end.
+    let has_begun = status.as_deref() == Some("in_progress");
+    Ok(if has_begun { Reached::Begun } else { Reached::Nothing })
 }
 
 fn body(stored: &StoredResponse) -> Value {

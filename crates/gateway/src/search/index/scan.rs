@@ -6,12 +6,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use document_parser::{Error as ParseError, FileFormat, FileText, Pool, Rejection};
 use sha2::{Digest, Sha256};
 use tantivy::{IndexWriter, TantivyDocument};
 use tokio_util::sync::CancellationToken;
 
 use super::fields::Record;
-use super::file::{self, Format, Said, Silent};
 use super::{Error, Opened};
 
 /// The most files of one folder, and how deep below it they may be.
@@ -30,13 +30,14 @@ pub(super) struct Source<'a> {
     pub(super) folder: &'a Path,
     pub(super) max_file_bytes: u64,
     pub(super) stopping: &'a CancellationToken,
+    pub(super) parser: &'a Pool,
 }
 
 /// A file of the folder.
 #[derive(Debug)]
 struct Seen {
     path: PathBuf,
-    format: Format,
+    format: FileFormat,
     size: u64,
     nanos: i64,
 }
@@ -86,14 +87,17 @@ pub(super) fn scan(
         let nanos = if is_settled(seen.nanos) { seen.nanos } else { 0 };
         let record = Record { size: seen.size, nanos, digest };
         if !is_same {
-            let said = bytes.map_or(Err(Silent::TooLarge), |bytes| file::read(seen.format, bytes));
+            let said = match bytes {
+                Some(bytes) => source.parser.file_blocking(seen.format, &bytes),
+                None => Err(Rejection::TooLarge.into()),
+            };
             let said = match said {
                 Ok(said) => said,
-                Err(Silent::Later) => continue,
+                Err(ParseError::Busy | ParseError::Unavailable) => continue,
                 Err(why) => {
                     tracing::warn!(path, %why, "a file cannot be searched");
                     done.unreadable += 1;
-                    Said { title: None, text: String::new() }
+                    FileText { title: None, text: String::new() }
                 }
             };
             let title = said.title.unwrap_or_else(|| name(path).to_owned());
@@ -175,7 +179,7 @@ fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>, Error> {
             if metadata.is_dir() && depth < MAX_DEPTH {
                 folders.push((path, format!("{start}{name}/"), depth + 1));
             } else if metadata.is_file()
-                && let Some(format) = Format::of(&path)
+                && let Some(format) = FileFormat::of(&path)
             {
                 if found.len() >= MAX_FILES {
                     tracing::warn!(most = MAX_FILES, "there are more files than are indexed");

@@ -4,21 +4,30 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use agent_test_support::mcp::example;
+use agent_test_support::pdf::with_line;
 use agent_test_support::wait::eventually;
+use document_parser::{Limits, Program};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use wire::search::Recency;
 
 use super::*;
 
 struct World {
     root: TempDir,
+    /// Where the pipes of the parsers are waited for. It stays: tests with a runtime of their own
+    /// cannot drop it.
+    runtime: &'static Runtime,
 }
 
 impl World {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("files")).unwrap();
-        Self { root }
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+        Self { root, runtime: Box::leak(Box::new(runtime)) }
     }
 
     fn file(&self, path: &str, text: impl AsRef<[u8]>) {
@@ -36,7 +45,12 @@ impl World {
             rescan: Duration::from_mins(1),
             max_file_bytes: 1_000_000,
         };
-        Arc::new(Index::new(&config, &Uri::from_static("https://ai.example.com")).unwrap())
+        let path = example("parse_worker");
+        let program = Program { path, arguments: Vec::new(), environment: Vec::new() };
+        let _entered = self.runtime.enter();
+        let parser = Pool::new(program, Limits::default(), 2);
+        let address = Uri::from_static("https://ai.example.com");
+        Arc::new(Index::new(&config, &address, parser).unwrap())
     }
 
     /// The files of the generation that is read.
@@ -47,7 +61,10 @@ impl World {
 }
 
 fn refresh(index: &Index) {
-    index.refresh(&CancellationToken::new());
+    // As the service does it, on a thread that may block.
+    std::thread::scope(|scope| {
+        scope.spawn(|| index.refresh(&CancellationToken::new()));
+    });
 }
 
 fn found(index: &Index, query: &str) -> Vec<String> {
@@ -63,7 +80,7 @@ fn documents_of_several_scripts_are_found_with_a_snippet() {
     world.file("ru.txt", "Москва является столицей России и крупнейшим городом.");
     world.file("zh.txt", "全文检索引擎可以快速查找文档。猫在睡觉。");
     world.file("ja.txt", "東京は日本の首都です。");
-    world.file("manual.pdf", crate::pdf::tests::with_line("How to repair a bicycle"));
+    world.file("manual.pdf", with_line("How to repair a bicycle"));
     world.file("deep/er/en.html", "<title>Tokyo &amp; more</title><p>The capital of Japan.</p>");
     let index = world.index();
     assert!(!index.is_usable());

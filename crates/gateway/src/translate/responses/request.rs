@@ -9,6 +9,7 @@ use super::{conversation, tools};
 /// Fields that are ours to act on, or that say nothing to a chat completion.
 const KEPT_HERE: &[&str] = &[
     "background",
+    "client_metadata",
     "include",
     "max_tool_calls",
     "metadata",

@@ -10,20 +10,19 @@ use super::{MEDIA_PRICE, paint, path_of, run, service_with, text};
 use crate::fixture::paid;
 use crate::support::Running;
 
-fn section(s3: &S3, key: &str) -> String {
+fn section(s3: &S3, key: &str, secret: &str) -> String {
     format!(
-        "artifacts: {{url: \"s3://{}/some/prefix\", endpoint: \"{}\", access_key_id: {key}, \
-         secret_access_key: {}}}\n",
+        "artifacts: {{url: \"s3://{}/some/prefix\", endpoint: \"{}\", access_key_id: \"{key}\", \
+         secret_access_key: \"{secret}\"}}\n",
         S3::BUCKET,
         s3.endpoint(),
-        S3::KEY,
     )
 }
 
 #[test]
 fn what_is_made_goes_to_a_bucket_comes_back_in_parts_and_is_removed() {
     let (upstream, s3) = (Upstream::start(), S3::start());
-    let rest = section(&s3, S3::KEY);
+    let rest = section(&s3, s3.key(), s3.secret());
     let (service, ada) = service_with(&upstream, &rest);
     let made = run(&service, &ada, &paint("x")).good();
     run(&service, &ada, &paint("x")).good();
@@ -47,12 +46,14 @@ fn what_is_made_goes_to_a_bucket_comes_back_in_parts_and_is_removed() {
 }
 
 #[test]
-fn a_bucket_that_refuses_or_is_away_costs_nothing() {
+fn a_bucket_that_rejects_the_key_or_its_signature_costs_nothing() {
     let (upstream, s3) = (Upstream::start(), S3::start());
-    let (service, ada) = service_with(&upstream, &section(&s3, "nobody-knows-this"));
-    let answer = run(&service, &ada, &paint("x"));
-    assert_eq!(answer.failure(), (503, "unavailable".to_owned()));
-    assert!(!answer.text().contains("nobody-knows-this"), "{}", answer.text());
-    assert_eq!(paid(&service, &ada), 0);
+    for (key, secret) in [("AKIAUNKNOWNUNKNOWN12", s3.secret()), (s3.key(), "wrong-secret")] {
+        let (service, ada) = service_with(&upstream, &section(&s3, key, secret));
+        let answer = run(&service, &ada, &paint("x"));
+        assert_eq!(answer.failure(), (503, "unavailable".to_owned()));
+        assert!(!answer.text().contains(key), "{}", answer.text());
+        assert_eq!(paid(&service, &ada), 0);
+    }
     assert!(s3.objects().is_empty());
 }

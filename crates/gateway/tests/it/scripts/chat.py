@@ -55,7 +55,7 @@ def chat(model):
     parsed = client.chat.completions.parse(model=model, messages=user("a point"), response_format=Point)
     found["parsed"] = parsed.choices[0].message.parsed.model_dump()
     parts = [{"type": "text", "text": "what is this"}, {"type": "image_url", "image_url": {"url": pixel}},
-             {"type": "image_url", "image_url": {"url": "https://pictures.example/a.png"}}]
+             {"type": "image_url", "image_url": {"url": pixel}}]
     found["vision"] = client.chat.completions.create(
         model=model, messages=[{"role": "system", "content": "look"}, *user(parts)]).choices[0].message.content
     return found

@@ -97,7 +97,11 @@ impl Reader<'_> {
 
     fn trust(&mut self, field: Option<Field<'_>>) -> Trust {
         field.map_or(Trust::Full, |field| {
-            self.word(&field, TRUSTS, ("the server is treated as untrusted", Trust::Untrusted))
+            self.exact_word(
+                &field,
+                TRUSTS,
+                ("the server is treated as untrusted", Trust::Untrusted),
+            )
         })
     }
 

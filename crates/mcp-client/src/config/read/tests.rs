@@ -238,10 +238,10 @@ fn protocols_have_aliases_and_unknown_ones_are_auto() {
 
 #[test]
 fn unknown_trust_is_no_trust() {
-    assert_eq!(clean(&local("trust: FULL")).trust, Trust::Full);
+    assert_eq!(clean(&local("trust: full")).trust, Trust::Full);
     assert_eq!(clean(&local("trust: null")).trust, Trust::Full);
     assert_eq!(clean(&local("trust: untrusted")).trust, Trust::Untrusted);
-    for value in ["fully", "true", "[full]", "\"\""] {
+    for value in ["FULL", "Full", "fully", "true", "[full]", "\"\""] {
         assert_eq!(warned(&local(&format!("trust: {value}"))).0.trust, Trust::Untrusted);
     }
 }

@@ -91,7 +91,7 @@ async fn a_person_who_refuses_can_think_again() {
     let error = place.failed_login(&entry, &Person::who_refuses()).await;
     assert!(error.to_string().contains("access_denied"), "{error}");
     place.login(&entry, &Person::who_visits()).await.unwrap();
-    assert_eq!(server.clients().len(), 1, "the registration is used again");
+    assert_eq!(server.clients().len(), 2, "the new port is registered");
 }
 
 #[tokio::test]
@@ -186,28 +186,56 @@ async fn no_documents_at_all_is_a_random_port_and_a_registration() {
 }
 
 #[tokio::test]
-async fn a_registration_on_disk_is_used_again_with_its_port() {
+async fn a_registration_on_disk_takes_a_random_port() {
     let server = open_minded();
     let place = Place::new();
     let without = entry_with("server", &server.mcp_url(), |options| options.cimd = Some(false));
     place.login(&without, &Person::who_visits()).await.unwrap();
     let first = asked(&server);
     assert_other(&first);
-    // The document could be used now, but for the registration.
+    // The document could be used now, but for the registration. This server compares redirects
+    // strictly, so the new port is registered.
     let entry = entry("server", &server.mcp_url());
-    place.login(&entry, &Person::who_visits()).await.unwrap();
-    let again = asked(&server);
-    assert_eq!((client_of(&again), port_of(&again)), (client_of(&first), port_of(&first)));
-    assert_eq!(server.requests_to("/register").len(), 1);
-
     let held = TcpListener::bind((Ipv4Addr::LOCALHOST, port_of(&first))).unwrap();
     place.login(&entry, &Person::who_visits()).await.unwrap();
-    let elsewhere = asked(&server);
-    assert_other(&elsewhere);
-    assert_ne!(port_of(&elsewhere), port_of(&first));
-    assert_ne!(client_of(&elsewhere), client_of(&first));
+    let again = asked(&server);
+    assert_other(&again);
+    assert_ne!(port_of(&again), port_of(&first));
+    assert_ne!(client_of(&again), client_of(&first));
     assert_eq!(server.requests_to("/register").len(), 2);
     drop(held);
+    // Where nothing can be registered any more, the client that is known uses another port.
+    let fault = Fault::Refuse {
+        status: 403,
+        error: "access_denied".to_owned(),
+        description: "no more clients".to_owned(),
+    };
+    server.change(|script| script.registration = Endpoint::failing(fault));
+    let person = Person::who_cancels();
+    place.failed_login(&entry, &person).await;
+    let visit = person.visit();
+    assert!(visit.address.contains(&format!("client_id={}", client_of(&again))), "{visit:?}");
+    assert!(!PINNED.contains(&visit.port) && visit.port != port_of(&again), "{visit:?}");
+}
+
+#[tokio::test]
+async fn the_document_that_the_host_names_is_used_where_none_is_configured() {
+    let server = open_minded();
+    let place = Place::with_document(None);
+    let named = "https://service.test/oauth/client-metadata.json";
+    let person = Person::who_visits().with_document(named);
+    place.login(&entry("server", &server.mcp_url()), &person).await.unwrap();
+    let seen = asked(&server);
+    assert_eq!(client_of(&seen), named);
+    assert!(is_pinned(&seen));
+    // What is configured comes first.
+    let place = Place::new();
+    let person = Person::who_visits().with_document(named);
+    place.login(&entry("server", &server.mcp_url()), &person).await.unwrap();
+    assert_eq!(client_of(&asked(&server)), DOCUMENT);
+    let without = entry_with("server", &server.mcp_url(), |options| options.cimd = Some(false));
+    Place::with_document(None).login(&without, &person).await.unwrap();
+    assert_other(&asked(&server));
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::diagnostic::Diagnostic;
 use crate::output::{DIM, ERROR, GOOD, WARNING, printable};
 use crate::session::Session;
+use crate::untrusted::escaped;
 
 /// How it stands with something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +101,7 @@ fn text(findings: &[Finding]) -> String {
         };
         let what = printable(&finding.what);
         // A path is not cut.
-        let said: String = finding.text.chars().filter(|letter| !letter.is_control()).collect();
+        let said = escaped(&finding.text);
         text.push_str(&format!("{style}{mark}{style:#}  {what:<width$}  {said}\n"));
         if let Some(hint) = &finding.hint {
             text.push_str(&format!("       {:<width$}  {DIM}{hint}{DIM:#}\n", ""));

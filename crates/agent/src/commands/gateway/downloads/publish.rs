@@ -11,13 +11,20 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
+/// How long a manifest is valid unless said otherwise.
+const VALID_DAYS: u16 = 90;
+const DAY_MICROS: i64 = 86_400_000_000;
+
 /// Publish files of a version, with a signed manifest
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Files are copied first and the manifest is replaced last: clients see the files of \
                         before, or all of these. What was published under a version is never changed; \
                         more files may be added to it.\n\n\
-                        Examples:\n  agent gateway downloads publish --version 1.0.0 dist/agent-linux-x86_64"
+                        The manifest expires: `agent update` refuses it from then on. Give the \
+                        command again without files to sign it for another period.\n\n\
+                        Examples:\n  agent gateway downloads publish --version 1.0.0 dist/agent-linux-x86_64\n  \
+                        agent gateway downloads publish --version 1.0.0"
 )]
 pub(crate) struct Args {
     /// The version that the files are of
@@ -26,17 +33,22 @@ pub(crate) struct Args {
     /// Where they run, such as linux-x86_64; their names say it unless given
     #[arg(long)]
     platform: Option<String>,
-    /// The files
-    #[arg(required = true)]
+    /// Days until the manifest expires
+    #[arg(long, value_name = "DAYS", default_value_t = VALID_DAYS,
+          value_parser = clap::value_parser!(u16).range(1..=3650))]
+    valid_days: u16,
+    /// The files; without any, the published manifest is signed again
     files: Vec<PathBuf>,
 }
 
 /// Publishes, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let downloads = super::configured(location, session)?;
+    let now = now(session);
     let publication = Publication {
         version: args.version.clone(),
-        published_at: rfc3339(now(session)),
+        published_at: rfc3339(now),
+        expires_at: rfc3339(now.plus_micros(i64::from(args.valid_days) * DAY_MICROS)),
         files: args.files.clone(),
         platform: args.platform.clone(),
     };
@@ -44,7 +56,10 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     if session.output.is_json() {
         return session.output.json(&serde_json::to_value(&manifest).unwrap_or_default());
     }
-    let mut text = format!("{GOOD}Published{GOOD:#} {}:\n", manifest.version);
+    let mut text = format!(
+        "{GOOD}Published{GOOD:#} {}, valid until {}:\n",
+        manifest.version, manifest.expires_at
+    );
     for file in &manifest.files {
         text += &format!("  {}  {}  {} bytes\n", file.name, file.platform, file.bytes);
     }

@@ -2,9 +2,9 @@
 
 use gateway_store::KeyChange;
 
-use super::given::{self, Given};
+use super::given::Given;
 use super::{key_json, key_table};
-use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
@@ -34,20 +34,18 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return Err(Diagnostic::usage("there is nothing to change")
             .hint("`agent gateway key change --help` shows what can be changed"));
     }
-    let name = args.name.as_deref().map(given::name).transpose()?;
     let scopes = args.given.scopes()?;
     let expires_at = args.given.expires(session)?;
     let record = Books::with(location, session, async |books| {
         let record = books.key(&args.key).await?;
         let change = KeyChange {
-            name,
+            name: args.name.clone(),
             scopes,
-            models: args.given.models(&books.config, session)?,
+            models: args.given.models(&books.config, session),
             expires_at,
             limits: args.given.limits()?,
         };
-        let changed = books.store.change_key(&record.key.id, &change, &books.by).await;
-        changed.map_err(|error| trouble(&error))
+        books.operator().change_key(&record.key.id, change).await.map_err(refused)
     })?;
     if session.output.is_json() {
         return session.output.json(&key_json(&record, session));

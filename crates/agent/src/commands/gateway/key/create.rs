@@ -1,12 +1,13 @@
 //! `agent gateway key create`.
 
 use gateway::config::NewKeys;
-use gateway_store::{NewKey, Scope};
+use gateway::operator::{Issued, KeyOrder};
+use gateway_store::Scope;
 use ledger::{Limits, Micros};
 
-use super::given::{self, Given};
+use super::given::Given;
 use super::secret;
-use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
@@ -33,28 +34,19 @@ pub(crate) struct Args {
 
 /// Makes the key, shows it.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let name = given::name(&args.name)?;
     let scopes = args.given.scopes()?.unwrap_or_else(|| Scope::ALL.to_vec());
     let expires_at = args.given.expires(session)?.flatten();
-    let (key, record) = Books::with(location, session, async |books| {
-        let limits = args.given.limits()?.applied(defaults(&books.config.limits.new_keys));
-        let models = args.given.models(&books.config, session)?.flatten();
-        let member = books.member(&args.member).await?;
-        let hasher = secret::hasher(&books.config, &books.store).await?;
-        let key = secret::new_key()?;
-        let new = NewKey {
-            id: key.public_id().to_owned(),
-            hash: hasher.hash(&key),
-            member: member.id,
-            name,
+    let Issued { key, record } = Books::with(location, session, async |books| {
+        let order = KeyOrder {
+            member: books.member(&args.member).await?.id,
+            name: args.name.clone(),
             scopes,
-            models,
+            models: args.given.models(&books.config, session).flatten(),
             expires_at,
-            limits,
+            limits: args.given.limits()?.applied(defaults(&books.config.limits.new_keys)),
         };
-        books.store.create_key(&new, &books.by).await.map_err(|error| trouble(&error))?;
-        let record = books.key(key.public_id()).await?;
-        Ok((key, record))
+        let hasher = secret::hasher(&books.config, &books.store).await?;
+        books.operator().create_key(&hasher, order).await.map_err(refused)
     })?;
     if !session.output.is_json() {
         let (name, member) = (printable(&record.key.name), printable(&record.member_name));

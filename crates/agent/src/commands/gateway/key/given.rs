@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use gateway::config::Config;
 use gateway_store::{LimitsChange, Scope};
-use ledger::{Micros, Time};
+use ledger::Time;
 
 use crate::commands::gateway::amount::Unit;
 use crate::commands::gateway::moment;
@@ -13,10 +13,6 @@ use crate::mcp::nearest;
 use crate::output::printable;
 use crate::session::Session;
 
-/// The longest name of a key, in characters.
-const MAX_NAME: usize = 200;
-/// The most models of one key.
-const MAX_MODELS: usize = 1000;
 /// The words for no limit, no end.
 const NONE: &[&str] = &["none", "never", "unlimited"];
 
@@ -77,18 +73,10 @@ impl Given {
 
     /// The models, if typed; all of them is `None` inside. A name that leads nowhere is warned of.
     #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
-    pub(super) fn models(
-        &self,
-        config: &Config,
-        session: &Session,
-    ) -> Result<Option<Option<Vec<String>>>, Diagnostic> {
-        let Some(names) = &self.models else { return Ok(None) };
+    pub(super) fn models(&self, config: &Config, session: &Session) -> Option<Option<Vec<String>>> {
+        let names = self.models.as_ref()?;
         if matches!(names.as_slice(), [word] if word == "all") {
-            return Ok(Some(None));
-        }
-        if names.len() > MAX_MODELS || names.iter().any(|name| name.trim().is_empty()) {
-            let message = format!("`--models` takes 1 to {MAX_MODELS} names, or `all`");
-            return Err(Diagnostic::usage(message));
+            return Some(None);
         }
         let names: Vec<String> = names.iter().map(|name| name.trim().to_owned()).collect();
         for name in &names {
@@ -98,7 +86,7 @@ impl Given {
                 session.output.warn(format!("`{name}` is neither a model nor an alias today"));
             }
         }
-        Ok(Some(Some(names)))
+        Some(Some(names))
     }
 
     /// The end, if typed; never is `None` inside.
@@ -109,29 +97,12 @@ impl Given {
 
     /// The limits that were typed.
     pub(super) fn limits(&self) -> Result<LimitsChange, Diagnostic> {
-        let spend = optional(self.spend_limit.as_deref(), |text| {
-            let amount = self.unit.read(text)?;
-            if amount < Micros::ZERO {
-                return Err(Diagnostic::usage("a spend limit cannot be below zero"));
-            }
-            Ok(amount)
-        })?;
+        let spend = optional(self.spend_limit.as_deref(), |text| self.unit.read(text))?;
         let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
         let concurrency =
             optional(self.concurrency.as_deref(), |text| count("--concurrency", text))?;
         Ok(LimitsChange { spend, requests_per_minute: rpm, concurrency })
     }
-}
-
-/// A name that can be a key's.
-pub(super) fn name(text: &str) -> Result<String, Diagnostic> {
-    let text = text.trim();
-    let length = text.chars().count();
-    if (1..=MAX_NAME).contains(&length) && !text.chars().any(char::is_control) {
-        return Ok(text.to_owned());
-    }
-    let message = format!("`{}` cannot be a key's name", printable(text));
-    Err(Diagnostic::usage(message).hint(format!("use 1 to {MAX_NAME} letters on one line")))
 }
 
 #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]

@@ -1,7 +1,7 @@
 //! `agent gateway key revoke`.
 
 use super::key_json;
-use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let record = Books::with(location, session, async |books| {
         let id = books.key(&args.key).await?.key.id;
-        books.store.revoke_key(&id, &books.by).await.map_err(|error| trouble(&error))
+        books.operator().revoke_key(&id).await.map_err(refused)
     })?;
     if session.output.is_json() {
         return session.output.json(&key_json(&record, session));

@@ -1,9 +1,9 @@
 //! `agent gateway key rotate`.
 
-use gateway_store::Error;
+use gateway::operator::Issued;
 
 use super::secret;
-use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::{period, shown};
 use crate::diagnostic::Diagnostic;
@@ -20,27 +20,19 @@ use crate::session::Session;
 pub(crate) struct Args {
     /// The public part of a key, or a whole key
     key: String,
-    /// How long the old key is still good
+    /// How long the old key is still good; at most 30d
     #[arg(long, value_name = "PERIOD", default_value = "0s")]
     overlap: String,
 }
 
 /// Makes the new key, shows it.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let overlap = i64::try_from(period(&args.overlap)?.as_micros()).unwrap_or(i64::MAX);
-    let (key, record, old) = Books::with(location, session, async |books| {
-        let old = books.key(&args.key).await?;
+    let overlap = period(&args.overlap)?;
+    let (Issued { key, record }, old) = Books::with(location, session, async |books| {
+        let id = books.key(&args.key).await?.key.id;
         let hasher = secret::hasher(&books.config, &books.store).await?;
-        let key = secret::new_key()?;
-        let new = (key.public_id(), hasher.hash(&key));
-        let made = books.store.rotate_key(&old.key.id, new, overlap, &books.by).await;
-        made.map_err(|error| match error {
-            Error::Missing(_) => Diagnostic::failed(format!("the key {} was revoked", old.key.id))
-                .hint("`agent gateway key create` makes a new one"),
-            error => trouble(&error),
-        })?;
-        let (record, old) = (books.key(key.public_id()).await?, books.key(&old.key.id).await?);
-        Ok((key, record, old))
+        let new = books.operator().rotate_key(&hasher, &id, overlap).await.map_err(refused)?;
+        Ok((new, books.key(&id).await?))
     })?;
     if !session.output.is_json() {
         let until = old.key.expires_at.map(shown).unwrap_or_default();

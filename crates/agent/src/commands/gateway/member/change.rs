@@ -1,9 +1,10 @@
 //! `agent gateway member rename`, `block` and `unblock`.
 
-use gateway_store::{Error, MemberChange};
+use gateway::operator::Error;
+use gateway_store::MemberChange;
 
-use super::{account, member_json, name};
-use crate::commands::gateway::books::{Books, trouble};
+use super::{account, member_json};
+use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
@@ -44,7 +45,7 @@ pub(crate) fn rename(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let to = name(&args.name)?.to_owned();
+    let to = args.name.clone();
     change((&args.member, "Renamed"), &MemberChange::Rename(to), location, session)
 }
 
@@ -74,12 +75,12 @@ fn change(
 ) -> Result<(), Diagnostic> {
     let (member, account) = Books::with(location, session, async |books| {
         let member = books.member(member).await?;
-        let changed = books.store.change_member(member.id, change, &books.by).await;
+        let changed = books.operator().change_member(member.id, change).await;
         let member = changed.map_err(|error| match (error, change) {
             (Error::Exists(_), MemberChange::Rename(to)) => {
                 Diagnostic::failed(format!("there is a member `{}` already", printable(to)))
             }
-            (error, _) => trouble(&error),
+            (error, _) => refused(error),
         })?;
         let account = account(books, &member).await?;
         Ok((member, account))

@@ -1,15 +1,15 @@
 //! `agent gateway member create`.
 
+use gateway::operator::Error;
 use ledger::{Micros, PostingKind, Transfer};
 
-use super::{account, member_json, name, transfer};
+use super::{account, member_json};
 use crate::commands::gateway::amount::{Unit, both};
-use crate::commands::gateway::books::Books;
+use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
-use gateway_store::Error;
 
 /// Make a member
 #[derive(Debug, clap::Args)]
@@ -27,20 +27,20 @@ pub(crate) struct Args {
 
 /// Makes the member, pays in the credit, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let name = name(&args.name)?;
     let credit = args.credit.as_deref().map(|text| args.unit.read(text)).transpose()?;
     if credit.is_some_and(Micros::is_negative) {
         return Err(Diagnostic::usage("a member cannot begin with less than nothing"));
     }
     let credit = credit.filter(|credit| *credit != Micros::ZERO);
     let (member, account) = Books::with(location, session, async |books| {
-        let made = books.store.create_member(name, &books.by).await;
+        let made = books.operator().create_member(&args.name).await;
         let member = made.map_err(|error| match error {
             Error::Exists(_) => {
-                Diagnostic::failed(format!("there is a member `{}` already", printable(name)))
+                let name = printable(&args.name);
+                Diagnostic::failed(format!("there is a member `{name}` already"))
                     .hint("`agent gateway member top-up` adds credit to a member")
             }
-            error => crate::commands::gateway::trouble(&error),
+            error => refused(error),
         })?;
         if let Some(credit) = credit {
             let first = Transfer {
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
                 reason: "first credit".to_owned(),
                 reference: None,
             };
-            transfer::post(books, &member, first).await?;
+            books.operator().transfer(first).await.map_err(refused)?;
         }
         let account = account(books, &member).await?;
         Ok((member, account))

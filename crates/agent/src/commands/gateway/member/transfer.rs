@@ -2,12 +2,11 @@
 
 use gateway::rfc3339;
 use gateway_store::Member;
-use ledger::{Micros, Posted, PostingKind, Refusal, Transfer};
+use ledger::{Micros, Posted, PostingKind, Transfer};
 use serde_json::json;
-use wire::admin::{MAX_REASON_CHARS, MAX_REFERENCE_CHARS};
 
 use crate::commands::gateway::amount::{Unit, both};
-use crate::commands::gateway::books::{Books, trouble};
+use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
@@ -83,9 +82,6 @@ pub(crate) fn adjust(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let amount = args.unit.read(&args.amount)?;
-    if amount == Micros::ZERO {
-        return Err(Diagnostic::usage(format!("`{}` changes nothing", args.amount)));
-    }
     let asked = Asked {
         member: &args.member,
         kind: PostingKind::Adjustment,
@@ -107,35 +103,20 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn run(&self, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-        let reason = self.reason.trim();
-        if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS {
-            let message = format!("a reason must have 1 to {MAX_REASON_CHARS} characters");
-            return Err(Diagnostic::usage(message));
-        }
-        let reference = self.reference.map(check_reference).transpose()?;
         let (member, posted) = Books::with(location, session, async |books| {
             let member = books.member(self.member).await?;
             let transfer = Transfer {
                 member: member.id,
                 kind: self.kind,
                 amount: self.amount,
-                reason: reason.to_owned(),
-                reference: reference.map(str::to_owned),
+                reason: self.reason.trim().to_owned(),
+                reference: self.reference.map(str::to_owned),
             };
-            let posted = post(books, &member, transfer).await?;
+            let posted = books.operator().transfer(transfer).await.map_err(refused)?;
             Ok((member, posted))
         })?;
         tell(&member, posted, session)
     }
-}
-
-fn check_reference(reference: &str) -> Result<&str, Diagnostic> {
-    let length = reference.chars().count();
-    if (1..=MAX_REFERENCE_CHARS).contains(&length) && !reference.chars().any(char::is_control) {
-        return Ok(reference);
-    }
-    let message = format!("a reference must have 1 to {MAX_REFERENCE_CHARS} visible characters");
-    Err(Diagnostic::usage(message))
 }
 
 fn tell(member: &Member, posted: Posted, session: &Session) -> Result<(), Diagnostic> {
@@ -164,27 +145,4 @@ fn tell(member: &Member, posted: Posted, session: &Session) -> Result<(), Diagno
         both(posting.amount),
         both(posting.balance)
     ))
-}
-
-/// Moves the money, or says why not.
-pub(super) async fn post(
-    books: &Books,
-    member: &Member,
-    transfer: Transfer,
-) -> Result<Posted, Diagnostic> {
-    let posted = books.store.post(transfer, &books.by).await.map_err(|error| trouble(&error))?;
-    posted.map_err(|refusal| {
-        let name = printable(&member.name);
-        match refusal {
-            Refusal::InsufficientBalance { available, .. } => {
-                let message = format!("{name} has only {available} credits that can be taken away");
-                Diagnostic::failed(message).hint("what is held for running requests is not counted")
-            }
-            refusal @ Refusal::ReferenceUsed { .. } => {
-                Diagnostic::failed(format!("{refusal}; nothing was moved"))
-                    .hint("another transfer needs a reference of its own")
-            }
-            refusal => Diagnostic::failed(format!("the amount cannot be posted: {refusal}")),
-        }
-    })
 }

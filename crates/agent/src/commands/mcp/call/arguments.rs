@@ -66,8 +66,8 @@ pub(super) fn check(tool: &Entry, arguments: &Value) -> Result<(), Diagnostic> {
     let (plural, them) = if missing.len() == 1 { ("", "it") } else { ("s", "them") };
     let message = format!("{} needs the argument{plural} {}", tool.name, missing.join(", "));
     Err(Diagnostic::usage(message).hint(format!(
-        "give {them} as JSON or with --arg; `agent mcp tools {} --schema` shows what it takes",
-        crate::mcp::advice::quoted(&tool.server)
+        "give {them} as JSON or with --arg; `agent mcp tools {}` shows what it takes",
+        crate::mcp::advice::operand_with(&tool.server, "--schema")
     )))
 }
 

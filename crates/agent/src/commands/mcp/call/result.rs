@@ -24,7 +24,7 @@ pub(super) fn show(
         session.output.json(&shown.json(as_json(tool, outcome)))?;
         return if outcome.is_error { Err(already_told(Exit::Failed)) } else { Ok(()) };
     }
-    let Rendered { text, attachments, whole } = render(outcome);
+    let Rendered { text, attachments, whole } = once(outcome, session);
     let mut files = Files { folder: folder.map(Path::to_owned), session };
     for (at, attachment) in attachments.iter().enumerate() {
         let name = format!("{}-{}.{}", tool.name, at + 1, extension(attachment));
@@ -46,6 +46,21 @@ pub(super) fn show(
         return Err(diagnostic);
     }
     session.output.bytes(text.as_bytes())
+}
+
+/// The outcome as text. Where there is text, structured content is the same for programs, and is
+/// left to `--json`.
+fn once(outcome: &ToolOutcome, session: &Session) -> Rendered {
+    let all = render(outcome);
+    let is_text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
+    if !outcome.blocks.iter().any(is_text) {
+        return all;
+    }
+    let text = render(&ToolOutcome { structured: None, ..outcome.clone() });
+    if text.text != all.text {
+        session.output.detail("the result has structured content too; `--json` shows it");
+    }
+    text
 }
 
 /// Where the files of a result go.

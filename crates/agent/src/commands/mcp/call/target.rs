@@ -5,7 +5,7 @@ use mcp_client::name::registered;
 use mcp_client::registry::{Entry, Registry};
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::advice::quoted;
+use crate::mcp::advice::operand;
 use crate::mcp::{Servers, nearest};
 use crate::output::printable;
 
@@ -35,6 +35,13 @@ impl Target {
         };
         let found: Vec<ServerEntry> = servers.entries().filter(may_own).cloned().collect();
         if found.is_empty() {
+            // A server with a faulty entry is not among the others: its faults are the reason.
+            let names =
+                servers.parsed.problems.iter().filter_map(|problem| problem.section.as_ref());
+            let mut faulty = names.filter(|name| typed.starts_with(&registered(name, "")));
+            if let Some(name) = faulty.next() {
+                servers.find(name)?;
+            }
             servers.whole()?;
             return Err(unknown(typed, servers));
         }
@@ -51,7 +58,7 @@ impl Target {
         {
             let name = &first.name;
             return Err(Diagnostic::configuration(format!("server `{name}` is disabled"))
-                .hint(format!("`agent mcp enable {}` enables it", quoted(name))));
+                .hint(format!("`agent mcp enable {}` enables it", operand(name))));
         }
         self.servers.retain(|entry| entry.enabled);
         Ok(self)

@@ -16,7 +16,7 @@ use super::finding::{Finding, Findings};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::{login, logout};
-use crate::mcp::advice::{advice, quoted};
+use crate::mcp::advice::{advice, operand};
 use crate::mcp::{Fleet, Servers, is_alone};
 use crate::session::Session;
 
@@ -130,7 +130,7 @@ pub(super) fn server(
     let mut add = |finding: Finding| findings.add(finding.of(&entry.name).at(at.as_str()));
     if !entry.enabled {
         add(Finding::advice("it is disabled")
-            .fix(format!("`agent mcp enable {}` enables it", quoted(&entry.name))));
+            .fix(format!("`agent mcp enable {}` enables it", operand(&entry.name))));
     }
     if entry.trust == Trust::Untrusted {
         add(Finding::advice(
@@ -172,7 +172,7 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
     for (what, path) in named_files(http) {
         if let Err(error) = fs::read(path.value()) {
             add(Finding::error(format!("{what} {} cannot be read: {error}", path.shown()))
-                .fix("correct the path, or the rights of the file"));
+                .fix("check the path, the rights and the contents of the file"));
         } else if what == "the client key"
             && let Some(mode) = readable_by_others(Path::new(path.value()))
         {

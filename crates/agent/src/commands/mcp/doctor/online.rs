@@ -8,7 +8,7 @@ use mcp_client::supervise::State;
 
 use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::advice::{quoted, test};
+use crate::mcp::advice::{operand_with, test};
 use crate::mcp::table::{counted, grouped};
 use crate::mcp::{Fleet, patience};
 use crate::session::Session;
@@ -75,8 +75,8 @@ pub(super) fn servers(
             for warning in warnings(&tool.description) {
                 let what = format!("look at the description of `{}`: {warning}", tool.native());
                 let fix = format!(
-                    "`agent mcp tools {} --schema` shows it; `tools.exclude` leaves it out",
-                    quoted(&tool.server)
+                    "`agent mcp tools {}` shows it; `tools.exclude` leaves it out",
+                    operand_with(&tool.server, "--schema")
                 );
                 findings.add(Finding::warning(what).of(&tool.server).fix(fix));
             }

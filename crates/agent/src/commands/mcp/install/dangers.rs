@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Text, Verify};
+use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Verify};
 use serde_json::{Map, Value as Json};
 
 use super::dialog::host;
@@ -16,33 +16,59 @@ const FILES: [&str; 2] = ["client_cert", "client_key"];
 /// Words of `ssl_verify` that are no path.
 const SWITCHES: [&str; 6] = ["true", "false", "yes", "no", "on", "off"];
 
-/// Variables that change how programs run.
-const STEERING: [&str; 22] = [
+/// Variables that change which programs run, what they load, or whom they trust.
+const STEERING: [&str; 20] = [
     "PATH",
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "LD_AUDIT",
+    "HOME",
     "NODE_OPTIONS",
     "NODE_PATH",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "PYTHONHOME",
+    "NODE_REPL_EXTERNAL_MODULE",
+    "NODE_TLS_REJECT_UNAUTHORIZED",
     "BASH_ENV",
     "ENV",
     "SHELL",
     "IFS",
-    "PERL5OPT",
-    "PERL5LIB",
-    "RUBYOPT",
-    "RUBYLIB",
+    "PS4",
+    "PROMPT_COMMAND",
+    "EDITOR",
+    "PAGER",
     "JAVA_TOOL_OPTIONS",
     "_JAVA_OPTIONS",
-    "GIT_SSH_COMMAND",
-    "NPM_CONFIG_REGISTRY",
-    "UV_INDEX_URL",
+    "JDK_JAVA_OPTIONS",
+    "GOFLAGS",
+    "CLASSPATH",
+    "OPENSSL_CONF",
 ];
 /// What the names of more such variables begin with.
-const STEERING_STARTS: [&str; 2] = ["DYLD_", "LD_"];
+const STEERING_STARTS: [&str; 14] = [
+    "DYLD_",
+    "LD_",
+    "GIT_",
+    "PIP_",
+    "UV_",
+    "NPM_CONFIG_",
+    "COREPACK_",
+    "YARN_",
+    "BUN_CONFIG_",
+    "DENO_",
+    "PYTHON",
+    "PERL5",
+    "RUBY",
+    "SSL_CERT_",
+];
+/// What the names of more such variables have in them.
+const STEERING_PARTS: [&str; 4] = ["PROXY", "REGISTRY", "CA_BUNDLE", "CA_CERT"];
+/// Variables that begin like those above and change nothing of the kind.
+const PLAIN: [&str; 8] = [
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+];
 
 /// Programs that run whatever text they are given.
 const SHELLS: [&str; 13] = [
@@ -59,6 +85,34 @@ const SHELLS: [&str; 13] = [
     "cmd",
     "powershell",
     "pwsh",
+];
+
+/// Interpreters, and the letters, long options and subcommands that hand them code as text.
+const INTERPRETERS: [(&[&str], &str, &[&str]); 9] = [
+    (&["python", "pythonw", "pypy", "py"], "c", &[]),
+    (&["node", "nodejs", "bun"], "ep", &["--eval", "--print"]),
+    (&["deno"], "", &["eval"]),
+    (&["perl"], "eE", &[]),
+    (&["ruby", "jruby", "lua", "luajit", "osascript", "elixir", "groovy"], "e", &["--eval"]),
+    (&["php"], "rBRE", &["--run"]),
+    (&["julia", "rscript", "r", "ghc", "scala"], "eE", &["--eval", "--print"]),
+    (&["awk", "gawk", "mawk", "nawk"], "", &[]),
+    (&["tclsh", "expect"], "c", &[]),
+];
+
+/// Programs that download a package and run it, with the subcommand that does so, if one is needed.
+const FETCHERS: [(&str, &[&str]); 11] = [
+    ("npx", &[]),
+    ("pnpx", &[]),
+    ("bunx", &[]),
+    ("uvx", &[]),
+    ("npm", &["exec", "x"]),
+    ("pnpm", &["dlx"]),
+    ("yarn", &["dlx"]),
+    ("bun", &["x"]),
+    ("uv", &["run", "tool"]),
+    ("pipx", &["run"]),
+    ("deno", &["run"]),
 ];
 
 /// An error if the entry names files of this machine: what is in them would go to a host that the
@@ -106,28 +160,71 @@ fn local(stdio: &StdioEndpoint) -> Vec<String> {
         stdio.env.iter().map(|(name, _)| &**name).filter(|name| steers(name)).collect();
     if !steering.is_empty() {
         let names = steering.join(", ");
-        cautions.push(format!("it sets what changes how programs run: {names}"));
+        cautions.push(format!(
+            "it sets variables that change which programs run or whom they trust: {names}"
+        ));
     }
-    // Behind programs such as `env` a shell stands among the arguments.
+    // Behind programs such as `env` an interpreter is among the arguments, or within one of them.
     let words = std::iter::once(&stdio.command).chain(&stdio.args);
-    if words.map(Text::value).any(is_shell) {
+    let words: Vec<&str> = words.flat_map(|word| word.value().split_whitespace()).collect();
+    let programs: Vec<String> = words.iter().map(|word| program_name(word)).collect();
+    if programs.iter().any(|name| SHELLS.contains(&name.as_str())) {
         cautions.push("it runs a shell, which does whatever its text says".to_owned());
+    }
+    let found = (0..words.len()).find(|&at| takes_code(&programs[at], &words[at + 1..]));
+    if let Some(at) = found {
+        cautions.push(format!("it may run code that is in its arguments: {} …", programs[at]));
+    }
+    let found = (0..words.len()).find(|&at| fetches(&programs[at], &words[at + 1..]));
+    if let Some(at) = found {
+        cautions.push(format!("`{}` downloads a package and runs it", programs[at]));
     }
     cautions
 }
 
 fn steers(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    STEERING.contains(&&*name) || STEERING_STARTS.iter().any(|start| name.starts_with(start))
-}
-
-fn is_shell(program: &str) -> bool {
-    let name = program.trim().rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    // A package may be called like one.
-    if program.starts_with('@') {
+    if PLAIN.contains(&&*name) {
         return false;
     }
-    SHELLS.contains(&name.strip_suffix(".exe").unwrap_or(&name))
+    STEERING.contains(&&*name)
+        || STEERING_STARTS.iter().any(|start| name.starts_with(start))
+        || STEERING_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// The name of a program without its folder, ending and version; empty for an npm scope, where a
+/// package may be called like a program.
+fn program_name(word: &str) -> String {
+    if word.starts_with('@') {
+        return String::new();
+    }
+    let name = word.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(&name);
+    name.trim_end_matches(|letter: char| letter.is_ascii_digit() || ".-".contains(letter))
+        .to_owned()
+}
+
+/// Whether one of these arguments hands code to the interpreter. Arguments of a script may look the
+/// same: that is one caution too many.
+fn takes_code(program: &str, arguments: &[&str]) -> bool {
+    let known = INTERPRETERS.iter().find(|(names, _, _)| names.contains(&program));
+    let Some((_, letters, words)) = known else { return false };
+    if letters.is_empty() && words.is_empty() {
+        return !arguments.is_empty();
+    }
+    arguments.iter().any(|argument| {
+        let long = argument.split('=').next().unwrap_or(argument);
+        // Short options can be written together, with their value behind them.
+        let is_short = argument.starts_with('-') && !argument.starts_with("--");
+        words.contains(&long) || is_short && argument.contains(|letter| letters.contains(letter))
+    })
+}
+
+fn fetches(program: &str, arguments: &[&str]) -> bool {
+    let mut known = FETCHERS.iter().filter(|(name, _)| *name == program);
+    known.any(|(_, commands)| {
+        commands.is_empty() || arguments.iter().any(|argument| commands.contains(argument))
+    })
 }
 
 fn remote(http: &HttpEndpoint) -> Vec<String> {
@@ -208,7 +305,6 @@ mod tests {
         assert!(told[0].contains("DYLD_INSERT_LIBRARIES, ld_preload"), "{told:?}");
         assert!(told[1].contains("a shell"), "{told:?}");
         assert!(of(&json!({"command": "env", "args": ["sh", "x"]}))[0].contains("a shell"));
-        assert!(of(&json!({"command": "npx", "args": ["@scope/sh", "bash-x"]})).is_empty());
         let told = of(&json!({"url": "HTTP://far.example/mcp", "ssl_verify": false}));
         assert_eq!(told.len(), 2, "{told:?}");
         for near in ["http://localhost:1/x", "http://127.9.9.9", "http://[::1]:80/", "https://x"] {
@@ -221,5 +317,91 @@ mod tests {
                            "idp_token_endpoint": "https://bank.example@evil.example/x"});
         let told = of(&json!({"url": "https://x", "auth": "oauth", "oauth": oauth}));
         assert_eq!(told, ["what vouches for you is sent to evil.example"]);
+    }
+
+    #[test]
+    fn variables_that_change_programs_or_trust_are_cautioned_about() {
+        for name in ["NODE_ENV", "API_KEY", "PYTHONUNBUFFERED", "GIT_AUTHOR_NAME", "LOG_LEVEL"] {
+            assert!(of(&json!({"command": "x", "env": {name: "1"}})).is_empty(), "{name}");
+        }
+        for name in [
+            "PIP_INDEX_URL",
+            "PIP_EXTRA_INDEX_URL",
+            "UV_DEFAULT_INDEX",
+            "UV_EXTRA_INDEX_URL",
+            "npm_config_registry",
+            "HTTPS_PROXY",
+            "http_proxy",
+            "ALL_PROXY",
+            "GIT_CONFIG_GLOBAL",
+            "GIT_CONFIG_COUNT",
+            "GIT_SSH_COMMAND",
+            "NODE_TLS_REJECT_UNAUTHORIZED",
+            "NODE_OPTIONS",
+            "NODE_EXTRA_CA_CERTS",
+            "SSL_CERT_FILE",
+            "REQUESTS_CA_BUNDLE",
+            "CURL_CA_BUNDLE",
+            "LD_PRELOAD",
+            "LD_LIBRARY_PATH",
+            "DYLD_LIBRARY_PATH",
+            "PYTHONPATH",
+            "PYTHONSTARTUP",
+            "PATH",
+            "BASH_ENV",
+            "PERL5OPT",
+            "RUBYOPT",
+            "JAVA_TOOL_OPTIONS",
+            "GOPROXY",
+        ] {
+            let told = of(&json!({"command": "x", "env": {name: "1"}}));
+            assert!(told.len() == 1 && told[0].ends_with(name), "{name}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn interpreters_with_code_and_programs_that_download_are_cautioned_about() {
+        let told = of(&json!({"command": "npx", "args": ["@scope/sh", "bash-x"]}));
+        assert_eq!(told, ["`npx` downloads a package and runs it"]);
+        for (command, args) in [
+            ("python3", &["-c", "x"][..]),
+            ("/usr/bin/python3.12", &["-W", "ignore", "-Ic", "x"]),
+            ("node", &["-e", "x"]),
+            ("node", &["--eval=x"]),
+            ("nodejs", &["-p", "x"]),
+            ("bun", &["-e", "x"]),
+            ("deno", &["eval", "x"]),
+            ("perl", &["-we", "x"]),
+            ("ruby", &["-e", "x"]),
+            ("php8.2", &["-r", "x"]),
+            ("osascript", &["-e", "x"]),
+            ("awk", &["BEGIN{}"]),
+            ("env", &["A=b", "python3", "-c", "x"]),
+            ("env", &["-S", "python3 -c x"]),
+        ] {
+            let told = of(&json!({"command": command, "args": args}));
+            assert!(told[0].starts_with("it may run code"), "{command} {args:?}: {told:?}");
+        }
+        for (command, args) in
+            [("pwsh", &["-Command", "x"][..]), ("bash", &["-c", "x"]), ("cmd.exe", &["/c", "x"])]
+        {
+            let told = of(&json!({"command": command, "args": args}));
+            assert!(told[0].contains("a shell"), "{command}: {told:?}");
+        }
+        for (command, args) in [
+            ("python3", &["server.py"][..]),
+            ("python3", &["-m", "server", "--config", "x"]),
+            ("node", &["build/index.js", "--port", "1"]),
+            ("uv", &["--version"]),
+        ] {
+            let told = of(&json!({"command": command, "args": args}));
+            assert!(told.is_empty(), "{command} {args:?}: {told:?}");
+        }
+        for (command, args) in
+            [("uvx", &["x"][..]), ("pipx", &["run", "x"]), ("pnpm", &["dlx", "x"])]
+        {
+            let told = of(&json!({"command": command, "args": args}));
+            assert!(told[0].contains("downloads a package"), "{command}: {told:?}");
+        }
     }
 }

@@ -9,29 +9,36 @@ use super::super::candidate::Candidate;
 use super::dangers;
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
+use crate::untrusted::{excerpt, without_blanks};
+
+/// The most rows of one text above the question.
+const MAX_TEXT_ROWS: usize = 4;
+/// The most rows of a command above the question.
+const MAX_COMMAND_ROWS: usize = 10;
 
 /// The name, the whole entry, what is odd about it, and what saying yes would do.
 pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
-    let entry = plain(&entry).replace('\n', "\n    ");
+    let entry = without_blanks(&plain(&entry)).replace('\n', "\n    ");
     let mut text = format!(
         "An MCP server is offered for installation.\n\n  name: {}\n  config:\n    {entry}\n\n",
         candidate.name
     );
     for note in &candidate.notes {
-        text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", line(note)));
+        text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", short(&line(note))));
     }
     for caution in dangers::cautions(&candidate.configured.entry.endpoint) {
-        text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", line(&caution)));
+        text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", short(&line(&caution))));
     }
     let variables = variables(&candidate.entry, scope);
     if !variables.is_empty() {
         text.push_str(&format!(
             "{WARNING}Caution:{WARNING:#} it is given what these variables of yours hold: {}\n",
-            variables.into_iter().map(|name| line(&name)).collect::<Vec<_>>().join(", ")
+            short(&variables.iter().map(|name| line(name)).collect::<Vec<_>>().join(", "))
         ));
     }
-    // Last, so that it stands above the question however long the entry is.
+    // Last and bounded, so that it is above the question however long the entry is, which is shown
+    // in full further up.
     text.push_str(&match &candidate.configured.entry.endpoint {
         Endpoint::Stdio(endpoint) => format!(
             "{WARNING}Caution:{WARNING:#} this starts a program on this machine, with your \
@@ -39,7 +46,10 @@ pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
             command_line(endpoint)
         ),
         Endpoint::Http(endpoint) => {
-            format!("What its tools are given goes to {}.", line(host(endpoint.url.shown())))
+            format!(
+                "What its tools are given goes to {}.",
+                short(&line(host(endpoint.url.shown())))
+            )
         }
     });
     text
@@ -72,10 +82,17 @@ fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
     }
 }
 
-/// The words that would be run, each told apart from its neighbours.
+/// The beginning and the end of a text on one line.
+fn short(text: &str) -> String {
+    excerpt(text, MAX_TEXT_ROWS).text
+}
+
+/// The words that would be run, each told apart from its neighbours; of a very long command the
+/// beginning and the end.
 pub(crate) fn command_line(endpoint: &StdioEndpoint) -> String {
     let words = std::iter::once(&endpoint.command).chain(&endpoint.args);
-    words.map(Text::written).map(word).collect::<Vec<_>>().join(" ")
+    let words: Vec<String> = words.map(Text::written).map(word).collect();
+    excerpt(&words.join(" "), MAX_COMMAND_ROWS).text
 }
 
 fn word(text: &str) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_client::supervise::{State, Status};
 use serde_json::{Value, json};
 
-use crate::mcp::advice::{command_line, quoted, test};
+use crate::mcp::advice::{command_line, operand, test};
 use crate::mcp::shown::Shown;
 use crate::mcp::table::{Lean, Table, grouped};
 use crate::mcp::{Fleet, Servers, told, transport};
@@ -64,7 +64,7 @@ pub(crate) fn reasons(all: &[Status], fleet: &Fleet) -> String {
         if left_out > 0 {
             text.push_str(&format!(
                 "\n{name}: {left_out} of its tools cannot be used; `agent mcp tools {}` says why\n",
-                quoted(&status.server)
+                operand(&status.server)
             ));
         }
     }

@@ -1,0 +1,36 @@
+//! `agent parse-worker`: a process of the member service that parses untrusted documents.
+
+use std::path::{Path, PathBuf};
+
+use document_parser::{Program, worker};
+
+use crate::diagnostic::Diagnostic;
+
+/// Parse documents of a member service; started by the service itself
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub(crate) struct Args {
+    /// Memory limit
+    memory_bytes: u64,
+    /// CPU time of one document
+    cpu_seconds: u64,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Diagnostic> {
+    worker::run(worker::limits(args.memory_bytes, args.cpu_seconds))
+        .map_err(|error| Diagnostic::failed("the parser stopped").because(&error))
+}
+
+/// This program as a worker of the service.
+pub(crate) fn program() -> Program {
+    // On Linux this stays the running program although an update replaces its file.
+    let own = Path::new("/proc/self/exe");
+    let path = if own.exists() { own.to_path_buf() } else { executable() };
+    // The allocator would reserve a gigabyte of the limited address space in advance.
+    let environment = vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())];
+    Program { path, arguments: vec!["parse-worker".to_owned()], environment }
+}
+
+fn executable() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("agent"))
+}

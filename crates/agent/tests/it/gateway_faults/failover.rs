@@ -1,0 +1,48 @@
+//! The primary PostgreSQL is lost under load, and a synchronous standby takes its place.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use agent_test_support::nginx::Nginx;
+use agent_test_support::postgres::Cluster;
+
+use super::{Load, Served, Tally, World, addresses, until_answered};
+
+const SERVICES: usize = 3;
+const CLIENTS: usize = 12;
+
+#[test]
+fn services_follow_a_promoted_standby_and_no_charge_is_lost() {
+    let primary = Arc::new(Cluster::start_new());
+    let database = primary.database();
+    let standby = primary.start_standby();
+    let place = format!("database: \"{}\"\n", database.url_with_standby(&standby));
+    let world = World::with(&place, Some(database), 1_000_000);
+    let services: Vec<Served> = (0..SERVICES).map(|_| world.ground.serve()).collect();
+    let nginx = Nginx::start(
+        &format!("upstream services {{ server {}; }}", addresses(&services).join("; server ")),
+        "location / { proxy_pass http://services; proxy_buffering off; }",
+    );
+
+    let tally = Arc::new(Tally::default());
+    let load = Load::start(&[nginx.address.to_string()], &world.key, CLIENTS, &tally);
+    until_answered(&tally, 200);
+    primary.kill();
+    let lost = Instant::now();
+    standby.promote();
+    until_answered(&tally, Tally::get(&tally.answered) + 1);
+    let recovered = lost.elapsed();
+    until_answered(&tally, Tally::get(&tally.answered) + 200);
+    load.stop();
+
+    world.settle_down();
+    let [answered, cut, refused, wrong] =
+        [&tally.answered, &tally.cut, &tally.refused, &tally.wrong].map(Tally::get);
+    let charged = world.charged();
+    println!(
+        "answered again after {recovered:?}; {answered} answered, {cut} cut, {refused} refused, \
+         {charged} charged"
+    );
+    assert_eq!(wrong, 0, "only 503 explains a database that is away");
+    assert!((answered..=answered + cut).contains(&charged), "{answered} {cut} {charged}");
+}

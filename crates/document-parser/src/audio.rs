@@ -1,0 +1,303 @@
+//! Whether bytes are audio: the container is what it says, and has at least one frame of sound.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::MediaError;
+
+/// How far an MP3 or AAC stream is searched for its first frame.
+const MAX_SEARCH: usize = 64 * 1024;
+
+const EMPTY: MediaError = MediaError::EmptyAudio;
+const NO_FRAME: MediaError = MediaError::NoAudioFrame;
+
+/// What audio is expected to be: raw samples have no mark of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AudioKind {
+    /// Raw samples.
+    Samples,
+    /// WAV, Ogg, FLAC, MP3 or AAC.
+    Container,
+}
+
+/// The media type of audio with at least one frame; or what is wrong with it.
+pub(crate) fn check(bytes: &[u8], kind: AudioKind) -> Result<&'static str, MediaError> {
+    if bytes.is_empty() {
+        return Err(EMPTY);
+    }
+    if is_text(bytes) {
+        return Err(MediaError::TextNotAudio);
+    }
+    if kind == AudioKind::Samples {
+        return if bytes.len() >= 2 { Ok("audio/pcm") } else { Err(NO_FRAME) };
+    }
+    match bytes {
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', rest @ ..] => {
+            has_samples(rest).then_some("audio/wav")
+        }
+        [b'O', b'g', b'g', b'S', ..] => has_sound_page(bytes).then_some("audio/ogg"),
+        [b'f', b'L', b'a', b'C', rest @ ..] => has_flac_frame(rest).then_some("audio/flac"),
+        _ => return frames(bytes),
+    }
+    .ok_or(NO_FRAME)
+}
+
+/// Whether it begins as a page or a JSON document does, or is nothing but letters.
+fn is_text(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(512)];
+    let is_marked = matches!(start.trim_ascii_start().first(), Some(b'<' | b'{' | b'['));
+    is_marked
+        && std::str::from_utf8(start).map_or_else(|error| error.valid_up_to() + 4 > 512, |_| true)
+}
+
+/// The chunks of a WAV file: a format, and data that hold at least one sample of each channel. What
+/// is written as it is made says a length that is too long.
+fn has_samples(mut rest: &[u8]) -> bool {
+    let mut sample_bytes = 0;
+    while let [a, b, c, d, l0, l1, l2, l3, content @ ..] = rest {
+        let length = u32::from_le_bytes([*l0, *l1, *l2, *l3]);
+        let length = usize::try_from(length).unwrap_or(usize::MAX).min(content.len());
+        match [a, b, c, d] {
+            [b'f', b'm', b't', b' '] if length >= 16 => {
+                sample_bytes = usize::from(u16::from_le_bytes([content[12], content[13]]));
+            }
+            [b'd', b'a', b't', b'a'] => return sample_bytes > 0 && length >= sample_bytes,
+            _ => {}
+        }
+        rest = content.get(length + length % 2..).unwrap_or_default();
+    }
+    false
+}
+
+/// The pages of an Ogg file: a known codec first, and later a page with sound, which has a position.
+fn has_sound_page(bytes: &[u8]) -> bool {
+    const KNOWN: [&[u8]; 4] = [b"OpusHead", b"\x01vorbis", b"\x7fFLAC", b"Speex   "];
+    let mut rest = bytes;
+    let mut is_first = true;
+    while let Some(head) = rest.get(..27).filter(|head| head.starts_with(b"OggS\0")) {
+        let position = i64::from_le_bytes(head[6..14].try_into().unwrap_or_default());
+        let count = usize::from(head[26]);
+        let Some(lengths) = rest.get(27..27 + count) else { return false };
+        let length: usize = lengths.iter().map(|length| usize::from(*length)).sum();
+        let Some(body) = rest.get(27 + count..27 + count + length) else { return false };
+        if is_first && !KNOWN.iter().any(|mark| body.starts_with(mark)) {
+            return false;
+        }
+        if !is_first && position > 0 && length > 0 {
+            return true;
+        }
+        is_first = false;
+        rest = &rest[27 + count + length..];
+    }
+    false
+}
+
+/// The blocks before the sound, and then the head of a frame.
+fn has_flac_frame(mut rest: &[u8]) -> bool {
+    loop {
+        let [kind, l0, l1, l2, content @ ..] = rest else { return false };
+        let length = usize::from(*l0) << 16 | usize::from(*l1) << 8 | usize::from(*l2);
+        let Some(after) = content.get(length..) else { return false };
+        rest = after;
+        if kind & 0x80 != 0 {
+            break;
+        }
+    }
+    // A block size and a rate that mean something, and room for a header and its checksums.
+    matches!(rest, [0xff, 0xf8 | 0xf9, sizes, ..] if sizes >> 4 != 0 && sizes & 15 != 15)
+        && rest.len() >= 8
+}
+
+/// MP3 or AAC: one whole frame, and behind it another, the end, or a tag.
+fn frames(bytes: &[u8]) -> Result<&'static str, MediaError> {
+    let sound = behind_tag(bytes);
+    let search = &sound[..sound.len().min(MAX_SEARCH)];
+    for at in (0..search.len()).filter(|at| search[*at] == 0xff) {
+        let rest = &sound[at..];
+        let Some((media_type, length)) = frame(rest) else { continue };
+        let Some(after) = rest.get(length..) else { continue };
+        if after.len() < 4 || frame(after).is_some() || after.starts_with(b"TAG") {
+            return Ok(media_type);
+        }
+    }
+    let is_tagged = sound.len() != bytes.len();
+    let is_marked = matches!(bytes, [0xff, second, ..] if second & 0xe0 == 0xe0);
+    if is_tagged || is_marked { Err(NO_FRAME) } else { Err(MediaError::UnknownAudio) }
+}
+
+/// What follows the tag that many MP3 files begin with.
+fn behind_tag(bytes: &[u8]) -> &[u8] {
+    let [b'I', b'D', b'3', _, _, flags, s0, s1, s2, s3, ..] = bytes else { return bytes };
+    let seven = |byte: &u8| usize::from(byte & 0x7f);
+    let size = seven(s0) << 21 | seven(s1) << 14 | seven(s2) << 7 | seven(s3);
+    let footer = if flags & 0x10 == 0 { 0 } else { 10 };
+    bytes.get(10 + size + footer..).unwrap_or_default()
+}
+
+/// The kind and the length of the frame that begins here.
+fn frame(bytes: &[u8]) -> Option<(&'static str, usize)> {
+    let [0xff, second, third, fourth, ..] = bytes else { return None };
+    if second & 0xf6 == 0xf0 {
+        // AAC in ADTS: the length stands in the header, which is part of it.
+        let fifth = usize::from(*bytes.get(4)?);
+        let sixth = usize::from(*bytes.get(5)?);
+        let length = usize::from(fourth & 3) << 11 | fifth << 3 | sixth >> 5;
+        let rate = third >> 2 & 15;
+        return (length > 7 && rate < 13).then_some(("audio/aac", length));
+    }
+    mpeg_length(*second, *third).map(|length| ("audio/mpeg", length))
+}
+
+/// The length of an MPEG audio frame by its header.
+fn mpeg_length(second: u8, third: u8) -> Option<usize> {
+    const FIRST: [[u16; 14]; 3] = [
+        [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+        [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+        [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+    ];
+    const SECOND: [[u16; 14]; 2] = [
+        [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+        [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+    ];
+    const RATES: [usize; 3] = [44_100, 48_000, 32_000];
+    if second & 0xe0 != 0xe0 {
+        return None;
+    }
+    let (version, layer) = (second >> 3 & 3, second >> 1 & 3);
+    let layer = match layer {
+        3 => 0,
+        2 => 1,
+        1 => 2,
+        _ => return None,
+    };
+    let is_first = version == 3;
+    let bits = usize::from(third >> 4).checked_sub(1)?;
+    let kilobits = match (is_first, layer) {
+        (true, layer) => FIRST[layer].get(bits),
+        (false, 0) => SECOND[0].get(bits),
+        (false, _) => SECOND[1].get(bits),
+    };
+    let rate = RATES.get(usize::from(third >> 2 & 3))?;
+    let rate = match version {
+        3 => *rate,
+        2 => rate / 2,
+        0 => rate / 4,
+        _ => return None,
+    };
+    let (bits, padding) = (usize::from(*kilobits?) * 1000, usize::from(third >> 1 & 1));
+    Some(match (layer, is_first) {
+        (0, _) => (12 * bits / rate + padding) * 4,
+        (2, false) => 72 * bits / rate + padding,
+        _ => 144 * bits / rate + padding,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wav(data: &[u8]) -> Vec<u8> {
+        let mut bytes = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
+        bytes.extend([0x22, 0x56, 0, 0, 0x44, 0xac, 0, 0, 2, 0, 16, 0]);
+        bytes.extend(b"LIST\x03\0\0\0abc\0data");
+        bytes.extend(u32::try_from(data.len()).unwrap().to_le_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    /// 128 kbit/s at 44100 Hz: 417 bytes.
+    fn mp3(frames: usize) -> Vec<u8> {
+        let mut frame = vec![0xff, 0xfb, 0x90, 0x00];
+        frame.resize(417, 0);
+        frame.repeat(frames)
+    }
+
+    fn aac(frames: usize) -> Vec<u8> {
+        let mut frame = vec![0xff, 0xf1, 0x50, 0x80, 0x02, 0x1f, 0xfc];
+        frame.resize(16, 1);
+        frame.repeat(frames)
+    }
+
+    fn page(position: i64, body: &[u8]) -> Vec<u8> {
+        let mut bytes = b"OggS\0\0".to_vec();
+        bytes.extend(position.to_le_bytes());
+        bytes.extend([0; 12]);
+        bytes.extend([1, u8::try_from(body.len()).unwrap()]);
+        bytes.extend(body);
+        bytes
+    }
+
+    fn opus() -> Vec<u8> {
+        [page(0, b"OpusHead\x01"), page(0, b"OpusTags"), page(960, &[1; 40])].concat()
+    }
+
+    fn flac() -> Vec<u8> {
+        [&b"fLaC\x80\0\0\x22"[..], &[0; 34], &[0xff, 0xf8, 0x69, 0x08, 0, 1, 2, 3]].concat()
+    }
+
+    #[test]
+    fn each_kind_is_told_by_its_bytes() {
+        let tagged = [&b"ID3\x04\0\0\0\0\0\x05abcde"[..], &mp3(2)].concat();
+        for (bytes, expected) in [
+            (wav(&[1, 2]), "audio/wav"),
+            (mp3(1), "audio/mpeg"),
+            (mp3(3), "audio/mpeg"),
+            (tagged, "audio/mpeg"),
+            (aac(1), "audio/aac"),
+            (aac(4), "audio/aac"),
+            (opus(), "audio/ogg"),
+            (flac(), "audio/flac"),
+        ] {
+            assert_eq!(check(&bytes, AudioKind::Container), Ok(expected));
+        }
+        assert_eq!(check(&[0, 0, 1, 0], AudioKind::Samples), Ok("audio/pcm"));
+    }
+
+    #[test]
+    fn audio_without_a_frame_is_none() {
+        for bytes in [
+            wav(&[]),
+            wav(&[1]),
+            mp3(1)[..416].to_vec(),
+            b"ID3\x04\0\0\0\0\0\x05abcde".to_vec(),
+            aac(1)[..15].to_vec(),
+            opus()[..opus().len() - 1].to_vec(),
+            [page(0, b"OpusHead\x01"), page(0, b"OpusTags")].concat(),
+            [page(0, b"theora"), page(960, b"x")].concat(),
+            flac()[..flac().len() - 1].to_vec(),
+            b"fLaC\x80".to_vec(),
+            b"RIFF\0\0\0\0WAVE".to_vec(),
+        ] {
+            assert_eq!(check(&bytes, AudioKind::Container), Err(NO_FRAME), "{bytes:?}");
+        }
+        assert_eq!(check(b"", AudioKind::Container), Err(EMPTY));
+        assert_eq!(check(b"", AudioKind::Samples), Err(EMPTY));
+        assert_eq!(check(b"x", AudioKind::Samples), Err(NO_FRAME));
+    }
+
+    #[test]
+    fn text_is_no_audio_however_it_was_asked_for() {
+        for text in ["<!doctype html><p>no</p>", " {\"error\": {}}", "[1]"] {
+            for kind in [AudioKind::Samples, AudioKind::Container] {
+                let wrong = Err(MediaError::TextNotAudio);
+                assert_eq!(check(text.as_bytes(), kind), wrong);
+            }
+        }
+        let other = check(b"something else entirely", AudioKind::Container);
+        assert_eq!(other, Err(MediaError::UnknownAudio));
+    }
+
+    #[test]
+    fn any_bytes_are_judged_without_a_panic() {
+        for seed in 0..2000 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let starts = [wav(&[1, 2]), mp3(2), aac(2), opus(), flac()];
+            let mut bytes = starts[usize::try_from(seed % 5).unwrap()].clone();
+            for _ in 0..random.usize(0..6) {
+                let at = random.usize(0..bytes.len());
+                bytes[at] = random.u8(..);
+            }
+            bytes.truncate(random.usize(0..=bytes.len()));
+            let _ = check(&bytes, AudioKind::Container);
+        }
+    }
+}

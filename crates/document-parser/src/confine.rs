@@ -1,0 +1,256 @@
+//! The rights that a worker gives up before it reads any input.
+//!
+//! Each measure works alone, so that a kernel without one of them still has the others: resource
+//! limits everywhere, Landlock and a system call filter on Linux.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// Standard input, output and error: a process that may have no more descriptors than these can
+/// open neither a file nor a socket.
+const OPEN_FILES: u64 = 3;
+
+/// What one worker may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory beyond what the program has when it starts, in bytes.
+    pub memory_bytes: u64,
+    /// CPU time of one job.
+    pub cpu: Duration,
+    /// Elapsed time of one job. The pool enforces it.
+    pub wall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 512 * 1024 * 1024,
+            cpu: Duration::from_secs(10),
+            wall: Duration::from_secs(15),
+        }
+    }
+}
+
+/// Which rights a worker was able to give up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// Memory, CPU time, open files, file sizes and processes are limited.
+    pub resource_limits: bool,
+    /// Access to files and the network.
+    pub landlock: Landlock,
+    /// Only system calls that parsing needs are allowed.
+    pub seccomp: bool,
+}
+
+/// How far the kernel enforces Landlock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Landlock {
+    /// All access that the kernel can restrict is denied.
+    Full,
+    /// An older kernel: access to files is denied, some other access is not.
+    Partial,
+    /// The kernel has no Landlock, or it is switched off.
+    Missing,
+}
+
+impl Confinement {
+    /// Whether every measure is in force.
+    pub fn is_complete(&self) -> bool {
+        self.resource_limits && self.landlock == Landlock::Full && self.seccomp
+    }
+}
+
+impl std::fmt::Display for Confinement {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let on = |is_on: bool| if is_on { "yes" } else { "no" };
+        let landlock = match self.landlock {
+            Landlock::Full => "yes",
+            Landlock::Partial => "partial",
+            Landlock::Missing => "no",
+        };
+        let (limits, seccomp) = (on(self.resource_limits), on(self.seccomp));
+        write!(formatter, "resource limits {limits}, Landlock {landlock}, seccomp {seccomp}")
+    }
+}
+
+/// Denies access to files and the network. To be called before the thread that parses starts:
+/// threads inherit it.
+pub(crate) fn deny_files() -> Landlock {
+    #[cfg(target_os = "linux")]
+    return linux::landlock().unwrap_or(Landlock::Missing);
+    #[cfg(not(target_os = "linux"))]
+    return Landlock::Missing;
+}
+
+/// Limits memory, files and processes of this process. To be called after its last thread started.
+pub(crate) fn limit_resources(memory_bytes: u64) -> bool {
+    let mut limits = vec![
+        (Resource::Core, 0),
+        (Resource::Fsize, 0),
+        (Resource::Nofile, OPEN_FILES),
+        (Resource::Nproc, 0),
+    ];
+    #[cfg(target_os = "linux")]
+    limits.push((Resource::As, memory_bytes));
+    #[cfg(not(target_os = "linux"))]
+    limits.push((Resource::Data, memory_bytes));
+    // All of them, though one may fail.
+    let results: Vec<bool> = limits
+        .into_iter()
+        .map(|(resource, most)| {
+            let limit = Rlimit { current: Some(most), maximum: Some(most) };
+            setrlimit(resource, limit).is_ok()
+        })
+        .collect();
+    results.iter().all(|is_set| *is_set)
+}
+
+/// Lets this process use so much more CPU time before the kernel ends it.
+pub(crate) fn limit_cpu(budget: Duration) -> bool {
+    let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
+    let used = u64::try_from(used).unwrap_or_default();
+    let current = used.saturating_add(budget.as_secs().max(1));
+    let maximum = getrlimit(Resource::Cpu).maximum;
+    setrlimit(Resource::Cpu, Rlimit { current: Some(current), maximum }).is_ok()
+}
+
+/// Allows only the system calls that parsing needs, in all threads.
+pub(crate) fn filter_system_calls() -> bool {
+    #[cfg(target_os = "linux")]
+    return linux::seccomp().is_ok();
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
+/// The address space that this process has now, in bytes.
+pub(crate) fn address_space() -> io::Result<u64> {
+    #[cfg(target_os = "linux")]
+    return linux::address_space();
+    #[cfg(not(target_os = "linux"))]
+    return Ok(0);
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeMap;
+    use std::io;
+
+    use landlock::{
+        ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+        RulesetError, RulesetStatus, Scope,
+    };
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule,
+    };
+
+    use super::Landlock;
+
+    /// The newest version that is asked for; older kernels enforce what they have.
+    const LANDLOCK_ABI: ABI = ABI::V6;
+
+    /// System calls with any arguments. What a parser does is read, compute, allocate and write.
+    const ALLOWED: &[libc::c_long] = &[
+        libc::SYS_close,
+        libc::SYS_brk,
+        libc::SYS_mremap,
+        libc::SYS_munmap,
+        libc::SYS_madvise,
+        libc::SYS_futex,
+        libc::SYS_sched_yield,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_getrandom,
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_nanosleep,
+        libc::SYS_gettid,
+        libc::SYS_getpid,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        libc::SYS_set_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_membarrier,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ];
+
+    pub(super) fn landlock() -> Result<Landlock, RulesetError> {
+        let status = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
+            .handle_access(AccessNet::from_all(LANDLOCK_ABI))?
+            .scope(Scope::from_all(LANDLOCK_ABI))?
+            .create()?
+            .restrict_self()?;
+        Ok(match status.ruleset {
+            RulesetStatus::FullyEnforced => Landlock::Full,
+            RulesetStatus::PartiallyEnforced => Landlock::Partial,
+            RulesetStatus::NotEnforced => Landlock::Missing,
+        })
+    }
+
+    /// Every other system call fails with EPERM: libraries then go on without it, whereas a kill
+    /// would make each call that a new version of a library makes an outage.
+    pub(super) fn seccomp() -> Result<(), seccompiler::Error> {
+        let mut rules: BTreeMap<libc::c_long, Vec<SeccompRule>> =
+            ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+        // Its own pipes, and no descriptor that was open when it was started.
+        let only = |descriptor| rule(vec![condition(0, SeccompCmpOp::Eq, descriptor)?]);
+        for call in [libc::SYS_read, libc::SYS_readv] {
+            rules.insert(call, vec![only(0)?]);
+        }
+        for call in [libc::SYS_write, libc::SYS_writev] {
+            rules.insert(call, vec![only(1)?, only(2)?]);
+        }
+        // Memory, but none of a file and none that can be executed.
+        let mask = || SeccompCmpOp::MaskedEq(unsigned(libc::PROT_EXEC));
+        let no_file = condition(4, SeccompCmpOp::Eq, u64::from(u32::MAX))?;
+        rules.insert(libc::SYS_mmap, vec![rule(vec![condition(2, mask(), 0)?, no_file])?]);
+        rules.insert(libc::SYS_mprotect, vec![rule(vec![condition(2, mask(), 0)?])?]);
+        // Abort, which signals the own process.
+        let own = u64::from(std::process::id());
+        rules.insert(libc::SYS_tgkill, vec![rule(vec![condition(0, SeccompCmpOp::Eq, own)?])?]);
+        // The CPU time of the next job.
+        let own = condition(0, SeccompCmpOp::Eq, 0)?;
+        let cpu = condition(1, SeccompCmpOp::Eq, u64::from(libc::RLIMIT_CPU))?;
+        rules.insert(libc::SYS_prlimit64, vec![rule(vec![own, cpu])?]);
+        let denied = SeccompAction::Errno(u32::try_from(libc::EPERM).unwrap_or(1));
+        let arch = std::env::consts::ARCH.try_into()?;
+        let filter = SeccompFilter::new(rules, denied, SeccompAction::Allow, arch)?;
+        let program: BpfProgram = filter.try_into()?;
+        seccompiler::apply_filter_all_threads(&program)
+    }
+
+    fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompiler::Error> {
+        Ok(SeccompRule::new(conditions)?)
+    }
+
+    fn condition(
+        argument: u8,
+        operation: SeccompCmpOp,
+        value: u64,
+    ) -> Result<SeccompCondition, seccompiler::Error> {
+        Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)?)
+    }
+
+    fn unsigned(flag: libc::c_int) -> u64 {
+        u64::try_from(flag).unwrap_or_default()
+    }
+
+    pub(super) fn address_space() -> io::Result<u64> {
+        let text = std::fs::read_to_string("/proc/self/statm")?;
+        let pages = text.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
+        let page = u64::try_from(rustix::param::page_size()).map_err(io::Error::other)?;
+        pages
+            .map(|pages| pages.saturating_mul(page))
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    }
+}

@@ -1,0 +1,191 @@
+//! Whether bytes are an image: it is decoded to its end, and not kept.
+
+use std::io::Cursor;
+
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use crate::job::MediaError;
+
+/// The most pixels that are decoded, of all frames together: a few bytes can claim any number.
+const MAX_PIXELS: u64 = 1 << 25;
+/// What a decoder may take beside the pixels.
+const MAX_DECODER_BYTES: usize = 256 * 1024 * 1024;
+/// How far from its end a JPEG may say that it is over: some writers add a little.
+const MAX_TAIL: usize = 4096;
+
+const BROKEN: MediaError = MediaError::BrokenImage;
+const TOO_LARGE: MediaError = MediaError::TooManyPixels;
+
+/// The media type of an image that can be decoded; or what is wrong with it.
+pub(crate) fn check(bytes: &[u8]) -> Result<&'static str, MediaError> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => png(bytes).map(|()| "image/png"),
+        [0xff, 0xd8, 0xff, ..] => jpeg(bytes).map(|()| "image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => gif(bytes).map(|()| "image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => {
+            webp(bytes).map(|()| "image/webp")
+        }
+        [] => Err(MediaError::EmptyImage),
+        _ => Err(MediaError::UnknownImage),
+    }
+}
+
+fn check_pixels(width: u64, height: u64, frames: u64) -> Result<(), MediaError> {
+    match width.saturating_mul(height).saturating_mul(frames) {
+        0 => Err(BROKEN),
+        pixels if pixels > MAX_PIXELS => Err(TOO_LARGE),
+        _ => Ok(()),
+    }
+}
+
+fn png(bytes: &[u8]) -> Result<(), MediaError> {
+    let limits = png::Limits { bytes: MAX_DECODER_BYTES };
+    let decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
+    let mut reader = decoder.read_info().map_err(|_| BROKEN)?;
+    let info = reader.info();
+    check_pixels(info.width.into(), info.height.into(), 1)?;
+    while reader.next_row().map_err(|_| BROKEN)?.is_some() {}
+    reader.finish().map_err(|_| BROKEN)
+}
+
+fn jpeg(bytes: &[u8]) -> Result<(), MediaError> {
+    let tail = &bytes[bytes.len().saturating_sub(MAX_TAIL)..];
+    if !tail.windows(2).any(|pair| pair == [0xff, 0xd9]) {
+        return Err(MediaError::TruncatedImage);
+    }
+    let side = usize::try_from(MAX_PIXELS).unwrap_or(usize::MAX);
+    let options =
+        DecoderOptions::default().set_strict_mode(true).set_max_width(side).set_max_height(side);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    decoder.decode_headers().map_err(|_| BROKEN)?;
+    let info = decoder.info().ok_or(BROKEN)?;
+    check_pixels(info.width.into(), info.height.into(), 1)?;
+    decoder.decode().map(drop).map_err(|_| BROKEN)
+}
+
+fn gif(bytes: &[u8]) -> Result<(), MediaError> {
+    let mut options = gif::DecodeOptions::new();
+    let limit = std::num::NonZeroU64::new(MAX_PIXELS).ok_or(BROKEN)?;
+    options.set_memory_limit(gif::MemoryLimit::Bytes(limit));
+    let mut decoder = options.read_info(Cursor::new(bytes)).map_err(|_| BROKEN)?;
+    check_pixels(decoder.width().into(), decoder.height().into(), 1)?;
+    let mut pixels: u64 = 0;
+    while let Some(frame) = decoder.read_next_frame().map_err(|_| BROKEN)? {
+        pixels += u64::from(frame.width) * u64::from(frame.height);
+        if pixels > MAX_PIXELS {
+            return Err(TOO_LARGE);
+        }
+    }
+    if pixels == 0 { Err(MediaError::NoImageFrame) } else { Ok(()) }
+}
+
+fn webp(bytes: &[u8]) -> Result<(), MediaError> {
+    let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).map_err(|_| BROKEN)?;
+    let (width, height) = decoder.dimensions();
+    let frames = if decoder.is_animated() { decoder.num_frames() } else { 1 };
+    check_pixels(width.into(), height.into(), frames.into())?;
+    decoder.set_memory_limit(MAX_DECODER_BYTES);
+    let mut pixels = vec![0; decoder.output_buffer_size().ok_or(TOO_LARGE)?];
+    if !decoder.is_animated() {
+        return decoder.read_image(&mut pixels).map_err(|_| BROKEN);
+    }
+    (0..frames).try_for_each(|_| decoder.read_frame(&mut pixels).map(drop).map_err(|_| BROKEN))
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD as BASE64;
+
+    use super::*;
+
+    /// A PNG of one colour, or one that claims to be.
+    fn picture(width: u32, height: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, width, height);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.set_depth(png::BitDepth::One);
+        encoder.set_compression(png::Compression::Fast);
+        let row = usize::try_from(width.div_ceil(8) * height).unwrap();
+        encoder.write_header().unwrap().write_image_data(&vec![0xa5; row]).unwrap();
+        bytes
+    }
+
+    fn animation(frames: u16) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut encoder = gif::Encoder::new(&mut bytes, 8, 8, &[0, 0, 0, 255, 255, 255]).unwrap();
+        for _ in 0..frames {
+            let buffer = std::borrow::Cow::Owned(vec![1; 64]);
+            let frame = gif::Frame { width: 8, height: 8, buffer, ..gif::Frame::default() };
+            encoder.write_frame(&frame).unwrap();
+        }
+        drop(encoder);
+        bytes
+    }
+
+    fn web_picture() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let encoder = image_webp::WebPEncoder::new(&mut bytes);
+        encoder.encode(&[7; 192], 8, 8, image_webp::ColorType::Rgb8).unwrap();
+        bytes
+    }
+
+    /// Eight by eight, grey; by another program.
+    const GREY: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+\
+        MzZGNywtQFdBRkxOUlNSMj5aYVpQYEpRUk//wAALCAAIAAgBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAEC\
+        AwQFBgcICQoL/8QAtRAAAgEDAwIEAwUFBAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAk\
+        M2JyggkKFhcYGRolJicoKSo0NTY3ODk6Q0RFRkdISUpTVFVWV1hZWmNkZWZnaGlqc3R1dnd4eXqDhIWGh4iJ\
+        ipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uHi4+Tl5ufo6erx8vP09fb3\
+        +Pn6/9oACAEBAAA/AEt/AvT9z+lf/9k=";
+
+    fn photograph() -> Vec<u8> {
+        BASE64.decode(GREY).unwrap()
+    }
+
+    #[test]
+    fn each_kind_is_told_by_its_bytes() {
+        assert_eq!(check(&picture(100, 50)), Ok("image/png"));
+        assert_eq!(check(&photograph()), Ok("image/jpeg"));
+        assert_eq!(check(&animation(3)), Ok("image/gif"));
+        assert_eq!(check(&web_picture()), Ok("image/webp"));
+    }
+
+    #[test]
+    fn what_breaks_off_anywhere_is_no_image() {
+        for whole in [picture(100, 50), photograph(), animation(3), web_picture()] {
+            for end in 0..whole.len() - 1 {
+                let is_image = check(&whole[..end]);
+                assert!(is_image.is_err(), "{end} of {} bytes: {is_image:?}", whole.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_says_so() {
+        assert_eq!(check(b""), Err(MediaError::EmptyImage));
+        for other in [&b"<!doctype html><html>"[..], b"{}", b"RIFF0000WAVEfmt ", b"%PDF-1.7"] {
+            assert_eq!(check(other), Err(MediaError::UnknownImage));
+        }
+        let mut wrong = picture(100, 50);
+        let middle = wrong.len() / 2;
+        wrong[middle] ^= 0x10;
+        assert_eq!(check(&wrong), Err(BROKEN));
+        assert!(check(&animation(0)).is_err());
+    }
+
+    #[test]
+    fn a_bomb_is_not_decoded() {
+        // One bit a pixel, all alike: few bytes.
+        let bomb = picture(8192, 4097);
+        assert!(bomb.len() < 100_000, "{}", bomb.len());
+        assert_eq!(check(&bomb), Err(TOO_LARGE));
+        assert_eq!(check(&picture(8192, 4096)), Ok("image/png"));
+        // The size alone is changed, in the header and in the frame.
+        let mut claims = photograph();
+        let frame = claims.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+        claims[frame + 5..frame + 9].copy_from_slice(&[0xff, 0xff, 0xff, 0xff]);
+        assert_eq!(check(&claims), Err(TOO_LARGE));
+    }
+}

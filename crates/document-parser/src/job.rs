@@ -1,0 +1,158 @@
+//! What a worker is asked to parse, and what it returns.
+
+use serde::{Deserialize, Serialize};
+
+use crate::audio::{self, AudioKind};
+use crate::file::{self, FileFormat, FileText};
+use crate::image;
+use crate::media_type;
+use crate::page::{self, Document, PageJob};
+
+/// How to parse the bytes of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Job {
+    /// A page of the web.
+    Page(PageJob),
+    /// A file of the search index.
+    File(FileFormat),
+    /// An image: it is decoded to its end and discarded.
+    Image,
+    /// Audio: its container is checked.
+    Audio(AudioKind),
+}
+
+/// The result of a [`Job`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parsed {
+    /// Of [`Job::Page`].
+    Page(Document),
+    /// Of [`Job::File`].
+    File(FileText),
+    /// The media type of an image or of audio.
+    Media(&'static str),
+}
+
+/// Why a document has no result although its parser finished.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum Rejection {
+    /// A media type that has no text.
+    #[error("`{0}` is not a supported media type")]
+    UnsupportedType(String),
+    /// The document has no text.
+    #[error("it has no text")]
+    NoText,
+    /// Not a PDF, or a damaged one.
+    #[error("it is not a readable PDF")]
+    DamagedPdf,
+    /// A PDF that needs a password.
+    #[error("it is an encrypted PDF")]
+    EncryptedPdf,
+    /// A PDF with pages but without text.
+    #[error("it is a PDF without text; it may be a scan")]
+    PdfWithoutText,
+    /// A file that is named like a text but is none.
+    #[error("it is not a text file")]
+    NotText,
+    /// A document that exceeds a size limit of its parser.
+    #[error("it is too large")]
+    TooLarge,
+    /// The parser failed on it.
+    #[error("it makes the parser fail")]
+    ParserPanicked,
+    /// Not an image or audio that can be used.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+}
+
+/// Why bytes are no usable image or audio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{}", self.as_str())]
+pub enum MediaError {
+    /// No bytes at all.
+    EmptyImage,
+    /// Not PNG, JPEG, GIF or WebP.
+    UnknownImage,
+    /// The decoder failed.
+    BrokenImage,
+    /// More pixels than are decoded.
+    TooManyPixels,
+    /// The end is missing.
+    TruncatedImage,
+    /// An animation without frames.
+    NoImageFrame,
+    /// No bytes at all.
+    EmptyAudio,
+    /// No known container.
+    UnknownAudio,
+    /// A container without a frame of sound.
+    NoAudioFrame,
+    /// Text where audio was expected.
+    TextNotAudio,
+}
+
+impl MediaError {
+    /// The reason as a part of a sentence about an upstream.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EmptyImage => "its image is empty",
+            Self::UnknownImage => "its answer is no image of a known kind",
+            Self::BrokenImage => "its image cannot be decoded",
+            Self::TooManyPixels => "its image has too many pixels",
+            Self::TruncatedImage => "its image breaks off",
+            Self::NoImageFrame => "its image has no frame",
+            Self::EmptyAudio => "its audio is empty",
+            Self::UnknownAudio => "its answer is no audio of a known kind",
+            Self::NoAudioFrame => "its audio has no frame",
+            Self::TextNotAudio => "its answer is text and no audio",
+        }
+    }
+}
+
+/// Parses a document in this process. The service never calls this; workers do.
+pub fn parse(job: &Job, bytes: &[u8]) -> Result<Parsed, Rejection> {
+    match job {
+        Job::Page(page) => page::document(page, bytes).map(Parsed::Page),
+        Job::File(format) => file::read(*format, bytes).map(Parsed::File),
+        Job::Image => Ok(Parsed::Media(image::check(bytes)?)),
+        Job::Audio(kind) => Ok(Parsed::Media(audio::check(bytes, *kind)?)),
+    }
+}
+
+/// A reply without its text, which follows the head of a frame as it is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    Page(Document),
+    File { title: Option<String> },
+    Media(String),
+    Rejected(Rejection),
+}
+
+impl Reply {
+    /// Splits a result into the head and the body of a frame.
+    pub(crate) fn from_result(result: Result<Parsed, Rejection>) -> (Self, Vec<u8>) {
+        match result {
+            Ok(Parsed::Page(mut page)) => {
+                let content = std::mem::take(&mut page.content);
+                (Self::Page(page), content.into_bytes())
+            }
+            Ok(Parsed::File(file)) => (Self::File { title: file.title }, file.text.into_bytes()),
+            Ok(Parsed::Media(media_type)) => (Self::Media(media_type.to_owned()), Vec::new()),
+            Err(rejection) => (Self::Rejected(rejection), Vec::new()),
+        }
+    }
+
+    /// The result of a reply to this job; `None` if no worker of ours writes such a reply.
+    pub(crate) fn into_result(self, job: &Job, body: Vec<u8>) -> Option<Result<Parsed, Rejection>> {
+        let text = || String::from_utf8(body).ok();
+        let parsed = match (self, job) {
+            (Self::Rejected(rejection), _) => return Some(Err(rejection)),
+            (Self::Page(page), Job::Page(_)) => Parsed::Page(Document { content: text()?, ..page }),
+            (Self::File { title }, Job::File(_)) => Parsed::File(FileText { title, text: text()? }),
+            (Self::Media(name), Job::Image | Job::Audio(_)) => {
+                Parsed::Media(media_type::of_media(&name)?)
+            }
+            _ => return None,
+        };
+        Some(Ok(parsed))
+    }
+}

@@ -1,0 +1,26 @@
+//! Parses untrusted documents: web pages, PDF files, images and audio.
+//!
+//! The parsers run in worker processes ([`worker`]) that give up all rights before they read a
+//! byte: limited memory and CPU time, no files, no network, no new processes. The [`Pool`] keeps a
+//! few workers running and kills those that exceed their limits. The crate knows no members and no
+//! money, and opens no connection.
+
+mod audio;
+mod confine;
+mod file;
+mod frame;
+mod image;
+mod job;
+pub mod markup;
+pub mod media_type;
+mod page;
+mod pdf;
+mod pool;
+pub mod worker;
+
+pub use audio::AudioKind;
+pub use confine::{Confinement, Landlock, Limits};
+pub use file::{FileFormat, FileText};
+pub use job::{Job, MediaError, Parsed, Rejection, parse};
+pub use page::{Document, PageJob};
+pub use pool::{Error, Pool, Program};

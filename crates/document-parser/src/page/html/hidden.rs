@@ -1,0 +1,168 @@
+//! Takes out of a page what nobody sees: scripts, styles, and text that is hidden from people but
+//! would reach a reader that does not look.
+
+use dom_query::{Document as Dom, NodeRef};
+
+/// Elements that hold nothing to read.
+const SILENT: &str = "script, style, template, noscript, iframe, object, embed, canvas, svg, \
+     audio, video, map, frameset, input, select, textarea, button, datalist, progress, meter, \
+     link, meta, title, dialog:not([open])";
+/// Classes whose text is on no screen.
+const UNSEEN_CLASSES: &[&str] = &[
+    "hidden",
+    "sr-only",
+    "visually-hidden",
+    "visuallyhidden",
+    "screen-reader-text",
+    "d-none",
+    "is-hidden",
+    "offscreen",
+    "hide-text",
+    "u-hidden",
+    "invisible",
+    "screen-reader-only",
+    "screenreader-only",
+    "element-invisible",
+    "a11y-hidden",
+];
+
+/// The most boxes that are looked at.
+const MAX_CHECKBOXES: usize = 1000;
+
+/// Takes out what nobody sees.
+pub(super) fn remove(dom: &Dom) {
+    keep_checkboxes(dom);
+    dom.select(SILENT).remove();
+    let root = dom.root();
+    let mut hidden = Vec::new();
+    for node in root.descendants_it() {
+        if node.is_comment() || (node.is_element() && is_hidden(&node)) {
+            hidden.push(node);
+        }
+    }
+    for node in hidden {
+        node.remove_from_parent();
+    }
+}
+
+/// A list of tasks says which are done with boxes.
+fn keep_checkboxes(dom: &Dom) {
+    let boxes = dom.select("input[type=checkbox]");
+    let is_in_list =
+        |input: &&NodeRef<'_>| input.ancestors_it(None).any(|above| above.has_name("li"));
+    for input in boxes.nodes().iter().take(MAX_CHECKBOXES).filter(is_in_list) {
+        let mark = if input.has_attr("checked") { "[x] " } else { "[ ] " };
+        let text = dom.tree.new_text(mark);
+        input.insert_before(&text);
+    }
+}
+
+fn is_hidden(node: &NodeRef<'_>) -> bool {
+    // Many pages hide all of themselves until their scripts have run.
+    if node.has_name("html") || node.has_name("body") {
+        return false;
+    }
+    let is = |name: &str, value: &str| {
+        node.attr(name).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
+    };
+    let hides_itself = node.has_attr("hidden") && !is("hidden", "until-found");
+    hides_itself
+        || is("aria-hidden", "true")
+        || node.attr("style").is_some_and(|style| is_hiding(&style))
+        || node.class().is_some_and(|class| {
+            class.split_whitespace().any(|word| UNSEEN_CLASSES.contains(&word))
+        })
+}
+
+/// Whether a `style` makes its element invisible.
+fn is_hiding(style: &str) -> bool {
+    let style = style.to_ascii_lowercase();
+    let mut is_absolute = false;
+    let mut is_far = false;
+    for declaration in style.split(';') {
+        let Some((name, value)) = declaration.split_once(':') else { continue };
+        let value = value.replace("!important", "");
+        let (name, value) = (name.trim(), value.trim());
+        let hides = match name {
+            "display" => value == "none",
+            "visibility" => matches!(value, "hidden" | "collapse"),
+            "opacity" | "font-size" => number(value).is_some_and(|number| number <= 0.01),
+            "max-height" | "max-width" | "height" | "width" => {
+                number(value).is_some_and(|number| number <= 0.0) || value == "1px"
+            }
+            "color" => value == "transparent" || is_clear(value),
+            "text-indent" => number(value).is_some_and(|number| number <= -900.0),
+            "clip" => value.starts_with("rect(0") || value.starts_with("rect(1px"),
+            "clip-path" => value.starts_with("inset(50%") || value.starts_with("inset(100%"),
+            "transform" => value.starts_with("scale(0"),
+            _ => false,
+        };
+        if hides {
+            return true;
+        }
+        is_absolute |= name == "position" && matches!(value, "absolute" | "fixed");
+        is_far |= matches!(name, "left" | "top" | "right" | "margin-left" | "bottom")
+            && number(value).is_some_and(|number| number <= -900.0);
+    }
+    is_absolute && is_far
+}
+
+/// The number that a value begins with.
+fn number(value: &str) -> Option<f64> {
+    let end = value.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
+    value.get(..end.unwrap_or(value.len()))?.parse().ok()
+}
+
+/// Whether a colour lets everything through.
+fn is_clear(value: &str) -> bool {
+    let inner = value.strip_prefix("rgba(").and_then(|rest| rest.strip_suffix(')'));
+    let last = inner.and_then(|inner| inner.rsplit([',', '/']).next());
+    last.and_then(|alpha| alpha.trim().parse::<f64>().ok()).is_some_and(|alpha| alpha <= 0.01)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_that_hide_are_known() {
+        for style in [
+            "display:none",
+            "DISPLAY : NONE !important",
+            "color:red;visibility:hidden",
+            "opacity:0",
+            "opacity: 0.001",
+            "font-size:0px",
+            "font-size: 0",
+            "height:0;overflow:hidden",
+            "position:absolute;left:-9999px",
+            "top:-10000em; position:fixed",
+            "text-indent:-9999px",
+            "clip:rect(0 0 0 0)",
+            "clip-path: inset(50%)",
+            "color:transparent",
+            "color: rgba(0, 0, 0, 0)",
+            "transform:scale(0)",
+            "width:1px",
+        ] {
+            assert!(is_hiding(style), "{style}");
+        }
+        for style in [
+            "",
+            "display:block",
+            "opacity:1",
+            "opacity:0.5",
+            "font-size:12px",
+            "left:-9999px",
+            "position:absolute;left:-10px",
+            "height:100px",
+            "color:#000",
+            "color:rgba(0,0,0,.8)",
+            "text-indent:-1em",
+            "margin:0",
+            "nonsense",
+        ] {
+            assert!(!is_hiding(style), "{style}");
+        }
+    }
+}

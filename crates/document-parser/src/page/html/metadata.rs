@@ -1,0 +1,148 @@
+//! What a page says about itself: title, author, date, language.
+
+use dom_query::{Document as Dom, NodeRef};
+use dom_smoothie::Readability;
+use time::format_description::well_known::{Rfc2822, Rfc3339};
+use time::{Date, OffsetDateTime};
+use url::Url;
+
+use crate::page::{Document, MAX_LINE, line};
+
+/// Times, of which only those of the page itself count.
+const TIMES: &str = "time[datetime]";
+/// How many elements of a kind are looked at for a date.
+const MAX_DATES: usize = 50;
+/// Where else a date may stand, the likeliest first: a selector and its attribute. None of them
+/// looks at what an element is in, which takes long where elements are nested deeply.
+const DATES: &[(&str, &str)] = &[
+    ("meta[property='article:published_time']", "content"),
+    ("meta[itemprop=datePublished]", "content"),
+    ("meta[name=date], meta[name='dc.date'], meta[name='DC.date.issued']", "content"),
+    (
+        "meta[name=pubdate], meta[name='publish-date'], meta[name='citation_publication_date']",
+        "content",
+    ),
+    ("[itemprop=datePublished]", "datetime"),
+    (TIMES, "datetime"),
+    ("time[pubdate]", "datetime"),
+];
+
+/// A document without its content.
+pub(super) fn of(dom: &Dom, base: &Url) -> Document {
+    let metadata = Readability::with_document(dom.clone(), Some(base.as_str()), None)
+        .ok()
+        .map(|page| page.get_article_metadata(page.parse_json_ld()))
+        .unwrap_or_default();
+    let title = line(&metadata.title, MAX_LINE)
+        .or_else(|| line(&dom.select_single("title").text(), MAX_LINE))
+        .or_else(|| line(&dom.select_single("h1").text(), MAX_LINE));
+    let byline = metadata.byline.as_deref().and_then(author);
+    let published = metadata.published_time.as_deref().and_then(date);
+    Document {
+        title,
+        byline,
+        published_at: published.or_else(|| dated(dom)),
+        language: language(dom).or_else(|| metadata.lang.as_deref().and_then(tag)),
+        ..Document::default()
+    }
+}
+
+/// Who wrote it, without the word before the name.
+pub(super) fn author(text: &str) -> Option<String> {
+    let text = line(text, MAX_LINE)?;
+    let is_address = text.starts_with("http://") || text.starts_with("https://");
+    let bare = ["By ", "by ", "BY ", "Von ", "Par ", "Por "];
+    let text = bare.iter().find_map(|word| text.strip_prefix(word)).unwrap_or(&text);
+    (!is_address && !text.is_empty()).then(|| text.to_owned())
+}
+
+fn dated(dom: &Dom) -> Option<String> {
+    DATES.iter().find_map(|(selector, attribute)| {
+        let found = dom.select(selector);
+        let mut nodes = found.nodes().iter().take(MAX_DATES);
+        nodes.find_map(|node| {
+            let is_of_page = *selector != TIMES || is_in_head(node);
+            date(&node.attr(attribute)?).filter(|_| is_of_page)
+        })
+    })
+}
+
+/// Whether an element is in the article or in a head, and not in a comment or a list.
+fn is_in_head(node: &NodeRef<'_>) -> bool {
+    let names = ["article", "main", "header"];
+    node.ancestors_it(None).any(|above| names.iter().any(|name| above.has_name(name)))
+}
+
+/// A date in the one way that we write it: RFC 3339, or the day alone.
+fn date(text: &str) -> Option<String> {
+    let text = text.trim();
+    if let Ok(at) = OffsetDateTime::parse(text, &Rfc3339) {
+        return at.format(&Rfc3339).ok();
+    }
+    if let Ok(at) = OffsetDateTime::parse(text, &Rfc2822) {
+        return at.format(&Rfc3339).ok();
+    }
+    // Times without a zone, or with one that is written otherwise, are worth their day.
+    let mut numbers = text.get(..10)?.split(['-', '/', '.']);
+    let mut next = || numbers.next()?.parse::<u16>().ok();
+    let (year, month, day) = (next()?, next()?, next()?);
+    let month = time::Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let date = Date::from_calendar_date(i32::from(year), month, u8::try_from(day).ok()?).ok()?;
+    let is_likely = (1900..=2200).contains(&date.year());
+    is_likely.then(|| format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
+}
+
+fn language(dom: &Dom) -> Option<String> {
+    let root = dom.select_single("html");
+    let written = root.attr("lang").or_else(|| root.attr("xml:lang"));
+    let meta = || dom.select_single("meta[http-equiv=content-language i]").attr("content");
+    tag(&written.or_else(meta)?)
+}
+
+/// A tag of a language, if it looks like one.
+fn tag(text: &str) -> Option<String> {
+    let text = text.trim().replace('_', "-");
+    let first = text.split('-').next().unwrap_or_default();
+    let is_tag = (2..=3).contains(&first.len())
+        && text.len() <= 35
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_tag.then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_come_to_one_form() {
+        for (text, expected) in [
+            ("2024-02-29T12:30:00Z", Some("2024-02-29T12:30:00Z")),
+            ("2024-02-29T12:30:00+01:00", Some("2024-02-29T12:30:00+01:00")),
+            ("2024-02-29T12:30", Some("2024-02-29")),
+            ("2024/02/29", Some("2024-02-29")),
+            ("2024-02-29 10:00:00 -0500", Some("2024-02-29")),
+            ("Thu, 29 Feb 2024 12:30:00 +0000", Some("2024-02-29T12:30:00Z")),
+            ("2024-02-30", None),
+            ("yesterday", None),
+            ("", None),
+            ("0001-01-01", None),
+        ] {
+            assert_eq!(date(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_author_is_a_name_and_no_address() {
+        assert_eq!(author("  By  Ada \n Lovelace ").as_deref(), Some("Ada Lovelace"));
+        assert_eq!(author("https://example.com/ada"), None);
+        assert_eq!(author("  "), None);
+    }
+
+    #[test]
+    fn a_language_is_a_tag() {
+        assert_eq!(tag("en_US").as_deref(), Some("en-US"));
+        assert_eq!(tag("zh-Hant").as_deref(), Some("zh-Hant"));
+        assert_eq!(tag("english"), None);
+        assert_eq!(tag("{{lang}}"), None);
+    }
+}

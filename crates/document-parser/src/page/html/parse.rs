@@ -1,0 +1,150 @@
+//! From text to a tree, piece by piece, for as long as the page is one that people make.
+
+use std::time::{Duration, Instant};
+
+use dom_query::{Document as Dom, NodeRef};
+use html5ever::tendril::{StrTendril, TendrilSink};
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
+
+/// How much is parsed before the tree is looked at, and how long all of it may take.
+const PIECE_BYTES: usize = 1024;
+const MAX_PARSE: Duration = Duration::from_secs(2);
+/// The deepest nesting, and the most nodes.
+const MAX_DEPTH: usize = 400;
+const MAX_NODES: usize = 300_000;
+/// The most nodes that one piece may make. Marks that were never closed are opened again in every
+/// paragraph, so that a few bytes can make thousands.
+const MAX_GROWTH: usize = 2000;
+
+/// A page that is better read without its structure, and how many nodes it had made by then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Monster {
+    pub(super) nodes: usize,
+}
+
+/// Parses a page.
+pub(super) fn parse(text: &str) -> Result<Dom, Monster> {
+    let options = ParseOpts {
+        tree_builder: TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() },
+        ..ParseOpts::default()
+    };
+    let mut parser = parse_document(Dom::default(), options);
+    let begun = Instant::now();
+    let (mut rest, mut nodes) = (text, 0);
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES.min(rest.len())));
+        rest = after;
+        parser.process(StrTendril::from(piece));
+        let dom = &parser.tokenizer.sink.sink;
+        let count = dom.tree.len();
+        let is_monster = count > MAX_NODES
+            || count - nodes > MAX_GROWTH
+            || begun.elapsed() > MAX_PARSE
+            || is_open_deep(dom);
+        if is_monster {
+            return Err(Monster { nodes: count });
+        }
+        nodes = count;
+    }
+    let dom = parser.finish();
+    let nodes = dom.tree.len();
+    if nodes > MAX_NODES || depths(&dom).deepest > MAX_DEPTH {
+        Err(Monster { nodes })
+    } else {
+        Ok(dom)
+    }
+}
+
+/// Whether the elements that are still open are nested too deep. They are the last children, or
+/// stand before a table that is.
+fn is_open_deep(dom: &Dom) -> bool {
+    let mut paths = vec![(dom.root(), 0)];
+    let mut steps = 0;
+    while let Some((node, depth)) = paths.pop() {
+        steps += 1;
+        if depth > MAX_DEPTH || steps > MAX_DEPTH * 8 {
+            return true;
+        }
+        let Some(last) = node.last_child() else { continue };
+        let before = last.prev_sibling().filter(|_| last.has_name("table"));
+        paths.extend(before.map(|before| (before, depth + 1)));
+        paths.push((last, depth + 1));
+    }
+    false
+}
+
+/// How deep the nodes of a page are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Depths {
+    pub(super) deepest: usize,
+    /// Of all nodes together.
+    pub(super) sum: usize,
+}
+
+/// How deep a page is nested.
+pub(super) fn depths(dom: &Dom) -> Depths {
+    let (mut deepest, mut sum, mut level) = (0, 0, 0_usize);
+    let mut next = dom.root().first_child();
+    while let Some(node) = next {
+        deepest = deepest.max(level);
+        sum += level;
+        if let Some(child) = node.first_child() {
+            level += 1;
+            next = Some(child);
+            continue;
+        }
+        next = None;
+        let mut up: Option<NodeRef<'_>> = Some(node);
+        while let Some(node) = up {
+            next = node.next_sibling();
+            if next.is_some() {
+                break;
+            }
+            level = level.saturating_sub(1);
+            up = node.parent();
+        }
+    }
+    Depths { deepest, sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_is_counted_to_the_limit() {
+        // html and body are above the first of them, and a text is below the last.
+        let nested = |count: usize| parse(&("<div>".repeat(count) + "x"));
+        assert!(nested(MAX_DEPTH - 3).is_ok());
+        assert!(nested(MAX_DEPTH - 2).is_err());
+        assert!(parse(&"<p>a</p>".repeat(1000)).is_ok());
+    }
+
+    #[test]
+    fn marks_that_multiply_are_stopped_early() {
+        let marks = |from: usize, to: usize| -> String {
+            (from..to).fold(String::new(), |text, number| text + &format!("<b a={number}>"))
+        };
+        let paragraphs = "<p>x".repeat(100_000);
+        let mut hidden = String::new();
+        for number in 0..2000 {
+            let piece = format!("<p>{}</p>", marks(number * 60, number * 60 + 60));
+            hidden.push_str(&format!("{piece:<1020}<!---->"));
+        }
+        for (name, html) in [
+            ("nested", marks(0, 50_000) + &paragraphs),
+            ("few", format!("<p>{}</p>{paragraphs}", marks(0, 380))),
+            ("before a table", format!("<table>{}{paragraphs}", marks(0, 50_000))),
+            (
+                "before tables",
+                format!("{}{paragraphs}", format!("<table>{}", marks(0, 50)).repeat(99)),
+            ),
+            ("behind comments", hidden + &paragraphs),
+        ] {
+            // Whatever becomes of it, it never had more nodes than a large page has.
+            let nodes = parse(&html).map_or_else(|monster| monster.nodes, |dom| dom.tree.len());
+            assert!(nodes < 2 * MAX_NODES, "{name}: {nodes}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The text of PDF files.
+
+mod budget;
+mod page;
+
+use std::time::Instant;
+
+use lopdf::{Document, Object};
+
+use crate::job::Rejection;
+
+/// The most pages that are read.
+const MAX_PAGES: usize = 5000;
+/// The most text, in bytes.
+const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a PDF says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Pdf {
+    /// As the file calls itself.
+    pub(crate) title: Option<String>,
+    /// Who wrote it.
+    pub(crate) author: Option<String>,
+    /// The day on which it was made, as in `2024-02-29`.
+    pub(crate) made_on: Option<String>,
+    /// The text of all pages, each line on one, an empty line between pages.
+    pub(crate) text: String,
+    /// Whether there was more than is read.
+    pub(crate) is_cut: bool,
+}
+
+/// Reads a PDF; no further page after the deadline.
+pub(crate) fn text(bytes: &[u8], deadline: Instant) -> Result<Pdf, Rejection> {
+    let (document, mut budget) = budget::load(bytes)?;
+    if document.is_encrypted() {
+        return Err(Rejection::EncryptedPdf);
+    }
+    let pages = document.get_pages();
+    let mut read = Pdf {
+        title: said(&document, b"Title"),
+        author: said(&document, b"Author"),
+        made_on: said(&document, b"CreationDate").and_then(|date| day(&date)),
+        is_cut: pages.len() > MAX_PAGES,
+        ..Pdf::default()
+    };
+    for page in pages.values().take(MAX_PAGES) {
+        if Instant::now() >= deadline || read.text.len() >= MAX_TEXT_BYTES {
+            read.is_cut = true;
+            break;
+        }
+        if !read.text.is_empty() {
+            read.text.push_str("\n\n");
+        }
+        page::append(&document, *page, &mut budget, &mut read.text);
+        read.text.truncate(read.text.trim_end().len());
+    }
+    if read.text.len() > MAX_TEXT_BYTES {
+        let end = (0..=MAX_TEXT_BYTES).rev().find(|end| read.text.is_char_boundary(*end));
+        read.text.truncate(end.unwrap_or_default());
+        read.is_cut = true;
+    }
+    if read.text.is_empty() { Err(Rejection::PdfWithoutText) } else { Ok(read) }
+}
+
+/// What the file says about itself.
+fn said(document: &Document, name: &[u8]) -> Option<String> {
+    let info = match document.trailer.get(b"Info").ok()? {
+        Object::Reference(id) => document.get_dictionary(*id).ok()?,
+        other => other.as_dict().ok()?,
+    };
+    let text = lopdf::decode_text_string(info.get(name).ok()?).ok()?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    (!text.is_empty()).then_some(text)
+}
+
+/// The day of a date such as `D:20240229120000+01'00'`.
+fn day(date: &str) -> Option<String> {
+    let digits = date.strip_prefix("D:").unwrap_or(date);
+    let (year, month, day) = (digits.get(..4)?, digits.get(4..6)?, digits.get(6..8)?);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(year) && is_number(month) && is_number(day)).then(|| format!("{year}-{month}-{day}"))
+}
+
+#[cfg(test)]
+mod tests;

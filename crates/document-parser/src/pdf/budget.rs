@@ -1,0 +1,234 @@
+//! Limits on what a PDF may unpack to: bytes and objects, of the whole file.
+//!
+//! A few kilobytes of compressed zeros become millions of parsed objects of a hundred bytes each.
+//! lopdf bounds single streams only, so object streams are counted here before it expands them.
+//! What is not counted here is bounded by the address space of the worker.
+
+use std::cell::Cell;
+use std::mem;
+
+use lopdf::{Document, LoadOptions, Object, ObjectId, Stream};
+
+use crate::job::Rejection;
+
+/// What one stream may unpack to.
+pub(super) const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;
+/// What all streams together may unpack to.
+const MAX_TOTAL_BYTES: usize = 256 * 1024 * 1024;
+/// The most objects in object streams, and the most operands of contents that are open at once.
+pub(super) const MAX_OBJECTS: usize = 1_000_000;
+
+/// What is left of the limits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    bytes: usize,
+    objects: usize,
+    is_exceeded: bool,
+}
+
+impl Budget {
+    const FULL: Self = Self { bytes: MAX_TOTAL_BYTES, objects: MAX_OBJECTS, is_exceeded: false };
+
+    /// The most bytes that the next stream may unpack to.
+    pub(super) fn stream_bytes(&self) -> usize {
+        self.bytes.min(MAX_STREAM_BYTES)
+    }
+
+    /// Counts the operands of a page or form before it is parsed; `None` if they are too many. They
+    /// are to be given back after use.
+    pub(super) fn take_content(&mut self, content: &[u8]) -> Option<usize> {
+        self.bytes = self.bytes.saturating_sub(content.len());
+        let operands = count_operands(content);
+        self.objects = self.objects.checked_sub(operands)?;
+        Some(operands)
+    }
+
+    pub(super) fn give_back(&mut self, operands: usize) {
+        self.objects += operands;
+    }
+
+    /// Counts an object stream; `None` if it is too much.
+    fn take_object_stream(&mut self, stream: &Stream) -> Option<()> {
+        // A stream that cannot be unpacked is not expanded either.
+        let Ok(content) = stream.get_plain_content_with_limit(MAX_STREAM_BYTES) else {
+            return Some(());
+        };
+        self.bytes = self.bytes.checked_sub(content.len())?;
+        let first = stream.dict.get(b"First").and_then(Object::as_i64).unwrap_or_default();
+        let (index, objects) = content.split_at_checked(usize::try_from(first).ok()?)?;
+        let numbers: Vec<usize> = std::str::from_utf8(index)
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(|number| number.parse().unwrap_or(usize::MAX))
+            .collect();
+        for pair in numbers.chunks_exact(2) {
+            // Several entries may name the same place, and each of them is parsed.
+            let object = objects.get(pair[1]..).unwrap_or_default();
+            self.objects = self.objects.checked_sub(count_object(object, self.objects + 1))?;
+        }
+        Some(())
+    }
+}
+
+thread_local! {
+    /// lopdf takes a plain function as its filter.
+    static BUDGET: Cell<Budget> = const { Cell::new(Budget::FULL) };
+}
+
+/// Parses a PDF, and returns what it left of the budget.
+pub(super) fn load(bytes: &[u8]) -> Result<(Document, Budget), Rejection> {
+    BUDGET.set(Budget::FULL);
+    let options = LoadOptions {
+        filter: Some(filter),
+        max_decompressed_size: Some(MAX_STREAM_BYTES),
+        ..LoadOptions::default()
+    };
+    let document = Document::load_mem_with_options(bytes, options);
+    let budget = BUDGET.get();
+    if budget.is_exceeded {
+        return Err(Rejection::TooLarge);
+    }
+    let document = document.map_err(|_| Rejection::DamagedPdf)?;
+    // The objects that were counted stay; what is parsed from now on is counted apart.
+    Ok((document, Budget { objects: MAX_OBJECTS, ..budget }))
+}
+
+/// Drops object streams beyond the budget. lopdf calls this for each object of the file, of which
+/// it keeps the original, and for each object of an object stream, of which it keeps the result.
+fn filter(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
+    let Object::Stream(stream) = object else {
+        return Some((id, object.clone()));
+    };
+    if stream.dict.has_type(b"ObjStm") {
+        let mut budget = BUDGET.get();
+        let taken = if budget.is_exceeded { None } else { budget.take_object_stream(stream) };
+        budget.is_exceeded |= taken.is_none();
+        BUDGET.set(budget);
+        taken?;
+    }
+    // Streams are never in object streams.
+    Some((id, Object::Null))
+}
+
+/// How many objects the object at the beginning of these bytes has, itself included; not more
+/// than `max` are counted.
+fn count_object(bytes: &[u8], max: usize) -> usize {
+    let (mut rest, mut depth, mut count) = (bytes, 0_usize, 0_usize);
+    while count < max {
+        rest = match rest {
+            [] => break,
+            [byte, tail @ ..] if is_space(*byte) => {
+                rest = tail;
+                continue;
+            }
+            [b'%', tail @ ..] => {
+                rest = behind(tail, |byte| matches!(byte, b'\r' | b'\n'));
+                continue;
+            }
+            [b'<', b'<', tail @ ..] | [b'[', tail @ ..] => {
+                depth += 1;
+                tail
+            }
+            [b'>', b'>', tail @ ..] | [b']', tail @ ..] => {
+                depth = depth.saturating_sub(1);
+                rest = tail;
+                if depth == 0 {
+                    break;
+                }
+                continue;
+            }
+            [b'(', tail @ ..] => behind_string(tail),
+            [b'<', tail @ ..] => behind(tail, |byte| byte == b'>'),
+            [_, tail @ ..] => {
+                let end = tail.iter().position(|byte| is_space(*byte) || is_delimiter(*byte));
+                tail.get(end.unwrap_or(tail.len())..).unwrap_or_default()
+            }
+        };
+        count += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    count
+}
+
+/// What follows the first byte that ends something.
+fn behind(bytes: &[u8], is_end: impl Fn(u8) -> bool) -> &[u8] {
+    let end = bytes.iter().position(|byte| is_end(*byte));
+    end.and_then(|end| bytes.get(end + 1..)).unwrap_or_default()
+}
+
+/// What follows a string in parentheses, whose first one is gone.
+fn behind_string(bytes: &[u8]) -> &[u8] {
+    let (mut depth, mut is_escaped) = (1_usize, false);
+    for (place, byte) in bytes.iter().enumerate() {
+        if mem::take(&mut is_escaped) {
+            continue;
+        }
+        match byte {
+            b'\\' => is_escaped = true,
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return bytes.get(place + 1..).unwrap_or_default();
+        }
+    }
+    &[]
+}
+
+/// At least as many as the content has operands and operators: words in strings count as well, and
+/// data of images, so that nothing can hide in them.
+fn count_operands(content: &[u8]) -> usize {
+    let (mut count, mut is_word) = (0, false);
+    for byte in content {
+        if is_delimiter(*byte) {
+            count += 1;
+            is_word = false;
+        } else if is_space(*byte) {
+            is_word = false;
+        } else {
+            count += usize::from(!is_word);
+            is_word = true;
+        }
+    }
+    count
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, 0 | b'\t' | b'\n' | 12 | b'\r' | b' ')
+}
+
+fn is_delimiter(byte: u8) -> bool {
+    matches!(byte, b'(' | b')' | b'<' | b'>' | b'[' | b']' | b'{' | b'}' | b'/' | b'%')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_counted_to_the_end_of_the_first() {
+        for (text, count) in [
+            ("", 0),
+            ("12 13", 1),
+            ("/Name/Other", 1),
+            ("(a (b) \\) c) 1", 1),
+            ("<48 65> 1", 1),
+            ("[1 2 (x y) /N <00>] 3 4", 6),
+            ("<< /A [1 2] /B << /C null >> >> 7", 9),
+            ("% note\n[1]", 2),
+            ("[1 2", 3),
+        ] {
+            assert_eq!(count_object(text.as_bytes(), 100), count, "{text}");
+        }
+        assert_eq!(count_object("[0 0 0 0 0 0".as_bytes(), 4), 4);
+    }
+
+    #[test]
+    fn operands_in_strings_count_as_well() {
+        assert_eq!(count_operands(b"BT /F1 12 Tf (two words) Tj ET"), 11);
+        assert_eq!(count_operands(b" \n "), 0);
+    }
+}

@@ -1,0 +1,205 @@
+//! The text of one page: what its content shows, with lines and spaces where the writing moves.
+
+use std::collections::BTreeMap;
+
+use lopdf::content::{Content, Operation};
+use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
+
+use super::budget::Budget;
+
+/// How far the writing must move back, in thousandths of its size, to make a space.
+const SPACE: f32 = -180.0;
+/// How deeply forms stand in forms, and how many are followed on a page.
+const MAX_DEPTH: usize = 8;
+const MAX_FORMS: usize = 200;
+
+/// Appends what a page says. What cannot be read of it is left out.
+pub(super) fn append(document: &Document, page: ObjectId, budget: &mut Budget, text: &mut String) {
+    let content = document.get_page_content_with_limit(page, budget.stream_bytes());
+    let Ok(content) = content else { return };
+    let fonts = document.get_page_fonts(page).unwrap_or_default();
+    let mut writing = Writing { document, budget, forms: 0, line: None, text };
+    let mut resources: Vec<&Dictionary> = Vec::new();
+    if let Ok((own, inherited)) = document.get_page_resources(page) {
+        resources.extend(own);
+        resources.extend(inherited.iter().filter_map(|id| document.get_dictionary(*id).ok()));
+    }
+    writing.write(&content, &fonts, &resources, 0);
+}
+
+/// The text as it grows.
+struct Writing<'d, 't> {
+    document: &'d Document,
+    budget: &'t mut Budget,
+    /// Forms that were followed.
+    forms: usize,
+    /// How high the line is that was written last.
+    line: Option<f32>,
+    text: &'t mut String,
+}
+
+impl<'d> Writing<'d, '_> {
+    fn write(
+        &mut self,
+        content: &[u8],
+        fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
+        resources: &[&'d Dictionary],
+        depth: usize,
+    ) {
+        let Some(operands) = self.budget.take_content(content) else { return };
+        if let Ok(content) = Content::decode(content) {
+            self.operations(&content.operations, fonts, resources, depth);
+        }
+        self.budget.give_back(operands);
+    }
+
+    fn operations(
+        &mut self,
+        operations: &[Operation],
+        fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
+        resources: &[&'d Dictionary],
+        depth: usize,
+    ) {
+        let mut encodings: BTreeMap<Vec<u8>, Option<Encoding<'_>>> = BTreeMap::new();
+        let mut current: Option<Vec<u8>> = None;
+        for operation in operations {
+            match operation.operator.as_str() {
+                "Tf" => {
+                    let name = operation.operands.first().and_then(|name| name.as_name().ok());
+                    current = name.map(<[u8]>::to_vec);
+                    if let Some(name) = &current
+                        && !encodings.contains_key(name)
+                    {
+                        let font = fonts.get(name);
+                        let max_bytes = self.budget.stream_bytes();
+                        let encoding = font.and_then(|font| {
+                            font.get_font_encoding_with_limit(self.document, max_bytes).ok()
+                        });
+                        encodings.insert(name.clone(), encoding);
+                    }
+                }
+                "Do" if depth < MAX_DEPTH => self.follow(operation, fonts, resources, depth),
+                _ => {
+                    let encoding = current.as_ref().and_then(|name| encodings.get(name)?.as_ref());
+                    self.operate(operation, encoding);
+                }
+            }
+        }
+    }
+
+    /// Writes, or moves to where the next is written.
+    fn operate(&mut self, operation: &Operation, encoding: Option<&Encoding<'_>>) {
+        let operands = &operation.operands;
+        let number = |place: usize| operands.get(place).and_then(|value| value.as_float().ok());
+        match operation.operator.as_str() {
+            "Tj" => self.show(operands, encoding),
+            "TJ" => {
+                if let Some(Object::Array(parts)) = operands.first() {
+                    self.show(parts, encoding);
+                }
+            }
+            "'" => {
+                self.end_line();
+                self.show(operands, encoding);
+            }
+            "\"" => {
+                self.end_line();
+                self.show(operands.get(2..).unwrap_or_default(), encoding);
+            }
+            "T*" | "BT" => self.end_line(),
+            "Td" | "TD" => {
+                if number(1).is_some_and(|down| down.abs() > f32::EPSILON) {
+                    self.end_line();
+                } else {
+                    self.space();
+                }
+            }
+            "Tm" => {
+                let height = number(5);
+                if height == self.line {
+                    self.space();
+                } else {
+                    self.end_line();
+                }
+                self.line = height;
+            }
+            _ => {}
+        }
+    }
+
+    fn show(&mut self, parts: &[Object], encoding: Option<&Encoding<'_>>) {
+        let Some(encoding) = encoding else { return };
+        for part in parts {
+            match part {
+                Object::String(bytes, _) => {
+                    let shown = Document::decode_text(encoding, bytes).unwrap_or_default();
+                    self.text.extend(shown.chars().filter(|letter| !letter.is_control()));
+                }
+                part => {
+                    if part.as_float().is_ok_and(|moved| moved < SPACE) {
+                        self.space();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Follows a form into its own content.
+    fn follow(
+        &mut self,
+        operation: &Operation,
+        fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
+        resources: &[&'d Dictionary],
+        depth: usize,
+    ) {
+        let document = self.document;
+        let name = operation.operands.first().and_then(|name| name.as_name().ok());
+        let found = name.and_then(|name| {
+            let mut forms = resources.iter().filter_map(|known| {
+                let forms = dictionary(document, known.get(b"XObject").ok()?)?;
+                forms.get(name).ok()
+            });
+            let (_, form) = document.dereference(forms.next()?).ok()?;
+            form.as_stream().ok()
+        });
+        let Some(form) = found else { return };
+        let is_form = form.dict.get(b"Subtype").and_then(Object::as_name).ok() == Some(b"Form");
+        self.forms += 1;
+        if !is_form || self.forms > MAX_FORMS {
+            return;
+        }
+        let Ok(content) = form.decompressed_content_with_limit(self.budget.stream_bytes()) else {
+            return;
+        };
+        let own = form.dict.get(b"Resources").ok().and_then(|own| dictionary(document, own));
+        let fonts_of_it = own.and_then(|own| dictionary(document, own.get(b"Font").ok()?));
+        let mut all = fonts.clone();
+        for (name, font) in fonts_of_it.into_iter().flat_map(Dictionary::iter) {
+            if let Some(font) = dictionary(document, font) {
+                all.insert(name.clone(), font);
+            }
+        }
+        let of_it: Vec<&Dictionary> = own.into_iter().chain(resources.iter().copied()).collect();
+        self.end_line();
+        self.write(&content, &all, &of_it, depth + 1);
+        self.end_line();
+    }
+
+    fn end_line(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+
+    fn space(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with([' ', '\n']) {
+            self.text.push(' ');
+        }
+    }
+}
+
+/// A dictionary, or what refers to one.
+fn dictionary<'d>(document: &'d Document, object: &'d Object) -> Option<&'d Dictionary> {
+    let (_, object) = document.dereference(object).ok()?;
+    object.as_dict().ok()
+}

@@ -1,0 +1,178 @@
+//! One worker process and its pipes.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::sync::Once;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use super::Program;
+use crate::confine::{Confinement, Limits};
+use crate::frame;
+use crate::job::{Job, Parsed, Rejection, Reply};
+use crate::worker::{self, Hello};
+
+/// How long a worker may take to start.
+const MAX_START: Duration = Duration::from_secs(30);
+/// How long the end of a worker that closed its pipe is waited for.
+const MAX_END: Duration = Duration::from_secs(1);
+/// The largest text of a result: a page may grow by its markup, which is a part of its input.
+const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
+
+/// Why a worker gave no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It could not be started.
+    NotStarted,
+    /// It reached the limit on elapsed time, or the kernel ended it at its limit on CPU time.
+    OutOfTime,
+    /// Somebody else killed it, perhaps before it got the job: no limit of ours ends a worker so.
+    Killed,
+    /// It ended otherwise, or wrote what no worker of ours writes.
+    Died,
+}
+
+/// A worker process. It is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Worker {
+    /// `None` only while it is dropped.
+    child: Option<Child>,
+    input: ChildStdin,
+    output: ChildStdout,
+    confinement: Confinement,
+    jobs: u32,
+    runtime: Handle,
+}
+
+impl Worker {
+    /// Starts a worker and waits until it is confined.
+    pub(super) async fn start(program: &Program, limits: &Limits) -> io::Result<Self> {
+        let mut child = Command::new(&program.path)
+            .args(&program.arguments)
+            .args(worker::arguments(limits))
+            .env_clear()
+            .envs(program.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let (Some(input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("it has no pipes"));
+        };
+        let hello = timeout(MAX_START, read::<Hello>(&mut output, 0));
+        let (Hello { confinement }, _) = hello.await??;
+        announce(confinement);
+        let runtime = Handle::current();
+        Ok(Self { child: Some(child), input, output, confinement, jobs: 0, runtime })
+    }
+
+    pub(super) fn id(&self) -> Option<u32> {
+        self.child.as_ref().and_then(Child::id)
+    }
+
+    pub(super) fn confinement(&self) -> Confinement {
+        self.confinement
+    }
+
+    /// How many jobs it has done.
+    pub(super) fn jobs(&self) -> u32 {
+        self.jobs
+    }
+
+    /// Whether it has not ended while it was idle.
+    pub(super) fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// The memory that it has, as far as the system tells.
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let statm = self.id().map(|id| std::fs::read_to_string(format!("/proc/{id}/statm")));
+        let statm = statm.and_then(Result::ok).unwrap_or_default();
+        let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or_default();
+        pages.unwrap_or_default().saturating_mul(page)
+    }
+
+    /// Sends a job and waits for its result.
+    pub(super) async fn exchange(
+        &mut self,
+        job: &Job,
+        bytes: &[u8],
+    ) -> Result<Result<Parsed, Rejection>, Ended> {
+        self.jobs += 1;
+        let max_bytes = bytes.len().saturating_mul(4).saturating_add(MAX_RESULT_BYTES);
+        let exchanged = async {
+            write(&mut self.input, job, bytes).await?;
+            read::<Reply>(&mut self.output, max_bytes).await
+        };
+        match exchanged.await {
+            Ok((reply, body)) => reply.into_result(job, body).ok_or(Ended::Died),
+            Err(_) => Err(self.ended().await),
+        }
+    }
+
+    /// How it came to its end.
+    async fn ended(&mut self) -> Ended {
+        let Some(child) = &mut self.child else { return Ended::Died };
+        let status = timeout(MAX_END, child.wait()).await;
+        let signal = status.ok().and_then(Result::ok).and_then(|status| status.signal());
+        match signal.and_then(Signal::from_named_raw) {
+            Some(Signal::XCPU) => Ended::OutOfTime,
+            Some(Signal::KILL) => Ended::Killed,
+            _ => Ended::Died,
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // An error means that it has ended already.
+            let _ = child.start_kill();
+            self.runtime.spawn(async move { child.wait().await });
+        }
+    }
+}
+
+async fn write(out: &mut ChildStdin, head: &impl Serialize, body: &[u8]) -> io::Result<()> {
+    out.write_all(&frame::encode(head, body.len())?).await?;
+    out.write_all(body).await?;
+    out.flush().await
+}
+
+async fn read<T: DeserializeOwned>(
+    input: &mut ChildStdout,
+    max_body_bytes: usize,
+) -> io::Result<(T, Vec<u8>)> {
+    let mut prefix = [0; frame::PREFIX_BYTES];
+    input.read_exact(&mut prefix).await?;
+    let (head_bytes, body_bytes) = frame::lengths(prefix, max_body_bytes)?;
+    let mut head = vec![0; head_bytes];
+    input.read_exact(&mut head).await?;
+    let mut body = vec![0; body_bytes];
+    input.read_exact(&mut body).await?;
+    Ok((serde_json::from_slice(&head)?, body))
+}
+
+/// Logs once how far the workers of this process are confined.
+fn announce(confinement: Confinement) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if confinement.is_complete() {
+            tracing::info!(%confinement, "parser workers are confined");
+        } else {
+            tracing::warn!(%confinement, "parser workers are only partly confined");
+        }
+    });
+}

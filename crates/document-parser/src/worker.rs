@@ -1,0 +1,76 @@
+//! A worker process: it confines itself, then parses what comes on standard input until its end.
+
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::confine::{self, Confinement, Limits};
+use crate::frame;
+use crate::job::{self, Job, Parsed, Rejection, Reply};
+
+/// The stack of the thread that parses: documents may be nested deeply, and pages of a stack that
+/// are not touched cost nothing.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// The first message of a worker, sent when it is confined.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) confinement: Confinement,
+}
+
+/// The command line of a worker, behind the arguments of its [`Program`](crate::Program).
+pub(crate) fn arguments(limits: &Limits) -> [String; 2] {
+    [limits.memory_bytes.to_string(), limits.cpu.as_secs().to_string()]
+}
+
+/// The limits of a command line that the pool wrote.
+pub fn limits(memory_bytes: u64, cpu_seconds: u64) -> Limits {
+    Limits { memory_bytes, cpu: Duration::from_secs(cpu_seconds), ..Limits::default() }
+}
+
+/// Runs this process as a worker until its standard input ends.
+pub fn run(limits: Limits) -> io::Result<()> {
+    run_with(limits, job::parse)
+}
+
+/// Runs this process as a worker with another parser.
+pub fn run_with(
+    limits: Limits,
+    parse: impl Fn(&Job, &[u8]) -> Result<Parsed, Rejection> + Send + 'static,
+) -> io::Result<()> {
+    // Panics are answers here, and what they say is about a document of somebody.
+    set_hook(Box::new(|_| {}));
+    let stack = u64::try_from(STACK_BYTES).map_err(io::Error::other)?;
+    let in_use = confine::address_space()?.saturating_add(stack);
+    let landlock = confine::deny_files();
+    let thread = thread::Builder::new().name("parser".to_owned()).stack_size(STACK_BYTES);
+    let serving = thread.spawn(move || {
+        let memory_bytes = in_use.saturating_add(limits.memory_bytes);
+        let resource_limits =
+            confine::limit_resources(memory_bytes) && confine::limit_cpu(limits.cpu);
+        // Last: it also denies what the measures before it need.
+        let seccomp = confine::filter_system_calls();
+        serve(limits, Confinement { resource_limits, landlock, seccomp }, &parse)
+    })?;
+    serving.join().unwrap_or_else(|_| Err(io::Error::other("the worker failed")))
+}
+
+fn serve(
+    limits: Limits,
+    confinement: Confinement,
+    parse: &impl Fn(&Job, &[u8]) -> Result<Parsed, Rejection>,
+) -> io::Result<()> {
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    frame::write(&mut output, &Hello { confinement }, &[])?;
+    while let Some((job, bytes)) = frame::read::<Job>(&mut input, usize::MAX)? {
+        confine::limit_cpu(limits.cpu);
+        let parsed = catch_unwind(AssertUnwindSafe(|| parse(&job, &bytes)));
+        let (head, body) = Reply::from_result(parsed.unwrap_or(Err(Rejection::ParserPanicked)));
+        frame::write(&mut output, &head, &body)?;
+        output.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,331 @@
+//! Images of a conversation: how many there are, and those that are only named by an address.
+//!
+//! **Invariant:** no upstream is sent an address that it would fetch by itself: it could be led to
+//! places that only the operator's network reaches.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use memchr::memmem;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use wire::error::Code;
+
+use crate::config::RemoteImages;
+use crate::envelope::{Key, is_like};
+use crate::failure::ApiError;
+use crate::service::Service;
+use crate::web::Target;
+
+/// The most images that are fetched for one request, and how large one may be.
+const MAX_FETCHED: usize = 16;
+const MAX_IMAGE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// What was found in a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Images {
+    pub(crate) count: usize,
+    /// Images that lead elsewhere.
+    remote: usize,
+    /// The first other thing that leads elsewhere, by its field.
+    other: Option<&'static str>,
+}
+
+/// Fields whose value is an address that an upstream may fetch.
+const FIELDS: [&str; 4] = ["image_url", "video_url", "audio_url", "file_url"];
+
+impl Images {
+    /// Looks through the JSON of a conversation.
+    pub(crate) fn in_text(text: &str) -> Result<Self, ApiError> {
+        let mut found = Self::default();
+        let bytes = text.as_bytes();
+        // Most have none. A key may be written with escapes.
+        let may_have = [&b"_url"[..], b"_URL", b"\"source\"", b"\\u"];
+        if may_have.iter().any(|word| memmem::find(bytes, word).is_some()) {
+            let mut reader = serde_json::Deserializer::from_str(text);
+            Walk { found: &mut found, under: None }.deserialize(&mut reader).map_err(|error| {
+                ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Looks through items that were read before.
+    pub(crate) fn in_items(items: &[Value]) -> Self {
+        let mut found = Self::default();
+        for item in items {
+            // A tree of values cannot be malformed.
+            let _ = Walk { found: &mut found, under: None }.deserialize(item);
+        }
+        found
+    }
+
+    /// All that is in both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            remote: self.remote + other.remote,
+            other: self.other.or(other.other),
+        }
+    }
+
+    /// Whether images must be fetched; an error where that is not allowed.
+    pub(crate) fn check_remote(self, choice: RemoteImages) -> Result<Remote, ApiError> {
+        let refuse = |field: &str, message: String| {
+            Err(ApiError::of_param(Code::InvalidRequest, field, message))
+        };
+        if let Some(field) = self.other {
+            return refuse(field, format!("`{field}` must be a `data:` address here"));
+        }
+        match choice {
+            _ if self.remote == 0 => Ok(Remote::None),
+            RemoteImages::Refuse => {
+                let message =
+                    "`image_url` must be a `data:` address: this service fetches no images";
+                refuse("image_url", message.to_owned())
+            }
+            RemoteImages::Inline if self.remote > MAX_FETCHED => {
+                let found = self.remote;
+                let message = format!(
+                    "{found} images lead elsewhere; at most {MAX_FETCHED} are fetched for a request"
+                );
+                refuse("image_url", message)
+            }
+            RemoteImages::Inline => Ok(Remote::Fetched),
+        }
+    }
+
+    fn see(&mut self, field: &'static str, address: &str) {
+        self.count += usize::from(field == "image_url");
+        let scheme = address.trim_start().get(..5).unwrap_or_default();
+        if scheme.eq_ignore_ascii_case("data:") {
+            return;
+        }
+        match field {
+            "image_url" => self.remote += 1,
+            field => self.other = Some(field),
+        }
+    }
+}
+
+/// Whether a conversation has images that must be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remote {
+    None,
+    Fetched,
+}
+
+/// Replaces addresses of images by the images, fetched through the guard of pages.
+pub(crate) async fn inline(service: &Service, value: &mut Value) -> Result<(), ApiError> {
+    let mut addresses = Vec::new();
+    gather(value, &mut addresses);
+    for address in addresses {
+        let target = Target::parse(address.trim());
+        let fetched = match target {
+            Ok(target) => service.reader.image(target, MAX_IMAGE_BYTES).await,
+            Err(fault) => Err(fault),
+        };
+        let (media, bytes) = fetched.map_err(|fault| {
+            let message = fault.to_string().replace("`url`", "`image_url`");
+            ApiError::of_param(ApiError::from(fault).code(), "image_url", message)
+        })?;
+        *address = format!("data:{media};base64,{}", BASE64.encode(bytes));
+    }
+    Ok(())
+}
+
+/// All addresses of images that lead elsewhere.
+fn gather<'a>(value: &'a mut Value, found: &mut Vec<&'a mut String>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| gather(item, found)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if !is_like(name, "image_url") {
+                    gather(value, found);
+                    continue;
+                }
+                let fields = match value {
+                    Value::String(address) => {
+                        take(address, found);
+                        continue;
+                    }
+                    Value::Object(image) => image,
+                    _ => continue,
+                };
+                for (name, value) in fields {
+                    if let Value::String(address) = value
+                        && is_like(name, "url")
+                    {
+                        take(address, found);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn take<'a>(address: &'a mut String, found: &mut Vec<&'a mut String>) {
+    let mut seen = Images::default();
+    seen.see("image_url", address);
+    if seen.remote > 0 {
+        found.push(address);
+    }
+}
+
+/// The field that a value is under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Under {
+    /// One of [`FIELDS`], or `url` within it.
+    Field(&'static str),
+    /// An object that may say where its content comes from.
+    Source,
+}
+
+impl Under {
+    /// What is under a key of an object that is itself under something.
+    fn of(key: &str, above: Option<Self>) -> Option<Self> {
+        if is_like(key, "url") {
+            return above.map(|above| match above {
+                Self::Source => Self::Field("source.url"),
+                field @ Self::Field(_) => field,
+            });
+        }
+        if is_like(key, "source") {
+            return Some(Self::Source);
+        }
+        FIELDS.into_iter().find(|field| is_like(key, field)).map(Self::Field)
+    }
+}
+
+/// Goes through JSON without keeping any of it.
+struct Walk<'a> {
+    found: &'a mut Images,
+    under: Option<Under>,
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any JSON")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        // `source` is often a plain word; only what is within it can be an address.
+        if let Some(Under::Field(field)) = self.under {
+            self.found.see(field, text);
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { found, under: above } = self;
+        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+            map.next_value_seed(Walk { found, under: Under::of(&key, above) })?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Walk { found: self.found, under: None })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(conversation: &Value) -> (usize, usize, Option<&'static str>) {
+        let in_text = Images::in_text(&conversation.to_string()).unwrap();
+        let in_items = Images::in_items(conversation.as_array().unwrap());
+        assert_eq!(in_text, in_items);
+        (in_text.count, in_text.remote, in_text.other)
+    }
+
+    fn part(part: &Value) -> Value {
+        json!([{ "role": "user", "content": [{ "type": "text", "text": "see" }, part] }])
+    }
+
+    #[test]
+    fn images_are_counted_and_remote_ones_noticed_in_every_form() {
+        let data = "data:image/png;base64,AAAA";
+        for (address, remote) in [(data, 0), ("DATA:image/png,x", 0), ("http://a.b/c", 1), ("", 1)]
+        {
+            let chat = json!({ "type": "image_url", "image_url": { "url": address } });
+            assert_eq!(found(&part(&chat)), (1, remote, None), "{address}");
+            let responses = json!({ "type": "input_image", "image_url": address });
+            assert_eq!(found(&part(&responses)), (1, remote, None), "{address}");
+            let other_case = json!({ "Image_URL": { "URL": address } });
+            assert_eq!(found(&part(&other_case)), (1, remote, None), "{address}");
+        }
+        let elsewhere = "file:///etc/passwd";
+        for (fields, name) in [
+            (json!({ "video_url": { "url": elsewhere } }), "video_url"),
+            (json!({ "file_url": elsewhere }), "file_url"),
+            (json!({ "source": { "type": "url", "url": elsewhere } }), "source.url"),
+        ] {
+            assert_eq!(found(&part(&fields)), (0, 0, Some(name)));
+        }
+    }
+
+    #[test]
+    fn escaped_keys_are_read() {
+        let text = r#"[{"content":[{"\u0069mage_ur\u006c":"http://a.b"}]}]"#;
+        assert_eq!(Images::in_text(text).unwrap().remote, 1);
+    }
+
+    #[test]
+    fn addresses_that_nobody_fetches_do_not_count() {
+        let text = json!([{ "role": "user", "content": "\"image_url\": \"http://a.b\"" }]);
+        assert_eq!(found(&text), (0, 0, None));
+        let cited = json!([{ "role": "assistant", "content": [{ "type": "output_text", "text": "x",
+            "annotations": [{ "type": "url_citation", "url": "https://a.b", "source": "web" }] }] }]);
+        assert_eq!(found(&cited), (0, 0, None));
+    }
+
+    #[test]
+    fn the_operator_chooses_between_refusing_and_fetching() {
+        let remote = |count: usize| Images { count, remote: count, other: None };
+        assert_eq!(remote(0).check_remote(RemoteImages::Refuse).unwrap(), Remote::None);
+        let refused = remote(1).check_remote(RemoteImages::Refuse).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidRequest);
+        let fetched = remote(MAX_FETCHED).check_remote(RemoteImages::Inline).unwrap();
+        assert_eq!(fetched, Remote::Fetched);
+        assert!(remote(MAX_FETCHED + 1).check_remote(RemoteImages::Inline).is_err());
+        let other = Images { other: Some("video_url"), ..Images::default() };
+        assert!(other.check_remote(RemoteImages::Inline).is_err());
+    }
+}

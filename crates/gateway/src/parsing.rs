@@ -1,0 +1,94 @@
+//! Bounds the bytes of bodies that are parsed at once, over all requests of the service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wire::error::Code;
+
+use crate::failure::ApiError;
+use crate::within::within;
+
+/// Bodies up to this size are not counted: what is made of them is small.
+pub(crate) const SMALL_BYTES: usize = 64 * 1024;
+/// What one permit is for.
+const UNIT_BYTES: u64 = 1024;
+
+/// Room for bodies that are being parsed.
+#[derive(Debug)]
+pub(crate) struct Parsing {
+    room: Arc<Semaphore>,
+    /// All permits.
+    total: u32,
+}
+
+/// A body that keeps its room until its last copy is dropped.
+struct Admitted {
+    bytes: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Admitted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Parsing {
+    /// Room for so many bytes, and for one of the largest bodies in any case.
+    pub(crate) fn new(parsing_bytes: u64, max_body_bytes: u64) -> Self {
+        let units = parsing_bytes.max(max_body_bytes).div_ceil(UNIT_BYTES);
+        let total = u32::try_from(units).unwrap_or(u32::MAX);
+        let permits = usize::try_from(total).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        Self { room: Arc::new(Semaphore::new(permits)), total }
+    }
+
+    /// Waits until there is room for a body, in the order of arrival and no longer than this.
+    pub(crate) async fn admit(&self, bytes: Bytes, patience: Duration) -> Result<Bytes, ApiError> {
+        if bytes.len() <= SMALL_BYTES {
+            return Ok(bytes);
+        }
+        let units = u64::try_from(bytes.len()).unwrap_or(u64::MAX).div_ceil(UNIT_BYTES);
+        let units = u32::try_from(units).unwrap_or(u32::MAX).min(self.total);
+        let room = within(patience, self.room.clone().acquire_many_owned(units)).await;
+        let Ok(Ok(room)) = room else {
+            let message = "the service is parsing too many large bodies; nothing was charged";
+            return Err(ApiError::new(Code::Unavailable, message));
+        };
+        Ok(Bytes::from_owner(Admitted { bytes, _room: room }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn bodies_wait_for_room_until_the_last_copy_of_another_is_dropped() {
+        let parsing = Parsing::new(150 * 1024, 100 * 1024);
+        let body = || Bytes::from(vec![7; 100 * 1024]);
+        let first = parsing.admit(body(), Duration::ZERO).await.unwrap();
+        assert_eq!(first, body());
+        let copy = first.clone();
+        drop(first);
+        let error = parsing.admit(body(), Duration::ZERO).await.unwrap_err();
+        assert_eq!(error.code(), Code::Unavailable);
+        // A small one needs no room.
+        parsing.admit(Bytes::from(vec![7; SMALL_BYTES]), Duration::ZERO).await.unwrap();
+        let waiting = parsing.admit(body(), Duration::from_mins(1));
+        let free = async {
+            tokio::task::yield_now().await;
+            drop(copy);
+        };
+        let (admitted, ()) = tokio::join!(waiting, free);
+        assert_eq!(admitted.unwrap(), body());
+    }
+
+    #[tokio::test]
+    async fn the_largest_body_finds_room_however_little_there_is() {
+        let parsing = Parsing::new(1024, 10 * 1024 * 1024);
+        let body = Bytes::from(vec![0; 10 * 1024 * 1024]);
+        assert!(parsing.admit(body, Duration::ZERO).await.is_ok());
+    }
+}

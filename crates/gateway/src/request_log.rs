@@ -1,0 +1,190 @@
+//! The log line of a request. Facts are noted while it is answered, by whoever finds them out; the
+//! line is written when the last part of the request has ended, so that a stream's line has its
+//! tokens and its charge, and that of a client that left has the rule that was applied.
+//!
+//! The log of the request that a task works on is a task-local: a task that is started for a request
+//! takes it along with [`carry`].
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::Method;
+use ledger::{HoldId, Micros, Receipt, Tokens};
+
+use crate::endpoints::Route;
+use crate::identity::Caller;
+
+tokio::task_local! {
+    static CURRENT: Arc<RequestLog>;
+}
+
+/// The most characters of a path that is told or logged.
+const MAX_PATH_CHARS: usize = 200;
+
+/// What is known about a request.
+#[derive(Debug)]
+pub(crate) struct RequestLog {
+    pub(crate) id: HoldId,
+    pub(crate) route: Route,
+    pub(crate) begun: Instant,
+    peer: SocketAddr,
+    method: Method,
+    facts: Mutex<Facts>,
+}
+
+#[derive(Debug, Default)]
+struct Facts {
+    /// Whether a line is to be written.
+    is_wanted: bool,
+    /// Of a request that no route matches.
+    path: Option<String>,
+    caller: Option<Caller>,
+    is_operator: bool,
+    model: Option<Arc<str>>,
+    tokens: Tokens,
+    charged: Option<Micros>,
+    rule: Option<&'static str>,
+    status: u16,
+    code: &'static str,
+    /// Time until the head of the answer.
+    head: Duration,
+    /// Time until the upstream that answered began to.
+    upstream: Option<Duration>,
+}
+
+impl RequestLog {
+    pub(crate) fn new(id: HoldId, route: Route, method: Method, peer: SocketAddr) -> Arc<Self> {
+        let facts = Mutex::default();
+        Arc::new(Self { id, route, begun: Instant::now(), peer, method, facts })
+    }
+
+    /// Works on the request.
+    pub(crate) async fn scope<F: Future>(self: &Arc<Self>, work: F) -> F::Output {
+        CURRENT.scope(self.clone(), work).await
+    }
+
+    /// The head of the answer is there. A line is written when all has ended.
+    pub(crate) fn answered(&self, status: u16, code: &'static str, path: Option<&str>) {
+        let mut facts = self.facts();
+        facts.is_wanted = true;
+        (facts.status, facts.code, facts.head) = (status, code, self.begun.elapsed());
+        facts.path = path.map(shown_path);
+    }
+
+    /// What was charged, for what.
+    pub(crate) fn ended(&self, receipt: &Receipt) {
+        let mut facts = self.facts();
+        facts.model.clone_from(&receipt.model);
+        facts.tokens = receipt.tokens;
+        facts.charged = Some(receipt.charged);
+        facts.rule = Some(receipt.rule.word());
+    }
+
+    /// Whether a valid key or the operator's token came with it.
+    pub(crate) fn is_known(&self) -> bool {
+        let facts = self.facts();
+        facts.is_operator || facts.caller.is_some()
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for RequestLog {
+    fn drop(&mut self) {
+        let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !facts.is_wanted {
+            return;
+        }
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let key = facts.caller.as_ref().map(|caller| &caller.key);
+        let model = facts.model.as_deref();
+        tracing::info!(
+            request = %self.id,
+            method = %self.method,
+            route = self.route.pattern,
+            operation = self.route.operation,
+            path = facts.path.as_deref(),
+            status = facts.status,
+            code = facts.code,
+            member = key.map(|key| tracing::field::display(key.member)),
+            key = key.map(|key| key.id.as_str()),
+            model,
+            provider = model.and_then(|model| model.split_once('/')).map(|(provider, _)| provider),
+            input_tokens = facts.tokens.input,
+            output_tokens = facts.tokens.output,
+            charge_micros = facts.charged.map(Micros::get),
+            rule = facts.rule,
+            upstream_us = facts.upstream.map(micros),
+            head_us = micros(facts.head),
+            took_us = micros(self.begun.elapsed()),
+            peer = %self.peer,
+            "answered"
+        );
+    }
+}
+
+/// The log of the request that this task works on.
+pub(crate) fn current() -> Option<Arc<RequestLog>> {
+    CURRENT.try_with(Clone::clone).ok()
+}
+
+/// Work for the current request that another task will do.
+pub(crate) fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let log = current();
+    async move {
+        match log {
+            Some(log) => CURRENT.scope(log, work).await,
+            None => work.await,
+        }
+    }
+}
+
+/// A valid key came with the current request.
+pub(crate) fn note_caller(caller: &Caller) {
+    note(|facts| facts.caller = Some(caller.clone()));
+}
+
+/// The operator's token came with the current request.
+pub(crate) fn note_operator() {
+    note(|facts| facts.is_operator = true);
+}
+
+/// The model that is asked, and how long its upstream took until it began to answer.
+pub(crate) fn note_upstream(model: &Arc<str>, took: Duration) {
+    note(|facts| {
+        facts.model = Some(model.clone());
+        facts.upstream = Some(took);
+    });
+}
+
+fn note(what: impl FnOnce(&mut Facts)) {
+    let _ = CURRENT.try_with(|log| what(&mut log.facts()));
+}
+
+/// A path as a client may see it again and as it is logged: bounded, in visible characters, without
+/// what looks like a key.
+pub(crate) fn shown_path(path: &str) -> String {
+    let visible = |letter: char| if letter.is_ascii_graphic() { letter } else { '?' };
+    let shown: String = path.chars().take(MAX_PATH_CHARS).map(visible).collect();
+    let hidden = shown.split('/').map(|part| match part.find(wire::key::PREFIX) {
+        Some(start) => format!("{}{}…", &part[..start], wire::key::PREFIX),
+        None => part.to_owned(),
+    });
+    hidden.collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_bounded_visible_and_without_keys() {
+        assert_eq!(shown_path("/v1/nothing"), "/v1/nothing");
+        assert_eq!(shown_path("/a\u{202e}b\u{1b}[2J c`d"), "/a?b?[2J?c`d");
+        assert_eq!(shown_path(&"/x".repeat(10_000)).len(), MAX_PATH_CHARS);
+        assert_eq!(shown_path("/v1/agk_abc_def/x"), "/v1/agk_…/x");
+    }
+}

@@ -1,0 +1,203 @@
+//! The open connections of clients: how many there may be, in all and of one address, and which one
+//! is closed for a new one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::passage::Passage;
+use crate::config::Limits;
+
+/// All open connections.
+#[derive(Debug)]
+pub(super) struct Connections {
+    limits: Limits,
+    state: Mutex<State>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    /// The oldest first.
+    open: BTreeMap<u64, Connection>,
+    by_address: HashMap<IpAddr, u32>,
+    /// How many were told to close, and still are there.
+    closing: usize,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    /// `None` until its task runs.
+    task: Option<(Arc<Passage>, AbortHandle)>,
+    is_closing: bool,
+}
+
+/// Whether there is room for a connection.
+#[derive(Debug)]
+pub(super) enum Admission {
+    Admitted(Seat),
+    /// Its address has as many as it may.
+    Refused,
+    /// There are as many as there may be.
+    Full,
+}
+
+/// The place of one connection; free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    connections: Arc<Connections>,
+    number: u64,
+    /// The address that it counts for, if that is limited.
+    counted: Option<IpAddr>,
+}
+
+impl Connections {
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+        let (state, freed) = (Mutex::default(), Notify::new());
+        Arc::new(Self { limits: limits.clone(), state, freed })
+    }
+
+    /// A place for a new connection.
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Admission {
+        let peer = peer.to_canonical();
+        let is_exempt = self.limits.exempt_addresses.iter().any(|network| network.contains(&peer));
+        let limit = self.limits.max_connections_per_address.filter(|_| !is_exempt);
+        let counted = limit.map(|_| network_of(peer));
+        let mut state = self.state();
+        let has_now = counted.and_then(|address| state.by_address.get(&address)).copied();
+        if limit.is_some_and(|limit| has_now.unwrap_or(0) >= limit) {
+            return Admission::Refused;
+        }
+        if state.open.len() >= usize::try_from(self.limits.max_connections).unwrap_or(usize::MAX) {
+            return Admission::Full;
+        }
+        if let Some(address) = counted {
+            *state.by_address.entry(address).or_default() += 1;
+        }
+        let number = state.next;
+        state.next += 1;
+        state.open.insert(number, Connection::default());
+        Admission::Admitted(Seat { connections: self.clone(), number, counted })
+    }
+
+    /// Closes the oldest connection that waits for its client and never came with a valid key, if
+    /// there is one; then waits a while for any place.
+    pub(super) async fn make_room(&self, patience: Duration) {
+        {
+            let mut state = self.state();
+            let is_idle = |connection: &&mut Connection| {
+                let passage = connection.task.as_ref().map(|(passage, _)| passage);
+                passage.is_some_and(|passage| passage.turn.is_idle_stranger())
+            };
+            if state.closing == 0
+                && let Some(oldest) = state.open.values_mut().find(is_idle)
+            {
+                oldest.is_closing = true;
+                if let Some((_, task)) = &oldest.task {
+                    task.abort();
+                }
+                state.closing = 1;
+                tracing::debug!("idle connection closed to make room");
+            }
+        }
+        let _ = timeout(patience, self.freed.notified()).await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// What names this place.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Connections {
+    /// The task of a connection runs.
+    pub(super) fn started(&self, number: u64, passage: Arc<Passage>, task: AbortHandle) {
+        if let Some(connection) = self.state().open.get_mut(&number) {
+            connection.task = Some((passage, task));
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = self.connections.state();
+        let closed = state.open.remove(&self.number);
+        if closed.is_some_and(|connection| connection.is_closing) {
+            state.closing -= 1;
+        }
+        if let Some(address) = self.counted
+            && let Some(count) = state.by_address.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                state.by_address.remove(&address);
+            }
+        }
+        drop(state);
+        self.connections.freed.notify_one();
+    }
+}
+
+/// What one client has at least of IPv6: a /64 network.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connections(max: u32, per_address: u32) -> Arc<Connections> {
+        Connections::new(&Limits {
+            max_connections: max,
+            max_connections_per_address: Some(per_address),
+            ..Limits::default()
+        })
+    }
+
+    fn admit(connections: &Arc<Connections>, address: &str) -> Admission {
+        connections.admit(address.parse().unwrap())
+    }
+
+    #[test]
+    fn an_address_has_a_limit_unless_it_is_exempt() {
+        let connections = connections(100, 2);
+        let seats = [admit(&connections, "192.0.2.1"), admit(&connections, "::ffff:192.0.2.1")];
+        assert!(matches!(admit(&connections, "192.0.2.1"), Admission::Refused));
+        assert!(matches!(admit(&connections, "192.0.2.2"), Admission::Admitted(_)));
+        drop(seats);
+        assert!(matches!(admit(&connections, "192.0.2.1"), Admission::Admitted(_)));
+        let local: Vec<_> = (0..5).map(|_| admit(&connections, "127.0.0.1")).collect();
+        assert!(local.iter().all(|admission| matches!(admission, Admission::Admitted(_))));
+        let _six = [admit(&connections, "2001:db8::1"), admit(&connections, "2001:db8::2")];
+        assert!(matches!(admit(&connections, "2001:db8::3"), Admission::Refused));
+        assert!(matches!(admit(&connections, "2001:db8:0:1::3"), Admission::Admitted(_)));
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_connection_has_ended() {
+        let connections = connections(2, 100);
+        let first = admit(&connections, "127.0.0.1");
+        let _second = admit(&connections, "127.0.0.1");
+        assert!(matches!(admit(&connections, "127.0.0.1"), Admission::Full));
+        drop(first);
+        assert!(matches!(admit(&connections, "127.0.0.1"), Admission::Admitted(_)));
+        let state = connections.state();
+        assert_eq!((state.open.len(), state.by_address.len()), (1, 0));
+    }
+}

@@ -1,0 +1,147 @@
+//! Documents that would take the memory or the time of the service.
+
+use std::fs;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use agent_test_support::pdf::{with_line, with_zeros};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::site::{Site, World, ok};
+use crate::support::PRICE;
+
+/// 60,000 elements in 380 others.
+fn nested_page() -> String {
+    "<div>".repeat(380) + &"<main></main>".repeat(60_000) + "<p>The words.</p>"
+}
+
+/// The memory of this process, in which the service runs, in MiB.
+fn resident_mib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+/// The processes that this one started and that still run.
+fn workers() -> Vec<Pid> {
+    let own = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    ids.filter(|id| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+        fields.next() != Some("Z") && fields.next() == Some(own.as_str())
+    })
+    .filter_map(Pid::from_raw)
+    .collect()
+}
+
+#[test]
+fn a_pdf_of_some_kilobytes_does_not_take_the_memory_of_the_service() {
+    let bombs = [(1, 4 << 20), (30, 4 << 20), (3, 30 << 20)]
+        .map(|(streams, bytes_each)| with_zeros("A bomb", streams, bytes_each));
+    let site = Site::start(move |asked, stream| match asked.path.as_str() {
+        "/good" => stream.write_all(&ok("application/pdf", &with_line("A good line"))),
+        path => {
+            let number: usize = path.trim_start_matches('/').parse().unwrap();
+            stream.write_all(&ok("application/pdf", &bombs[number]))
+        }
+    });
+    let world = World::new(&site, "  robots: false\n  cache_bytes: 0\n");
+    world.fetch(&site.url("/good")).good();
+    let before = resident_mib();
+    std::thread::scope(|scope| {
+        for number in 0..3 {
+            let (world, site) = (&world, &site);
+            scope.spawn(move || {
+                let (status, code, message) = world.failed(&site.url(&format!("/{number}")));
+                assert_eq!((status, code.as_str()), (400, "page_unreadable"));
+                assert_eq!(message, "the page unpacks to more than is parsed");
+            });
+        }
+        assert_eq!(world.fetch(&site.url("/good")).good()["content"], "A good line");
+    });
+    let after = resident_mib();
+    assert!(after < before + 64, "{before} MiB before, {after} MiB after");
+    assert_eq!(world.paid(), 2 * PRICE);
+}
+
+#[test]
+fn a_page_nested_deeply_does_not_keep_others_from_reading() {
+    let page = nested_page();
+    let site = Site::start(move |asked, stream| match asked.path.as_str() {
+        "/small" => stream.write_all(&ok("text/html", b"<p>Small words.</p>")),
+        _ => stream.write_all(&ok("text/html", page.as_bytes())),
+    });
+    let world = World::new(&site, "  robots: false\n  cache_bytes: 0\n");
+    let bob = world.service.holder("bob", 10 * PRICE);
+    std::thread::scope(|scope| {
+        for number in 0..2 {
+            let (world, site) = (&world, &site);
+            scope.spawn(move || {
+                // On a slow machine it may reach the limit; it never keeps its place.
+                let answer = world.fetch(&site.url(&format!("/{number}")));
+                assert!(matches!(answer.status, 200 | 400), "{}", answer.status);
+            });
+        }
+        let asked = json!({ "url": site.url("/small") });
+        let answer = world.service.post("/v1/web/fetch", bob.key.as_str(), &asked);
+        assert_eq!(answer.good()["content"], "Small words.");
+    });
+}
+
+#[test]
+fn a_parser_that_is_killed_fails_one_page_and_the_next_is_read() {
+    let page = nested_page();
+    let site = Site::start(move |asked, stream| match asked.path.as_str() {
+        "/small" => stream.write_all(&ok("text/html", b"<p>Small words.</p>")),
+        _ => stream.write_all(&ok("text/html", page.as_bytes())),
+    });
+    let world = World::new(&site, "  robots: false\n  cache_bytes: 0\n");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let answer = world.fetch(&site.url("/large"));
+            is_over.store(true, Ordering::Release);
+            let (status, code) = answer.failure();
+            // In the middle of the page, or while it starts.
+            let expected = [(400, "page_unreadable"), (503, "unavailable")];
+            assert!(expected.contains(&(status, code.as_str())), "{status} {code}");
+        });
+        while !is_over.load(Ordering::Acquire) {
+            for worker in workers() {
+                // An error means that it has just ended.
+                let _ = kill_process(worker, Signal::KILL);
+            }
+            std::thread::yield_now();
+        }
+    });
+    assert_eq!(world.fetch(&site.url("/small")).good()["content"], "Small words.");
+    assert_eq!(world.paid(), PRICE);
+}
+
+#[test]
+fn a_key_whose_pages_time_out_again_and_again_has_to_wait() {
+    let site = Site::start(|_, _| {
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
+        Ok(())
+    });
+    let fetch = "  robots: false\n  timeout: 0.2\n  timeouts_per_minute: 2\n";
+    let world = World::new(&site, fetch);
+    let bob = world.service.holder("bob", 10 * PRICE);
+    for _ in 0..2 {
+        assert_eq!(world.failed(&site.url("/")).0, 503);
+    }
+    let answer = world.fetch(&site.url("/"));
+    assert_eq!(answer.status, 429);
+    assert!(answer.headers.contains_key("retry-after"));
+    let (_, code, message) = world.failed(&site.url("/"));
+    assert_eq!(code, "rate_limited");
+    assert!(message.starts_with("too many fetches of this key timed out"), "{message}");
+    assert_eq!(site.paths().len(), 2, "nothing is asked of the site");
+    let asked = json!({ "url": site.url("/") });
+    assert_eq!(world.service.post("/v1/web/fetch", bob.key.as_str(), &asked).status, 503);
+    assert_eq!(world.paid(), 0);
+}

@@ -1,0 +1,76 @@
+//! A wall clock that a test moves for the processes that it starts.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::mcp::installed::script;
+
+/// A clock for child processes. Their monotonic clock stays true.
+#[derive(Debug)]
+pub struct MovableClock {
+    offset: File,
+    folder: TempDir,
+}
+
+impl MovableClock {
+    /// Builds the library that the processes preload.
+    ///
+    /// # Panics
+    /// If there is no C compiler.
+    #[expect(
+        clippy::expect_used,
+        clippy::new_without_default,
+        reason = "a test without its clock cannot continue"
+    )]
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // PostgreSQL runs as another user.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+        let offset = File::create(folder.path().join("offset")).expect("a file");
+        let built = Command::new("cc")
+            .args(["-O1", "-shared", "-fPIC", "-o"])
+            .arg(folder.path().join("clock.so"))
+            .arg(script("clock.c"))
+            .status();
+        assert!(built.expect("cc starts").success(), "clock.c does not compile");
+        let clock = Self { offset, folder };
+        clock.set(0);
+        clock
+    }
+
+    /// Sets the clock this many seconds ahead of the machine's, at once for all processes.
+    ///
+    /// # Panics
+    /// If the file cannot be written.
+    #[expect(clippy::expect_used, reason = "a test without its clock cannot continue")]
+    pub fn set(&self, seconds: i64) {
+        self.offset.write_all_at(&seconds.to_ne_bytes(), 0).expect("the offset is written");
+    }
+
+    /// What a process needs in its environment to have this clock.
+    pub fn variables(&self) -> [(&'static str, std::path::PathBuf); 2] {
+        let file = |name: &str| Path::join(self.folder.path(), name);
+        [("LD_PRELOAD", file("clock.so")), ("TEST_CLOCK", file("offset"))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn child_processes_see_the_moved_clock() {
+        let clock = MovableClock::new();
+        let year = || {
+            let run = Command::new("date").arg("+%Y").envs(clock.variables()).output().unwrap();
+            String::from_utf8(run.stdout).unwrap().trim().parse::<i64>().unwrap()
+        };
+        let now = year();
+        clock.set(10 * 366 * 24 * 3600);
+        assert_eq!(year() - now, 10);
+    }
+}

@@ -1,0 +1,92 @@
+//! nginx in front of services, or as the peer that a measurement compares with.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::port;
+use crate::wait::eventually;
+
+/// A running nginx with one worker, which ends with this value.
+#[derive(Debug)]
+pub struct Nginx {
+    /// Where it listens.
+    pub address: SocketAddr,
+    master: Child,
+    _folder: TempDir,
+}
+
+impl Nginx {
+    /// Starts it with these lines in the blocks `http` and `server`.
+    ///
+    /// # Panics
+    /// If it is not installed or does not start.
+    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
+    pub fn start(http: &str, server: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = folder.path().display().to_string();
+        let address = port::free();
+        let file = folder.path().join("nginx.conf");
+        fs::write(&file, configuration(&at, address, (http, server))).expect("a file");
+        let master = Command::new("nginx")
+            .args(["-e", "stderr", "-p", &at, "-c"])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("nginx starts");
+        let nginx = Self { address, master, _folder: folder };
+        eventually("nginx accepts connections", || {
+            nginx.processes().len() > 1 && TcpStream::connect(address).is_ok()
+        });
+        nginx
+    }
+
+    /// The ids of its master and its worker.
+    pub fn processes(&self) -> Vec<u32> {
+        let children = format!("/proc/{0}/task/{0}/children", self.master.id());
+        let children = fs::read_to_string(children).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+        std::iter::once(self.master.id()).chain(children).collect()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let master = rustix::process::Pid::from_child(&self.master);
+        // The master ends its worker with itself when it is asked to, not when it is killed.
+        let _ = rustix::process::kill_process(master, rustix::process::Signal::TERM);
+        let _ = self.master.wait();
+    }
+}
+
+/// The worker is who started this: what is served may be for its owner alone.
+fn configuration(folder: &str, address: SocketAddr, (http, server): (&str, &str)) -> String {
+    let user = if rustix::process::geteuid().is_root() { "user root root;" } else { "" };
+    format!(
+        "daemon off;
+{user}
+worker_processes 1;
+worker_rlimit_nofile 20000;
+pid {folder}/nginx.pid;
+error_log stderr error;
+events {{ worker_connections 15000; }}
+http {{
+    access_log off;
+    keepalive_requests 100000000;
+    tcp_nodelay on;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    {http}
+    server {{
+        listen {address} backlog=4096;
+        {server}
+    }}
+}}
+"
+    )
+}

@@ -1,0 +1,57 @@
+//! `cargo xtask chaos`: the real service under load while everything it depends on fails.
+
+use crate::failure::Failure;
+use crate::process;
+use crate::setup::{self, Occasion};
+use crate::workspace::Workspace;
+
+const DEFAULT_MINUTES: u64 = 2;
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    let (minutes, options) = parse(arguments)?;
+    setup::run(workspace, Occasion::Test)?;
+    let mut words = vec!["--seconds".to_owned(), (minutes * 60).to_string()];
+    words.extend_from_slice(options);
+    start(workspace, &words)
+}
+
+/// Runs for two minutes on a machine that is already set up.
+pub(crate) fn look(workspace: &Workspace) -> Result<(), Failure> {
+    start(workspace, &["--seconds".to_owned(), (DEFAULT_MINUTES * 60).to_string()])
+}
+
+fn start(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    // The whole workspace, so that dependencies have the features that the tests built them with.
+    let build = ["build", "--workspace", "--bin", "agent", "--example", "chaos"];
+    process::run(workspace.cargo().args(build))?;
+    let folder = workspace.target_directory().join("debug");
+    let mut command = std::process::Command::new(folder.join("examples/chaos"));
+    process::run(command.arg("--program").arg(folder.join("agent")).args(arguments))
+}
+
+/// The minutes, if the first argument is a number, and the options for the program.
+fn parse(arguments: &[String]) -> Result<(u64, &[String]), Failure> {
+    match arguments.split_first() {
+        Some((first, rest)) if !first.starts_with('-') => {
+            let minutes = first.parse().map_err(|_| {
+                Failure::usage(format!("`{first}` is not a number of minutes"))
+                    .with_hint("cargo xtask chaos [MINUTES] [--kills N] [--seed N]")
+            })?;
+            Ok((minutes, rest))
+        }
+        _ => Ok((DEFAULT_MINUTES, arguments)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minutes_come_first_and_options_are_passed_on() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(parse(&words("20 --kills 1000")).unwrap(), (20, &words("--kills 1000")[..]));
+        assert_eq!(parse(&words("--seed 7")).unwrap(), (DEFAULT_MINUTES, &words("--seed 7")[..]));
+        assert_eq!(parse(&words("soon")).unwrap_err().exit_code(), 2);
+    }
+}
