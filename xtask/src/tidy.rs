@@ -4,6 +4,7 @@
 
 mod arrows;
 mod commands;
+mod cycles;
 mod documents;
 mod finding;
 mod markdown;
@@ -22,9 +23,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
         return Err(Failure::usage("`tidy` takes no arguments"));
     }
     let tree = Tree::load(workspace.root())?;
-    let rules: [(&str, Vec<Finding>); 5] = [
+    let rules: [(&str, Vec<Finding>); 6] = [
         ("sources", sources::check(&tree)),
         ("arrows", arrows::check(&tree, &workspace.resolved_metadata()?)),
+        ("cycles", cycles::check(&tree)),
         ("documents", documents::check(&tree, &workspace.member_folders())),
         ("commands", commands::check(&tree)),
         ("text", text::check(&tree)),

@@ -1,0 +1,388 @@
+//! Rule: the files of a crate do not import each other in a circle.
+//!
+//! An import leads to the file that defines the name, past the modules that only re-export it.
+//! Sources are read as text: paths behind `crate`, `self`, `super` or a child module. Unit tests at
+//! the foot of a file are left out. A module and the modules below it are one unit: a module may use
+//! what its ancestors define.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::finding::Finding;
+use super::tree::Tree;
+
+/// Crates that still have circles; the list only gets shorter.
+const EXEMPT: &[&str] = &[
+    "crates/agent",
+    "crates/document-parser",
+    "crates/gateway",
+    "crates/gateway-store",
+    "crates/ledger",
+    "crates/local-model",
+    "crates/mcp-client",
+    "crates/settings",
+    "crates/test-support",
+    "crates/usage-metrics",
+    "xtask",
+];
+/// Re-exports that are followed for one name before the search gives up.
+const MAX_REEXPORTS: usize = 8;
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    for (path, text) in tree.texts() {
+        if let Some((root, file)) = path.split_once("/src/")
+            && let Some(module) = file.strip_suffix(".rs")
+            && !EXEMPT.contains(&root)
+            && !module.split('/').any(|part| part == "tests")
+        {
+            crates.entry(root).or_default().push((path, text));
+        }
+    }
+    crates.values().flat_map(|files| check_crate(files)).collect()
+}
+
+fn check_crate(files: &[(&str, &str)]) -> Vec<Finding> {
+    let modules: BTreeMap<Vec<String>, Module> =
+        files.iter().map(|(path, text)| (module_path(path), Module::parse(path, text))).collect();
+    let mut imports: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+    for (place, module) in &modules {
+        for used in &module.used {
+            let Some((target, name)) = resolve(&modules, place, used, MAX_REEXPORTS) else {
+                continue;
+            };
+            if !place.starts_with(&target.path) {
+                let names = imports.entry(&module.file).or_default().entry(&target.file);
+                names.or_default().insert(name);
+            }
+        }
+    }
+    circles(&imports)
+        .into_iter()
+        .map(|circle| {
+            let first = circle.first().copied().unwrap_or_default();
+            Finding::new(first, 1, describe(&circle, &imports))
+        })
+        .collect()
+}
+
+/// One source file: what it defines, declares and names.
+struct Module {
+    file: String,
+    path: Vec<String>,
+    defined: BTreeSet<String>,
+    /// Paths that it names, with the names that `use` gives them here.
+    used: Vec<Used>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Used {
+    path: Vec<String>,
+    alias: Option<String>,
+}
+
+/// The path of a module below the root of its crate.
+fn module_path(file: &str) -> Vec<String> {
+    let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
+    let inside = inside.trim_end_matches(".rs");
+    if matches!(inside, "lib" | "main") {
+        return Vec::new();
+    }
+    inside.split('/').map(str::to_owned).collect()
+}
+
+impl Module {
+    fn parse(file: &str, text: &str) -> Self {
+        let tokens = tokens(text);
+        let mut defined = BTreeSet::new();
+        let mut children = BTreeSet::new();
+        let mut used = Vec::new();
+        let mut index = 0;
+        while let Some(token) = tokens.get(index) {
+            let next = tokens.get(index + 1).map_or("", String::as_str);
+            match token.as_str() {
+                "mod" if tokens.get(index + 2).is_some_and(|end| end == ";") => {
+                    children.insert(next.to_owned());
+                }
+                "fn" | "struct" | "enum" | "trait" | "type" | "const" | "static" | "union" => {
+                    defined.insert(next.to_owned());
+                }
+                "macro_rules" => {
+                    defined.extend(tokens.get(index + 2).cloned());
+                }
+                "use" => index = use_tree(&tokens, index + 1, &mut Vec::new(), &mut used),
+                _ if next == "::" && index.checked_sub(1).is_none_or(|at| tokens[at] != "::") => {
+                    let path = path_at(&tokens, index);
+                    index += 2 * (path.len() - 1);
+                    used.push(Used { path, alias: None });
+                }
+                _ => {}
+            }
+            index += 1;
+        }
+        used.retain(|used| {
+            let first = used.path.first().map_or("", String::as_str);
+            matches!(first, "crate" | "self" | "super") || children.contains(first)
+        });
+        Self { file: file.to_owned(), path: module_path(file), defined, used }
+    }
+}
+
+/// Reads a tree of `use` from `index` on; returns where it ends.
+fn use_tree(
+    tokens: &[String],
+    mut index: usize,
+    prefix: &mut Vec<String>,
+    used: &mut Vec<Used>,
+) -> usize {
+    let depth = prefix.len();
+    while let Some(token) = tokens.get(index) {
+        match token.as_str() {
+            "::" => {}
+            "{" => {
+                index += 1;
+                while tokens.get(index).is_some_and(|token| token != "}") {
+                    index = use_tree(tokens, index, prefix, used);
+                    if tokens.get(index).is_some_and(|token| token == ",") {
+                        index += 1;
+                    }
+                }
+                prefix.truncate(depth);
+                return index + 1;
+            }
+            "as" => {
+                let alias = tokens.get(index + 1).cloned();
+                used.push(Used { path: prefix.clone(), alias });
+                prefix.truncate(depth);
+                return index + 2;
+            }
+            ";" | "," | "}" => break,
+            "self" if depth > 0 && prefix.len() == depth => {}
+            name => prefix.push(name.to_owned()),
+        }
+        index += 1;
+    }
+    used.push(Used { path: prefix.clone(), alias: prefix.last().cloned() });
+    prefix.truncate(depth);
+    index
+}
+
+fn path_at(tokens: &[String], index: usize) -> Vec<String> {
+    let mut path = vec![tokens[index].clone()];
+    let mut at = index + 1;
+    while tokens.get(at).is_some_and(|token| token == "::")
+        && let Some(name) = tokens.get(at + 1).filter(|name| is_name(name))
+    {
+        path.push(name.clone());
+        at += 2;
+    }
+    path
+}
+
+/// The file that defines what a path leads to, and the last name of the path.
+fn resolve<'m>(
+    modules: &'m BTreeMap<Vec<String>, Module>,
+    place: &[String],
+    used: &'m Used,
+    budget: usize,
+) -> Option<(&'m Module, &'m str)> {
+    let mut at = place.to_vec();
+    let mut names = used.path.iter().peekable();
+    while let Some(name) = names.peek() {
+        match name.as_str() {
+            "crate" => at.clear(),
+            "self" => {}
+            "super" => {
+                at.pop()?;
+            }
+            _ => break,
+        }
+        names.next();
+    }
+    while let Some(name) = names.peek() {
+        at.push((*name).clone());
+        if !modules.contains_key(&at) {
+            at.pop();
+            break;
+        }
+        names.next();
+    }
+    let module = modules.get(&at)?;
+    let Some(name) = names.next() else {
+        return Some((module, used.path.last()?));
+    };
+    let reexport = module.used.iter().find(|used| used.alias.as_ref() == Some(name));
+    match reexport {
+        Some(reexport) if !module.defined.contains(name) && budget > 0 => {
+            resolve(modules, &at, reexport, budget - 1)
+        }
+        _ => Some((module, name)),
+    }
+}
+
+/// The words and the signs that matter, without comments, strings and the tests of the file.
+fn tokens(text: &str) -> Vec<String> {
+    let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '"' => string_length(rest),
+            'r' if rest.starts_with("r\"") || rest.starts_with("r#\"") => raw_string_length(rest),
+            '\'' => character_length(rest),
+            ':' if rest.starts_with("::") => {
+                tokens.push("::".to_owned());
+                2
+            }
+            _ if first.is_alphabetic() || first == '_' => {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+                let word = &rest[..end.unwrap_or(rest.len())];
+                tokens.push(word.to_owned());
+                word.len()
+            }
+            _ => {
+                if "{};,".contains(first) {
+                    tokens.push(first.to_string());
+                }
+                first.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+fn is_name(token: &str) -> bool {
+    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+fn string_length(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn raw_string_length(text: &str) -> usize {
+    let hashes = text[1..].chars().take_while(|c| *c == '#').count();
+    let end = format!("\"{}", "#".repeat(hashes));
+    let start = hashes + 2;
+    text.get(start..)
+        .and_then(|rest| rest.find(&end))
+        .map_or(text.len(), |at| start + at + end.len())
+}
+
+/// A character literal, or the quote of a lifetime.
+fn character_length(text: &str) -> usize {
+    let mut characters = text.char_indices().skip(1);
+    match (characters.next(), characters.next()) {
+        (Some((_, '\\')), Some((at, escaped))) => {
+            let from = at + escaped.len_utf8();
+            text[from..].find('\'').map_or(1, |end| from + end + 1)
+        }
+        (Some(_), Some((at, '\''))) => at + 1,
+        _ => 1,
+    }
+}
+
+/// The groups of files that reach each other by imports.
+fn circles<'f>(
+    imports: &BTreeMap<&'f str, BTreeMap<&'f str, BTreeSet<&'f str>>>,
+) -> Vec<Vec<&'f str>> {
+    let reach: BTreeMap<&str, BTreeSet<&str>> =
+        imports.keys().map(|file| (*file, reached(file, imports))).collect();
+    let mut circles = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (file, others) in &reach {
+        if !others.contains(file) || seen.contains(file) {
+            continue;
+        }
+        let is_mutual = |other: &&str| reach.get(other).is_some_and(|back| back.contains(file));
+        let circle: Vec<&str> = others.iter().copied().filter(is_mutual).collect();
+        seen.extend(circle.iter().copied());
+        circles.push(circle);
+    }
+    circles
+}
+
+fn reached<'f>(
+    from: &str,
+    imports: &BTreeMap<&'f str, BTreeMap<&'f str, BTreeSet<&'f str>>>,
+) -> BTreeSet<&'f str> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(file) = open.pop() {
+        for target in imports.get(file).into_iter().flat_map(BTreeMap::keys) {
+            if reached.insert(*target) {
+                open.push(target);
+            }
+        }
+    }
+    reached
+}
+
+fn describe(circle: &[&str], imports: &BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>>) -> String {
+    let mut text = format!("{} files import each other in a circle", circle.len());
+    for file in circle {
+        let targets = imports.get(file).into_iter().flatten();
+        for (target, names) in targets.filter(|(target, _)| circle.contains(target)) {
+            let names: Vec<&str> = names.iter().copied().collect();
+            text.push_str(&format!("\n    {file} -> {target}: {}", names.join(", ")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::finding::printed;
+
+    #[test]
+    fn imports_in_one_direction_have_no_findings() {
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use b::B;\npub use c::C;"),
+            ("crates/a/src/b.rs", "use crate::C;\npub struct B(C);"),
+            ("crates/a/src/c.rs", "// use crate::B;\npub struct C;"),
+        ]);
+        assert_eq!(printed(&check(&tree)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_circle_is_found_through_a_re_export_and_through_a_path() {
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use {b::B, c::C as D};"),
+            ("crates/a/src/b.rs", "use crate::{D, c::C};\npub struct B(D);"),
+            ("crates/a/src/c.rs", "pub struct C;\nfn f<'a>() -> char { crate::b::B; '\"' }"),
+        ]);
+        assert_eq!(
+            printed(&check(&tree)),
+            ["crates/a/src/b.rs:1: 2 files import each other in a circle\n    \
+                 crates/a/src/b.rs -> crates/a/src/c.rs: C\n    \
+                 crates/a/src/c.rs -> crates/a/src/b.rs: B"]
+        );
+    }
+
+    #[test]
+    fn a_module_may_use_its_ancestors_and_a_test_may_use_everything() {
+        let of = |child: &str| {
+            let tree = Tree::of(&[
+                ("x/src/main.rs", "mod a;\nmod b;"),
+                ("x/src/a.rs", "mod child;\nstruct Parent;\nfn f() { child::g() }"),
+                ("x/src/a/child.rs", child),
+                ("x/src/b.rs", "use crate::a::Parent;\npub struct B(Parent);"),
+            ]);
+            check(&tree).len()
+        };
+        assert_eq!(of("use super::Parent;\n"), 0);
+        assert_eq!(of("use crate::b::B;\n"), 1);
+        assert_eq!(of("fn g() {}\n#[cfg(test)]\nmod tests {\nuse crate::b::B;\n}"), 0);
+    }
+}
