@@ -46,7 +46,7 @@ async fn run() -> Outcome {
     let mut entry = ServerEntry::new("suite", Endpoint::Http(Box::new(endpoint)));
     entry.connect_timeout = Duration::from_secs(20);
     entry.timeout = Duration::from_secs(20);
-    if word("MCP_CONFORMANCE_PROTOCOL_VERSION") == mcp_client::session::STATELESS_VERSION {
+    if word("MCP_CONFORMANCE_PROTOCOL_VERSION") == mcp_client::protocol::STATELESS_VERSION {
         entry.protocol = Protocol::Stateless;
     }
     let host = Host {

@@ -13,15 +13,20 @@ use std::fmt;
 use std::time::Duration;
 
 pub(crate) use read::fault_of_address;
-pub use read::{
-    Configured, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SERVERS, Parsed,
-    fault_of_client_document, parse, parse_entry, valid_name,
-};
+pub use read::{Configured, Parsed, fault_of_client_document, parse, parse_entry, valid_name};
 pub use settings::{
     KnownSecret, MAX_CONFIG_BYTES, MAX_PROBLEMS, MAX_SECONDS, MAX_SECRETS, Problem, Scope,
     Severity, Text, env_file, looks_like_token,
 };
 
+/// The most servers of one configuration; further ones are refused.
+pub const MAX_SERVERS: usize = 256;
+/// The most headers of one server.
+pub const MAX_HEADERS: usize = 128;
+/// The most names or globs of one filter.
+pub const MAX_FILTERS: usize = 4096;
+/// The most arguments or variables of one process.
+pub const MAX_LAUNCH_ITEMS: usize = 1024;
 /// How long a tool call may be silent, unless the entry says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long the first connection may take, unless the entry says otherwise.

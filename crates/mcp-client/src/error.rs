@@ -3,6 +3,8 @@
 //! Callers decide by [`Error::kind`]; the text is for people. Texts of peers (error messages,
 //! standard error, bodies) are bounded and have passed the redactor before they stand here.
 
+pub(crate) mod oauth;
+
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +12,6 @@ use std::time::Duration;
 
 use crate::content::clean_value;
 use crate::message::{RpcError, head};
-use crate::oauth;
 use crate::redact::Redactor;
 use crate::tool::DecodeError;
 
@@ -330,7 +331,7 @@ struct Wanted<'a>(Option<&'a str>);
 
 impl fmt::Display for Wanted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.and_then(oauth::missing_scope) {
+        match self.0.and_then(crate::oauth::scope::missing_scope) {
             Some(scope) => write!(f, "; it wants the scope `{scope}`"),
             None => Ok(()),
         }

@@ -8,7 +8,7 @@ use std::io::{self, BufRead};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use crate::transport::process;
+use crate::process;
 
 /// How often a guardian that died is started again.
 const MAX_STARTS: u32 = 5;

@@ -15,6 +15,8 @@ pub mod link;
 mod message;
 pub mod name;
 pub mod oauth;
+mod process;
+pub mod protocol;
 pub mod redact;
 pub mod registry;
 mod router;
@@ -23,6 +25,7 @@ pub mod session;
 pub mod supervise;
 pub mod tool;
 pub mod transport;
+mod url;
 
 pub use client::{Client, Reloaded};
 pub use error::{Error, Kind};

@@ -7,29 +7,28 @@
 
 mod account;
 mod assertion;
+mod authorizer;
 pub mod callback;
 pub mod challenge;
 pub(crate) mod credentials;
 pub(crate) mod discovery;
 pub mod document;
 mod dpop;
-mod error;
 pub mod identification;
 mod login;
-mod machine;
 pub mod metadata;
 pub(crate) mod person;
 mod pkce;
 pub mod ports;
 pub mod redirect;
 mod registration;
-mod scope;
+pub(crate) mod scope;
 mod store;
 mod token;
 mod wire;
 
-pub use self::account::{Account, ClientKind, Grant, LoggedOut, LoginOptions, Standing};
+pub use self::account::{Account, Grant, LoggedOut, LoginOptions, Standing};
 pub use self::assertion::SigningKey;
-pub use self::error::{Error, Suspect};
-pub(crate) use self::scope::missing_scope;
+pub use self::credentials::ClientKind;
 pub use self::store::kept;
+pub use crate::error::oauth::{Error, Suspect};

@@ -25,43 +25,21 @@ use tokio_util::task::TaskTracker;
 pub use self::call::CallOptions;
 pub(crate) use self::connect::{Dialer, Memory};
 pub use self::connect::{Stage, Trace};
-pub(crate) use self::handshake::initialize_params;
 use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Meta, Params, Payload};
 use crate::oauth::credentials::Credentials;
 use crate::oauth::person::Person;
+use crate::protocol::Era;
 use crate::redact::Redactor;
 use crate::router::{Changed, CloseReason, Lasts, ProgressSink, Router};
 use crate::transport::{Link, Outgoing, in_background};
 
-/// The versions that begin with a handshake, newest first.
-pub const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The version whose requests stand by themselves.
-pub const STATELESS_VERSION: &str = "2026-07-28";
 /// A call may last this many times its idle limit, however lively it is.
 pub const MAX_CALL_FACTOR: u32 = 12;
 /// How long telling a server about a cancelled call may take.
 const CANCEL: Duration = Duration::from_secs(2);
-
-/// The two eras of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Era {
-    /// A handshake, then a session.
-    Legacy,
-    /// Every request stands by itself.
-    Stateless,
-}
-
-impl fmt::Display for Era {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Legacy => "legacy",
-            Self::Stateless => "stateless",
-        })
-    }
-}
 
 /// What the handshake brought.
 #[derive(Debug, Clone)]

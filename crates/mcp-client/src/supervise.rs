@@ -3,7 +3,6 @@
 mod backoff;
 mod breaker;
 mod handle;
-mod health;
 mod keeper;
 mod remembered;
 
@@ -16,8 +15,8 @@ use tokio::time::Instant;
 pub(crate) use self::handle::{Effect, Handle};
 pub(crate) use self::keeper::{Keeper, Publish};
 use crate::error::Error;
+use crate::protocol::Era;
 use crate::registry::Skipped;
-use crate::session::Era;
 use crate::tool::Quarantined;
 
 /// How often a server that never connected is tried before it is parked.

@@ -8,7 +8,6 @@ pub(crate) mod http;
 pub mod http_client;
 pub mod lines;
 pub(crate) mod preflight;
-pub(crate) mod process;
 pub(crate) mod sse;
 pub(crate) mod stdio;
 pub(crate) mod tls;

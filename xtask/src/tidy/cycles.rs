@@ -18,7 +18,6 @@ const EXEMPT: &[&str] = &[
     "crates/gateway-store",
     "crates/ledger",
     "crates/local-model",
-    "crates/mcp-client",
     "crates/settings",
     "crates/test-support",
     "crates/usage-metrics",

@@ -19,17 +19,12 @@ use settings::{
     Key, KnownSecret, Node, Place, Problem, Scope, Text, Value, duplicates, given_twice, in_order,
 };
 
-pub use self::http::MAX_HEADERS;
 pub(crate) use self::http::fault_of_address;
 pub use self::oauth::fault_of_client_document;
-pub use self::policies::MAX_FILTERS;
 use self::server::Reader;
-pub use self::stdio::MAX_LAUNCH_ITEMS;
-use super::ServerEntry;
+use super::{MAX_SERVERS, ServerEntry};
 use crate::name::registered;
 
-/// The most servers of one configuration; further ones are refused.
-pub const MAX_SERVERS: usize = 256;
 /// The longest name of a server, in characters.
 const MAX_NAME: usize = 64;
 /// The root key of the servers. Beside it only `mcp` is read; all others belong to other parts.

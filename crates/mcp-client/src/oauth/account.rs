@@ -10,13 +10,14 @@ use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::time::Instant;
 
-use super::credentials::{Credentials, SignIn};
+use super::credentials::{ClientKind, Credentials};
 use super::identification::Driver;
+use super::login::SignIn;
 use super::wire::{PATIENCE, To};
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry};
 use crate::host::{Browser, Host};
 use crate::message::{self, Meta};
-use crate::session::initialize_params;
+use crate::protocol::initialize_params;
 use crate::transport::http_client::HttpClient;
 
 /// How long giving tokens back may take.
@@ -73,19 +74,6 @@ pub struct Grant {
     pub renewable: bool,
     /// It is bound to a key of ours.
     pub bound: bool,
-}
-
-/// How we are known to an authorization server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClientKind {
-    /// By the client of the entry.
-    Configured(String),
-    /// By a document of ours.
-    Document(String),
-    /// By a registration of an earlier login.
-    Registered(String),
-    /// Not yet.
-    Unknown,
 }
 
 impl Account {

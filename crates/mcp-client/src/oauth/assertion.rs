@@ -14,8 +14,8 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use super::error::Error;
 use super::pkce::random_word;
+use crate::error::oauth::Error;
 
 /// How long a statement counts, in seconds.
 const LIFE_SECONDS: u64 = 60;

@@ -34,11 +34,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::page::Page;
 use super::redirect::{Code, Expected, Fault, has_state, judge};
+use crate::url::LOOPBACK_HOSTS;
 
 /// The path of a redirect, unless the listener was told another one.
 pub const PATH: &str = "/callback";
-/// The names of this machine under which a browser may come back without a proxy.
-pub const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// The most connections at once; for a further one the oldest that waits is put out.
 pub const MAX_CONNECTIONS: usize = 32;
 /// How long a connection may take to say what it wants.

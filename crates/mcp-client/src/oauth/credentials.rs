@@ -6,6 +6,7 @@
 //! what is kept.
 
 mod held;
+mod machine;
 mod renewal;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,23 +18,20 @@ use tokio::time::Instant;
 
 pub(crate) use self::held::Held;
 use self::renewal::Stuck;
-use super::account::ClientKind;
 use super::assertion::SigningKey;
 use super::challenge::{self, Challenge};
 use super::discovery::Found;
 use super::dpop::{Key, Side};
-use super::error::Error;
-use super::identification::Driver;
-use super::login::Login;
 use super::metadata::{ServerMetadata, covers};
-use super::scope::{self, Wishes};
+use super::scope;
 use super::store::{Look, Store, Tokens, Unreadable};
 use super::token::{Client, Granted, Method};
 use super::wire::Wire;
 use crate::config::{
     Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text, fault_of_client_document,
 };
-use crate::host::{Browser, Event, Host};
+use crate::error::oauth::Error;
+use crate::host::{Event, Host};
 
 /// How often the file is looked at for what other processes did.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -48,30 +46,31 @@ pub(crate) struct Credentials {
     wire: Wire,
     state: Mutex<State>,
     /// Who renews or signs in has it.
-    turn: tokio::sync::Mutex<()>,
+    pub(super) turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct State {
     held: Option<Arc<Held>>,
     look: Option<Look>,
     looked_at: Option<Instant>,
     /// Nothing is asked of the authorization server before, because it answered so.
     not_before: Option<(Instant, u16)>,
     /// When a sign-in last failed.
-    declined_at: Option<Instant>,
+    pub(super) declined_at: Option<Instant>,
 }
 
-/// How a sign-in is to go.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SignIn<'a> {
-    /// When what needs it began: a no that came since then is an answer to it too.
-    pub(crate) since: Instant,
-    pub(crate) driver: Driver,
-    /// Instead of what the entry or the server says.
-    pub(crate) scope: Option<&'a str>,
-    /// The document gets another chance.
-    pub(crate) anew: bool,
+/// How we are known to an authorization server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientKind {
+    /// By the client of the entry.
+    Configured(String),
+    /// By a document of ours.
+    Document(String),
+    /// By a registration of an earlier login.
+    Registered(String),
+    /// Not yet.
+    Unknown,
 }
 
 /// What a grant was asked with.
@@ -165,47 +164,6 @@ impl Credentials {
     /// Even what was just renewed is refused: a person may help, a program cannot help itself.
     pub(crate) fn give_up(&self) -> Result<(), crate::Error> {
         if self.is_alone() { Err(Error::NotTaken.into()) } else { Ok(()) }
-    }
-
-    /// Signs in with the help of a person. What is held afterwards is new.
-    pub(crate) async fn sign_in(
-        &self,
-        browser: &dyn Browser,
-        challenge: Option<&str>,
-        wanted: SignIn<'_>,
-    ) -> Result<(), crate::Error> {
-        let seen = self.current();
-        let _turn = self.turn.lock().await;
-        let held = self.current();
-        let is_done = match (&seen, &held) {
-            (Some(seen), Some(held)) => held.tokens.replace(&seen.tokens),
-            (seen, held) => held.is_some() && seen.is_none(),
-        };
-        if is_done {
-            return Ok(());
-        }
-        // One no is an answer to all who waited for it.
-        if self.state().declined_at.is_some_and(|then| then >= wanted.since) {
-            return Err(Error::Cancelled.into());
-        }
-        let challenges = challenge.map(challenge::parse).unwrap_or_default();
-        let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
-        let configured = wanted.scope.or(configured);
-        // What was granted before is not lost, unless somebody says what they want.
-        let keeps = configured.is_none() || scope::is_insufficient(&challenges);
-        let before = held.as_ref().and_then(|held| held.requested()).filter(|_| keeps);
-        let wishes = Wishes { configured, challenges: &challenges, before };
-        let SignIn { driver, anew, .. } = wanted;
-        match (Login { credentials: self, browser, driver, wishes, anew }).run().await {
-            Ok(tokens) => {
-                self.hold(tokens);
-                Ok(())
-            }
-            Err(error) => {
-                self.state().declined_at = Some(Instant::now());
-                Err(error.into())
-            }
-        }
     }
 
     /// Whether a sign-in could help: there is no good token, or one that lacks a scope that was
@@ -385,7 +343,7 @@ impl Credentials {
     }
 
     /// The tokens in use, as they are on disk now.
-    fn current(&self) -> Option<Arc<Held>> {
+    pub(super) fn current(&self) -> Option<Arc<Held>> {
         let mut state = self.state();
         let now = Instant::now();
         if state.looked_at.is_some_and(|then| now.duration_since(then) < LOOK_AGAIN) {
@@ -429,7 +387,7 @@ impl Credentials {
         known.filter(|found| covers(&found.resource, self.wire.server()))
     }
 
-    fn hold(&self, tokens: Tokens) -> Arc<Held> {
+    pub(super) fn hold(&self, tokens: Tokens) -> Arc<Held> {
         let held = self.in_use(tokens);
         let mut state = self.state();
         state.held = Some(Arc::clone(&held));
@@ -452,7 +410,7 @@ impl Credentials {
         Arc::new(Held { tokens, key })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 
 use super::challenge::Challenge;
 use super::dpop;
-use super::error::Error;
 use super::metadata::{
-    ResourceMetadata, ServerMetadata, canonical, covers, origin, resource_addresses,
-    server_addresses,
+    ResourceMetadata, ServerMetadata, canonical, covers, resource_addresses, server_addresses,
 };
+use super::scope::OfferedScopes;
 use super::wire::{About, Reply, Wire, address, quoted};
-use crate::session::LEGACY_VERSIONS;
-use crate::transport::http_client::leads_inside;
+use crate::error::oauth::Error;
+use crate::protocol::LEGACY_VERSIONS;
+use crate::url::{leads_inside, origin};
 
 /// What is known of how to sign in to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,6 +198,11 @@ fn document(reply: &Reply) -> Result<Option<Map<String, Value>>, Error> {
 }
 
 impl Found {
+    pub(crate) fn offered_scopes(&self) -> OfferedScopes<'_> {
+        let by_issuer = &self.server.scopes_supported;
+        OfferedScopes { by_resource: self.scopes.as_deref(), by_issuer }
+    }
+
     /// A document that [`Found::read`] reads back.
     pub(crate) fn to_json(&self) -> Value {
         json!({

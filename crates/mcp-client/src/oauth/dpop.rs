@@ -12,8 +12,8 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::metadata::origin;
 use super::pkce::random_word;
+use crate::url::origin;
 
 /// The one algorithm we sign with.
 pub(crate) const ALGORITHM: &str = "ES256";

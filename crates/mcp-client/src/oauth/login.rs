@@ -10,25 +10,82 @@ use http::Uri;
 use tokio::time::{Instant, sleep_until};
 
 use super::callback::{Arrived, Ending, Listener, PATH};
+use super::challenge;
 use super::credentials::{Asked, Credentials};
 use super::discovery::{Found, Hints, discover};
 use super::dpop::Key;
-use super::error::{Error, Suspect};
 use super::identification::{Driver, Facts, Without};
-use super::metadata::{ServerMetadata, is_safe};
+use super::metadata::ServerMetadata;
 use super::redirect::{self, Code, Expected, Fault};
 use super::registration::{Registration, Wanted, register};
-use super::scope::Wishes;
+use super::scope::{self, Wishes};
 use super::store::Tokens;
 use super::token::{Client, Endpoint, Granted};
 use super::{pkce, ports};
 use crate::error::Kind;
+use crate::error::oauth::{Error, Suspect};
 use crate::host::{Browser, Visit, Visited};
+use crate::url::is_safe;
 
 /// How long a login waits for the browser, unless the entry says otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// How often a login goes on as another client.
 const MAX_IDENTITIES: u32 = 3;
+
+/// How a sign-in is to go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SignIn<'a> {
+    /// When what needs it began: a no that came since then is an answer to it too.
+    pub(crate) since: Instant,
+    pub(crate) driver: Driver,
+    /// Instead of what the entry or the server says.
+    pub(crate) scope: Option<&'a str>,
+    /// The document gets another chance.
+    pub(crate) anew: bool,
+}
+
+impl Credentials {
+    /// Signs in with the help of a person. What is held afterwards is new.
+    pub(crate) async fn sign_in(
+        &self,
+        browser: &dyn Browser,
+        challenge: Option<&str>,
+        wanted: SignIn<'_>,
+    ) -> Result<(), crate::Error> {
+        let seen = self.current();
+        let _turn = self.turn.lock().await;
+        let held = self.current();
+        let is_done = match (&seen, &held) {
+            (Some(seen), Some(held)) => held.tokens.replace(&seen.tokens),
+            (seen, held) => held.is_some() && seen.is_none(),
+        };
+        if is_done {
+            return Ok(());
+        }
+        // One no is an answer to all who waited for it.
+        if self.state().declined_at.is_some_and(|then| then >= wanted.since) {
+            return Err(Error::Cancelled.into());
+        }
+        let challenges = challenge.map(challenge::parse).unwrap_or_default();
+        let configured = self.options().scope.as_ref().map(|scope| scope.value().trim());
+        let configured = wanted.scope.or(configured);
+        // What was granted before is not lost, unless somebody says what they want.
+        let keeps = configured.is_none() || scope::is_insufficient(&challenges);
+        let before = held.as_ref().and_then(|held| held.requested()).filter(|_| keeps);
+        let wishes = Wishes { configured, challenges: &challenges, before };
+        let SignIn { driver, anew, .. } = wanted;
+        match (Login { credentials: self, browser, driver, wishes, anew }).run().await {
+            Ok(tokens) => {
+                self.hold(tokens);
+                Ok(())
+            }
+            Err(error) => {
+                self.state().declined_at = Some(Instant::now());
+                Err(error.into())
+            }
+        }
+    }
+}
 
 /// What a login is begun with.
 #[derive(Debug)]
@@ -177,7 +234,7 @@ impl Login<'_> {
         way: &Way,
         found: &Found,
     ) -> Result<Tokens, Error> {
-        let scope = self.wishes.choose(found);
+        let scope = self.wishes.choose(found.offered_scopes());
         let key = found.bind.then(Key::generate).flatten();
         let after = self.credentials.options().timeout.unwrap_or(DEFAULT_TIMEOUT);
         let end = Instant::now() + after;

@@ -2,11 +2,9 @@
 //! discovery of `OpenID` Connect for the authorization server. Pure: where to look, and how to read.
 
 use http::Uri;
-use http::uri::Scheme;
 use serde_json::{Map, Value, json};
 
-use crate::transport::connector::{bare_host, is_loopback};
-use crate::transport::http_client::same_origin;
+use crate::url::{origin, same_origin};
 
 /// The most scopes, servers or methods of one list that are read.
 const MAX_ITEMS: usize = 200;
@@ -164,15 +162,6 @@ pub fn server_addresses(issuer: &Uri) -> Vec<String> {
     addresses
 }
 
-/// Scheme, host and port, as an origin is written.
-pub fn origin(address: &Uri) -> String {
-    let scheme = address.scheme_str().unwrap_or("https").to_ascii_lowercase();
-    let host = address.host().unwrap_or_default().to_ascii_lowercase();
-    let usual = if scheme == "https" { 443 } else { 80 };
-    let port = address.port_u16().filter(|port| *port != usual);
-    format!("{scheme}://{host}{}", port.map(|port| format!(":{port}")).unwrap_or_default())
-}
-
 /// The address by which a server is meant in token requests: no query, which may hold secrets, and
 /// no slash at the end.
 pub fn canonical(server: &Uri) -> String {
@@ -186,15 +175,6 @@ pub fn covers(resource: &str, server: &Uri) -> bool {
     let below =
         part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     same_origin(&named, server) && below
-}
-
-/// Whether secrets may travel to an address: only encrypted, or within this machine.
-pub fn is_safe(address: &Uri) -> bool {
-    match address.scheme() {
-        Some(scheme) if *scheme == Scheme::HTTPS => true,
-        Some(scheme) if *scheme == Scheme::HTTP => is_loopback(bare_host(address)),
-        _ => false,
-    }
 }
 
 fn text(document: &Map<String, Value>, key: &str) -> Option<String> {
@@ -281,20 +261,6 @@ mod tests {
         );
         assert_eq!(canonical(&uri("https://mcp.example.com/")), "https://mcp.example.com");
         assert_eq!(canonical(&uri("http://[::1]:8080/mcp")), "http://[::1]:8080/mcp");
-    }
-
-    #[test]
-    fn secrets_travel_encrypted_or_within_the_machine() {
-        for safe in
-            ["https://a.example/x", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/"]
-        {
-            assert!(is_safe(&uri(safe)), "{safe}");
-        }
-        for unsafe_ in
-            ["http://a.example/x", "http://192.168.0.1/x", "http://127.0.0.1.evil.example/"]
-        {
-            assert!(!is_safe(&uri(unsafe_)), "{unsafe_}");
-        }
     }
 
     #[test]

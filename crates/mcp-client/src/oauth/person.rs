@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::credentials::{Credentials, SignIn};
+use super::credentials::Credentials;
 use super::identification::Driver;
+use super::login::SignIn;
 use crate::Error;
 use crate::host::{Browser, Host};
 use crate::redact::Redactor;

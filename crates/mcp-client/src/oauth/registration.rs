@@ -6,10 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::error::Error;
-use super::metadata::{ServerMetadata, is_safe};
+use super::metadata::ServerMetadata;
 use super::token::{Client, Method};
 use super::wire::Wire;
+use crate::error::oauth::Error;
+use crate::url::is_safe;
 
 /// What an authorization server knows us by.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

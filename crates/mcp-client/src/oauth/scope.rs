@@ -1,7 +1,6 @@
 //! What is asked for: lists of scopes, in the order they were met. Pure.
 
 use super::challenge::Challenge;
-use super::discovery::Found;
 
 /// What a server without a person's permission keeps a login for longer than the access token.
 const OFFLINE: &str = "offline_access";
@@ -17,11 +16,20 @@ pub(crate) struct Wishes<'a> {
     pub(crate) before: Option<&'a str>,
 }
 
+/// The scopes that metadata lists.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OfferedScopes<'a> {
+    /// Those the MCP server says its basic functions need.
+    pub(crate) by_resource: Option<&'a [String]>,
+    /// Those the authorization server knows.
+    pub(crate) by_issuer: &'a [String],
+}
+
 impl Wishes<'_> {
     /// The scopes to ask for; nothing where nobody named any.
-    pub(crate) fn choose(&self, found: &Found) -> Option<String> {
+    pub(crate) fn choose(&self, offered: OfferedScopes<'_>) -> Option<String> {
         let challenged = challenged(self.challenges);
-        let published = || found.scopes.as_ref().map(|scopes| scopes.join(" "));
+        let published = || offered.by_resource.map(|scopes| scopes.join(" "));
         let base = match (self.configured, self.before) {
             // More is needed than before: nothing of what there was is lost.
             (configured, Some(before)) => {
@@ -31,7 +39,7 @@ impl Wishes<'_> {
             (Some(configured), None) => configured.to_owned(),
             (None, None) => challenged.or_else(published).unwrap_or_default(),
         };
-        let offers = found.server.scopes_supported.iter().any(|scope| scope == OFFLINE);
+        let offers = offered.by_issuer.iter().any(|scope| scope == OFFLINE);
         let all = if offers && self.configured.is_none() { union(&base, OFFLINE) } else { base };
         (!all.trim().is_empty()).then(|| union(&all, ""))
     }
@@ -74,58 +82,52 @@ pub(crate) fn has_all(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::challenge::parse;
-    use super::super::metadata::ServerMetadata;
     use super::*;
 
-    fn found(published: Option<&[&str]>, offline: bool) -> Found {
-        let mut server = ServerMetadata::guess("https://a.example");
-        if offline {
-            server.scopes_supported = vec![OFFLINE.to_owned()];
-        }
-        let scopes = published.map(|all| all.iter().map(|&scope| scope.to_owned()).collect());
-        Found { resource: String::new(), scopes, issuers: Vec::new(), server, bind: false }
-    }
+    /// Scopes of a resource, and whether its authorization server offers longer logins.
+    type Offer<'a> = (Option<&'a [&'a str]>, bool);
 
     fn choose(
         configured: Option<&str>,
         challenge: &str,
         before: Option<&str>,
-        found: &Found,
+        (published, offline): Offer<'_>,
     ) -> Option<String> {
-        Wishes { configured, challenges: &parse(challenge), before }.choose(found)
+        let owned = |scopes: &[&str]| scopes.iter().map(|&scope| scope.to_owned()).collect();
+        let by_resource: Option<Vec<String>> = published.map(owned);
+        let by_issuer: &[String] = if offline { &[OFFLINE.to_owned()] } else { &[] };
+        let offered = OfferedScopes { by_resource: by_resource.as_deref(), by_issuer };
+        Wishes { configured, challenges: &parse(challenge), before }.choose(offered)
     }
 
     #[test]
     fn the_challenge_goes_before_what_is_published_and_nothing_before_a_guess() {
-        let published = found(Some(&["read", "write"]), false);
-        assert_eq!(choose(None, "Bearer scope=\"a b\"", None, &published).as_deref(), Some("a b"));
-        assert_eq!(choose(None, "Bearer", None, &published).as_deref(), Some("read write"));
-        assert_eq!(choose(None, "Bearer", None, &found(None, false)), None);
+        let published: Offer<'_> = (Some(&["read", "write"]), false);
+        assert_eq!(choose(None, "Bearer scope=\"a b\"", None, published).as_deref(), Some("a b"));
+        assert_eq!(choose(None, "Bearer", None, published).as_deref(), Some("read write"));
+        assert_eq!(choose(None, "Bearer", None, (None, false)), None);
         assert_eq!(
-            choose(Some("mine"), "Bearer scope=\"a\"", None, &published).as_deref(),
+            choose(Some("mine"), "Bearer scope=\"a\"", None, published).as_deref(),
             Some("mine")
         );
     }
 
     #[test]
     fn a_longer_login_is_asked_for_only_where_it_is_offered_and_the_person_did_not_choose() {
-        let offered = found(Some(&["read"]), true);
-        assert_eq!(choose(None, "", None, &offered).as_deref(), Some("read offline_access"));
-        assert_eq!(choose(Some("read"), "", None, &offered).as_deref(), Some("read"));
-        assert_eq!(choose(None, "", None, &found(Some(&["read"]), false)).as_deref(), Some("read"));
+        let offered: Offer<'_> = (Some(&["read"]), true);
+        assert_eq!(choose(None, "", None, offered).as_deref(), Some("read offline_access"));
+        assert_eq!(choose(Some("read"), "", None, offered).as_deref(), Some("read"));
+        assert_eq!(choose(None, "", None, (Some(&["read"]), false)).as_deref(), Some("read"));
     }
 
     #[test]
     fn a_step_up_keeps_what_there_was() {
-        let published = found(Some(&["profile"]), false);
+        let published: Offer<'_> = (Some(&["profile"]), false);
         let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
         assert!(is_insufficient(&parse(challenge)));
+        assert_eq!(choose(None, challenge, Some("read"), published).as_deref(), Some("read write"));
         assert_eq!(
-            choose(None, challenge, Some("read"), &published).as_deref(),
-            Some("read write")
-        );
-        assert_eq!(
-            choose(Some("own"), challenge, Some("read"), &published).as_deref(),
+            choose(Some("own"), challenge, Some("read"), published).as_deref(),
             Some("read own write")
         );
         assert!(has_all("read write", "write") && !has_all("read", "write"));

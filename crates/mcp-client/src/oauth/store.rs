@@ -23,8 +23,8 @@ use self::file::Place;
 pub(crate) use self::file::Reserved;
 pub(crate) use self::lock::Lock;
 use super::discovery::Found;
-use super::error::Error;
 use super::registration::Registration;
+use crate::error::oauth::Error;
 
 /// The version of the files.
 const VERSION: u64 = 1;

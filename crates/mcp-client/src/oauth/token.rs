@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use super::assertion::SigningKey;
 use super::dpop::{Key, Side};
-use super::error::Error;
 use super::metadata::ServerMetadata;
 use super::wire::{Reply, To, Wire, address, quoted};
+use crate::error::oauth::Error;
 
 /// The longest life of a token that is believed, in seconds: ten years.
 const MAX_LIFE_SECONDS: f64 = 315_360_000.0;

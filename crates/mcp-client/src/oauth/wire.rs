@@ -10,14 +10,14 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT}
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde_json::{Map, Value};
 
-use super::error::Error;
-use super::metadata::is_safe;
 use crate::config::HttpEndpoint;
+use crate::error::oauth::Error;
 use crate::host::Host;
 use crate::message::head;
 use crate::transport::http_client::{
-    HttpClient, MAX_REDIRECTS, read_body, redirect, same_origin, too_many_redirects,
+    HttpClient, MAX_REDIRECTS, read_body, redirect, too_many_redirects,
 };
+use crate::url::{is_safe, same_origin};
 
 /// How long one request may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

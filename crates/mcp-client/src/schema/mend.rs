@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use foldhash::fast::RandomState;
 use serde_json::{Map, Value, json};
 
+use super::Work;
+use super::union::{self, nullable_hint};
 use super::walk::{Holds, holds};
-use super::{Work, union};
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
@@ -148,16 +149,6 @@ fn kind(node: &mut Map<String, Value>, work: &mut Work) {
         work.did("`null` in a `type` became a hint");
     } else {
         work.did("a `type` is written in the usual way");
-    }
-}
-
-/// Says that null is allowed, in the one way that strict APIs take.
-pub(super) fn nullable_hint(node: &mut Map<String, Value>) {
-    node.insert("nullable".to_owned(), Value::Bool(true));
-    if let Some(Value::Array(values)) = node.get_mut("enum")
-        && values.iter().any(|value| !value.is_null())
-    {
-        values.retain(|value| !value.is_null());
     }
 }
 

@@ -6,7 +6,6 @@ use foldhash::fast::RandomState;
 use serde_json::{Map, Value};
 
 use super::Work;
-use super::mend::nullable_hint;
 
 /// Says nothing about which values are valid.
 pub(super) fn annotation(keyword: &str) -> bool {
@@ -57,6 +56,16 @@ pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, work: &mut 
         work.did("a union of one schema became that schema");
     } else {
         node.insert(keyword.to_owned(), Value::Array(branches));
+    }
+}
+
+/// Says that null is allowed, in the one way that strict APIs take.
+pub(super) fn nullable_hint(node: &mut Map<String, Value>) {
+    node.insert("nullable".to_owned(), Value::Bool(true));
+    if let Some(Value::Array(values)) = node.get_mut("enum")
+        && values.iter().any(|value| !value.is_null())
+    {
+        values.retain(|value| !value.is_null());
     }
 }
 

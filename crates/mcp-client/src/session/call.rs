@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Ask, Era, Inner, Limit, Session};
+use super::{Ask, Inner, Limit, Session};
 use crate::content::{self, PromptMessages, ResourceContents, ToolOutcome};
 use crate::error::Error;
 use crate::message::{Params, RpcError};
+use crate::protocol::Era;
 use crate::router::ProgressSink;
 use crate::tool::{Tool, header_value};
 use crate::transport::Link;

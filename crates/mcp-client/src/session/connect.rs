@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::handshake::{discover, initialize};
-use super::{Agreed, Era, Inner, LEGACY_VERSIONS, Session, attend, cache, subscription};
+use super::{Agreed, Inner, Session, attend, cache, subscription};
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry, Verify};
 use crate::content;
 use crate::error::Error;
@@ -17,9 +17,10 @@ use crate::host::{Event, Host};
 use crate::message::RpcError;
 use crate::oauth::credentials::Credentials;
 use crate::oauth::person::Person;
+use crate::protocol::{Era, LEGACY_VERSIONS};
 use crate::router::Router;
 use crate::transport::http::HttpLink;
-use crate::transport::http_client::HttpClient;
+use crate::transport::http_client::{Authorizer, HttpClient};
 use crate::transport::sse::SseLink;
 use crate::transport::stdio::{StdioLink, Surroundings};
 use crate::transport::{Link, preflight};
@@ -284,7 +285,8 @@ impl Dialer<'_> {
                 Link::Stdio(started?)
             }
             Endpoint::Http(endpoint) => {
-                let client = HttpClient::new(endpoint, self.host)?.signed_in(credentials.clone());
+                let authorizer = credentials.clone().map(|one| one as Arc<dyn Authorizer>);
+                let client = HttpClient::new(endpoint, self.host)?.authorized_by(authorizer);
                 match transport {
                     HttpTransport::Streamable => {
                         Link::Http(HttpLink::new(client, Arc::clone(&router), self.tasks.clone()))

@@ -5,22 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Agreed, Ask, Era, Inner, LEGACY_VERSIONS, Limit, STATELESS_VERSION};
-use crate::config::ServerEntry;
+use super::{Agreed, Ask, Inner, Limit};
 use crate::error::Error;
-use crate::host::Host;
 use crate::message::{self, Params, Payload, RpcError, bounded};
 use crate::oauth::person::Person;
+use crate::protocol::{Era, LEGACY_VERSIONS, STATELESS_VERSION, initialize_params};
 use crate::transport::Link;
-
-/// The `params` of our `initialize`.
-pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
-    let identity = &host.identity;
-    Params::new()
-        .with("protocolVersion", LEGACY_VERSIONS[0])
-        .with("capabilities", &host.requests.capabilities(entry))
-        .with("clientInfo", &json!({ "name": identity.name, "version": identity.version }))
-}
 
 /// The handshake of the legacy era.
 pub(super) async fn initialize(inner: &Arc<Inner>, within: Duration) -> Result<Agreed, Error> {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Ask, Era, Limit, Session};
+use super::{Ask, Limit, Session};
 use crate::error::Error;
 use crate::message::{Params, Payload};
+use crate::protocol::Era;
 use crate::registry::Catalogue;
 use crate::tool::{
     DecodeError, HeaderRule, Page, Prompt, Quarantined, Resource, ResourceTemplate, prompts_page,

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Ask, Era, Session, attend};
+use super::{Ask, Session, attend};
 use crate::error::Error;
 use crate::message::{Params, Payload, head};
+use crate::protocol::Era;
 
 /// How often one request may come back for more input.
 pub(crate) const MAX_ROUNDS: u32 = 10;

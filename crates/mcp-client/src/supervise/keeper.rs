@@ -1,5 +1,7 @@
 //! The task that keeps one server: connects it, lists it, watches it, recycles it, parks it.
 
+mod health;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +12,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::health::{Pings, unlisted};
 use super::breaker::Breaker;
 use super::handle::{Command, Handle, MAX_PARALLEL_CALLS, Use};
-use super::health::{Pings, unlisted};
 use super::{FIRST_TRIES, LATER_TRIES, PARKED, State, Status, backoff, remembered};
 use crate::config::{Endpoint, HttpTransport, ServerEntry};
 use crate::error::{Error, Kind};
@@ -30,13 +32,13 @@ const MAX_COMMANDS: usize = 16;
 pub(crate) type Publish = Arc<dyn Fn(Option<Arc<ServerPart>>) + Send + Sync>;
 
 pub(crate) struct Keeper {
-    pub(super) entry: Arc<ServerEntry>,
-    pub(super) host: Arc<Host>,
+    entry: Arc<ServerEntry>,
+    host: Arc<Host>,
     guardian: Arc<Guardian>,
     tasks: TaskTracker,
     publish: Publish,
     memory: Memory,
-    pub(super) status: watch::Sender<Status>,
+    status: watch::Sender<Status>,
     session: watch::Sender<Option<Session>>,
     commands: mpsc::Receiver<Command>,
     reconnect: Arc<Notify>,
@@ -45,11 +47,11 @@ pub(crate) struct Keeper {
     stop: CancellationToken,
     catalogue: Option<Catalogue>,
     /// Failures since the server last proved itself.
-    pub(super) failures: u32,
+    failures: u32,
     ever_ready: bool,
-    pub(super) pings: Pings,
+    pings: Pings,
     /// Its tools could not be listed, so it is degraded whatever it answers.
-    pub(super) unlisted: bool,
+    unlisted: bool,
 }
 
 /// What follows the end of a session.
@@ -277,7 +279,7 @@ impl Keeper {
     }
 
     /// Registers what the server offers, and tells what is different from before.
-    pub(super) fn offer(&mut self, catalogue: Catalogue) {
+    fn offer(&mut self, catalogue: Catalogue) {
         let part =
             ServerPart::build(&self.entry.name, &self.entry.tools, self.entry.trust, &catalogue);
         self.status.send_modify(|status| {
@@ -460,7 +462,7 @@ impl Keeper {
         Some(later(left))
     }
 
-    pub(super) fn set(&self, state: &State) {
+    fn set(&self, state: &State) {
         let changed = self.status.send_if_modified(|status| {
             if status.state == *state {
                 return false;

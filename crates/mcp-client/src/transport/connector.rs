@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,6 +22,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower_service::Service;
+
+use crate::url::{bare_host, is_loopback};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
@@ -78,76 +79,6 @@ fn with_port(address: &Uri) -> Result<Uri, BoxError> {
     let mut parts = address.clone().into_parts();
     parts.authority = Some(format!("{}:{port}", address.host().unwrap_or_default()).parse()?);
     Ok(Uri::from_parts(parts)?)
-}
-
-/// The host of an address, without the brackets of IPv6.
-pub(crate) fn bare_host(address: &Uri) -> &str {
-    address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
-}
-
-/// What a host is, by how it is written.
-enum Written {
-    /// A name of this machine.
-    Local,
-    /// An address; one of IPv4 that is dressed as IPv6 is what it means.
-    Address(IpAddr),
-    /// A number in a form that resolvers take for an address, and hardly anybody else.
-    Number,
-    Name,
-}
-
-impl Written {
-    fn of(host: &str) -> Self {
-        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-        if host == "localhost" || host.ends_with(".localhost") {
-            return Self::Local;
-        }
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Self::Address(address.to_canonical());
-        }
-        let last = host.rsplit('.').next().unwrap_or_default();
-        let digits = last.strip_prefix("0x").unwrap_or(last);
-        let is_number = digits.len() < last.len()
-            || !last.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-        if is_number { Self::Number } else { Self::Name }
-    }
-}
-
-/// Whether a host is this machine, by its name.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    match Written::of(host) {
-        Written::Local => true,
-        Written::Address(address) => address.is_loopback(),
-        Written::Number | Written::Name => false,
-    }
-}
-
-/// Whether a host is this machine or its neighbourhood, by its name.
-pub(crate) fn is_private(host: &str) -> bool {
-    match Written::of(host) {
-        Written::Local | Written::Number => true,
-        Written::Address(IpAddr::V4(v4)) => {
-            v4.is_loopback()
-                || v4.is_private()
-                || v4.is_link_local()
-                || v4.is_broadcast()
-                || v4.octets()[0] == 0
-                || is_shared(v4)
-        }
-        Written::Address(IpAddr::V6(v6)) => {
-            v6.is_loopback()
-                || v6.is_unspecified()
-                || v6.is_unique_local()
-                || v6.is_unicast_link_local()
-        }
-        Written::Name => false,
-    }
-}
-
-/// 100.64.0.0/10, which providers and private networks share.
-fn is_shared(v4: Ipv4Addr) -> bool {
-    let [first, second, ..] = v4.octets();
-    first == 100 && second & 0b1100_0000 == 0b0100_0000
 }
 
 /// Makes the connections of one server.
@@ -382,70 +313,6 @@ mod tests {
             ("", "http://[::1]:80/", false),
         ] {
             assert_eq!(proxied(spared, address), through, "NO_PROXY={spared} {address}");
-        }
-    }
-
-    #[test]
-    fn this_machine_and_its_neighbourhood_are_known_however_they_are_written() {
-        let loopback = [
-            "localhost",
-            "LOCALHOST",
-            "localhost.",
-            "a.localhost",
-            "a.b.LocalHost.",
-            "127.0.0.1",
-            "127.9.9.9",
-            "127.0.0.1.",
-            "::1",
-            "::ffff:127.0.0.1",
-        ];
-        let neighbours = [
-            "0.0.0.0",
-            "0.1.2.3",
-            "::",
-            "10.0.0.1",
-            "172.16.0.1",
-            "192.168.0.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "100.127.255.255",
-            "255.255.255.255",
-            "fe80::1",
-            "fd00::1",
-            "::ffff:169.254.169.254",
-            "::ffff:10.0.0.1",
-            "::ffff:100.64.0.1",
-            "::ffff:0.0.0.0",
-            "2130706433",
-            "127.1",
-            "0x7f000001",
-            "0x7f.1",
-            "0177.0.0.01",
-            "10.1.",
-        ];
-        let public = [
-            "a.example",
-            "localhost.example",
-            "notlocalhost",
-            "127.0.0.1.example",
-            "192.0.2.1",
-            "100.63.255.255",
-            "100.128.0.0",
-            "172.32.0.1",
-            "2001:db8::1",
-            "::ffff:192.0.2.1",
-            "a1.example",
-            "1.example",
-            "example.",
-        ];
-        for host in loopback {
-            assert!(is_loopback(host) && is_private(host), "{host}");
-        }
-        for host in neighbours {
-            assert!(!is_loopback(host) && is_private(host), "{host}");
-        }
-        for host in public {
-            assert!(!is_loopback(host) && !is_private(host), "{host}");
         }
     }
 }

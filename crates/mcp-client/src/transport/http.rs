@@ -22,8 +22,8 @@ use super::http_client::{HttpClient, MAX_BODY_BYTES, media_type, read_body, refu
 use super::{Outgoing, in_background};
 use crate::error::Error;
 use crate::message::{self, Incoming, Payload, RpcError};
+use crate::protocol::Era;
 use crate::router::{CloseReason, Router, Ticket};
-use crate::session::Era;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

@@ -3,35 +3,32 @@
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
     AUTHORIZATION, CONTENT_ENCODING, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE,
 };
-use http::uri::{PathAndQuery, Scheme};
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::connector::{Connector, Proxies, bare_host, is_private};
+use super::connector::{Connector, Proxies};
 use super::tls::{self, Peer};
 use crate::config::{Auth, HttpEndpoint, HttpTransport, Text, Verify};
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::head;
-use crate::oauth::credentials::{Credentials, Held};
+use crate::url::{leads_inside, resolve, same_origin, shown_address};
 use settings::percent;
 
 /// How many redirects one request follows.
 pub(crate) const MAX_REDIRECTS: usize = 5;
-/// How often one request is sent with another token: that which others have just brought home may
-/// be used up by the time it is sent.
-const MAX_RENEWALS: u32 = 2;
-/// How often one request is sent with another proof for its token.
-const MAX_PROOFS: u32 = 2;
 /// The largest body that is read whole.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How much room is made for a body because it says that it will be so long.
@@ -66,6 +63,15 @@ const RESERVED: &[&str] = &[
     "last-event-id",
 ];
 
+/// The response to a request that an [`Authorizer`] sends.
+pub(crate) type Authorized<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<Incoming>, Error>> + Send + 'a>>;
+
+/// Adds credentials to the requests of a client, and other ones when the server refuses them.
+pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
+    fn send(self: Arc<Self>, client: &HttpClient, request: Request<Bytes>) -> Authorized<'_>;
+}
+
 /// What sends requests to one server.
 #[derive(Debug)]
 pub struct HttpClient {
@@ -74,7 +80,7 @@ pub struct HttpClient {
     url: Uri,
     shown: String,
     configured: HeaderMap,
-    credentials: Option<Arc<Credentials>>,
+    authorizer: Option<Arc<dyn Authorizer>>,
 }
 
 impl HttpClient {
@@ -130,15 +136,16 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_CONNECTION)
             .build(connector);
-        Ok(Self { client, proxies, url, shown, configured, credentials: None })
+        Ok(Self { client, proxies, url, shown, configured, authorizer: None })
     }
 
-    /// Sends the token of who is signed in with every request to the server.
-    pub(crate) fn signed_in(mut self, credentials: Option<Arc<Credentials>>) -> Self {
-        if credentials.is_some() {
+    /// Sends every request to the server through the authorizer, which replaces a configured
+    /// `Authorization` header.
+    pub(crate) fn authorized_by(mut self, authorizer: Option<Arc<dyn Authorizer>>) -> Self {
+        if authorizer.is_some() {
             self.configured.remove(AUTHORIZATION);
         }
-        self.credentials = credentials;
+        self.authorizer = authorizer;
         self
     }
 
@@ -157,8 +164,7 @@ impl HttpClient {
         &self.shown
     }
 
-    /// Sends one request and follows redirects. Any status that is no redirect is an answer. A
-    /// refused token is renewed and the request sent again: what is refused has not been done.
+    /// Sends one request and follows redirects. Any status that is no redirect is an answer.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -166,36 +172,14 @@ impl HttpClient {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<Incoming>, Error> {
-        let Some(credentials) = &self.credentials else {
+        let Some(authorizer) = &self.authorizer else {
             return self.follow(&method, target, &headers, body).await;
         };
-        let mut held = credentials.present().await?;
-        let (mut others, mut proofs) = (0, 0);
-        loop {
-            let signed = with_token(&headers, held.as_deref(), &method, target);
-            let response = self.follow(&method, target, &signed, body.clone()).await?;
-            if response.status() != StatusCode::UNAUTHORIZED {
-                return Ok(response);
-            }
-            if others == MAX_RENEWALS {
-                credentials.give_up()?;
-                return Ok(response);
-            }
-            match credentials.renew(held.as_ref(), response.headers()).await? {
-                // The same token with another proof is no other token.
-                Some(fresh) if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, &fresh)) => {
-                    proofs += 1;
-                    if proofs > MAX_PROOFS {
-                        return Ok(response);
-                    }
-                }
-                Some(fresh) => {
-                    others += 1;
-                    held = Some(fresh);
-                }
-                None => return Ok(response),
-            }
-        }
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = target.clone();
+        *request.headers_mut() = headers;
+        Arc::clone(authorizer).send(self, request).await
     }
 
     /// Sends one request without a token and follows redirects.
@@ -232,7 +216,7 @@ impl HttpClient {
         if is_ours {
             all.clone_from(&self.configured);
         }
-        let has_token = self.credentials.is_some();
+        let has_token = self.authorizer.is_some();
         let own = |name: &HeaderName| has_token && (*name == AUTHORIZATION || *name == "dpop");
         let sent = headers.iter().filter(|(name, _)| is_ours || !own(name));
         // What a request says itself stands in the place of what is configured, not beside it.
@@ -305,20 +289,6 @@ pub(crate) fn too_many_redirects(to: &Uri) -> Error {
     Error::Redirect { to: shown_address(to), reason: "too many redirects" }
 }
 
-/// The headers of a request with those that carry the token.
-fn with_token(
-    headers: &HeaderMap,
-    held: Option<&Held>,
-    method: &Method,
-    target: &Uri,
-) -> HeaderMap {
-    let mut all = headers.clone();
-    if let Some(held) = held {
-        all.extend(held.headers(method, target));
-    }
-    all
-}
-
 fn chain<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
@@ -382,51 +352,6 @@ fn address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
 fn base64_of(bytes: &[u8]) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(bytes)
-}
-
-/// Whether two addresses have scheme, host and port in common.
-pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
-    let port = |uri: &Uri| {
-        uri.port_u16().unwrap_or(if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 })
-    };
-    let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
-    one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
-}
-
-/// Whether the way goes from a public address to a private one, where strangers must not send us.
-pub(crate) fn leads_inside(from: &Uri, to: &Uri) -> bool {
-    !is_private(bare_host(from)) && is_private(bare_host(to))
-}
-
-/// What an address written in a response means, seen from `base`.
-pub(crate) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
-    let reference = reference.trim().split('#').next().unwrap_or_default();
-    if reference.contains("://") {
-        let uri: Uri = reference.parse().ok()?;
-        return matches!(uri.scheme_str(), Some("http" | "https")).then_some(uri);
-    }
-    let mut parts = base.clone().into_parts();
-    if let Some(rest) = reference.strip_prefix("//") {
-        return format!("{}://{rest}", base.scheme_str()?).parse().ok();
-    }
-    let path = if reference.starts_with('/') {
-        reference.to_owned()
-    } else if reference.starts_with('?') || reference.is_empty() {
-        format!("{}{reference}", base.path())
-    } else {
-        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{folder}/{reference}")
-    };
-    parts.path_and_query = Some(path.parse::<PathAndQuery>().ok()?);
-    Uri::from_parts(parts).ok()
-}
-
-/// An address without its query, which may hold secrets.
-fn shown_address(uri: &Uri) -> String {
-    let scheme = uri.scheme_str().unwrap_or("http");
-    let host = uri.host().unwrap_or_default();
-    let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{scheme}://{host}{port}{}", uri.path())
 }
 
 /// The media type of a response, without parameters, in lower case.

@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::http::events::{Events, Step};
-use super::http_client::{HttpClient, media_type, refusal, resolve, same_origin};
+use super::http_client::{HttpClient, media_type, refusal};
 use crate::error::Error;
 use crate::message;
 use crate::router::{CloseReason, Router};
+use crate::url::{resolve, same_origin};
 
 /// How many events may come before the one that names the address.
 const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;

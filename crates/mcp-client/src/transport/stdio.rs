@@ -26,12 +26,12 @@ use self::joined::{Join, Joined, MAX_JOINED_BYTES};
 use self::log::Log;
 use super::environment;
 use super::lines::{Line, Lines, MAX_LINE_BYTES};
-use super::process::{Group, MARKER};
 use crate::config::StdioEndpoint;
 use crate::error::{Error, Exit};
 use crate::guardian::Guardian;
 use crate::host::Host;
 use crate::message::{self, Incoming, head};
+use crate::process::{Group, MARKER};
 use crate::redact::Redactor;
 use crate::router::{CloseReason, Router};
 

@@ -11,8 +11,8 @@ use agent_test_support::mcp::{
 };
 use agent_test_support::wait::eventually;
 use mcp_client::config::{Protocol, ServerEntry};
-use mcp_client::session::{CallOptions, Era};
 use mcp_client::{Client, Error, Progress};
+use mcp_client::{protocol::Era, session::CallOptions};
 use serde_json::json;
 
 use crate::support::{call, host, http, names, ready, sse, stdio};

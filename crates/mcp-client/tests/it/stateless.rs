@@ -7,8 +7,8 @@ use agent_test_support::mcp::{rmcp_http, rmcp_stdio};
 use agent_test_support::wait::eventually;
 use mcp_client::config::{Protocol, ServerEntry};
 use mcp_client::host::{Answer, Host, Requests, ServerRequest};
-use mcp_client::session::{CallOptions, Era};
 use mcp_client::{Client, RpcError};
+use mcp_client::{protocol::Era, session::CallOptions};
 use serde_json::{Value, json};
 
 use crate::support::{call, host, http, names, ready, stdio};

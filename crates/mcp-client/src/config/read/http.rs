@@ -5,12 +5,9 @@ use ::http::{HeaderName, HeaderValue, Uri};
 
 use settings::{Field, Node, Problem, Text, Value, switch};
 
-use super::super::{Auth, ClientCert, HttpEndpoint, HttpTransport, Verify};
+use super::super::{Auth, ClientCert, HttpEndpoint, HttpTransport, MAX_HEADERS, Verify};
 use super::section::Section;
 use super::server::Reader;
-
-/// The most headers of one server.
-pub const MAX_HEADERS: usize = 128;
 
 const TRANSPORTS: &[(&str, HttpTransport)] = &[
     ("sse", HttpTransport::Sse),

@@ -9,8 +9,7 @@ use super::super::{Flow, OauthOptions};
 use super::http::fault_of_address;
 use super::section::Section;
 use super::server::Reader;
-use crate::oauth::callback::LOOPBACK_HOSTS;
-use crate::oauth::metadata::is_safe;
+use crate::url::{LOOPBACK_HOSTS, is_safe};
 
 /// How long a login waits unless told; only named in messages here.
 const DEFAULT_LOGIN_SECONDS: u64 = 300;

@@ -2,12 +2,9 @@
 
 use settings::{Field, Key, Node, Seconds, Value, Zero};
 
-use super::super::{ElicitationPolicy, SamplingPolicy, ToolPolicy};
+use super::super::{ElicitationPolicy, MAX_FILTERS, SamplingPolicy, ToolPolicy};
 use super::section::Section;
 use super::server::Reader;
-
-/// The most names or globs of one filter.
-pub const MAX_FILTERS: usize = 4096;
 
 impl Reader<'_> {
     /// The `tools` mapping; a bare string or list is its `include`.

@@ -4,12 +4,9 @@ use std::time::Duration;
 
 use settings::{Field, Problem, Seconds, Text, Value, Zero};
 
-use super::super::StdioEndpoint;
+use super::super::{MAX_LAUNCH_ITEMS, StdioEndpoint};
 use super::section::Section;
 use super::server::Reader;
-
-/// The most arguments or variables of one process.
-pub const MAX_LAUNCH_ITEMS: usize = 1024;
 
 impl Reader<'_> {
     pub(super) fn stdio(

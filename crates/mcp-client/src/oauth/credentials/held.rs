@@ -15,7 +15,7 @@ const SKEW_SECONDS: u64 = 300;
 /// Tokens in use.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub(super) tokens: Tokens,
+    pub(in crate::oauth) tokens: Tokens,
     pub(super) key: Option<Key>,
 }
 
@@ -38,7 +38,7 @@ impl Held {
         headers
     }
 
-    pub(super) fn requested(&self) -> Option<&str> {
+    pub(in crate::oauth) fn requested(&self) -> Option<&str> {
         self.tokens.requested_scope.as_deref().or(self.tokens.scope.as_deref())
     }
 

@@ -7,11 +7,11 @@ use tokio::time::Instant;
 
 use super::super::challenge::{self, Challenge};
 use super::super::discovery::{self, Found, Hints};
-use super::super::error::Error;
 use super::super::store::Tokens;
 use super::super::token::{Client, Endpoint, Granted};
 use super::{Asked, Credentials, Held};
 use crate::error::Kind;
+use crate::error::oauth::Error;
 
 /// How long nothing is asked of a server that wants to be left alone but does not say how long.
 const REST: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::error::Error;
+use crate::error::oauth::Error;
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::error::Error;
 use super::file::Place;
+use crate::error::oauth::Error;
 
 /// How long another process is waited for; then nothing is renewed, rather than renewed twice.
 const MAX_WAIT: Duration = Duration::from_mins(1);

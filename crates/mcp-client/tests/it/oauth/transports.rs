@@ -8,7 +8,7 @@ use agent_test_support::oauth::{PythonOptions, Script};
 use mcp_client::Error;
 use mcp_client::config::Protocol;
 use mcp_client::error::Kind;
-use mcp_client::session::Era;
+use mcp_client::protocol::Era;
 
 use super::signed_in::{SignedIn, is_ready, needs_sign_in};
 use super::{Person, entry};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::State;
-use super::keeper::Keeper;
+use super::super::State;
+use super::Keeper;
 use crate::config::Endpoint;
 use crate::error::Error;
 use crate::host::Event;

@@ -5,17 +5,17 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::challenge::Challenge;
-use super::credentials::{Asked, Credentials};
-use super::discovery::{Found, Hints, discover};
-use super::dpop::Key;
-use super::error::Error;
-use super::pkce::random_word;
-use super::scope::Wishes;
-use super::store::Tokens;
-use super::token::{Client, Endpoint};
-use super::wire::{To, quoted};
+use super::super::challenge::Challenge;
+use super::super::discovery::{Found, Hints, discover};
+use super::super::dpop::Key;
+use super::super::pkce::random_word;
+use super::super::scope::Wishes;
+use super::super::store::Tokens;
+use super::super::token::{Client, Endpoint};
+use super::super::wire::{To, quoted};
+use super::{Asked, Credentials};
 use crate::config::{Flow, Text};
+use crate::error::oauth::Error;
 
 /// The largest file with a statement about us.
 const MAX_ASSERTION_BYTES: usize = 64 * 1024;
@@ -33,7 +33,7 @@ impl Credentials {
         let client = self.configured_client(&found.server)?;
         let configured = self.options().scope.as_ref().map(|scope| scope.value().trim());
         let wishes = Wishes { configured, challenges, before: None };
-        let scope = wishes.choose(&found);
+        let scope = wishes.choose(found.offered_scopes());
         let key = found.bind.then(Key::generate).flatten();
         let mut grant = vec![("resource", found.resource.clone())];
         grant.extend(scope.clone().map(|scope| ("scope", scope)));

@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::redirect;
-use crate::error::Kind;
+use super::Kind;
+use crate::oauth::redirect;
 
 /// What went wrong with signing in. Texts of peers are bounded.
 #[derive(Debug, thiserror::Error)]

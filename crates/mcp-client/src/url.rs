@@ -1,0 +1,225 @@
+//! Hosts and origins of addresses: what is local, what is private, what belongs together.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use http::Uri;
+use http::uri::{PathAndQuery, Scheme};
+
+/// The names of this machine under which a browser may come back without a proxy.
+pub(crate) const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+/// The host of an address, without the brackets of IPv6.
+pub(crate) fn bare_host(address: &Uri) -> &str {
+    address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
+}
+
+/// What a host is, by how it is written.
+enum Written {
+    /// A name of this machine.
+    Local,
+    /// An address; one of IPv4 that is dressed as IPv6 is what it means.
+    Address(IpAddr),
+    /// A number in a form that resolvers take for an address, and hardly anybody else.
+    Number,
+    Name,
+}
+
+impl Written {
+    fn of(host: &str) -> Self {
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        if host == "localhost" || host.ends_with(".localhost") {
+            return Self::Local;
+        }
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Self::Address(address.to_canonical());
+        }
+        let last = host.rsplit('.').next().unwrap_or_default();
+        let digits = last.strip_prefix("0x").unwrap_or(last);
+        let is_number = digits.len() < last.len()
+            || !last.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        if is_number { Self::Number } else { Self::Name }
+    }
+}
+
+/// Whether a host is this machine, by its name.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    match Written::of(host) {
+        Written::Local => true,
+        Written::Address(address) => address.is_loopback(),
+        Written::Number | Written::Name => false,
+    }
+}
+
+/// Whether a host is this machine or its neighbourhood, by its name.
+pub(crate) fn is_private(host: &str) -> bool {
+    match Written::of(host) {
+        Written::Local | Written::Number => true,
+        Written::Address(IpAddr::V4(v4)) => {
+            v4.is_loopback()
+                || v4.is_private()
+                || v4.is_link_local()
+                || v4.is_broadcast()
+                || v4.octets()[0] == 0
+                || is_shared(v4)
+        }
+        Written::Address(IpAddr::V6(v6)) => {
+            v6.is_loopback()
+                || v6.is_unspecified()
+                || v6.is_unique_local()
+                || v6.is_unicast_link_local()
+        }
+        Written::Name => false,
+    }
+}
+
+/// 100.64.0.0/10, which providers and private networks share.
+fn is_shared(v4: Ipv4Addr) -> bool {
+    let [first, second, ..] = v4.octets();
+    first == 100 && second & 0b1100_0000 == 0b0100_0000
+}
+
+/// Whether two addresses have scheme, host and port in common.
+pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
+    let port = |uri: &Uri| {
+        uri.port_u16().unwrap_or(if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 })
+    };
+    let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
+    one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
+}
+
+/// Whether the way goes from a public address to a private one, where strangers must not send us.
+pub(crate) fn leads_inside(from: &Uri, to: &Uri) -> bool {
+    !is_private(bare_host(from)) && is_private(bare_host(to))
+}
+
+/// What an address written in a response means, seen from `base`.
+pub(crate) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+    let reference = reference.trim().split('#').next().unwrap_or_default();
+    if reference.contains("://") {
+        let uri: Uri = reference.parse().ok()?;
+        return matches!(uri.scheme_str(), Some("http" | "https")).then_some(uri);
+    }
+    let mut parts = base.clone().into_parts();
+    if let Some(rest) = reference.strip_prefix("//") {
+        return format!("{}://{rest}", base.scheme_str()?).parse().ok();
+    }
+    let path = if reference.starts_with('/') {
+        reference.to_owned()
+    } else if reference.starts_with('?') || reference.is_empty() {
+        format!("{}{reference}", base.path())
+    } else {
+        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{folder}/{reference}")
+    };
+    parts.path_and_query = Some(path.parse::<PathAndQuery>().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// An address without its query, which may hold secrets.
+pub(crate) fn shown_address(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().unwrap_or("http");
+    let host = uri.host().unwrap_or_default();
+    let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}{}", uri.path())
+}
+
+/// Scheme, host and port, as an origin is written.
+pub(crate) fn origin(address: &Uri) -> String {
+    let scheme = address.scheme_str().unwrap_or("https").to_ascii_lowercase();
+    let host = address.host().unwrap_or_default().to_ascii_lowercase();
+    let usual = if scheme == "https" { 443 } else { 80 };
+    let port = address.port_u16().filter(|port| *port != usual);
+    format!("{scheme}://{host}{}", port.map(|port| format!(":{port}")).unwrap_or_default())
+}
+
+/// Whether secrets may travel to an address: only encrypted, or within this machine.
+pub(crate) fn is_safe(address: &Uri) -> bool {
+    match address.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTPS => true,
+        Some(scheme) if *scheme == Scheme::HTTP => is_loopback(bare_host(address)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_and_its_neighbourhood_are_known_however_they_are_written() {
+        let loopback = [
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "a.localhost",
+            "a.b.LocalHost.",
+            "127.0.0.1",
+            "127.9.9.9",
+            "127.0.0.1.",
+            "::1",
+            "::ffff:127.0.0.1",
+        ];
+        let neighbours = [
+            "0.0.0.0",
+            "0.1.2.3",
+            "::",
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.0.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "100.127.255.255",
+            "255.255.255.255",
+            "fe80::1",
+            "fd00::1",
+            "::ffff:169.254.169.254",
+            "::ffff:10.0.0.1",
+            "::ffff:100.64.0.1",
+            "::ffff:0.0.0.0",
+            "2130706433",
+            "127.1",
+            "0x7f000001",
+            "0x7f.1",
+            "0177.0.0.01",
+            "10.1.",
+        ];
+        let public = [
+            "a.example",
+            "localhost.example",
+            "notlocalhost",
+            "127.0.0.1.example",
+            "192.0.2.1",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.32.0.1",
+            "2001:db8::1",
+            "::ffff:192.0.2.1",
+            "a1.example",
+            "1.example",
+            "example.",
+        ];
+        for host in loopback {
+            assert!(is_loopback(host) && is_private(host), "{host}");
+        }
+        for host in neighbours {
+            assert!(!is_loopback(host) && is_private(host), "{host}");
+        }
+        for host in public {
+            assert!(!is_loopback(host) && !is_private(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn secrets_travel_encrypted_or_within_the_machine() {
+        for safe in
+            ["https://a.example/x", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/"]
+        {
+            assert!(is_safe(&safe.parse().unwrap()), "{safe}");
+        }
+        for unsafe_ in
+            ["http://a.example/x", "http://192.168.0.1/x", "http://127.0.0.1.evil.example/"]
+        {
+            assert!(!is_safe(&unsafe_.parse().unwrap()), "{unsafe_}");
+        }
+    }
+}
