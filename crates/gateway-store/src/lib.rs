@@ -34,7 +34,7 @@ pub use member::{Member, MemberChange};
 pub use place::{Options, Place, SchemaState};
 pub use research::{
     Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_OWNER, Job, JobEnd, JobEnded, JobEvent,
-    JobStatus, JobStep, NewEvent, NewJob, Progress,
+    JobStatus, JobStep, MAX_PAUSE_MICROS, NewEvent, NewJob, Progress,
 };
 pub use response::{ResponseEvent, StoredResponse};
 pub use store::{StatementLine, Store};

@@ -19,6 +19,10 @@ use crate::backend::Result;
 /// Who has the holds of jobs: no process, whose numbers begin at 1.
 pub const JOB_OWNER: i64 = i64::MIN;
 
+/// The longest pause before a failed step is retried. A job that is free only later than that was
+/// written before the clock was set back.
+pub const MAX_PAUSE_MICROS: i64 = 5 * 60 * 1_000_000;
+
 /// A hundred years: as long as its job lives.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
 

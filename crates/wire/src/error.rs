@@ -127,6 +127,8 @@ codes! {
     Draining = 503 "draining" "server_error",
     /// The service cannot reach what it keeps its books in, or has too much to do.
     Unavailable = 503 "unavailable" "server_error",
+    /// The database failed during the request, so that the service cannot tell what it did.
+    OutcomeUnknown = 503 "outcome_unknown" "server_error",
 }
 
 #[cfg(test)]

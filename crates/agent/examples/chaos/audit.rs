@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::deployment::{Deployment, Member};
 use crate::load::{Operation, Outcome, REPEATED_MODEL, Record};
 
-/// The lease is 2 s; the rest is for a busy machine.
-const RELEASE: Duration = Duration::from_mins(1);
+/// The lease is 2 s, but a job whose step failed may be retried 5 minutes later.
+const RELEASE: Duration = Duration::from_mins(7);
 const PAGE: usize = 1000;
 
 /// What all rounds found.
@@ -58,6 +58,9 @@ pub(crate) fn check(
     }
     let charges = Charges::load(deployment, member);
     compare(member, records, &charges, totals);
+    for violation in &totals.violations[before..] {
+        println!("VIOLATION {violation}");
+    }
     let complete =
         records.iter().filter(|record| matches!(record.outcome, Outcome::Complete { .. })).count();
     format!(

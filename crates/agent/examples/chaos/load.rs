@@ -241,6 +241,9 @@ fn complete(answer: &Answer) -> Outcome {
 fn failed(answer: &Answer) -> Outcome {
     let receipt = answer.header("x-request-id").map(str::to_owned);
     let code = answer.json()["error"]["code"].as_str().unwrap_or_default().to_owned();
+    if code == "outcome_unknown" {
+        return Outcome::Unknown;
+    }
     Outcome::Failed { receipt, status: answer.status, code }
 }
 

@@ -20,7 +20,7 @@ use super::statements::now;
 use crate::backend::Result;
 use crate::research::{
     Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_LEASE_MICROS, JOB_OWNER, Job, JobEnd,
-    JobEnded, JobEvent, JobStatus, JobStep, Jobs, NewEvent, NewJob,
+    JobEnded, JobEvent, JobStatus, JobStep, Jobs, MAX_PAUSE_MICROS, NewEvent, NewJob,
 };
 
 pub(super) use end::sweep;
@@ -96,15 +96,16 @@ const OPEN_JOBS: &str = "SELECT count(*) FROM research_jobs \
     WHERE member = $1 AND status IN ('queued', 'running')";
 
 /// Locked rows are passed over: somebody is just taking them, or writing to them. A claim that ends more
-/// than two leases ahead was made before the clock was set back, and counts as ended.
+/// than two leases ahead, and a pause longer than there is, were written before the clock was set
+/// back, and count as ended.
 const CLAIM: &str = concat!(
     "WITH free AS ( \
         SELECT id FROM research_jobs \
         WHERE status IN ('queued', 'running') AND tries < max_tries AND (free_at <= ",
     now!(),
-    " OR (status = 'running' AND free_at > ",
+    " OR free_at > ",
     now!(),
-    " + 2 * $2::bigint)) AND deadline > ",
+    " + CASE status WHEN 'running' THEN 2 * $2::bigint ELSE $3::bigint END) AND deadline > ",
     now!(),
     " ORDER BY free_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), \
     claimed AS ( \
@@ -234,7 +235,11 @@ async fn create(
 }
 
 async fn claim(link: &mut Link, worker: i64, lease: i64) -> Result<Option<Job>> {
-    link.row(CLAIM, &[&worker, &lease]).await?.as_ref().map(read::of_row).transpose()
+    link.row(CLAIM, &[&worker, &lease, &MAX_PAUSE_MICROS])
+        .await?
+        .as_ref()
+        .map(read::of_row)
+        .transpose()
 }
 
 async fn renew(link: &mut Link, fence: Fence, lease: i64) -> Result<bool> {

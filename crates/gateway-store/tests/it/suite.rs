@@ -101,6 +101,7 @@ suite! {
         a_job_goes_from_queued_to_completed_and_is_charged_once,
         a_worker_that_lost_its_claim_writes_nothing,
         a_clock_set_back_does_not_prolong_claims,
+        a_clock_set_back_does_not_delay_queued_jobs,
         a_claim_after_a_crash_goes_on_behind_the_last_step,
         tries_without_a_step_are_limited_and_refunded,
         a_job_that_is_given_back_is_free_at_once,

@@ -48,6 +48,7 @@ pub(crate) static CREATE: Operation = Operation {
         Code::BodyTooLarge,
         Code::IdempotencyMismatch,
         Code::CapabilityUnavailable,
+        Code::OutcomeUnknown,
     ],
 };
 

@@ -130,17 +130,17 @@ async fn queue(
         Err(error) => {
             unknown.ending = Ending::ServiceFailed;
             // The transaction may have been committed all the same.
-            let Ok(Some(job)) = read_again(service, member, id).await else {
-                return Err(error.into());
-            };
+            let found = read_again(service, member, id).await.map_err(outcome_unknown)?;
+            let Some(job) = found else { return Err(error.into()) };
             unknown.is_known = true;
             service.bell.queued.notify_one();
             return Ok(Started { job, price, room: None, is_replayed: false });
         }
     };
     service.bell.queued.notify_one();
-    let found = read_again(service, member, id).await.inspect_err(|_| {
+    let found = read_again(service, member, id).await.map_err(|error| {
         unknown.ending = Ending::ServiceFailed;
+        outcome_unknown(error)
     })?;
     unknown.is_known = true;
     let Some(job) = found else {
@@ -148,6 +148,14 @@ async fn queue(
         return Err(ApiError::new(Code::Conflict, message));
     };
     Ok(Started { job, price, room, is_replayed })
+}
+
+/// The error of a client whose job may be queued; it is cancelled as soon as the store answers.
+fn outcome_unknown(error: StoreError) -> ApiError {
+    tracing::error!(error = %chain(&error), "cannot tell whether a job is queued");
+    let message = "the database failed: the job may be queued; look at your jobs, or repeat the \
+                   request with the same Idempotency-Key";
+    ApiError::new(Code::OutcomeUnknown, message)
 }
 
 /// Reads a job, and waits for a store that fails over: an error would say that there is no job, while

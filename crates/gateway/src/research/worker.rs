@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// How long to wait before a step that failed is tried again; twice as long each time.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
-const MAX_RETRY: Duration = Duration::from_mins(5);
+const MAX_RETRY: Duration = Duration::from_micros(gateway_store::MAX_PAUSE_MICROS.unsigned_abs());
 /// How long to wait for a store that is away, at first.
 const STORE_PAUSE: Duration = Duration::from_millis(100);
 

@@ -4,7 +4,7 @@ use ledger::{HoldId, LineageId, MemberId, Micros, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::backend::Result;
-use crate::research::{Job, JobEvent, JobStatus, JobStep, Progress};
+use crate::research::{Job, JobEvent, JobStatus, JobStep, MAX_PAUSE_MICROS, Progress};
 use crate::sqlite::rows::{MAX_PAGE, hold_id, time, unknown};
 
 /// The columns of a job.
@@ -140,15 +140,16 @@ pub(super) fn is_any_free(tables: &Connection, lease: i64, now: Time) -> Result<
     Ok(next_free(tables, lease, now)?.is_some())
 }
 
-/// The job that has waited longest. A claim that ends more than two leases ahead was made before the
-/// clock was set back, and counts as ended.
+/// The job that has waited longest. A claim that ends more than two leases ahead, and a pause longer
+/// than there is, were written before the clock was set back, and count as ended.
 pub(super) fn next_free(tables: &Connection, lease: i64, now: Time) -> Result<Option<HoldId>> {
     let mut query = tables.prepare_cached(
         "SELECT id FROM research_jobs WHERE status IN ('queued', 'running') \
-         AND (free_at <= ?1 OR (status = 'running' AND free_at > ?1 + 2 * ?2)) \
+         AND (free_at <= ?1 OR free_at > ?1 + iif(status = 'running', 2 * ?2, ?3)) \
          AND tries < max_tries AND deadline > ?1 ORDER BY free_at LIMIT 1",
     )?;
-    Ok(query.query_row([now.micros(), lease], |row| hold_id(row, 0)).optional()?)
+    let bounds = [now.micros(), lease, MAX_PAUSE_MICROS];
+    Ok(query.query_row(bounds, |row| hold_id(row, 0)).optional()?)
 }
 
 /// How many jobs of a member are queued or running. The index has only jobs that are not over: a

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use gateway_store::{
-    Fence, FinishedStep, GiveBack, HookOutcome, Job, JobEnd, JobEnded, JobStatus, Key, NewEvent,
-    NewJob, Progress,
+    Fence, FinishedStep, GiveBack, HookOutcome, Job, JobEnd, JobEnded, JobStatus, Key,
+    MAX_PAUSE_MICROS, NewEvent, NewJob, Progress,
 };
 use ledger::{Ending, Hold, HoldId, Limits, MemberId, Refusal, Repeated, Rule, Tokens};
 use tokio::task::JoinSet;
@@ -291,6 +291,15 @@ pub(crate) async fn a_clock_set_back_does_not_prolong_claims(world: World) {
     world.pass(-LEASE);
     let new = claimed(&world).await;
     assert_eq!((new.id, new.attempt), (old.id, 2));
+}
+
+pub(crate) async fn a_clock_set_back_does_not_delay_queued_jobs(world: World) {
+    let (_, key) = world.member("ann", 100, Limits::default()).await;
+    let queued = queued(&world, &key).await;
+    world.pass(-MAX_PAUSE_MICROS);
+    assert_eq!(world.store.claim_job(WORKER, LEASE).await.unwrap(), None);
+    world.pass(-MAX_PAUSE_MICROS);
+    assert_eq!(claimed(&world).await.id, queued.id);
 }
 
 pub(crate) async fn a_claim_after_a_crash_goes_on_behind_the_last_step(world: World) {
