@@ -5,6 +5,9 @@ use crate::process;
 use crate::setup::{self, Occasion};
 use crate::workspace::Workspace;
 
+/// What is shipped is what is measured.
+const PROFILE: &str = "dist";
+
 /// Something that is measured, by bench targets that print their own tables.
 struct Area {
     name: &'static str,
@@ -44,12 +47,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
     setup::run(workspace, Occasion::Bench)?;
     for (package, kind, name) in areas.iter().flat_map(|area| area.starts) {
         // `cargo bench` builds only the benches.
-        let arguments = ["build", "--profile", "bench", "-p", package, kind, name];
+        let arguments = ["build", "--profile", PROFILE, "-p", package, kind, name];
         process::run(workspace.cargo().args(arguments))?;
     }
     for (package, target) in areas.iter().flat_map(|area| area.programs) {
         let mut command = workspace.cargo();
-        command.args(["bench", "-p", package, "--bench", target]);
+        command.args(["bench", "--profile", PROFILE, "-p", package, "--bench", target]);
         if !extra.is_empty() {
             command.arg("--").args(extra);
         }
