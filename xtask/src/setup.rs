@@ -14,8 +14,11 @@ use crate::process;
 use crate::workspace::Workspace;
 
 pub(crate) use needs::Occasion;
-use needs::{APT, Importance, Line, Manager, NEEDS, Need, PYTHON_VALIDATOR, find_program};
+use needs::{APT, Importance, Manager, NEEDS, Need, PYTHON_VALIDATOR, find_program};
 pub(crate) use private::PrivateFolders;
+
+/// A command line, word by word.
+type Line = Vec<String>;
 
 /// Installs what the occasion needs and the machine lacks.
 pub(crate) fn run(workspace: &Workspace, occasion: Occasion) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::MediaError;
+use crate::rejection::MediaError;
 
 /// How far an MP3 or AAC stream is searched for its first frame.
 const MAX_SEARCH: usize = 64 * 1024;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::Rejection;
+use crate::rejection::Rejection;
 use crate::{markup, pdf};
 
 /// After this time no further page of a PDF is read.

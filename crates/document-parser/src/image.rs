@@ -6,7 +6,7 @@ use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use crate::job::MediaError;
+use crate::rejection::MediaError;
 
 /// The most pixels that are decoded, of all frames together: a few bytes can claim any number.
 const MAX_PIXELS: u64 = 1 << 25;

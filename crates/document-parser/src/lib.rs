@@ -16,11 +16,13 @@ pub mod media_type;
 mod page;
 mod pdf;
 mod pool;
+mod rejection;
 pub mod worker;
 
 pub use audio::AudioKind;
 pub use confine::{Confinement, Landlock, Limits};
 pub use file::{FileFormat, FileText};
-pub use job::{Job, MediaError, Parsed, Rejection, parse};
+pub use job::{Job, Parsed, parse};
 pub use page::{Document, PageJob};
 pub use pool::{Error, Pool, Program};
+pub use rejection::{MediaError, Rejection};

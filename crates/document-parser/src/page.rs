@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use wire::web::{PageFormat, PageLink};
 
-use crate::job::Rejection;
 use crate::media_type::{self, Kind};
+use crate::rejection::Rejection;
 
 /// The most links of a page, and the most characters of each text.
 const MAX_LINKS: usize = 500;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use lopdf::{Document, Object};
 
-use crate::job::Rejection;
+use crate::rejection::Rejection;
 
 /// The most pages that are read.
 const MAX_PAGES: usize = 5000;

@@ -18,8 +18,9 @@ use tokio::time::timeout;
 use crate::audio::AudioKind;
 use crate::confine::{Confinement, Limits};
 use crate::file::{self, FileFormat, FileText};
-use crate::job::{Job, Parsed, Rejection};
+use crate::job::{Job, Parsed};
 use crate::page::{Document, PageJob};
+use crate::rejection::Rejection;
 
 use self::process::{Ended, Worker};
 use self::share::Shares;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::confine::{self, Confinement, Limits};
 use crate::frame;
-use crate::job::{self, Job, Parsed, Rejection, Reply};
+use crate::job::{self, Job, Parsed, Reply};
+use crate::rejection::Rejection;
 
 /// The stack of the thread that parses: documents may be nested deeply, and pages of a stack that
 /// are not touched cost nothing.

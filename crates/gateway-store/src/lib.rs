@@ -20,6 +20,7 @@ mod postgres;
 mod research;
 mod response;
 mod sqlite;
+mod statement;
 mod store;
 
 pub use answer::Answer;
@@ -37,4 +38,5 @@ pub use research::{
     JobStatus, JobStep, MAX_PAUSE_MICROS, NewEvent, NewJob, Progress,
 };
 pub use response::{ResponseEvent, StoredResponse};
-pub use store::{StatementLine, Store};
+pub use statement::StatementLine;
+pub use store::Store;

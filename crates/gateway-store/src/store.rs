@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ledger::{
-    Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posted, Posting, Receipt, Refusal,
-    Room, Transfer,
+    Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posted, Receipt, Refusal, Room,
+    Transfer,
 };
 use tokio::sync::oneshot;
 
@@ -14,7 +14,8 @@ use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
     Actor, Answer, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
-    Member, MemberChange, NewKey, Options, Place, ResponseEvent, SchemaState, StoredResponse,
+    Member, MemberChange, NewKey, Options, Place, ResponseEvent, SchemaState, StatementLine,
+    StoredResponse,
 };
 
 /// The state of the service.
@@ -24,19 +25,6 @@ pub enum Store {
     Sqlite(Sqlite),
     /// In a PostgreSQL database.
     Postgres(Postgres),
-}
-
-/// One line of a member's statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatementLine {
-    /// Its number.
-    pub id: i64,
-    /// The posting.
-    pub posting: Posting,
-    /// What the charged request was for.
-    pub operation: Option<String>,
-    /// The model that answered it.
-    pub model: Option<String>,
 }
 
 /// Does something on either. What waits for the server of PostgreSQL takes kilobytes, and is put in

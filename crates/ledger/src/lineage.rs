@@ -1,6 +1,6 @@
 //! What a key, and all keys it was rotated into, may do and has done.
 
-use crate::{LineageId, MemberId, Micros, Refusal, Time};
+use crate::{LineageId, MemberId, Micros, Refusal, Room, Time};
 
 const MICROS_A_MINUTE: i64 = 60_000_000;
 
@@ -32,17 +32,6 @@ pub struct Limits {
     pub requests_per_minute: Option<u32>,
     /// Requests at the same time.
     pub concurrency: Option<u32>,
-}
-
-/// How much of its rate a key has left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Requests a minute.
-    pub limit: u32,
-    /// How many may come now.
-    pub remaining: u32,
-    /// When all of them may come again, from now.
-    pub reset_micros: i64,
 }
 
 impl Lineage {

@@ -16,6 +16,7 @@ mod ask;
 mod chat;
 mod connection;
 mod dialect;
+mod encode;
 pub mod media;
 mod play;
 mod responses;

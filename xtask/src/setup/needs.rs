@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::Line;
 use super::private::PrivateFolders;
 use super::weights;
 
@@ -337,9 +338,6 @@ pub(super) const NEEDS: &[Need] = &[
         importance: Importance::Optional,
     },
 ];
-
-/// A command line, word by word.
-pub(super) type Line = Vec<String>;
 
 impl Need {
     /// The command lines that install it, one after another; a later list is for machines on which

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::needs::Line;
+use super::Line;
 use crate::workspace::Workspace;
 
 /// Where the packages of a machine without a virtual environment go, inside the folder.

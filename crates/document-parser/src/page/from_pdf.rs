@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::{Document, MAX_LINE, line};
-use crate::job::Rejection;
 use crate::pdf;
+use crate::rejection::Rejection;
 
 /// After this time no further page of a PDF is read; what was read until then is the result.
 const MAX_TIME: Duration = Duration::from_secs(7);

@@ -7,7 +7,6 @@ mod hidden;
 mod inline;
 mod metadata;
 mod parse;
-mod table;
 mod tidy;
 
 use dom_query::{Document as Dom, NodeRef};
@@ -16,7 +15,8 @@ use url::Url;
 use wire::web::PageFormat;
 
 use super::Document;
-use block::{Renderer, Style};
+use block::Renderer;
+use inline::Style;
 
 /// The most nodes of a page that is searched for an article, and the most levels that they are deep
 /// together: the search looks at what each node is in, again and again.

@@ -9,7 +9,7 @@ use std::mem;
 
 use lopdf::{Document, LoadOptions, Object, ObjectId, Stream};
 
-use crate::job::Rejection;
+use crate::rejection::Rejection;
 
 /// What one stream may unpack to.
 pub(super) const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;

@@ -17,7 +17,8 @@ use tokio::time::timeout;
 use super::Program;
 use crate::confine::{Confinement, Limits};
 use crate::frame;
-use crate::job::{Job, Parsed, Rejection, Reply};
+use crate::job::{Job, Parsed, Reply};
+use crate::rejection::Rejection;
 use crate::worker::{self, Hello};
 
 /// How long a worker may take to start.

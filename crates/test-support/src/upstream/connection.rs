@@ -12,7 +12,7 @@ use super::ResponsesApi;
 use super::ask::Ask;
 use super::dialect::Dialect;
 use super::media;
-use super::play::{Next, Player};
+use super::play::{Next, Player, send};
 use super::seen::{Exchange, Outcome};
 use super::site::{Live, Site};
 use crate::http::{Reply, Request};
@@ -118,12 +118,4 @@ fn has_key(site: &Site, request: &Request) -> bool {
     site.control().open_door
         || bearer == Some(&site.key)
         || request.header("x-api-key") == Some(&site.key)
-}
-
-/// Sends a whole answer.
-pub(super) fn send(exchange: &Exchange, stream: &TcpStream, reply: &Reply) -> io::Result<Next> {
-    let mut stream = stream.try_clone()?;
-    reply.write(&mut stream)?;
-    exchange.sent(reply.body_bytes());
-    Ok(Next::KeepOpen)
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::dialect::{CREATED, Dialect};
-use super::play::{Next, Player};
+use super::play::{Next, Player, send};
 use super::seen::Exchange;
 use super::site::Site;
 use crate::http::{Reply, Request};
@@ -107,7 +107,7 @@ pub(super) fn respond(
     if !is_complete || body["stream"] == true {
         let message = format!("you must provide `{words}` and `voice`, and no `stream`");
         let body = Dialect::Chat.error(400, &message).to_string();
-        return super::connection::send(exchange, stream, &Reply::json(400, body));
+        return send(exchange, stream, &Reply::json(400, body));
     }
     let said = json!({"model": body["model"], "messages": [{"role": "user", "content": text}]});
     let ask = Ask::read(Dialect::Chat, &said);

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use super::Step;
 use super::answer::Answer;
 use super::ask::{Ask, Delivery};
-use super::connection::send;
 use super::dialect::{Event, Part};
 use super::seen::Exchange;
 use super::site::Site;
@@ -39,6 +38,14 @@ pub(super) enum Next {
 enum Framing {
     Chunked,
     Length(usize),
+}
+
+/// Sends a whole answer.
+pub(super) fn send(exchange: &Exchange, stream: &TcpStream, reply: &Reply) -> io::Result<Next> {
+    let mut stream = stream.try_clone()?;
+    reply.write(&mut stream)?;
+    exchange.sent(reply.body_bytes());
+    Ok(Next::KeepOpen)
 }
 
 /// Answers one request. Every error it gives back means that the client is gone.

@@ -8,6 +8,9 @@ use std::sync::LazyLock;
 
 use crate::catalogue::{Domain, KINDS, Kind, NAMES};
 
+/// The fields of a metric entry, sorted.
+pub(super) const ENTRY_KEYS: &[&str] = &["dimensions", "name", "type", "value"];
+
 /// Longest atom with its closing quote, in bytes.
 const ATOM_BYTES: usize = 32;
 
@@ -176,7 +179,7 @@ pub(super) struct Atoms {
 /// Made once, on first use.
 pub(super) static ATOMS: LazyLock<Atoms> = LazyLock::new(|| Atoms {
     names: AtomSet::new(NAMES),
-    keys: AtomSet::new(super::judge::ENTRY_KEYS),
+    keys: AtomSet::new(ENTRY_KEYS),
     kinds: KINDS
         .iter()
         .map(|spec| KindAtoms {

@@ -164,7 +164,7 @@ fn space(bytes: &[u8], mut at: usize) -> usize {
 mod tests {
     use super::*;
     use crate::catalogue::{Domain, KINDS, NAMES};
-    use crate::validate::judge::ENTRY_KEYS;
+    use crate::validate::atoms::ENTRY_KEYS;
 
     #[test]
     fn every_text_fits_the_words_it_is_read_with() {

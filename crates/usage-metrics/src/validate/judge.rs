@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::atoms::ENTRY_KEYS;
 use super::datetime::is_date_time;
 use super::fast;
 use super::findings::{Finding, Findings, Path};
@@ -25,9 +26,6 @@ pub(crate) const PACKAGE_KEYS: &[&str] = &[
     "resource",
     "schema_version",
 ];
-
-/// The fields of a metric entry, sorted.
-pub(crate) const ENTRY_KEYS: &[&str] = &["dimensions", "name", "type", "value"];
 
 const UUID_RULE: &str =
     "a UUID in lower-case hex, 8-4-4-4-12, version digit 1 to 5, variant digit 8, 9, a or b";

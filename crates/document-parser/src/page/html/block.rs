@@ -1,13 +1,14 @@
 //! Paragraphs, headings, lists, quotations and code, as Markdown or as plain text.
 
+mod table;
+
 use std::collections::HashSet;
 
 use dom_query::{NodeId, NodeRef};
 use url::Url;
 use wire::web::PageLink;
 
-use super::inline::{Inline, longest_run};
-use super::table;
+use super::inline::{Inline, Style, longest_run};
 
 /// The deepest that lists and quotations are moved to the right.
 const MAX_INDENT: usize = 12;
@@ -60,13 +61,6 @@ const BLOCKS: &[&str] = &[
     "tr",
     "ul",
 ];
-
-/// What the text becomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
-    Markdown,
-    Text,
-}
 
 /// Makes text of a part of a page.
 pub(super) struct Renderer<'a> {

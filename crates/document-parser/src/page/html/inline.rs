@@ -6,13 +6,19 @@ use dom_query::NodeRef;
 use url::Url;
 use wire::web::PageLink;
 
-use super::block::Style;
 use crate::page::{MAX_LINK_TEXT, MAX_LINKS, line};
 
 /// The longest address of a link.
 const MAX_HREF: usize = 2048;
 /// What stands behind headings to lead to them.
 const ANCHORS: &[&str] = &["", "#", "¶", "§", "🔗", "⚓", "Permalink", "permalink"];
+
+/// Output format of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Markdown,
+    Text,
+}
 
 /// Makes lines, and collects the links in them.
 pub(super) struct Inline<'a> {

@@ -2,7 +2,7 @@
 
 use dom_query::NodeRef;
 
-use super::block::{Renderer, is_line_number};
+use super::{Renderer, is_line_number};
 
 /// The most columns, and the most columns that one cell takes.
 const MAX_COLUMNS: usize = 64;

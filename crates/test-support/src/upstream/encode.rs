@@ -1,0 +1,76 @@
+//! Answers, errors and model lists in the form of each dialect.
+
+use serde_json::{Value, json};
+
+use super::answer::Answer;
+use super::ask::Ask;
+use super::dialect::{CREATED, Dialect, Event, Part};
+use super::{anthropic, chat, responses};
+use crate::http::Request;
+
+impl Dialect {
+    /// What is wrong with a request, if a real server would refuse it.
+    pub(super) fn complaint(self, body: &Value, request: &Request) -> Option<String> {
+        if !body.is_object() {
+            return Some("We could not parse the JSON body of your request.".to_owned());
+        }
+        match self {
+            Self::Chat => chat::complaint(body),
+            Self::Responses => responses::complaint(body),
+            Self::Messages => anthropic::complaint(body, request),
+        }
+    }
+
+    /// The whole answer to the request of this number.
+    pub(super) fn whole(self, number: usize, ask: &Ask, answer: &Answer) -> Value {
+        match self {
+            Self::Chat => chat::whole(number, ask, answer),
+            Self::Responses => responses::whole(number, ask, answer),
+            Self::Messages => anthropic::whole(number, ask, answer),
+        }
+    }
+
+    /// The same as a stream.
+    pub(super) fn events(self, number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
+        match self {
+            Self::Chat => chat::events(number, ask, answer),
+            Self::Responses => responses::events(number, ask, answer),
+            Self::Messages => anthropic::events(number, ask, answer),
+        }
+    }
+
+    /// An error as the body of an answer.
+    pub(super) fn error(self, status: u16, message: &str) -> Value {
+        match self {
+            Self::Messages => anthropic::error(status, message),
+            Self::Chat | Self::Responses => chat::error(status, message),
+        }
+    }
+
+    /// An error inside a stream.
+    pub(super) fn error_event(self, message: &str) -> Event {
+        match self {
+            Self::Chat => Event::data(Part::Closing, &chat::error(500, message)),
+            Self::Responses => Event::named(
+                Part::Closing,
+                &json!({"type": "error", "code": "server_error", "message": message,
+                    "param": null, "sequence_number": 99}),
+            ),
+            Self::Messages => Event::named(Part::Closing, &anthropic::error(529, message)),
+        }
+    }
+
+    /// The list of models.
+    pub(super) fn models(self, models: &[String]) -> Value {
+        if self == Self::Messages {
+            return anthropic::models(models);
+        }
+        let data: Vec<Value> = models
+            .iter()
+            .map(|id| {
+                json!({"id": id, "object": "model", "created": CREATED, "owned_by": "upstream"})
+            })
+            .collect();
+        json!({"object": "list", "data": data})
+    }
+}
