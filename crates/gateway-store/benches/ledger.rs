@@ -11,8 +11,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_test_support::postgres::Cluster;
-use gateway_store::{Actor, Closing, Key, NewKey, Opening, Options, Place, Scope, Store};
-use ledger::{End, HoldId, Limits, Micros, PostingKind, Rule, Tokens, Transfer, Wanted};
+use gateway_store::{
+    Actor, DatabaseLocation, HoldClosing, Key, NewHold, NewKey, Scope, Store, StoreOptions,
+};
+use ledger::{
+    ChargeRule, HoldEnd, HoldId, HoldRequest, Limits, Micros, PostingKind, TokenCounts, Transfer,
+};
 
 const MEMBERS: usize = 1000;
 const ROUND: Duration = Duration::from_secs(3);
@@ -31,18 +35,18 @@ fn main() {
     let beside = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for power_loss_safe in [true, false] {
         let folder = tempfile::tempdir_in(beside).expect("a folder");
-        let place = Place::Sqlite(folder.path().join("gateway.db"));
+        let place = DatabaseLocation::Sqlite(folder.path().join("gateway.db"));
         runtime.block_on(measure("SQLite", &place, power_loss_safe));
     }
     let cluster = Arc::new(Cluster::start_in(beside));
     for power_loss_safe in [true, false] {
-        let place = Place::Postgres(cluster.database().url());
+        let place = DatabaseLocation::Postgres(cluster.database().url());
         runtime.block_on(measure("PostgreSQL", &place, power_loss_safe));
     }
 }
 
-async fn measure(database: &str, place: &Place, power_loss_safe: bool) {
-    let options = Options { power_loss_safe, ..Options::default() };
+async fn measure(database: &str, place: &DatabaseLocation, power_loss_safe: bool) {
+    let options = StoreOptions { power_loss_safe, ..StoreOptions::default() };
     Store::migrate(place, &options).await.expect("a schema");
     let store = Arc::new(Store::open(place, &options).await.expect("a store"));
     let keys = Arc::new(fill(&store).await);
@@ -122,7 +126,7 @@ async fn work(store: Arc<Store>, keys: Arc<Vec<Key>>, task: usize, end: Instant)
 }
 
 async fn pair(store: &Store, key: &Key, id: HoldId) {
-    let wanted = Wanted {
+    let request = HoldRequest {
         id,
         member: key.member,
         lineage: key.lineage,
@@ -133,11 +137,14 @@ async fn pair(store: &Store, key: &Key, id: HoldId) {
         lease_micros: 60_000_000,
         idempotency: None,
     };
-    store.hold(Opening { wanted, response: None }).await.expect("a store").expect("a hold");
-    let tokens = Tokens { input: Some(100), output: Some(200) };
-    let (member, rule) = (key.member, Rule::Answered);
-    let end = End { id, member, rule, model: None, tokens, answered: false };
-    store.end(Closing { end, answer: None, response: None, media: None }).await.expect("a store");
+    store.hold(NewHold { request, response: None }).await.expect("a store").expect("a hold");
+    let tokens = TokenCounts { input: Some(100), output: Some(200) };
+    let (member, rule) = (key.member, ChargeRule::Answered);
+    let end = HoldEnd { id, member, rule, model: None, tokens, answered: false };
+    store
+        .end(HoldClosing { end, answer: None, response: None, media: None })
+        .await
+        .expect("a store");
 }
 
 /// What this process has used of the processors, in steps of ten milliseconds.

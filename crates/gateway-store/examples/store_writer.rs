@@ -6,8 +6,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gateway_store::{Closing, Opening, Options, Place, Store};
-use ledger::{End, Ended, HoldId, LineageId, MemberId, Micros, Rule, Tokens, Wanted};
+use gateway_store::{DatabaseLocation, HoldClosing, NewHold, Store, StoreOptions};
+use ledger::{
+    ChargeRule, EndResult, HoldEnd, HoldId, HoldRequest, LineageId, MemberId, Micros, TokenCounts,
+};
 
 const TASKS: u64 = 32;
 
@@ -17,9 +19,9 @@ async fn main() {
     let path = PathBuf::from(arguments.next().expect("a file"));
     let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
     let (member, lineage, round): (i64, i64, i64) = (number(), number(), number());
-    let options = Options { power_loss_safe: false, ..Options::default() };
-    let store = Store::open(&Place::Sqlite(path), &options).await.expect("a database");
-    store.claim().await.expect("the right to serve");
+    let options = StoreOptions { power_loss_safe: false, ..StoreOptions::default() };
+    let store = Store::open(&DatabaseLocation::Sqlite(path), &options).await.expect("a database");
+    store.acquire_serving_lock().await.expect("the right to serve");
     let store = Arc::new(store);
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..TASKS {
@@ -28,7 +30,7 @@ async fn main() {
         tasks.spawn(async move {
             for count in 0_u64.. {
                 let id = HoldId::new(process, u128::from(task << 40 | count));
-                let wanted = Wanted {
+                let request = HoldRequest {
                     id,
                     member: MemberId(member),
                     lineage: LineageId(lineage),
@@ -39,18 +41,18 @@ async fn main() {
                     lease_micros: 60_000_000,
                     idempotency: None,
                 };
-                let held = store.hold(Opening { wanted, response: None }).await;
+                let held = store.hold(NewHold { request, response: None }).await;
                 if held.is_ok_and(|held| held.is_ok()) {
                     println!("held {id}");
                 } else {
                     return;
                 }
-                let (rule, tokens) = (Rule::Answered, Tokens::default());
+                let (rule, tokens) = (ChargeRule::Answered, TokenCounts::default());
                 let member = MemberId(member);
-                let end = End { id, member, rule, model: None, tokens, answered: false };
+                let end = HoldEnd { id, member, rule, model: None, tokens, answered: false };
                 let ended =
-                    store.end(Closing { end, answer: None, response: None, media: None }).await;
-                if matches!(ended, Ok(Ended::Now(_))) {
+                    store.end(HoldClosing { end, answer: None, response: None, media: None }).await;
+                if matches!(ended, Ok(EndResult::Ended(_))) {
                     println!("settled {id}");
                 }
             }

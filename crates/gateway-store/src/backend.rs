@@ -2,27 +2,27 @@
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 
-use crate::batch::Job;
+use crate::batch::LedgerOperation;
 use crate::{
-    Actor, Answer, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
-    Member, MemberChange, NewKey, ResponseEvent, StatementLine, StoredResponse,
+    Actor, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun, Member,
+    MemberChange, NewKey, ResponseEvent, SavedAnswer, StatementLine, StoredResponse,
 };
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// The operations that are not batched, and the door to the batch.
 pub(crate) trait Backend {
-    async fn submit(&self, job: Job) -> Result<()>;
+    async fn submit(&self, job: LedgerOperation) -> Result<()>;
 
-    async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64>;
-    async fn expire(&self) -> Result<u64>;
-    async fn abandon(&self, but: i64) -> Result<u64>;
-    async fn sweep(&self) -> Result<u64>;
+    async fn renew_leases(&self, owner: i64, lease_micros: i64) -> Result<u64>;
+    async fn expire_holds(&self) -> Result<u64>;
+    async fn end_holds_except(&self, but: i64) -> Result<u64>;
+    async fn delete_expired(&self) -> Result<u64>;
 
     async fn account(&self, member: MemberId) -> Result<Option<Account>>;
     async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>>;
     async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>>;
-    async fn answer(&self, id: HoldId) -> Result<Option<Answer>>;
+    async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>>;
     async fn statement(
         &self,
         member: MemberId,
@@ -39,7 +39,7 @@ pub(crate) trait Backend {
         by: &Actor,
     ) -> Result<Member>;
     async fn member(&self, id: MemberId) -> Result<Option<Member>>;
-    async fn member_named(&self, name: &str) -> Result<Option<Member>>;
+    async fn member_by_name(&self, name: &str) -> Result<Option<Member>>;
     async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>>;
 
     async fn create_key(&self, key: &NewKey, by: &Actor) -> Result<Key>;
@@ -66,8 +66,8 @@ pub(crate) trait Backend {
     async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String>;
     async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>>;
     async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>>;
-    async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>>;
-    async fn forget_objects(&self, names: &[String]) -> Result<()>;
+    async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>>;
+    async fn delete_objects(&self, names: &[String]) -> Result<()>;
 
     async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>>;
     async fn setting(&self, name: &str) -> Result<Option<String>>;

@@ -1,33 +1,33 @@
 //! Operations on money that wait at the same time become one transaction.
 //!
-//! A back end collects [`Job`]s, loads the rows that they name, lets [`apply`] decide, writes what
+//! A back end collects [`LedgerOperation`]s, loads the rows that they name, lets [`apply`] decide, writes what
 //! came of it, commits, and only then sends the replies. When the transaction fails, nothing has
 //! happened: every job is told so, or tried again.
 
 use ledger::{
-    Book, Changes, End, Ended, Hold, HoldId, LineageId, MemberId, Posted, Posting, Refusal, Room,
-    Time, Transfer, Wanted,
+    Book, Changes, EndResult, Hold, HoldEnd, HoldId, HoldRequest, LineageId, MemberId, Posting,
+    RateLimitStatus, Refusal, Time, Transfer, TransferResult,
 };
 use tokio::sync::oneshot;
 
-use crate::{Actor, Answer, Error, MediaRun, StoredResponse};
+use crate::{Actor, Error, MediaRun, SavedAnswer, StoredResponse};
 
 /// A hold, and what begins with it.
 #[derive(Debug, Clone)]
-pub struct Opening {
+pub struct NewHold {
     /// What is to be set aside.
-    pub wanted: Wanted,
+    pub request: HoldRequest,
     /// A response that runs in the background, queued in the same transaction.
     pub response: Option<StoredResponse>,
 }
 
 /// The end of a hold, and what ends with it.
 #[derive(Debug, Clone)]
-pub struct Closing {
+pub struct HoldClosing {
     /// How it ends.
-    pub end: End,
+    pub end: HoldEnd,
     /// The answer to keep for whoever asks again.
-    pub answer: Option<Answer>,
+    pub answer: Option<SavedAnswer>,
     /// The response to store or overwrite. It is written only if the hold ends now.
     pub response: Option<StoredResponse>,
     /// The media that were made. They are written only if the hold ends now.
@@ -35,11 +35,11 @@ pub struct Closing {
 }
 
 /// One operation, and where its result goes.
-pub(crate) enum Job {
-    Open(Box<Opening>, Reply<Result<Hold, Refusal>>),
-    Close(Box<Closing>, Reply<Ended>),
-    Admit(MemberId, LineageId, Reply<Result<Option<Room>, Refusal>>),
-    Post(Box<Transfer>, Actor, Reply<Result<Posted, Refusal>>),
+pub(crate) enum LedgerOperation {
+    Open(Box<NewHold>, Reply<Result<Hold, Refusal>>),
+    Close(Box<HoldClosing>, Reply<EndResult>),
+    Admit(MemberId, LineageId, Reply<Result<Option<RateLimitStatus>, Refusal>>),
+    Post(Box<Transfer>, Actor, Reply<Result<TransferResult, Refusal>>),
 }
 
 /// Where a result goes.
@@ -56,14 +56,18 @@ pub(crate) struct Applied {
 
 /// A job, and what was decided about it.
 enum Decided {
-    Open(Box<Opening>, Reply<Result<Hold, Refusal>>, Result<Hold, Refusal>),
-    Close(Box<Closing>, Reply<Ended>, Ended),
+    Open(Box<NewHold>, Reply<Result<Hold, Refusal>>, Result<Hold, Refusal>),
+    Close(Box<HoldClosing>, Reply<EndResult>, EndResult),
     Admit(
         (MemberId, LineageId),
-        Reply<Result<Option<Room>, Refusal>>,
-        Result<Option<Room>, Refusal>,
+        Reply<Result<Option<RateLimitStatus>, Refusal>>,
+        Result<Option<RateLimitStatus>, Refusal>,
     ),
-    Post((Box<Transfer>, Actor), Reply<Result<Posted, Refusal>>, Result<Posted, Refusal>),
+    Post(
+        (Box<Transfer>, Actor),
+        Reply<Result<TransferResult, Refusal>>,
+        Result<TransferResult, Refusal>,
+    ),
 }
 
 impl std::fmt::Debug for Applied {
@@ -73,25 +77,29 @@ impl std::fmt::Debug for Applied {
 }
 
 /// Lets the laws of the ledger decide about each job, in order.
-pub(crate) fn apply(book: &mut Book, jobs: impl IntoIterator<Item = Job>, now: Time) -> Applied {
+pub(crate) fn apply(
+    book: &mut Book,
+    jobs: impl IntoIterator<Item = LedgerOperation>,
+    now: Time,
+) -> Applied {
     let mut applied = Applied::default();
     for job in jobs {
         applied.decided.push(match job {
-            Job::Open(opening, reply) => {
-                let result = book.hold(opening.wanted.clone(), now);
+            LedgerOperation::Open(opening, reply) => {
+                let result = book.hold(opening.request.clone(), now);
                 Decided::Open(opening, reply, result)
             }
-            Job::Close(closing, reply) => {
+            LedgerOperation::Close(closing, reply) => {
                 let ended = book.end(closing.end.clone(), now);
                 Decided::Close(closing, reply, ended)
             }
-            Job::Admit(member, lineage, reply) => {
+            LedgerOperation::Admit(member, lineage, reply) => {
                 let result = book.admit(lineage, now);
                 Decided::Admit((member, lineage), reply, result)
             }
-            Job::Post(transfer, actor, reply) => {
+            LedgerOperation::Post(transfer, actor, reply) => {
                 let result = book.post((*transfer).clone(), now);
-                if let Ok(Posted::Now(posting)) = &result {
+                if let Ok(TransferResult::Posted(posting)) = &result {
                     applied.audited.push((posting.clone(), actor.clone()));
                 }
                 Decided::Post((transfer, actor), reply, result)
@@ -104,9 +112,9 @@ pub(crate) fn apply(book: &mut Book, jobs: impl IntoIterator<Item = Job>, now: T
 
 impl Applied {
     /// Answers to keep, with the hold they belong to.
-    pub(crate) fn answers(&self) -> impl Iterator<Item = (HoldId, &Answer)> {
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (HoldId, &SavedAnswer)> {
         self.decided.iter().filter_map(|decided| match decided {
-            Decided::Close(closing, _, Ended::Now(_)) => {
+            Decided::Close(closing, _, EndResult::Ended(_)) => {
                 Some((closing.end.id, closing.answer.as_ref()?))
             }
             _ => None,
@@ -117,7 +125,7 @@ impl Applied {
     pub(crate) fn responses(&self) -> impl Iterator<Item = &StoredResponse> {
         self.decided.iter().filter_map(|decided| match decided {
             Decided::Open(opening, _, Ok(_)) => opening.response.as_ref(),
-            Decided::Close(closing, _, Ended::Now(_)) => closing.response.as_ref(),
+            Decided::Close(closing, _, EndResult::Ended(_)) => closing.response.as_ref(),
             _ => None,
         })
     }
@@ -125,7 +133,7 @@ impl Applied {
     /// Media that were made.
     pub(crate) fn media(&self) -> impl Iterator<Item = &MediaRun> {
         self.decided.iter().filter_map(|decided| match decided {
-            Decided::Close(closing, _, Ended::Now(_)) => closing.media.as_ref(),
+            Decided::Close(closing, _, EndResult::Ended(_)) => closing.media.as_ref(),
             _ => None,
         })
     }
@@ -144,18 +152,22 @@ impl Applied {
     }
 
     /// The jobs as they came, after a transaction that failed: nothing has happened.
-    pub(crate) fn into_jobs(self) -> Vec<Job> {
+    pub(crate) fn into_jobs(self) -> Vec<LedgerOperation> {
         let job = |decided| match decided {
-            Decided::Open(opening, reply, _) => Job::Open(opening, reply),
-            Decided::Close(closing, reply, _) => Job::Close(closing, reply),
-            Decided::Admit((member, lineage), reply, _) => Job::Admit(member, lineage, reply),
-            Decided::Post((transfer, actor), reply, _) => Job::Post(transfer, actor, reply),
+            Decided::Open(opening, reply, _) => LedgerOperation::Open(opening, reply),
+            Decided::Close(closing, reply, _) => LedgerOperation::Close(closing, reply),
+            Decided::Admit((member, lineage), reply, _) => {
+                LedgerOperation::Admit(member, lineage, reply)
+            }
+            Decided::Post((transfer, actor), reply, _) => {
+                LedgerOperation::Post(transfer, actor, reply)
+            }
         };
         self.decided.into_iter().map(job).collect()
     }
 }
 
-impl Job {
+impl LedgerOperation {
     /// How many bytes of answers and responses it brings.
     pub(crate) fn bytes(&self) -> usize {
         let (answer, response) = match self {

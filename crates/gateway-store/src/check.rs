@@ -23,12 +23,12 @@ pub struct LedgerCheck {
     /// How many things do not add up.
     pub wrong: u64,
     /// The first of them.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LedgerFinding>,
 }
 
 /// One thing that does not add up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct LedgerFinding {
     /// Which row: `member 3`, `key lineage 7`, `posting 12`.
     pub what: String,
     /// Which figure: `balance`, `held`, `spent`, `running` …

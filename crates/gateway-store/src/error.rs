@@ -1,6 +1,6 @@
 //! What can go wrong with the store.
 
-use crate::place::SchemaState;
+use crate::location::SchemaState;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// What callers decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// Try again later: the database is away, full, busy.
     Temporary,
     /// Ask for something else.
@@ -56,11 +56,13 @@ pub enum Kind {
 
 impl Error {
     /// What callers decide by.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unavailable(_) | Self::Full(_) | Self::Busy | Self::Closed => Kind::Temporary,
-            Self::Missing(_) | Self::Exists(_) => Kind::Caller,
-            _ => Kind::Operator,
+            Self::Unavailable(_) | Self::Full(_) | Self::Busy | Self::Closed => {
+                ErrorKind::Temporary
+            }
+            Self::Missing(_) | Self::Exists(_) => ErrorKind::Caller,
+            _ => ErrorKind::Operator,
         }
     }
 }

@@ -40,7 +40,7 @@ impl Scope {
     ];
 
     /// As it is stored and shown.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Models => "models",
             Self::Chat => "chat",
@@ -53,9 +53,9 @@ impl Scope {
         }
     }
 
-    /// Reads what [`Self::word`] gives.
+    /// Reads what [`Self::as_str`] gives.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.word() == word)
+        Self::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
 }
 

@@ -5,7 +5,6 @@
 //! become one transaction, decided by the laws of the `ledger` crate on the rows that the back end
 //! loaded, so that the money is the same arithmetic on every database and one commit serves many.
 
-mod answer;
 mod audit;
 mod backend;
 mod batch;
@@ -13,30 +12,32 @@ mod check;
 mod clock;
 mod error;
 mod key;
+mod location;
 mod media;
 mod member;
-mod place;
+
 mod postgres;
 mod research;
 mod response;
+mod saved_answer;
 mod sqlite;
 mod statement;
 mod store;
 
-pub use answer::Answer;
 pub use audit::{Actor, AuditEntry};
-pub use batch::{Closing, Opening};
-pub use check::{Finding, LedgerCheck, MAX_FINDINGS};
+pub use batch::{HoldClosing, NewHold};
+pub use check::{LedgerCheck, LedgerFinding, MAX_FINDINGS};
 pub use clock::Clock;
-pub use error::{Error, Kind};
+pub use error::{Error, ErrorKind};
 pub use key::{Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
+pub use location::{DatabaseLocation, SchemaState, StoreOptions};
 pub use media::{Artifact, MediaRun};
 pub use member::{Member, MemberChange};
-pub use place::{Options, Place, SchemaState};
 pub use research::{
-    Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_OWNER, Job, JobEnd, JobEnded, JobEvent,
-    JobStatus, JobStep, MAX_PAUSE_MICROS, NewEvent, NewJob, Progress,
+    FinishedStep, JOB_OWNER, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus,
+    JobStep, MAX_PAUSE_MICROS, NewJob, NewJobEvent, Progress, ResearchJob, Webhook, WebhookOutcome,
 };
 pub use response::{ResponseEvent, StoredResponse};
+pub use saved_answer::SavedAnswer;
 pub use statement::StatementLine;
 pub use store::Store;

@@ -37,10 +37,10 @@ use pool::Pool;
 use writer::Writer;
 
 use crate::backend::{Backend, Result};
-use crate::batch::Job;
+use crate::batch::LedgerOperation;
 use crate::{
-    Actor, Answer, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
-    Member, MemberChange, NewKey, Options, ResponseEvent, SchemaState, StatementLine,
+    Actor, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun, Member,
+    MemberChange, NewKey, ResponseEvent, SavedAnswer, SchemaState, StatementLine, StoreOptions,
     StoredResponse,
 };
 
@@ -66,17 +66,17 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    pub(crate) async fn schema(place: &str, options: &Options) -> Result<SchemaState> {
+    pub(crate) async fn schema(place: &str, options: &StoreOptions) -> Result<SchemaState> {
         let mut link = Link::open(&Address::read(place, options)?).await?;
         migration::state(link.client_mut()).await
     }
 
-    pub(crate) async fn migrate(place: &str, options: &Options) -> Result<SchemaState> {
+    pub(crate) async fn migrate(place: &str, options: &StoreOptions) -> Result<SchemaState> {
         let mut link = Link::open(&Address::read(place, options)?).await?;
         migration::migrate(link.client_mut()).await
     }
 
-    pub(crate) async fn open(place: &str, options: &Options) -> Result<Self> {
+    pub(crate) async fn open(place: &str, options: &StoreOptions) -> Result<Self> {
         let address = Arc::new(Address::read(place, options)?);
         let mut link = Link::open(&address).await?;
         match migration::state(link.client_mut()).await? {
@@ -97,24 +97,24 @@ impl Postgres {
 }
 
 impl Backend for Postgres {
-    async fn submit(&self, job: Job) -> Result<()> {
+    async fn submit(&self, job: LedgerOperation) -> Result<()> {
         self.writer.submit(job)
     }
 
-    async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64> {
+    async fn renew_leases(&self, owner: i64, lease_micros: i64) -> Result<u64> {
         linked!(self, link => expiry::renew(link, owner, lease_micros))
     }
 
-    async fn expire(&self) -> Result<u64> {
+    async fn expire_holds(&self) -> Result<u64> {
         linked!(self, link => expiry::expire(link))
     }
 
     /// Holds of other processes are theirs: whoever is gone does not renew them, and they expire.
-    async fn abandon(&self, _but: i64) -> Result<u64> {
+    async fn end_holds_except(&self, _but: i64) -> Result<u64> {
         Ok(0)
     }
 
-    async fn sweep(&self) -> Result<u64> {
+    async fn delete_expired(&self) -> Result<u64> {
         linked!(self, link => expiry::sweep(link))
     }
 
@@ -130,7 +130,7 @@ impl Backend for Postgres {
         linked!(self, link => books::receipt(link, member, id))
     }
 
-    async fn answer(&self, id: HoldId) -> Result<Option<Answer>> {
+    async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
         linked!(self, link => books::answer(link, id))
     }
 
@@ -166,7 +166,7 @@ impl Backend for Postgres {
         linked!(self, link => members::by_id(link, id))
     }
 
-    async fn member_named(&self, name: &str) -> Result<Option<Member>> {
+    async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         linked!(self, link => members::by_name(link, name))
     }
 
@@ -244,11 +244,11 @@ impl Backend for Postgres {
         linked!(self, link => media::artifact(link, member, id))
     }
 
-    async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>> {
+    async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
         linked!(self, link => media::doomed(link, limit))
     }
 
-    async fn forget_objects(&self, names: &[String]) -> Result<()> {
+    async fn delete_objects(&self, names: &[String]) -> Result<()> {
         linked!(self, link => media::forget(link, names))
     }
 

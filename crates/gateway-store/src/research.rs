@@ -10,8 +10,8 @@
 //! with an older one nothing is written.
 
 use ledger::{
-    Ending, Hold, HoldId, LineageId, MemberId, Micros, Reached, Receipt, Refusal, Rule, Time,
-    Tokens, Wanted,
+    AnswerProgress, ChargeRule, EndReason, Hold, HoldId, HoldRequest, LineageId, MemberId, Micros,
+    Receipt, Refusal, Time, TokenCounts,
 };
 
 use crate::backend::Result;
@@ -55,7 +55,7 @@ impl JobStatus {
     ];
 
     /// As it is stored and shown.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Running => "running",
@@ -66,9 +66,9 @@ impl JobStatus {
         }
     }
 
-    /// Reads what [`Self::word`] gives.
+    /// Reads what [`Self::as_str`] gives.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
     /// Whether nothing more happens to it.
@@ -81,7 +81,7 @@ impl JobStatus {
 #[derive(Debug, Clone)]
 pub struct NewJob {
     /// What is to be set aside. Its id becomes that of the job; owner and lease are the store's.
-    pub wanted: Wanted,
+    pub hold: HoldRequest,
     /// What is asked.
     pub query: String,
     /// The model that works on it.
@@ -99,12 +99,12 @@ pub struct NewJob {
     /// How long it is kept after its end.
     pub kept_micros: i64,
     /// Its first event.
-    pub event: NewEvent,
+    pub event: NewJobEvent,
 }
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Job {
+pub struct ResearchJob {
     /// Its id, which is that of its hold.
     pub id: HoldId,
     /// Whose.
@@ -175,7 +175,7 @@ pub struct JobStep {
 
 /// An event that is to be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewEvent {
+pub struct NewJobEvent {
     /// Its name.
     pub kind: &'static str,
     /// What it tells, JSON.
@@ -197,7 +197,7 @@ pub struct JobEvent {
 
 /// Which claim of a job: what a worker shows with everything it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fence {
+pub struct JobClaim {
     /// The job.
     pub id: HoldId,
     /// Its attempt.
@@ -220,14 +220,14 @@ pub struct FinishedStep {
     /// How far the job is now.
     pub progress: Progress,
     /// What is told of it.
-    pub events: Vec<NewEvent>,
+    pub events: Vec<NewJobEvent>,
     /// How long the claim lasts from now.
     pub lease_micros: i64,
 }
 
 /// Why a worker gives a job back.
 #[derive(Debug, Clone)]
-pub enum GiveBack {
+pub enum JobRelease {
     /// It stops: another one goes on at once, and nothing counts against the job.
     Stopping,
     /// The step failed, and is tried again later.
@@ -235,7 +235,7 @@ pub enum GiveBack {
         /// How much later.
         after_micros: i64,
         /// What is told of it.
-        event: NewEvent,
+        event: NewJobEvent,
     },
 }
 
@@ -251,9 +251,9 @@ pub struct JobEnd {
     /// Where it stands then; one that is over.
     pub status: JobStatus,
     /// What ended it. The store adds how far the job had come, and has the rule from both.
-    pub ending: Ending,
+    pub ending: EndReason,
     /// What its models counted.
-    pub tokens: Tokens,
+    pub tokens: TokenCounts,
     /// What it came to, JSON.
     pub result: Option<Vec<u8>>,
     /// Why it came to nothing, JSON.
@@ -261,7 +261,7 @@ pub struct JobEnd {
     /// How far it came.
     pub progress: Option<Progress>,
     /// What is told of it.
-    pub events: Vec<NewEvent>,
+    pub events: Vec<NewJobEvent>,
 }
 
 impl JobEnd {
@@ -269,13 +269,13 @@ impl JobEnd {
     ///
     /// Every step asks a model, searches or reads a page, and a worker begins one as soon as it has
     /// claimed the job. A job that is queued again without a finished step has only met failures.
-    pub(crate) fn rule(&self, status: JobStatus, done: u32) -> Rule {
+    pub(crate) fn rule(&self, status: JobStatus, done: u32) -> ChargeRule {
         let reached = if self.result.is_some() {
-            Reached::Content
+            AnswerProgress::Content
         } else if status == JobStatus::Running || done > 0 {
-            Reached::Begun
+            AnswerProgress::Begun
         } else {
-            Reached::Nothing
+            AnswerProgress::Nothing
         };
         self.ending.rule(reached)
     }
@@ -283,16 +283,16 @@ impl JobEnd {
 
 /// What came of ending a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JobEnded {
-    /// It ended now.
-    Now(Receipt),
-    /// It had ended before, somebody else has it, or there is none: nothing was changed.
-    Not,
+pub enum JobEndResult {
+    /// The job ended now.
+    Ended(Receipt),
+    /// Nothing changed: the job had ended before, another worker has it, or it does not exist.
+    NotEnded,
 }
 
 /// The end of a job that is to be told to its member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct Webhook {
     /// Which job.
     pub id: HoldId,
     /// Where to.
@@ -303,7 +303,7 @@ pub struct Hook {
 
 /// What came of telling it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HookOutcome {
+pub enum WebhookOutcome {
     /// It was taken.
     Delivered,
     /// It is given up.
@@ -318,19 +318,19 @@ pub enum HookOutcome {
 /// What both databases do for jobs, one transaction a method. [`crate::Store`] documents each.
 pub(crate) trait Jobs {
     async fn create_job(&self, job: NewJob) -> Result<std::result::Result<Hold, Refusal>>;
-    async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<Job>>;
+    async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>>;
     async fn job_status(&self, id: HoldId) -> Result<Option<(JobStatus, i64)>>;
-    async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<Job>>;
+    async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<ResearchJob>>;
     async fn job_steps(&self, id: HoldId) -> Result<Vec<JobStep>>;
     async fn job_events(&self, id: HoldId, after: i64, limit: u32) -> Result<Vec<JobEvent>>;
-    async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<Job>>;
-    async fn renew_job(&self, fence: Fence, lease_micros: i64) -> Result<bool>;
-    async fn finish_step(&self, fence: Fence, step: FinishedStep) -> Result<bool>;
-    async fn give_back_job(&self, fence: Fence, why: GiveBack) -> Result<bool>;
-    async fn end_job(&self, end: JobEnd) -> Result<JobEnded>;
-    async fn reap_jobs(&self) -> Result<u64>;
-    async fn claim_hook(&self, lease_micros: i64) -> Result<Option<(Hook, Job)>>;
-    async fn end_hook(&self, hook: &Hook, outcome: HookOutcome) -> Result<bool>;
+    async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<ResearchJob>>;
+    async fn renew_job(&self, fence: JobClaim, lease_micros: i64) -> Result<bool>;
+    async fn finish_step(&self, fence: JobClaim, step: FinishedStep) -> Result<bool>;
+    async fn release_job(&self, fence: JobClaim, why: JobRelease) -> Result<bool>;
+    async fn end_job(&self, end: JobEnd) -> Result<JobEndResult>;
+    async fn end_overdue_jobs(&self) -> Result<u64>;
+    async fn claim_webhook(&self, lease_micros: i64) -> Result<Option<(Webhook, ResearchJob)>>;
+    async fn finish_webhook(&self, hook: &Webhook, outcome: WebhookOutcome) -> Result<bool>;
 }
 
 /// The most jobs that end by themselves in one transaction, and that are removed in one sweep.
@@ -341,7 +341,7 @@ pub(crate) struct Unattended {
     pub(crate) status: JobStatus,
     pub(crate) kind: &'static str,
     pub(crate) error: Vec<u8>,
-    pub(crate) ending: Ending,
+    pub(crate) ending: EndReason,
 }
 
 impl Unattended {
@@ -354,14 +354,14 @@ impl Unattended {
             (JobStatus::Failed, "failed", "attempts_exhausted", message)
         };
         let error = serde_json::json!({ "code": code, "message": message });
-        let ending = if is_late { Ending::LeaseOver } else { Ending::ServiceFailed };
+        let ending = if is_late { EndReason::LeaseOver } else { EndReason::ServiceFailed };
         Self { status, kind, error: error.to_string().into_bytes(), ending }
     }
 
-    pub(crate) fn event(&self) -> NewEvent {
+    pub(crate) fn event(&self) -> NewJobEvent {
         let error: serde_json::Value = serde_json::from_slice(&self.error).unwrap_or_default();
-        let data = serde_json::json!({ "status": self.status.word(), "error": error });
-        NewEvent { kind: self.kind, data: data.to_string().into_bytes() }
+        let data = serde_json::json!({ "status": self.status.as_str(), "error": error });
+        NewJobEvent { kind: self.kind, data: data.to_string().into_bytes() }
     }
 
     pub(crate) fn end(&self, id: HoldId, member: MemberId) -> JobEnd {
@@ -371,7 +371,7 @@ impl Unattended {
             attempt: None,
             status: self.status,
             ending: self.ending,
-            tokens: Tokens::default(),
+            tokens: TokenCounts::default(),
             result: None,
             error: Some(self.error.clone()),
             progress: None,
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn every_status_is_read_as_it_is_written() {
         for status in JobStatus::ALL {
-            assert_eq!(JobStatus::parse(status.word()), Some(status));
+            assert_eq!(JobStatus::parse(status.as_str()), Some(status));
         }
         assert_eq!(JobStatus::parse("done"), None);
         assert_eq!(JobStatus::ALL.iter().filter(|status| !status.is_over()).count(), 2);

@@ -35,11 +35,11 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backend::{Backend, Result};
-use crate::batch::Job;
+use crate::batch::LedgerOperation;
 use crate::{
-    Actor, Answer, Artifact, AuditEntry, Clock, Error, Key, KeyChange, KeyRecord, LedgerCheck,
-    MediaRun, Member, MemberChange, NewKey, Options, ResponseEvent, SchemaState, StatementLine,
-    StoredResponse,
+    Actor, Artifact, AuditEntry, Clock, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
+    Member, MemberChange, NewKey, ResponseEvent, SavedAnswer, SchemaState, StatementLine,
+    StoreOptions, StoredResponse,
 };
 
 use connection::Role;
@@ -50,19 +50,19 @@ use writer::{MAX_WAITING, Message, Touches, Writer};
 /// The database.
 pub struct Sqlite {
     path: PathBuf,
-    options: Options,
+    options: StoreOptions,
     writer: mpsc::Sender<Message>,
     readers: Arc<Readers>,
     claim: Mutex<Option<File>>,
 }
 
 impl Sqlite {
-    pub(crate) async fn schema(place: &Path, options: &Options) -> Result<SchemaState> {
+    pub(crate) async fn schema(place: &Path, options: &StoreOptions) -> Result<SchemaState> {
         let (place, options) = (place.to_owned(), options.clone());
         readers::spawn(move || schema::state(&place, &options)).await
     }
 
-    pub(crate) async fn migrate(place: &Path, options: &Options) -> Result<SchemaState> {
+    pub(crate) async fn migrate(place: &Path, options: &StoreOptions) -> Result<SchemaState> {
         let (place, options) = (place.to_owned(), options.clone());
         readers::spawn(move || schema::migrate(&place, &options)).await
     }
@@ -70,18 +70,18 @@ impl Sqlite {
     pub(crate) async fn restore(
         from: &Path,
         place: &Path,
-        options: &Options,
+        options: &StoreOptions,
     ) -> Result<Option<PathBuf>> {
         let (from, place, options) = (from.to_owned(), place.to_owned(), options.clone());
         readers::spawn(move || files::restore(&from, &place, &options)).await
     }
 
-    pub(crate) async fn open(place: &Path, options: &Options) -> Result<Self> {
+    pub(crate) async fn open(place: &Path, options: &StoreOptions) -> Result<Self> {
         let (place, options) = (place.to_owned(), options.clone());
         readers::spawn(move || Self::open_now(place, options)).await
     }
 
-    fn open_now(path: PathBuf, options: Options) -> Result<Self> {
+    fn open_now(path: PathBuf, options: StoreOptions) -> Result<Self> {
         if schema::state(&path, &options)? == SchemaState::Empty {
             return Err(Error::NotMigrated(SchemaState::Empty));
         }
@@ -98,7 +98,7 @@ impl Sqlite {
         Ok(Self { path, options, writer, readers, claim: Mutex::default() })
     }
 
-    pub(crate) async fn claim(&self) -> Result<()> {
+    pub(crate) async fn acquire_serving_lock(&self) -> Result<()> {
         let path = self.path.clone();
         if self.claimed().is_some() {
             return Ok(());
@@ -178,22 +178,22 @@ impl fmt::Debug for Sqlite {
 }
 
 impl Backend for Sqlite {
-    async fn submit(&self, job: Job) -> Result<()> {
-        self.send(Message::Job(job)).await
+    async fn submit(&self, job: LedgerOperation) -> Result<()> {
+        self.send(Message::Operation(job)).await
     }
 
-    async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64> {
+    async fn renew_leases(&self, owner: i64, lease_micros: i64) -> Result<u64> {
         self.write(Touches::Money, move |tables, now| {
             expiry::renew(tables, owner, lease_micros, now)
         })
         .await
     }
 
-    async fn expire(&self) -> Result<u64> {
+    async fn expire_holds(&self) -> Result<u64> {
         self.write(Touches::Money, |tables, now| expiry::end(tables, Which::Expired, now)).await
     }
 
-    async fn abandon(&self, but: i64) -> Result<u64> {
+    async fn end_holds_except(&self, but: i64) -> Result<u64> {
         let mut all = 0;
         loop {
             let which = Which::NotOf(but);
@@ -208,7 +208,7 @@ impl Backend for Sqlite {
         }
     }
 
-    async fn sweep(&self) -> Result<u64> {
+    async fn delete_expired(&self) -> Result<u64> {
         self.write(Touches::Else, expiry::sweep).await
     }
 
@@ -224,7 +224,7 @@ impl Backend for Sqlite {
         self.read(move |tables| rows::receipt(tables, member, id)).await
     }
 
-    async fn answer(&self, id: HoldId) -> Result<Option<Answer>> {
+    async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
         let clock = self.clock();
         self.read(move |tables| responses::answer(tables, id, clock.now())).await
     }
@@ -265,7 +265,7 @@ impl Backend for Sqlite {
         self.read(move |tables| members::by_id(tables, id)).await
     }
 
-    async fn member_named(&self, name: &str) -> Result<Option<Member>> {
+    async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         let name = name.to_owned();
         self.read(move |tables| members::by_name(tables, &name)).await
     }
@@ -368,11 +368,11 @@ impl Backend for Sqlite {
         self.read(move |tables| media::artifact(tables, member, &id, clock.now())).await
     }
 
-    async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>> {
+    async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
         self.read(move |tables| media::doomed(tables, limit)).await
     }
 
-    async fn forget_objects(&self, names: &[String]) -> Result<()> {
+    async fn delete_objects(&self, names: &[String]) -> Result<()> {
         let names = names.to_vec();
         self.write(Touches::Else, move |tables, _| media::forget(tables, &names)).await
     }

@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use ledger::{
-    Account, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Posted, Receipt, Refusal, Room,
-    Transfer,
+    Account, EndResult, Hold, HoldId, Lineage, LineageId, MemberId, RateLimitStatus, Receipt,
+    Refusal, Transfer, TransferResult,
 };
 use tokio::sync::oneshot;
 
 use crate::backend::{Backend, Result};
-use crate::batch::{Closing, Job, Opening};
+use crate::batch::{HoldClosing, LedgerOperation, NewHold};
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
-    Actor, Answer, Artifact, AuditEntry, Error, Key, KeyChange, KeyRecord, LedgerCheck, MediaRun,
-    Member, MemberChange, NewKey, Options, Place, ResponseEvent, SchemaState, StatementLine,
-    StoredResponse,
+    Actor, Artifact, AuditEntry, DatabaseLocation, Error, Key, KeyChange, KeyRecord, LedgerCheck,
+    MediaRun, Member, MemberChange, NewKey, ResponseEvent, SavedAnswer, SchemaState, StatementLine,
+    StoreOptions, StoredResponse,
 };
 
 /// The state of the service.
@@ -42,34 +42,36 @@ mod research;
 
 impl Store {
     /// What the database holds.
-    pub async fn schema(place: &Place, options: &Options) -> Result<SchemaState> {
+    pub async fn schema(place: &DatabaseLocation, options: &StoreOptions) -> Result<SchemaState> {
         match place {
-            Place::Sqlite(path) => Sqlite::schema(path, options).await,
-            Place::Postgres(url) => Postgres::schema(url, options).await,
+            DatabaseLocation::Sqlite(path) => Sqlite::schema(path, options).await,
+            DatabaseLocation::Postgres(url) => Postgres::schema(url, options).await,
         }
     }
 
     /// Brings the schema up to date; gives what was there before.
-    pub async fn migrate(place: &Place, options: &Options) -> Result<SchemaState> {
+    pub async fn migrate(place: &DatabaseLocation, options: &StoreOptions) -> Result<SchemaState> {
         match place {
-            Place::Sqlite(path) => Sqlite::migrate(path, options).await,
-            Place::Postgres(url) => Postgres::migrate(url, options).await,
+            DatabaseLocation::Sqlite(path) => Sqlite::migrate(path, options).await,
+            DatabaseLocation::Postgres(url) => Postgres::migrate(url, options).await,
         }
     }
 
     /// Opens a database whose schema is the one this program knows.
-    pub async fn open(place: &Place, options: &Options) -> Result<Self> {
+    pub async fn open(place: &DatabaseLocation, options: &StoreOptions) -> Result<Self> {
         match place {
-            Place::Sqlite(path) => Ok(Self::Sqlite(Sqlite::open(path, options).await?)),
-            Place::Postgres(url) => Ok(Self::Postgres(Postgres::open(url, options).await?)),
+            DatabaseLocation::Sqlite(path) => Ok(Self::Sqlite(Sqlite::open(path, options).await?)),
+            DatabaseLocation::Postgres(url) => {
+                Ok(Self::Postgres(Postgres::open(url, options).await?))
+            }
         }
     }
 
     /// Takes the right to serve from a database that only one process may serve from; it ends with
     /// the handle or the process. PostgreSQL serves any number.
-    pub async fn claim(&self) -> Result<()> {
+    pub async fn acquire_serving_lock(&self) -> Result<()> {
         match self {
-            Self::Sqlite(store) => store.claim().await,
+            Self::Sqlite(store) => store.acquire_serving_lock().await,
             Self::Postgres(_) => Ok(()),
         }
     }
@@ -84,10 +86,14 @@ impl Store {
 
     /// Puts a backup in the place of a database that nobody serves from; gives where the database
     /// that was there is now.
-    pub async fn restore(from: &Path, place: &Place, options: &Options) -> Result<Option<PathBuf>> {
+    pub async fn restore(
+        from: &Path,
+        place: &DatabaseLocation,
+        options: &StoreOptions,
+    ) -> Result<Option<PathBuf>> {
         match place {
-            Place::Sqlite(path) => Sqlite::restore(from, path, options).await,
-            Place::Postgres(_) => {
+            DatabaseLocation::Sqlite(path) => Sqlite::restore(from, path, options).await,
+            DatabaseLocation::Postgres(_) => {
                 Err(Error::Refused("pg_restore restores backups of PostgreSQL".into()))
             }
         }
@@ -96,16 +102,16 @@ impl Store {
     /// Sets a price aside, before any work is done.
     pub fn hold(
         &self,
-        opening: Opening,
+        opening: NewHold,
     ) -> impl Future<Output = Result<std::result::Result<Hold, Refusal>>> + Send {
         let opening = Box::new(opening);
-        self.wait(|reply| Job::Open(opening, reply))
+        self.wait(|reply| LedgerOperation::Open(opening, reply))
     }
 
     /// Ends a hold; it ends once, whoever tries.
-    pub fn end(&self, closing: Closing) -> impl Future<Output = Result<Ended>> + Send {
+    pub fn end(&self, closing: HoldClosing) -> impl Future<Output = Result<EndResult>> + Send {
         let closing = Box::new(closing);
-        self.wait(|reply| Job::Close(closing, reply))
+        self.wait(|reply| LedgerOperation::Close(closing, reply))
     }
 
     /// Counts a request that costs nothing against the key's rate.
@@ -113,8 +119,8 @@ impl Store {
         &self,
         member: MemberId,
         lineage: LineageId,
-    ) -> Result<std::result::Result<Option<Room>, Refusal>> {
-        self.wait(|reply| Job::Admit(member, lineage, reply)).await
+    ) -> Result<std::result::Result<Option<RateLimitStatus>, Refusal>> {
+        self.wait(|reply| LedgerOperation::Admit(member, lineage, reply)).await
     }
 
     /// Pays in, or corrects a balance; both are audited. What has a reference is done once.
@@ -122,12 +128,15 @@ impl Store {
         &self,
         transfer: Transfer,
         by: &Actor,
-    ) -> Result<std::result::Result<Posted, Refusal>> {
+    ) -> Result<std::result::Result<TransferResult, Refusal>> {
         let by = by.clone();
-        self.wait(|reply| Job::Post(Box::new(transfer), by, reply)).await
+        self.wait(|reply| LedgerOperation::Post(Box::new(transfer), by, reply)).await
     }
 
-    async fn wait<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
+    async fn wait<T>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T>>) -> LedgerOperation,
+    ) -> Result<T> {
         let (reply, result) = oneshot::channel();
         match self {
             Self::Sqlite(store) => store.submit(job(reply)).await?,
@@ -137,26 +146,26 @@ impl Store {
     }
 
     /// Renews the lease of every live hold of a process; gives how many.
-    pub async fn renew(&self, owner: i64, lease_micros: i64) -> Result<u64> {
-        on_both!(self, store => store.renew(owner, lease_micros))
+    pub async fn renew_leases(&self, owner: i64, lease_micros: i64) -> Result<u64> {
+        on_both!(self, store => store.renew_leases(owner, lease_micros))
     }
 
     /// Ends the holds whose lease is over, at most a thousand at a time; gives how many. Background responses of those holds become `failed`.
-    pub async fn expire(&self) -> Result<u64> {
-        on_both!(self, store => store.expire())
+    pub async fn expire_holds(&self) -> Result<u64> {
+        on_both!(self, store => store.expire_holds())
     }
 
     /// Ends every live hold of other processes at once: for a database that only one process serves from, after a crash. Gives how many. Research jobs that ran are free to be claimed, and keep their holds.
-    pub async fn abandon(&self, but: i64) -> Result<u64> {
-        on_both!(self, store => store.abandon(but))
+    pub async fn end_holds_except(&self, but: i64) -> Result<u64> {
+        on_both!(self, store => store.end_holds_except(but))
     }
 
     /// Removes idempotency keys, stored responses and runs that are over, at most a thousand of each;
     /// gives how many. Objects that nobody refers to any more are doomed. Background responses that
     /// say that they run, and whose hold has ended, become `failed`. Research jobs whose time is over
     /// go as well, at most a hundred.
-    pub async fn sweep(&self) -> Result<u64> {
-        on_both!(self, store => store.sweep())
+    pub async fn delete_expired(&self) -> Result<u64> {
+        on_both!(self, store => store.delete_expired())
     }
 
     /// A member's account.
@@ -175,7 +184,7 @@ impl Store {
     }
 
     /// The answer that is kept for whoever asks again.
-    pub async fn answer(&self, id: HoldId) -> Result<Option<Answer>> {
+    pub async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
         on_both!(self, store => store.answer(id))
     }
 
@@ -215,8 +224,8 @@ impl Store {
     }
 
     /// A member by name.
-    pub async fn member_named(&self, name: &str) -> Result<Option<Member>> {
-        on_both!(self, store => store.member_named(name))
+    pub async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
+        on_both!(self, store => store.member_by_name(name))
     }
 
     /// Members in the order of their numbers, those after `after`.
@@ -313,13 +322,13 @@ impl Store {
     }
 
     /// Objects that nobody refers to and nobody will: their bytes can be removed.
-    pub async fn doomed_objects(&self, limit: u32) -> Result<Vec<String>> {
-        on_both!(self, store => store.doomed_objects(limit))
+    pub async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
+        on_both!(self, store => store.deletable_objects(limit))
     }
 
     /// Forgets doomed objects, after their bytes were removed.
-    pub async fn forget_objects(&self, names: &[String]) -> Result<()> {
-        on_both!(self, store => store.forget_objects(names))
+    pub async fn delete_objects(&self, names: &[String]) -> Result<()> {
+        on_both!(self, store => store.delete_objects(names))
     }
 
     /// The audit log, newest first, those with an id below `before`.

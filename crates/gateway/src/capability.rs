@@ -33,7 +33,7 @@ pub(crate) fn list(service: &Service, caller: &KeyRecord) -> Vec<View> {
 fn view(service: &Service, caller: &KeyRecord, capability: Capability, scope: Scope) -> View {
     let models = models(service, caller, capability);
     let reason = if !caller.key.scopes.contains(&scope) {
-        Some(format!("this key lacks the scope `{}`", scope.word()))
+        Some(format!("this key lacks the scope `{}`", scope.as_str()))
     } else if models.is_empty() {
         Some("nothing is configured for it that this key may use".to_owned())
     } else if models.iter().all(|model| !model.usable) {

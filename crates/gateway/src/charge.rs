@@ -1,6 +1,6 @@
 //! A request that costs money, from its hold to the end of it.
 //!
-//! **Invariant:** a hold ends exactly once, and [`Ending::rule`] alone decides whether it is
+//! **Invariant:** a hold ends exactly once, and [`EndReason::rule`] alone decides whether it is
 //! charged. The owner of a [`Charge`] closes it; if the charge is dropped instead (the client
 //! disconnected, and with it the work), the drop handler ends the hold in a separate task, or
 //! finishes an end that was begun. While the store is unavailable, ending is retried; if this
@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gateway_store::{Answer, Closing, KeyRecord, MediaRun, Opening, StoredResponse};
+use gateway_store::{HoldClosing, KeyRecord, MediaRun, NewHold, SavedAnswer, StoredResponse};
 use ledger::{
-    End, Ended, Ending, Hold, HoldId, IdempotencyKey, MemberId, Micros, Outcome, Reached, Receipt,
-    Refusal, Repeated, Room, Rule, Tokens, Wanted,
+    AnswerProgress, ChargeRule, EndReason, EndResult, Hold, HoldEnd, HoldId, HoldOutcome,
+    HoldRequest, IdempotencyConflict, IdempotencyKey, MemberId, Micros, RateLimitStatus, Receipt,
+    Refusal, TokenCounts,
 };
 
 use wire::error::Code;
@@ -45,9 +46,9 @@ pub(crate) struct Charge {
     hold: Option<Hold>,
     id: HoldId,
     /// By which rule it ends if it is dropped; `None`: the client disconnected.
-    if_dropped: Option<Rule>,
+    if_dropped: Option<ChargeRule>,
     /// How its end was begun: whoever is dropped while ending goes on with just that.
-    pending: Option<Box<Closing>>,
+    pending: Option<Box<HoldClosing>>,
     /// What is stored of a background response that comes to nothing.
     failed: Option<Box<StoredResponse>>,
     progress: Progress,
@@ -56,7 +57,7 @@ pub(crate) struct Charge {
     /// The model that answers.
     pub(crate) model: Option<Arc<str>>,
     /// What the upstream counted.
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenCounts,
 }
 
 /// Whether an upstream has begun to answer: a client that leaves after that is charged.
@@ -72,8 +73,8 @@ impl Progress {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn reached(&self) -> Reached {
-        if self.has_begun() { Reached::Begun } else { Reached::Nothing }
+    fn reached(&self) -> AnswerProgress {
+        if self.has_begun() { AnswerProgress::Begun } else { AnswerProgress::Nothing }
     }
 }
 
@@ -81,7 +82,7 @@ impl Progress {
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     /// The answer to keep for whoever asks again.
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<SavedAnswer>,
     /// The response to store.
     pub(crate) response: Option<StoredResponse>,
     /// The media that were made.
@@ -100,13 +101,13 @@ pub(crate) struct Again {
     pub(crate) id: HoldId,
     /// What it cost then.
     pub(crate) charged: Micros,
-    pub(crate) answer: Answer,
+    pub(crate) answer: SavedAnswer,
 }
 
 impl Charge {
     /// Sets the price aside, durably, before anything else is done for the request.
     pub(crate) async fn open(service: &Arc<Service>, order: Order<'_>) -> Result<Opened, ApiError> {
-        let wanted = Wanted {
+        let request = HoldRequest {
             id: order.id,
             member: order.caller.key.member,
             lineage: order.caller.key.lineage,
@@ -117,10 +118,10 @@ impl Charge {
             lease_micros: service.lease_micros(),
             idempotency: order.idempotency,
         };
-        let member = wanted.member;
+        let member = request.member;
         let failed = order.background.as_ref().map(StoredResponse::failed);
-        let mut unknown = Unknown::new(service, &wanted, failed.clone());
-        let opening = Opening { wanted, response: order.background };
+        let mut unknown = Unknown::new(service, &request, failed.clone());
+        let opening = NewHold { request, response: order.background };
         let begun = Instant::now();
         let result = service.store.hold(opening).await?;
         unknown.is_known();
@@ -136,9 +137,9 @@ impl Charge {
                 progress: Progress::default(),
                 log: request_log::current(),
                 model: None,
-                tokens: Tokens::default(),
+                tokens: TokenCounts::default(),
             })),
-            Err(Refusal::Repeated(Repeated::Answered(id))) => {
+            Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(id))) => {
                 Again::find(service, member, id).await.map(Opened::Again)
             }
             Err(refusal) => Err(refusal.into()),
@@ -151,8 +152,8 @@ impl Charge {
     }
 
     /// How much of its rate the key has left.
-    pub(crate) fn room(&self) -> Option<Room> {
-        self.hold.as_ref().and_then(|hold| hold.room)
+    pub(crate) fn room(&self) -> Option<RateLimitStatus> {
+        self.hold.as_ref().and_then(|hold| hold.rate_limit)
     }
 
     /// Whether the client asked for its answer to be kept.
@@ -166,24 +167,24 @@ impl Charge {
     }
 
     /// How the hold ends if this is dropped.
-    pub(crate) fn if_dropped(&mut self, ending: Ending, reached: Reached) {
+    pub(crate) fn if_dropped(&mut self, ending: EndReason, reached: AnswerProgress) {
         self.if_dropped = Some(ending.rule(reached));
     }
 
     /// No client is waiting: if this is dropped, the service failed.
     pub(crate) fn detach(&mut self) {
-        self.if_dropped(Ending::ServiceFailed, Reached::Nothing);
+        self.if_dropped(EndReason::ServiceFailed, AnswerProgress::Nothing);
     }
 
     /// Ends the hold as the table says, and returns what was charged. The end of an answer may be
     /// sent only if this succeeds.
     pub(crate) async fn close(
         &mut self,
-        (ending, reached): (Ending, Reached),
+        (ending, reached): (EndReason, AnswerProgress),
         results: Results,
     ) -> Result<Micros, ApiError> {
         let rule = ending.rule(reached);
-        if rule.outcome() == Outcome::Settled {
+        if rule.outcome() == HoldOutcome::Settled {
             return self.settle(rule, results).await;
         }
         self.release(rule, results).await;
@@ -192,10 +193,10 @@ impl Charge {
 
     /// Gives back the price of a request that failed with this error.
     pub(crate) async fn fail(&mut self, error: &ApiError) {
-        self.release(error.ending().rule(Reached::Nothing), Results::default()).await;
+        self.release(error.ending().rule(AnswerProgress::Nothing), Results::default()).await;
     }
 
-    async fn settle(&mut self, rule: Rule, results: Results) -> Result<Micros, ApiError> {
+    async fn settle(&mut self, rule: ChargeRule, results: Results) -> Result<Micros, ApiError> {
         let Some(closing) = self.closing(rule, results) else {
             return Err(ApiError::internal());
         };
@@ -205,7 +206,7 @@ impl Charge {
             Ok(receipt) => receipt,
             Err(error) => {
                 // The answer is not given away, and so it is not charged either.
-                let rule = Ending::ServiceFailed.rule(Reached::Nothing);
+                let rule = EndReason::ServiceFailed.rule(AnswerProgress::Nothing);
                 self.pending = self.closing(rule, Results::default()).map(Box::new);
                 return Err(error);
             }
@@ -213,12 +214,12 @@ impl Charge {
         self.service.meter.settled(begun.elapsed());
         self.is_over();
         match receipt {
-            Some(receipt) if receipt.rule.outcome() == Outcome::Settled => {
+            Some(receipt) if receipt.rule.outcome() == HoldOutcome::Settled => {
                 note_end(&self.service, self.log.as_deref(), &receipt);
                 Ok(receipt.charged)
             }
             receipt => {
-                let rule = receipt.map_or("unknown", |receipt| receipt.rule.word());
+                let rule = receipt.map_or("unknown", |receipt| receipt.rule.as_str());
                 // The books were away for longer than the lease, and another process looked first.
                 tracing::error!(request = %self.id, rule, "a hold ended before its time");
                 let message = "the books were away for too long; nothing was charged";
@@ -228,7 +229,7 @@ impl Charge {
     }
 
     /// Gives back what was set aside. If the store is unavailable, the drop handler retries.
-    async fn release(&mut self, rule: Rule, results: Results) {
+    async fn release(&mut self, rule: ChargeRule, results: Results) {
         let Some(closing) = self.closing(rule, results) else { return };
         let closing = self.pending.insert(Box::new(closing));
         match end(&self.service, closing).await {
@@ -249,12 +250,12 @@ impl Charge {
         self.pending = None;
     }
 
-    fn closing(&self, rule: Rule, results: Results) -> Option<Closing> {
+    fn closing(&self, rule: ChargeRule, results: Results) -> Option<HoldClosing> {
         let hold = self.hold.as_ref()?;
-        let is_released = rule.outcome() != Outcome::Settled;
+        let is_released = rule.outcome() != HoldOutcome::Settled;
         let failed = || self.failed.as_deref().cloned().filter(|_| is_released);
-        Some(Closing {
-            end: End {
+        Some(HoldClosing {
+            end: HoldEnd {
                 id: hold.id,
                 member: hold.member,
                 rule,
@@ -286,9 +287,9 @@ impl Again {
 impl Drop for Charge {
     fn drop(&mut self) {
         let rule = match self.if_dropped {
-            _ if std::thread::panicking() => Ending::ServiceFailed.rule(Reached::Nothing),
+            _ if std::thread::panicking() => EndReason::ServiceFailed.rule(AnswerProgress::Nothing),
             Some(rule) => rule,
-            None => Ending::ClientLeft.rule(self.progress.reached()),
+            None => EndReason::ClientLeft.rule(self.progress.reached()),
         };
         let begun = self.pending.take().map(|closing| *closing);
         if let Some(closing) = begun.or_else(|| self.closing(rule, Results::default())) {
@@ -300,22 +301,26 @@ impl Drop for Charge {
 /// A hold that was asked for, and of which nobody knows whether it stands.
 struct Unknown<'a> {
     service: &'a Arc<Service>,
-    closing: Option<Closing>,
+    closing: Option<HoldClosing>,
 }
 
 impl<'a> Unknown<'a> {
-    fn new(service: &'a Arc<Service>, wanted: &Wanted, failed: Option<StoredResponse>) -> Self {
-        let end = End {
-            id: wanted.id,
-            member: wanted.member,
-            rule: Ending::ClientLeft.rule(Reached::Nothing),
+    fn new(
+        service: &'a Arc<Service>,
+        request: &HoldRequest,
+        failed: Option<StoredResponse>,
+    ) -> Self {
+        let end = HoldEnd {
+            id: request.id,
+            member: request.member,
+            rule: EndReason::ClientLeft.rule(AnswerProgress::Nothing),
             model: None,
-            tokens: Tokens::default(),
+            tokens: TokenCounts::default(),
             answered: false,
         };
         Self {
             service,
-            closing: Some(Closing { end, answer: None, response: failed, media: None }),
+            closing: Some(HoldClosing { end, answer: None, response: failed, media: None }),
         }
     }
 
@@ -343,7 +348,7 @@ fn note_end(service: &Service, log: Option<&RequestLog>, receipt: &Receipt) {
 }
 
 /// Ends a hold in a task of its own, however long that takes: this process renews its lease.
-fn persist(service: &Arc<Service>, closing: Closing, log: Option<Arc<RequestLog>>) {
+fn persist(service: &Arc<Service>, closing: HoldClosing, log: Option<Arc<RequestLog>>) {
     let service = service.clone();
     service.tasks.clone().spawn(async move {
         let id = closing.end.id;
@@ -358,21 +363,21 @@ fn persist(service: &Arc<Service>, closing: Closing, log: Option<Arc<RequestLog>
 }
 
 /// Ends a hold, trying again while the store is away. Gives the receipt, by whomever it was made.
-async fn end(service: &Service, closing: &Closing) -> Result<Option<Receipt>, ApiError> {
+async fn end(service: &Service, closing: &HoldClosing) -> Result<Option<Receipt>, ApiError> {
     // Since the first failure.
     let mut away = None;
     let mut pause = FIRST_PAUSE;
     let (id, member) = (closing.end.id, closing.end.member);
     loop {
         let result = match service.store.end(closing.clone()).await {
-            Ok(Ended::Now(receipt)) => return Ok(Some(receipt)),
-            Ok(Ended::Before) => Box::pin(service.store.receipt(Some(member), id)).await,
+            Ok(EndResult::Ended(receipt)) => return Ok(Some(receipt)),
+            Ok(EndResult::AlreadyEnded) => Box::pin(service.store.receipt(Some(member), id)).await,
             Err(error) => Err(error),
         };
         match result {
             Ok(receipt) => return Ok(receipt),
             Err(error) => {
-                let is_temporary = error.kind() == gateway_store::Kind::Temporary;
+                let is_temporary = error.kind() == gateway_store::ErrorKind::Temporary;
                 let away = *away.get_or_insert_with(Instant::now);
                 if !is_temporary || away.elapsed() + pause > PATIENCE {
                     return Err(error.into());

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use ledger::{Ending, HoldId, Micros, Refusal, Repeated, Room};
+use ledger::{EndReason, HoldId, IdempotencyConflict, Micros, RateLimitStatus, Refusal};
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
 use crate::rate;
@@ -23,7 +23,7 @@ struct Facts {
     param: Option<String>,
     money: Option<(Micros, Micros)>,
     retry_after: Option<Duration>,
-    room: Option<Room>,
+    room: Option<RateLimitStatus>,
     /// The receipt of what was given back.
     refunded: Option<HoldId>,
 }
@@ -81,7 +81,7 @@ impl ApiError {
 
     /// The price was set aside and given back; this is its receipt.
     #[must_use]
-    pub(crate) fn refunded(self, id: HoldId, room: Option<Room>) -> Self {
+    pub(crate) fn refunded(self, id: HoldId, room: Option<RateLimitStatus>) -> Self {
         self.with(|facts| {
             facts.refunded = Some(id);
             facts.room = room;
@@ -94,10 +94,10 @@ impl ApiError {
     }
 
     /// What ended a request that failed with this before its answer began.
-    pub(crate) fn ending(&self) -> Ending {
+    pub(crate) fn ending(&self) -> EndReason {
         match self.0.code.status() {
-            400..=499 => Ending::RequestRefused,
-            _ => Ending::UpstreamFailed,
+            400..=499 => EndReason::RequestRefused,
+            _ => EndReason::UpstreamFailed,
         }
     }
 
@@ -178,7 +178,7 @@ impl From<Refusal> for ApiError {
                 Code::MemberBlocked,
                 "the operator of this service blocked this member; ask them why",
             ),
-            Refusal::RateLimited { retry_after_micros, room } => {
+            Refusal::RateLimited { retry_after_micros, status: room } => {
                 let wait = u64::try_from(retry_after_micros).unwrap_or_default();
                 let message = format!("this key may send {} requests a minute", room.limit);
                 Self::new(Code::RateLimited, message).with(|facts| {
@@ -210,11 +210,11 @@ impl From<Refusal> for ApiError {
                 Self::new(Code::InsufficientBalance, message)
                     .with(|facts| facts.money = Some((needed, available)))
             }
-            Refusal::Repeated(Repeated::OtherBody) => Self::new(
+            Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody) => Self::new(
                 Code::IdempotencyMismatch,
                 "this Idempotency-Key was used for another request",
             ),
-            Refusal::Repeated(_) => Self::new(
+            Refusal::IdempotencyKeyUsed(_) => Self::new(
                 Code::IdempotencyInProgress,
                 "a request with this Idempotency-Key is still running; ask again for its answer",
             ),
@@ -229,7 +229,7 @@ impl From<Refusal> for ApiError {
 
 impl From<gateway_store::Error> for ApiError {
     fn from(error: gateway_store::Error) -> Self {
-        if error.kind() == gateway_store::Kind::Temporary {
+        if error.kind() == gateway_store::ErrorKind::Temporary {
             tracing::warn!(error = %chain(&error), "the store is not available");
             let message = "the service cannot reach its books; nothing was charged";
             return Self::new(Code::Unavailable, message);

@@ -133,7 +133,7 @@ pub(crate) fn check_scope(caller: &KeyRecord, scope: Scope) -> Result<(), ApiErr
     if caller.key.scopes.contains(&scope) {
         return Ok(());
     }
-    let message = format!("this key lacks the scope `{}`", scope.word());
+    let message = format!("this key lacks the scope `{}`", scope.as_str());
     Err(ApiError::new(Code::ScopeMissing, message))
 }
 

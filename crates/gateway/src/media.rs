@@ -81,7 +81,7 @@ fn object_name(sha256: &[u8; 32]) -> String {
 /// Removes the bytes that nobody refers to any more, and then the rows that say so.
 pub(crate) async fn sweep(service: &Service) {
     loop {
-        let doomed = match service.store.doomed_objects(MAX_REMOVED).await {
+        let doomed = match service.store.deletable_objects(MAX_REMOVED).await {
             Ok(doomed) if doomed.is_empty() => return,
             Ok(doomed) => doomed,
             Err(error) => {
@@ -95,7 +95,7 @@ pub(crate) async fn sweep(service: &Service) {
                 return;
             }
         }
-        if let Err(error) = service.store.forget_objects(&doomed).await {
+        if let Err(error) = service.store.delete_objects(&doomed).await {
             tracing::warn!(error = %chain(&error), "files that were removed were not forgotten");
             return;
         }

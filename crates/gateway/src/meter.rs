@@ -247,7 +247,8 @@ impl Meter {
     }
 
     pub(crate) fn ended(&self, receipt: &Receipt) {
-        let labels = RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.word() };
+        let labels =
+            RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.as_str() };
         self.ended.with(labels, Count::inc);
         let of_model = [
             (&self.charged_micros, Some(receipt.charged.get())),

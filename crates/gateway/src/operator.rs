@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use gateway_store::{Actor, KeyChange, KeyRecord, Member, MemberChange, NewKey, Scope, Store};
-use ledger::{Limits, MemberId, Micros, Posted, PostingKind, Refusal, Time, Transfer};
+use ledger::{Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer, TransferResult};
 use wire::admin::{
     MAX_AMOUNT_MICROS, MAX_KEY_MODELS, MAX_KEY_RATE, MAX_NAME_CHARS, MAX_OVERLAP_SECONDS,
     MAX_REASON_CHARS, MAX_REFERENCE_CHARS,
@@ -112,7 +112,7 @@ impl Operator<'_> {
     }
 
     /// Moves money. A transfer with a reference is made once, however often it is asked for.
-    pub async fn transfer(self, transfer: Transfer) -> Result<Posted> {
+    pub async fn transfer(self, transfer: Transfer) -> Result<TransferResult> {
         let least = match transfer.kind {
             PostingKind::TopUp => 1,
             _ => -MAX_AMOUNT_MICROS,

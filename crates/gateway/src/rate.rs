@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use ledger::{HoldId, Micros, Room};
+use ledger::{HoldId, Micros, RateLimitStatus};
 
 // Parsed once: every answer carries them.
 static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit-requests");
@@ -19,12 +19,12 @@ pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id
 
 /// Writes both families: the one OpenAI's clients know, and the one of the IETF. A key without a
 /// rate has neither.
-pub(crate) fn write_headers(room: Option<Room>, headers: &mut HeaderMap) {
+pub(crate) fn write_headers(room: Option<RateLimitStatus>, headers: &mut HeaderMap) {
     let Some(room) = room else { return };
     let reset_seconds = u64::try_from(room.reset_micros).unwrap_or_default().div_ceil(1_000_000);
     headers.insert(&LIMIT, HeaderValue::from(room.limit));
     headers.insert(&REMAINING, HeaderValue::from(room.remaining));
-    let Room { limit, remaining, .. } = room;
+    let RateLimitStatus { limit, remaining, .. } = room;
     // In one place, one after the other: every answer carries them.
     let mut text = String::with_capacity(48);
     let mut put = |name: &'static HeaderName, words: fmt::Arguments<'_>| {
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn both_families_are_written() {
         let mut headers = HeaderMap::new();
-        let room = Room { limit: 60, remaining: 12, reset_micros: 47_000_001 };
+        let room = RateLimitStatus { limit: 60, remaining: 12, reset_micros: 47_000_001 };
         write_headers(Some(room), &mut headers);
         assert_eq!(headers["x-ratelimit-limit-requests"], "60");
         assert_eq!(headers["x-ratelimit-remaining-requests"], "12");

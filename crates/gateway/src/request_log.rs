@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::Method;
-use ledger::{HoldId, Micros, Receipt, Tokens};
+use ledger::{HoldId, Micros, Receipt, TokenCounts};
 
 use crate::endpoints::Route;
 use crate::identity::Caller;
@@ -42,7 +42,7 @@ struct Facts {
     caller: Option<Caller>,
     is_operator: bool,
     model: Option<Arc<str>>,
-    tokens: Tokens,
+    tokens: TokenCounts,
     charged: Option<Micros>,
     rule: Option<&'static str>,
     status: u16,
@@ -78,7 +78,7 @@ impl RequestLog {
         facts.model.clone_from(&receipt.model);
         facts.tokens = receipt.tokens;
         facts.charged = Some(receipt.charged);
-        facts.rule = Some(receipt.rule.word());
+        facts.rule = Some(receipt.rule.as_str());
     }
 
     /// Whether a valid key or the operator's token came with it.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use document_parser::{Limits, Pool, Program};
-use gateway_store::{Error, Options, Place, Store};
+use gateway_store::{DatabaseLocation, Error, Store, StoreOptions};
 use tokio::net::TcpListener;
 
 use crate::config::{Config, Database, Durability, SearchProvider};
@@ -57,7 +57,7 @@ pub async fn prepare(mut config: Config, parser: Program) -> Result<Ready, Vec<P
     };
     let service = Service::new(config, store, hasher, parts);
     upkeep::look_at_programs(&service).await;
-    match service.store.abandon(service.owner).await {
+    match service.store.end_holds_except(service.owner).await {
         Ok(0) => {}
         Ok(holds) => tracing::warn!(holds, "holds of a process that died were released"),
         Err(error) => return Err(vec![Problem::new(chain(&error))]),
@@ -105,16 +105,16 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
 }
 
 /// Where a configuration keeps its state, and how.
-pub fn place(config: &Config) -> (Place, Options) {
-    let mut options = Options { repeats_kept: config.idempotency, ..Options::default() };
+pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
+    let mut options = StoreOptions { repeats_kept: config.idempotency, ..StoreOptions::default() };
     let place = match &config.database {
         Database::Sqlite { path, durability } => {
             options.power_loss_safe = *durability == Durability::Power;
-            Place::Sqlite(path.clone())
+            DatabaseLocation::Sqlite(path.clone())
         }
         Database::Postgres { url, pool_size } => {
             options.connections = usize::try_from(*pool_size).unwrap_or(options.connections);
-            Place::Postgres(url.reveal().to_owned())
+            DatabaseLocation::Postgres(url.reveal().to_owned())
         }
     };
     (place, options)
@@ -134,7 +134,7 @@ pub async fn open_store(config: &Config) -> Result<Store, Problem> {
 }
 
 async fn claim(store: &Store) -> Result<(), Problem> {
-    store.claim().await.map_err(|error| match error {
+    store.acquire_serving_lock().await.map_err(|error| match error {
         Error::InUse => Problem::new("another process serves from this database")
             .hint("one process serves from a SQLite file; use PostgreSQL for several"),
         error => Problem::new(chain(&error)),

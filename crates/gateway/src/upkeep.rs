@@ -28,7 +28,7 @@ pub(crate) fn start(service: &Arc<Service>) {
     // Not tracked: leases are renewed until all else has come to its end.
     tokio::spawn(keep_leases(service.clone(), REAP_EVERY.min(lease / 3)));
     every(service, SWEEP_EVERY, |service| async move {
-        if let Err(error) = service.store.sweep().await {
+        if let Err(error) = service.store.delete_expired().await {
             tracing::warn!(error = %chain(&error), "what is over was not removed");
         }
         media::sweep(&service).await;
@@ -37,7 +37,7 @@ pub(crate) fn start(service: &Arc<Service>) {
         }
     });
     every(service, REAP_EVERY, |service| async move {
-        match service.store.reap_jobs().await {
+        match service.store.end_overdue_jobs().await {
             Ok(0) => {}
             Ok(jobs) => tracing::warn!(jobs, "jobs that were late or came to nothing were ended"),
             Err(error) => tracing::warn!(error = %chain(&error), "jobs were not looked at"),
@@ -59,11 +59,12 @@ async fn keep_leases(service: Arc<Service>, pause: Duration) {
             () = service.finished.cancelled() => return,
             _ = ticks.tick() => {}
         }
-        if let Err(error) = service.store.renew(service.owner, service.lease_micros()).await {
+        if let Err(error) = service.store.renew_leases(service.owner, service.lease_micros()).await
+        {
             tracing::warn!(error = %chain(&error), "leases were not renewed");
             continue;
         }
-        match service.store.expire().await {
+        match service.store.expire_holds().await {
             Ok(0) => {}
             Ok(holds) => {
                 tracing::warn!(holds, "holds of a process that died were released");

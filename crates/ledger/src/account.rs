@@ -1,39 +1,39 @@
-//! A member's account.
+//! Accounts of members.
 
 use crate::{MemberId, Micros, Posting, PostingKind, Time};
 
-/// What a member has, and has used lately.
+/// A member's money and recent usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Whose.
+    /// The owner of the account.
     pub id: MemberId,
-    /// The sum of all postings to this account; never below zero by a hold.
+    /// The sum of all postings. Holds never make it negative.
     pub balance: Micros,
     /// The sum of all live holds.
     pub held: Micros,
-    /// A blocked member gets no hold.
+    /// A blocked member cannot open a hold.
     pub blocked: bool,
-    /// Charged requests of this day and month.
+    /// Charged requests of the current day and month.
     pub usage: Usage,
 }
 
-/// Charged requests of the current day and month.
+/// Charged requests of the current day and month, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Today, UTC.
-    pub day: Period,
-    /// This month, UTC.
-    pub month: Period,
+    /// The current day.
+    pub day: UsagePeriod,
+    /// The current month.
+    pub month: UsagePeriod,
 }
 
 /// Charged requests of one day or month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Period {
-    /// Which day or month this counts; the counts of another one are worth nothing.
+pub struct UsagePeriod {
+    /// The number of the day or month. Counts of an earlier one are void.
     pub number: i32,
-    /// How many requests were charged.
+    /// Number of charged requests.
     pub requests: i64,
-    /// What they cost.
+    /// The sum of their charges.
     pub charged: Micros,
 }
 
@@ -49,13 +49,13 @@ impl Account {
         }
     }
 
-    /// What may still be held.
+    /// The balance without what is held.
     pub fn available(&self) -> Micros {
         self.balance.minus(self.held).unwrap_or(Micros::ZERO)
     }
 
-    /// Takes a posting in: what a member has and has used follows from the postings alone, in order.
-    pub fn follow(&mut self, posting: &Posting) {
+    /// Updates balance and usage from a posting. Both follow from the postings alone, in order.
+    pub fn apply(&mut self, posting: &Posting) {
         self.balance = posting.balance;
         if posting.kind == PostingKind::Charge {
             self.usage.count(posting.charged(), posting.at);
@@ -64,7 +64,7 @@ impl Account {
 }
 
 impl Usage {
-    /// The counts as they stand at this moment.
+    /// The counts that are valid at this time.
     #[must_use]
     pub fn at(self, now: Time) -> Self {
         Self { day: self.day.of(now.day()), month: self.month.of(now.month()) }
@@ -79,7 +79,7 @@ impl Usage {
     }
 }
 
-impl Period {
+impl UsagePeriod {
     fn of(self, number: i32) -> Self {
         if self.number == number { self } else { Self { number, ..Self::default() } }
     }

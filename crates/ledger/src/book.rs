@@ -1,178 +1,185 @@
-//! The rows one transaction works on, and the laws by which they change.
+//! The rows that one transaction works on, and the operations that change them.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use crate::{
-    Account, End, Ended, Hold, HoldId, Lineage, LineageId, MemberId, Micros, Outcome, Posted,
-    Posting, PostingKind, Receipt, Refusal, Repeat, Repeated, Room, Rule, Time, Tokens, Transfer,
-    Wanted,
+    Account, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome, HoldRequest,
+    IdempotencyRecord, Lineage, LineageId, MemberId, Micros, Posting, PostingKind, RateLimitStatus,
+    Receipt, Refusal, Time, TokenCounts, Transfer, TransferResult,
 };
 
-/// The rows one transaction works on.
+/// The rows that one transaction works on.
 ///
-/// The store puts in every row that the transaction names, if it exists; a row that is not in the
-/// book does not exist. No operation changes anything when it refuses.
+/// The store adds every existing row that the transaction needs; a missing row does not exist. An
+/// operation that refuses changes nothing.
 #[derive(Debug, Default)]
 pub struct Book {
-    // Ids are ours: nobody can choose them so that they fall together.
+    // A fast hash is safe here: clients cannot choose these ids.
     accounts: HashMap<MemberId, Account, RandomState>,
     lineages: HashMap<LineageId, Lineage, RandomState>,
     holds: HashMap<HoldId, Hold, RandomState>,
-    repeats: HashMap<(LineageId, String), Repeat>,
-    /// Postings that have a reference, by member and reference.
-    referred: HashMap<(MemberId, String), Posting>,
-    touched_accounts: Vec<MemberId>,
-    touched_lineages: Vec<LineageId>,
+    idempotency: HashMap<(LineageId, String), IdempotencyRecord>,
+    /// Postings with a reference, by member and reference.
+    referenced: HashMap<(MemberId, String), Posting>,
+    changed_accounts: Vec<MemberId>,
+    changed_lineages: Vec<LineageId>,
     changes: Changes,
 }
 
-/// What a transaction has to write. Rows are named once each, in the order of their first change.
+/// The writes of a transaction. Every row occurs once, in the order of its first change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Accounts to overwrite.
+    /// Accounts to update.
     pub accounts: Vec<Account>,
-    /// Lineages to overwrite.
+    /// Lineages to update.
     pub lineages: Vec<Lineage>,
-    /// Holds to add.
-    pub begun: Vec<Hold>,
-    /// Holds to remove, each with its member.
-    pub ended: Vec<(MemberId, HoldId)>,
-    /// Receipts to add.
+    /// Holds to insert.
+    pub opened_holds: Vec<Hold>,
+    /// Holds to delete, each with its member.
+    pub ended_holds: Vec<(MemberId, HoldId)>,
+    /// Receipts to insert.
     pub receipts: Vec<Receipt>,
-    /// Postings to add.
+    /// Postings to insert.
     pub postings: Vec<Posting>,
-    /// Idempotency keys to add or overwrite.
-    pub repeats: Vec<Repeat>,
-    /// Idempotency keys to remove.
-    pub forgotten: Vec<(LineageId, String)>,
+    /// Idempotency records to insert or update.
+    pub idempotency: Vec<IdempotencyRecord>,
+    /// Idempotency records to delete.
+    pub deleted_idempotency: Vec<(LineageId, String)>,
 }
 
 impl Book {
-    /// Puts in an account.
+    /// Adds an account.
     pub fn add_account(&mut self, account: Account) {
         self.accounts.insert(account.id, account);
     }
 
-    /// Puts in a lineage.
+    /// Adds a lineage.
     pub fn add_lineage(&mut self, lineage: Lineage) {
         self.lineages.insert(lineage.id, lineage);
     }
 
-    /// Puts in a live hold.
+    /// Adds a live hold.
     pub fn add_hold(&mut self, hold: Hold) {
         self.holds.insert(hold.id, hold);
     }
 
-    /// Puts in an idempotency key that is remembered.
-    pub fn add_repeat(&mut self, repeat: Repeat) {
-        self.repeats.insert((repeat.lineage, repeat.word.clone()), repeat);
+    /// Adds a stored idempotency record.
+    pub fn add_idempotency_record(&mut self, record: IdempotencyRecord) {
+        self.idempotency.insert((record.lineage, record.key.clone()), record);
     }
 
-    /// Puts in a posting that has a reference.
-    pub fn add_referred(&mut self, posting: Posting) {
+    /// Adds a posting with a reference.
+    pub fn add_referenced_posting(&mut self, posting: Posting) {
         if let Some(reference) = &posting.reference {
-            self.referred.insert((posting.member, reference.clone()), posting);
+            self.referenced.insert((posting.member, reference.clone()), posting);
         }
     }
 
-    /// An account of the book, as it stands now.
+    /// The current state of an account.
     pub fn account(&self, id: MemberId) -> Option<&Account> {
         self.accounts.get(&id)
     }
 
-    /// A lineage of the book, as it stands now.
+    /// The current state of a lineage.
     pub fn lineage(&self, id: LineageId) -> Option<&Lineage> {
         self.lineages.get(&id)
     }
 
-    /// Counts a request that costs nothing against the key's rate.
-    pub fn admit(&mut self, lineage: LineageId, now: Time) -> Result<Option<Room>, Refusal> {
+    /// Counts a free request against the key's rate limit.
+    pub fn admit(
+        &mut self,
+        lineage: LineageId,
+        now: Time,
+    ) -> Result<Option<RateLimitStatus>, Refusal> {
         let row = self.lineages.get_mut(&lineage).ok_or(Refusal::UnknownLineage)?;
         let account = self.accounts.get(&row.member).ok_or(Refusal::UnknownMember)?;
         if account.blocked {
             return Err(Refusal::Blocked);
         }
-        let room = row.arrive(now)?;
-        if room.is_some() {
-            touch(&mut self.touched_lineages, lineage);
+        let status = row.count_request(now)?;
+        if status.is_some() {
+            mark_changed(&mut self.changed_lineages, lineage);
         }
-        Ok(room)
+        Ok(status)
     }
 
-    /// Sets a price aside.
-    pub fn hold(&mut self, wanted: Wanted, now: Time) -> Result<Hold, Refusal> {
-        if wanted.amount.is_negative() || wanted.amount > Micros::MAX {
+    /// Opens a hold.
+    pub fn hold(&mut self, request: HoldRequest, now: Time) -> Result<Hold, Refusal> {
+        if request.amount.is_negative() || request.amount > Micros::MAX {
             return Err(Refusal::AmountOutOfRange);
         }
-        if self.holds.contains_key(&wanted.id) {
+        if self.holds.contains_key(&request.id) {
             return Err(Refusal::IdUsed);
         }
-        let account = self.accounts.get_mut(&wanted.member).ok_or(Refusal::UnknownMember)?;
+        let account = self.accounts.get_mut(&request.member).ok_or(Refusal::UnknownMember)?;
         let lineage = self
             .lineages
-            .get_mut(&wanted.lineage)
-            .filter(|lineage| lineage.member == wanted.member)
+            .get_mut(&request.lineage)
+            .filter(|lineage| lineage.member == request.member)
             .ok_or(Refusal::UnknownLineage)?;
         if account.blocked {
             return Err(Refusal::Blocked);
         }
-        if let Some(key) = &wanted.idempotency
-            && let Some(repeat) = self.repeats.get(&(wanted.lineage, key.word.clone()))
+        if let Some(key) = &request.idempotency
+            && let Some(record) = self.idempotency.get(&(request.lineage, key.key.clone()))
         {
-            return Err(Refusal::Repeated(repeat.against(&key.body_sha256)));
+            return Err(Refusal::IdempotencyKeyUsed(record.conflict_with(&key.body_sha256)));
         }
-        let after = check_cover(account, lineage, wanted.amount)?;
-        let room = lineage.arrive(now)?;
+        let after = check_funds(account, lineage, request.amount)?;
+        let rate_limit = lineage.count_request(now)?;
 
-        account.held = after.of_account;
-        lineage.held = after.of_lineage;
+        account.held = after.account;
+        lineage.held = after.lineage;
         lineage.running += 1;
-        touch(&mut self.touched_accounts, wanted.member);
-        touch(&mut self.touched_lineages, wanted.lineage);
-        if let Some(key) = &wanted.idempotency {
-            let repeat = Repeat {
-                lineage: wanted.lineage,
-                word: key.word.clone(),
+        mark_changed(&mut self.changed_accounts, request.member);
+        mark_changed(&mut self.changed_lineages, request.lineage);
+        if let Some(key) = &request.idempotency {
+            let record = IdempotencyRecord {
+                lineage: request.lineage,
+                key: key.key.clone(),
                 body_sha256: key.body_sha256,
-                hold: wanted.id,
+                hold: request.id,
                 answered: false,
             };
-            self.changes.touch_repeat(&repeat);
-            self.repeats.insert((wanted.lineage, key.word.clone()), repeat);
+            self.changes.set_idempotency_record(&record);
+            self.idempotency.insert((request.lineage, key.key.clone()), record);
         }
         let hold = Hold {
-            id: wanted.id,
-            member: wanted.member,
-            lineage: wanted.lineage,
-            amount: wanted.amount,
-            operation: wanted.operation,
-            model: wanted.model,
-            owner: wanted.owner,
+            id: request.id,
+            member: request.member,
+            lineage: request.lineage,
+            amount: request.amount,
+            operation: request.operation,
+            model: request.model,
+            owner: request.owner,
             since: now,
-            lease_until: now.plus_micros(wanted.lease_micros),
-            idempotency: wanted.idempotency.map(|key| key.word),
-            room,
+            lease_until: now.plus_micros(request.lease_micros),
+            idempotency: request.idempotency.map(|key| key.key),
+            rate_limit,
         };
-        self.changes.begun.push(hold.clone());
+        self.changes.opened_holds.push(hold.clone());
         self.holds.insert(hold.id, hold.clone());
         Ok(hold)
     }
 
-    /// Ends a hold: settles or releases it, as the rule says.
-    pub fn end(&mut self, end: End, now: Time) -> Ended {
-        let is_theirs = |hold: &Hold| hold.member == end.member;
-        if !self.holds.get(&end.id).is_some_and(is_theirs) {
-            return Ended::Before;
+    /// Settles or releases a hold, as its rule says.
+    pub fn end(&mut self, end: HoldEnd, now: Time) -> EndResult {
+        let is_of_member = |hold: &Hold| hold.member == end.member;
+        if !self.holds.get(&end.id).is_some_and(is_of_member) {
+            return EndResult::AlreadyEnded;
         }
-        let Some(hold) = self.holds.remove(&end.id) else { return Ended::Before };
+        let Some(hold) = self.holds.remove(&end.id) else { return EndResult::AlreadyEnded };
         let charged = match end.rule.outcome() {
-            Outcome::Settled => hold.amount,
-            Outcome::Released | Outcome::Expired => Micros::ZERO,
+            HoldOutcome::Settled => hold.amount,
+            HoldOutcome::Released | HoldOutcome::Expired => Micros::ZERO,
         };
-        self.give_back(&hold, charged, now);
-        self.end_repeat(&hold, end.answered && end.rule.outcome() == Outcome::Settled);
+        self.release(&hold, charged, now);
+        self.end_idempotency_record(
+            &hold,
+            end.answered && end.rule.outcome() == HoldOutcome::Settled,
+        );
         let receipt = Receipt {
             id: hold.id,
             member: hold.member,
@@ -187,31 +194,31 @@ impl Book {
         };
         self.changes.end_hold(hold.member, hold.id);
         self.changes.receipts.push(receipt.clone());
-        Ended::Now(receipt)
+        EndResult::Ended(receipt)
     }
 
-    /// Ends a hold whose lease is over; a hold that was renewed meanwhile stays.
-    pub fn expire(&mut self, id: HoldId, now: Time) -> Ended {
+    /// Ends a hold if its lease is over.
+    pub fn expire(&mut self, id: HoldId, now: Time) -> EndResult {
         match self.holds.get(&id) {
             Some(hold) if hold.lease_until < now => {
                 let member = hold.member;
-                let (rule, tokens) = (Rule::Expired, Tokens::default());
-                self.end(End { id, member, rule, model: None, tokens, answered: false }, now)
+                let (rule, tokens) = (ChargeRule::Expired, TokenCounts::default());
+                self.end(HoldEnd { id, member, rule, model: None, tokens, answered: false }, now)
             }
-            _ => Ended::Before,
+            _ => EndResult::AlreadyEnded,
         }
     }
 
-    /// Moves money between a member and the house: credit that was paid in, or a correction.
+    /// Posts a top-up or an adjustment.
     ///
-    /// A correction may take no more than is available: what is held is promised. A transfer whose
-    /// reference is known is not posted again.
-    pub fn post(&mut self, transfer: Transfer, now: Time) -> Result<Posted, Refusal> {
+    /// An adjustment cannot take more than the available balance, because holds are promised. A
+    /// transfer with a known reference is not posted again.
+    pub fn post(&mut self, transfer: Transfer, now: Time) -> Result<TransferResult, Refusal> {
         let account = self.accounts.get_mut(&transfer.member).ok_or(Refusal::UnknownMember)?;
         if let Some(reference) = &transfer.reference
-            && let Some(known) = self.referred.get(&(transfer.member, reference.clone()))
+            && let Some(known) = self.referenced.get(&(transfer.member, reference.clone()))
         {
-            return transfer.against(known);
+            return transfer.compare_with(known);
         }
         let Transfer { member, kind, amount, reason, reference } = transfer;
         let is_possible = match kind {
@@ -231,69 +238,69 @@ impl Book {
         let hold = None;
         let posting =
             Posting { at: now, kind, member, house, amount, balance, hold, reason, reference };
-        account.follow(&posting);
-        touch(&mut self.touched_accounts, member);
+        account.apply(&posting);
+        mark_changed(&mut self.changed_accounts, member);
         self.changes.postings.push(posting.clone());
-        self.add_referred(posting.clone());
-        Ok(Posted::Now(posting))
+        self.add_referenced_posting(posting.clone());
+        Ok(TransferResult::Posted(posting))
     }
 
-    /// How many rows the book holds.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
-        let words = self.repeats.len() + self.referred.len();
-        self.accounts.len() + self.lineages.len() + self.holds.len() + words
+        let by_text = self.idempotency.len() + self.referenced.len();
+        self.accounts.len() + self.lineages.len() + self.holds.len() + by_text
     }
 
-    /// Whether a live hold is in the book.
+    /// Whether the book has this live hold.
     pub fn has_hold(&self, id: HoldId) -> bool {
         self.holds.contains_key(&id)
     }
 
-    /// A hold that is in the book and has not ended.
+    /// A live hold.
     pub fn live_hold(&self, id: HoldId) -> Option<&Hold> {
         self.holds.get(&id)
     }
 
-    /// Whether an idempotency key is in the book.
-    pub fn has_repeat(&self, lineage: LineageId, word: &str) -> bool {
-        self.repeats.contains_key(&(lineage, word.to_owned()))
+    /// Whether the book has the record of an idempotency key.
+    pub fn has_idempotency_record(&self, lineage: LineageId, key: &str) -> bool {
+        self.idempotency.contains_key(&(lineage, key.to_owned()))
     }
 
-    /// Whether a posting with this reference is in the book.
-    pub fn has_referred(&self, member: MemberId, reference: &str) -> bool {
-        self.referred.contains_key(&(member, reference.to_owned()))
+    /// Whether the book has the posting with a reference.
+    pub fn has_referenced_posting(&self, member: MemberId, reference: &str) -> bool {
+        self.referenced.contains_key(&(member, reference.to_owned()))
     }
 
-    /// Takes out all idempotency keys: they have an end, which the book does not know. References
-    /// go with them: hardly any is asked for again.
-    pub fn drop_repeats(&mut self) {
-        self.repeats.clear();
-        self.referred.clear();
+    /// Removes all idempotency records, because the book does not know when they expire, and all
+    /// postings with a reference, which are rarely needed again.
+    pub fn clear_idempotency_records(&mut self) {
+        self.idempotency.clear();
+        self.referenced.clear();
     }
 
-    /// The word a live hold was asked with.
-    pub fn word_of(&self, id: HoldId) -> Option<(LineageId, &str)> {
+    /// The idempotency key of a live hold.
+    pub fn idempotency_key_of(&self, id: HoldId) -> Option<(LineageId, &str)> {
         let hold = self.holds.get(&id)?;
         Some((hold.lineage, hold.idempotency.as_deref()?))
     }
 
-    /// What has to be written, and a book without changes after it.
+    /// Takes the changes since the last call.
     pub fn take_changes(&mut self) -> Changes {
         let mut changes = std::mem::take(&mut self.changes);
-        let accounts = self.touched_accounts.drain(..);
+        let accounts = self.changed_accounts.drain(..);
         changes.accounts = accounts.filter_map(|id| self.accounts.get(&id).cloned()).collect();
-        let lineages = self.touched_lineages.drain(..);
+        let lineages = self.changed_lineages.drain(..);
         changes.lineages = lineages.filter_map(|id| self.lineages.get(&id).cloned()).collect();
         changes
     }
 
-    /// Ends what a hold set aside, and charges so much of it.
-    fn give_back(&mut self, hold: &Hold, charged: Micros, now: Time) {
+    /// Gives back the held amount and posts the charge.
+    fn release(&mut self, hold: &Hold, charged: Micros, now: Time) {
         if let Some(lineage) = self.lineages.get_mut(&hold.lineage) {
             lineage.held = lineage.held.minus(hold.amount).unwrap_or(Micros::ZERO);
             lineage.spend(charged);
             lineage.running = lineage.running.saturating_sub(1);
-            touch(&mut self.touched_lineages, hold.lineage);
+            mark_changed(&mut self.changed_lineages, hold.lineage);
         }
         let Some(account) = self.accounts.get_mut(&hold.member) else { return };
         account.held = account.held.minus(hold.amount).unwrap_or(Micros::ZERO);
@@ -309,43 +316,44 @@ impl Book {
                 reason: None,
                 reference: None,
             };
-            account.follow(&posting);
+            account.apply(&posting);
             self.changes.postings.push(posting);
         }
-        touch(&mut self.touched_accounts, hold.member);
+        mark_changed(&mut self.changed_accounts, hold.member);
     }
 
-    fn end_repeat(&mut self, hold: &Hold, answered: bool) {
-        let Some(word) = &hold.idempotency else { return };
-        let key = (hold.lineage, word.clone());
-        // Once its time is over, the word may stand for a later request: that one keeps it.
-        let Some(repeat) = self.repeats.get_mut(&key).filter(|known| known.hold == hold.id) else {
+    fn end_idempotency_record(&mut self, hold: &Hold, answered: bool) {
+        let Some(key) = &hold.idempotency else { return };
+        let key = (hold.lineage, key.clone());
+        // An expired key may belong to a later hold by now, which keeps it.
+        let Some(record) = self.idempotency.get_mut(&key).filter(|known| known.hold == hold.id)
+        else {
             return;
         };
         if answered {
-            repeat.answered = true;
-            self.changes.touch_repeat(repeat);
+            record.answered = true;
+            self.changes.set_idempotency_record(record);
         } else {
-            self.repeats.remove(&key);
-            self.changes.forget(key);
+            self.idempotency.remove(&key);
+            self.changes.delete_idempotency_record(key);
         }
     }
 }
 
-/// What is held of both once an amount is set aside.
-struct After {
-    of_account: Micros,
-    of_lineage: Micros,
+/// The held amounts after a hold is opened.
+struct HeldAfter {
+    account: Micros,
+    lineage: Micros,
 }
 
-/// What would be held, if the account and the lineage both cover the amount.
-fn check_cover(account: &Account, lineage: &Lineage, amount: Micros) -> Result<After, Refusal> {
+/// Checks that account and lineage cover the amount.
+fn check_funds(account: &Account, lineage: &Lineage, amount: Micros) -> Result<HeldAfter, Refusal> {
     if let Some(limit) = lineage.limits.concurrency
         && lineage.running >= limit
     {
         return Err(Refusal::TooManyRunning { limit });
     }
-    if let Some(available) = lineage.spendable()
+    if let Some(available) = lineage.remaining_spend()
         && available < amount
     {
         let available = available.max(Micros::ZERO);
@@ -356,27 +364,15 @@ fn check_cover(account: &Account, lineage: &Lineage, amount: Micros) -> Result<A
         let available = available.max(Micros::ZERO);
         return Err(Refusal::InsufficientBalance { needed: amount, available });
     }
-    let of_account = account.held.plus(amount).ok_or(Refusal::AmountOutOfRange)?;
-    let of_lineage = lineage.held.plus(amount).ok_or(Refusal::AmountOutOfRange)?;
-    Ok(After { of_account, of_lineage })
+    let account_held = account.held.plus(amount).ok_or(Refusal::AmountOutOfRange)?;
+    let lineage_held = lineage.held.plus(amount).ok_or(Refusal::AmountOutOfRange)?;
+    Ok(HeldAfter { account: account_held, lineage: lineage_held })
 }
 
-/// Remembers a row that changed. A transaction touches few rows: to look through them is quickest.
-fn touch<Id: PartialEq>(touched: &mut Vec<Id>, id: Id) {
-    if !touched.contains(&id) {
-        touched.push(id);
-    }
-}
-
-impl Repeat {
-    fn against(&self, body_sha256: &[u8; 32]) -> Repeated {
-        if self.body_sha256 != *body_sha256 {
-            Repeated::OtherBody
-        } else if self.answered {
-            Repeated::Answered(self.hold)
-        } else {
-            Repeated::Running
-        }
+/// A linear search: transactions change few rows.
+fn mark_changed<Id: PartialEq>(changed: &mut Vec<Id>, id: Id) {
+    if !changed.contains(&id) {
+        changed.push(id);
     }
 }
 
@@ -386,25 +382,26 @@ impl Changes {
         *self == Self::default()
     }
 
-    fn touch_repeat(&mut self, repeat: &Repeat) {
-        let is_same = |known: &Repeat| known.lineage == repeat.lineage && known.word == repeat.word;
-        self.forgotten.retain(|(lineage, word)| *lineage != repeat.lineage || *word != repeat.word);
-        match self.repeats.iter_mut().find(|known| is_same(known)) {
-            Some(known) => known.clone_from(repeat),
-            None => self.repeats.push(repeat.clone()),
+    fn set_idempotency_record(&mut self, record: &IdempotencyRecord) {
+        let is_same =
+            |lineage: LineageId, key: &str| lineage == record.lineage && key == record.key;
+        self.deleted_idempotency.retain(|(lineage, key)| !is_same(*lineage, key));
+        match self.idempotency.iter_mut().find(|known| is_same(known.lineage, &known.key)) {
+            Some(known) => known.clone_from(record),
+            None => self.idempotency.push(record.clone()),
         }
     }
 
-    fn forget(&mut self, key: (LineageId, String)) {
-        self.repeats.retain(|known| known.lineage != key.0 || known.word != key.1);
-        self.forgotten.push(key);
+    fn delete_idempotency_record(&mut self, key: (LineageId, String)) {
+        self.idempotency.retain(|known| known.lineage != key.0 || known.key != key.1);
+        self.deleted_idempotency.push(key);
     }
 
-    /// A hold that began and ended in one transaction is never written.
+    /// A hold that was opened and ended in one transaction is never written.
     fn end_hold(&mut self, member: MemberId, id: HoldId) {
-        match self.begun.iter().position(|hold| hold.id == id) {
-            Some(index) => drop(self.begun.remove(index)),
-            None => self.ended.push((member, id)),
+        match self.opened_holds.iter().position(|hold| hold.id == id) {
+            Some(index) => drop(self.opened_holds.remove(index)),
+            None => self.ended_holds.push((member, id)),
         }
     }
 }

@@ -1,91 +1,89 @@
-//! Holds, and the receipts they become.
+//! Holds, the rules by which they end, and their receipts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{IdempotencyKey, LineageId, MemberId, Micros, Room, Time};
+use crate::{HoldId, IdempotencyKey, LineageId, MemberId, Micros, RateLimitStatus, Time};
 
-use crate::id::HoldId;
-
-/// What a request asks to have set aside.
+/// A request to open a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct HoldRequest {
     /// A new id.
     pub id: HoldId,
-    /// Whose money.
+    /// The member who pays.
     pub member: MemberId,
-    /// By which key.
+    /// The API key that is used.
     pub lineage: LineageId,
     /// The price.
     pub amount: Micros,
-    /// What for: an operation of the price list.
+    /// The operation of the price list.
     pub operation: Cow<'static, str>,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: Option<Arc<str>>,
-    /// The process that will end it.
+    /// The process that ends the hold.
     pub owner: i64,
-    /// How long it lives unless renewed.
+    /// Duration of the lease.
     pub lease_micros: i64,
-    /// The client's word for this request.
+    /// The `Idempotency-Key` of the request.
     pub idempotency: Option<IdempotencyKey>,
 }
 
-/// A price that is set aside while the work is done.
+/// A price that is reserved while the work is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
-    /// Its id.
+    /// Id of the hold and of its receipt.
     pub id: HoldId,
-    /// Whose money.
+    /// The member who pays.
     pub member: MemberId,
-    /// By which key.
+    /// The API key that is used.
     pub lineage: LineageId,
-    /// How much.
+    /// The price.
     pub amount: Micros,
-    /// What for.
+    /// The operation of the price list.
     pub operation: Cow<'static, str>,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: Option<Arc<str>>,
-    /// The process that will end it.
+    /// The process that ends the hold.
     pub owner: i64,
-    /// Since when.
+    /// When the hold was opened.
     pub since: Time,
-    /// Until when it lives unless renewed.
+    /// End of the lease.
     pub lease_until: Time,
-    /// The client's word for this request.
+    /// The `Idempotency-Key` of the request.
     pub idempotency: Option<String>,
-    /// How much of its rate the key has left; not stored.
-    pub room: Option<Room>,
+    /// The key's rate limit after this request; not stored.
+    pub rate_limit: Option<RateLimitStatus>,
 }
 
-/// How a hold ends.
+/// A request to end a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
-    /// Which hold.
+pub struct HoldEnd {
+    /// The hold.
     pub id: HoldId,
-    /// Whose it is, as the hold said.
+    /// The member of the hold. A hold of another member is not ended.
     pub member: MemberId,
-    /// By which rule, which says whether it is charged.
-    pub rule: Rule,
+    /// Decides whether the hold is charged.
+    pub rule: ChargeRule,
     /// The model that answered.
     pub model: Option<Arc<str>>,
-    /// What the answer counted.
-    pub tokens: Tokens,
-    /// Whether the answer is kept for whoever asks again; only with an idempotency key.
+    /// Token counts of the answer.
+    pub tokens: TokenCounts,
+    /// Whether the answer is stored for later requests with the same idempotency key.
     pub answered: bool,
 }
 
-/// What an upstream counted, where it told.
+/// Token counts that the upstream reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tokens {
-    /// Of the prompt.
+pub struct TokenCounts {
+    /// Tokens of the prompt.
     pub input: Option<i64>,
-    /// Of the answer.
+    /// Tokens of the answer.
     pub output: Option<i64>,
 }
 
-/// Why a hold was charged or not. The receipt names it; [`Ending::rule`] chooses it.
+/// Why a hold was charged or not. Chosen by [`EndReason::rule`] and stored in the receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rule {
+pub enum ChargeRule {
     /// The answer was complete: charged.
     Answered,
     /// The client disconnected after the upstream had begun to answer: charged.
@@ -112,7 +110,7 @@ pub enum Rule {
 
 /// What ended a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
+pub enum EndReason {
     /// The answer reached its end.
     Complete,
     /// The client disconnected, or stopped reading for too long.
@@ -127,13 +125,13 @@ pub enum Ending {
     RequestRefused,
     /// The service failed, or stopped before the end.
     ServiceFailed,
-    /// Nobody ended the hold before its lease ran out.
+    /// The lease ran out before the hold was ended.
     LeaseOver,
 }
 
 /// How far the answer to a request had come when the request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reached {
+pub enum AnswerProgress {
     /// No upstream had begun to answer; of a research job: no step had begun.
     Nothing,
     /// An upstream had begun to answer; of a research job: a step had begun.
@@ -142,8 +140,8 @@ pub enum Reached {
     Content,
 }
 
-impl Ending {
-    /// All of them.
+impl EndReason {
+    /// All reasons.
     pub const ALL: [Self; 8] = [
         Self::Complete,
         Self::ClientLeft,
@@ -159,78 +157,78 @@ impl Ending {
     ///
     /// **Invariant:** what the member brings about is charged once there is content; what the
     /// upstream or the service brings about never is.
-    pub const fn rule(self, reached: Reached) -> Rule {
-        use Reached::{Begun, Content, Nothing};
+    pub const fn rule(self, reached: AnswerProgress) -> ChargeRule {
+        use AnswerProgress::{Begun, Content, Nothing};
         match (self, reached) {
-            (Self::Complete, Content) => Rule::Answered,
-            (Self::Complete, Nothing | Begun) => Rule::EmptyAnswer,
-            (Self::ClientLeft, Begun | Content) => Rule::ClientLeftLate,
-            (Self::ClientLeft, Nothing) => Rule::ClientLeftEarly,
-            (Self::Cancelled, Begun | Content) => Rule::CancelledLate,
-            (Self::Cancelled, Nothing) => Rule::Cancelled,
-            (Self::StreamLimit, Content) => Rule::StreamLimit,
+            (Self::Complete, Content) => ChargeRule::Answered,
+            (Self::Complete, Nothing | Begun) => ChargeRule::EmptyAnswer,
+            (Self::ClientLeft, Begun | Content) => ChargeRule::ClientLeftLate,
+            (Self::ClientLeft, Nothing) => ChargeRule::ClientLeftEarly,
+            (Self::Cancelled, Begun | Content) => ChargeRule::CancelledLate,
+            (Self::Cancelled, Nothing) => ChargeRule::Cancelled,
+            (Self::StreamLimit, Content) => ChargeRule::StreamLimit,
             (Self::StreamLimit, Nothing | Begun) | (Self::UpstreamFailed, _) => {
-                Rule::UpstreamFailed
+                ChargeRule::UpstreamFailed
             }
-            (Self::RequestRefused, _) => Rule::RequestRefused,
-            (Self::ServiceFailed, _) => Rule::OurFault,
-            (Self::LeaseOver, _) => Rule::Expired,
+            (Self::RequestRefused, _) => ChargeRule::RequestRefused,
+            (Self::ServiceFailed, _) => ChargeRule::OurFault,
+            (Self::LeaseOver, _) => ChargeRule::Expired,
         }
     }
 }
 
-impl Reached {
-    /// All of them.
+impl AnswerProgress {
+    /// All stages.
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Begun, Self::Content];
 }
 
-/// How a hold ended.
+/// Whether a hold was charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum HoldOutcome {
     /// Charged.
     Settled,
     /// Not charged.
     Released,
-    /// Not charged, because nobody ended it in time.
+    /// Not charged, because the lease ran out.
     Expired,
 }
 
-/// What became of a request.
+/// How a hold ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     /// The id of the hold.
     pub id: HoldId,
-    /// Whose money.
+    /// The member who pays.
     pub member: MemberId,
-    /// By which key.
+    /// The API key that is used.
     pub lineage: LineageId,
-    /// What was charged.
+    /// The charged amount.
     pub charged: Micros,
-    /// By which rule.
-    pub rule: Rule,
-    /// What for.
+    /// Why it was charged or not.
+    pub rule: ChargeRule,
+    /// The operation of the price list.
     pub operation: Cow<'static, str>,
-    /// The model that answered, else the one that was asked for.
+    /// The model that answered, else the requested one.
     pub model: Option<Arc<str>>,
-    /// What the answer counted.
-    pub tokens: Tokens,
-    /// When it began.
+    /// Token counts of the answer.
+    pub tokens: TokenCounts,
+    /// When the hold was opened.
     pub since: Time,
-    /// When it ended.
+    /// When the hold ended.
     pub at: Time,
 }
 
-/// What came of ending a hold.
+/// The result of ending a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// It ended now.
-    Now(Receipt),
-    /// It had ended before, and nothing was changed; the receipt is in the store.
-    Before,
+pub enum EndResult {
+    /// The hold ended now.
+    Ended(Receipt),
+    /// The hold had ended before and nothing changed; its receipt is in the store.
+    AlreadyEnded,
 }
 
-impl Rule {
-    /// All of them.
+impl ChargeRule {
+    /// All rules.
     pub const ALL: [Self; 11] = [
         Self::Answered,
         Self::ClientLeftLate,
@@ -245,19 +243,19 @@ impl Rule {
         Self::Expired,
     ];
 
-    /// What it comes to.
-    pub const fn outcome(self) -> Outcome {
+    /// Whether the rule charges.
+    pub const fn outcome(self) -> HoldOutcome {
         match self {
             Self::Answered | Self::ClientLeftLate | Self::CancelledLate | Self::StreamLimit => {
-                Outcome::Settled
+                HoldOutcome::Settled
             }
-            Self::Expired => Outcome::Expired,
-            _ => Outcome::Released,
+            Self::Expired => HoldOutcome::Expired,
+            _ => HoldOutcome::Released,
         }
     }
 
-    /// As it is stored and shown.
-    pub const fn word(self) -> &'static str {
+    /// The name as it is stored and shown.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Answered => "answered",
             Self::ClientLeftLate => "client_left_late",
@@ -273,15 +271,15 @@ impl Rule {
         }
     }
 
-    /// Reads what [`Self::word`] gives.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rule| rule.word() == word)
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.as_str() == text)
     }
 }
 
-impl Outcome {
-    /// As it is shown.
-    pub const fn word(self) -> &'static str {
+impl HoldOutcome {
+    /// The name as it is shown.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Settled => "settled",
             Self::Released => "released",
@@ -296,35 +294,49 @@ mod tests {
 
     #[test]
     fn member_endings_with_content_are_charged() {
-        for ending in [Ending::ClientLeft, Ending::Cancelled, Ending::StreamLimit] {
-            assert_eq!(ending.rule(Reached::Content).outcome(), Outcome::Settled, "{ending:?}");
+        for ending in [EndReason::ClientLeft, EndReason::Cancelled, EndReason::StreamLimit] {
+            assert_eq!(
+                ending.rule(AnswerProgress::Content).outcome(),
+                HoldOutcome::Settled,
+                "{ending:?}"
+            );
         }
     }
 
     #[test]
     fn failures_of_upstream_and_service_are_never_charged() {
         let faults = [
-            Ending::UpstreamFailed,
-            Ending::RequestRefused,
-            Ending::ServiceFailed,
-            Ending::LeaseOver,
+            EndReason::UpstreamFailed,
+            EndReason::RequestRefused,
+            EndReason::ServiceFailed,
+            EndReason::LeaseOver,
         ];
-        for (ending, reached) in faults.into_iter().flat_map(|e| Reached::ALL.map(|r| (e, r))) {
-            assert_ne!(ending.rule(reached).outcome(), Outcome::Settled, "{ending:?} {reached:?}");
+        for (ending, reached) in
+            faults.into_iter().flat_map(|e| AnswerProgress::ALL.map(|r| (e, r)))
+        {
+            assert_ne!(
+                ending.rule(reached).outcome(),
+                HoldOutcome::Settled,
+                "{ending:?} {reached:?}"
+            );
         }
     }
 
     #[test]
     fn nothing_is_charged_before_an_answer_begins() {
-        for ending in Ending::ALL {
-            assert_ne!(ending.rule(Reached::Nothing).outcome(), Outcome::Settled, "{ending:?}");
+        for ending in EndReason::ALL {
+            assert_ne!(
+                ending.rule(AnswerProgress::Nothing).outcome(),
+                HoldOutcome::Settled,
+                "{ending:?}"
+            );
         }
     }
 
     #[test]
-    fn every_rule_is_read_as_it_is_written() {
-        for rule in Rule::ALL {
-            assert_eq!(Rule::parse(rule.word()), Some(rule));
+    fn every_rule_parses_back() {
+        for rule in ChargeRule::ALL {
+            assert_eq!(ChargeRule::parse(rule.as_str()), Some(rule));
         }
     }
 }

@@ -1,40 +1,39 @@
-//! What members, lineages of keys, and holds are called.
+//! Ids of members, key lineages and holds.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How members are called by number.
 const MEMBER_PREFIX: &str = "mem_";
 
-/// A member: whoever has a balance.
+/// Id of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MemberId(pub i64);
 
 impl MemberId {
-    /// Reads what [`fmt::Display`] writes, and nothing else.
+    /// Parses exactly the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let id = Self(text.strip_prefix(MEMBER_PREFIX)?.parse().ok()?);
         (id.0 > 0 && id.to_string() == text).then_some(id)
     }
 }
 
-/// As it is shown: `mem_3`.
+/// `mem_3`.
 impl fmt::Display for MemberId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{MEMBER_PREFIX}{}", self.0)
     }
 }
 
-/// A key and all keys it was rotated into.
+/// Id of an API key and all keys it was rotated into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LineageId(pub i64);
 
-/// A hold, and the receipt that it becomes: made by whoever asks for it, never used twice.
+/// Id of a hold and of its receipt. The caller creates it and never uses it twice.
 ///
-/// Ids that grow with time keep the newest rows together.
+/// Ids grow with time, which keeps the newest rows together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(u128);
 
@@ -42,29 +41,29 @@ const PREFIX: &str = "req_";
 const DIGITS: usize = 32;
 
 impl HoldId {
-    /// From the time in milliseconds, which sorts first, and 80 random bits.
+    /// Combines the time in milliseconds, which sorts first, with 80 random bits.
     pub const fn new(time_ms: u64, random: u128) -> Self {
         Self(((time_ms as u128) << 80) | (random & ((1 << 80) - 1)))
     }
 
-    /// From its 16 bytes.
+    /// The id with these 16 bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }
 
-    /// Its 16 bytes, which sort as the ids do.
+    /// The 16 bytes, in an order that sorts like the ids.
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
 
-    /// Its 16 bytes as 32 digits.
+    /// The 16 bytes as 32 digits.
     pub fn digits(self) -> String {
         let mut text = self.to_string();
         text.drain(..PREFIX.len());
         text
     }
 
-    /// Reads what [`fmt::Display`] writes.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
         let is_lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -75,8 +74,7 @@ impl HoldId {
 
 impl fmt::Display for HoldId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Every request tells its id several times: digit by digit, and written as a whole, is much
-        // quicker than as a number.
+        // Requests print their ids several times; `{:032x}` is much slower than this.
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; PREFIX.len() + DIGITS];
         let (prefix, digits) = text.split_at_mut(PREFIX.len());
@@ -100,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_reads_back_and_later_ones_sort_later() {
+    fn hold_ids_parse_back_and_sort_by_time() {
         let early = HoldId::new(1_000, u128::MAX);
         let late = HoldId::new(1_001, 0);
         assert!(early < late && early.to_bytes() < late.to_bytes());
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_a_member_reads_back_and_nothing_else_does() {
+    fn only_exact_member_ids_parse() {
         assert_eq!(MemberId::parse("mem_12"), Some(MemberId(12)));
         for wrong in ["", "12", "mem_", "mem_0", "mem_-1", "mem_+1", "mem_01", "mem_1 "] {
             assert_eq!(MemberId::parse(wrong), None, "{wrong}");
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_no_ids() {
+    fn malformed_hold_ids_are_rejected() {
         let good = HoldId::new(1, 2).to_string();
         for text in ["", "req_", "req_+f", &good[4..], &good.to_uppercase(), &format!("{good}0")] {
             assert_eq!(HoldId::parse(text), None, "{text}");

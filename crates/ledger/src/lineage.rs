@@ -1,41 +1,41 @@
-//! What a key, and all keys it was rotated into, may do and has done.
+//! Limits, spend and rate of an API key and the keys it was rotated into.
 
-use crate::{LineageId, MemberId, Micros, Refusal, Room, Time};
+use crate::{LineageId, MemberId, Micros, RateLimitStatus, Refusal, Time};
 
 const MICROS_A_MINUTE: i64 = 60_000_000;
 
-/// The shared state of a key and its successors.
+/// The shared state of an API key and its successors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
-    /// Which.
+    /// Id of the lineage.
     pub id: LineageId,
-    /// Whose money it spends.
+    /// The member who pays.
     pub member: MemberId,
-    /// What it may do.
+    /// The limits of all its keys together.
     pub limits: Limits,
-    /// What its requests were charged in all.
+    /// The sum of all charges.
     pub spent: Micros,
-    /// What its live holds set aside.
+    /// The sum of its live holds.
     pub held: Micros,
-    /// How many live holds it has.
+    /// Number of live holds.
     pub running: u32,
-    /// When the next request would arrive if all had come evenly: the state of its rate.
+    /// State of the rate limit: the theoretical arrival time of the next request (GCRA).
     pub next_arrival: Time,
 }
 
-/// What a key may do; `None` is without limit.
+/// Limits of a key; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// What it may spend in all.
+    /// Total spend.
     pub spend: Option<Micros>,
-    /// Requests a minute; as many may come at once.
+    /// Requests per minute; the burst is as large.
     pub requests_per_minute: Option<u32>,
-    /// Requests at the same time.
+    /// Concurrent requests.
     pub concurrency: Option<u32>,
 }
 
 impl Lineage {
-    /// A key that has done nothing yet.
+    /// A lineage without spend.
     pub fn new(id: LineageId, member: MemberId, limits: Limits) -> Self {
         Self {
             id,
@@ -48,56 +48,57 @@ impl Lineage {
         }
     }
 
-    /// Counts what one of its requests was charged.
+    /// Adds a charge.
     pub fn spend(&mut self, charged: Micros) {
         self.spent = self.spent.plus(charged).unwrap_or(Micros::MAX);
     }
 
-    /// What it may still spend; `None` is without limit.
-    pub fn spendable(&self) -> Option<Micros> {
+    /// What is left of the spend limit; `None` is unlimited.
+    pub fn remaining_spend(&self) -> Option<Micros> {
         let limit = self.limits.spend?;
         let used = self.spent.plus(self.held).unwrap_or(Micros::MAX);
         Some(limit.minus(used).unwrap_or(Micros::ZERO))
     }
 
-    /// How much of its rate is left; `None` where there is no limit.
-    pub fn room(&self, now: Time) -> Option<Room> {
+    /// The state of the rate limit; `None` without a limit.
+    pub fn rate_limit_status(&self, now: Time) -> Option<RateLimitStatus> {
         let limit = self.limits.requests_per_minute?;
         let interval = interval(limit);
-        // A clock that was ahead must not block the key for as long as it was.
+        // Bounded, so that a clock that was ahead does not block the key for as long.
         let ahead = (self.next_arrival.micros() - now.micros()).clamp(0, MICROS_A_MINUTE);
         let free = (burst(limit) - ahead).max(0) / interval;
-        Some(Room {
+        Some(RateLimitStatus {
             limit,
             remaining: u32::try_from(free).unwrap_or(u32::MAX).min(limit),
             reset_micros: ahead,
         })
     }
 
-    /// Takes one request off the rate.
-    pub(crate) fn arrive(&mut self, now: Time) -> Result<Option<Room>, Refusal> {
+    /// Counts one request against the rate limit.
+    pub(crate) fn count_request(&mut self, now: Time) -> Result<Option<RateLimitStatus>, Refusal> {
         let Some(limit) = self.limits.requests_per_minute else { return Ok(None) };
         let interval = interval(limit);
         let latest = now.plus_micros(burst(limit));
         let next = self.next_arrival.min(latest).max(now).plus_micros(interval);
         let over = next.micros() - now.micros() - burst(limit);
         if limit == 0 || over > 0 {
-            let room = self.room(now).unwrap_or(Room { limit, remaining: 0, reset_micros: 0 });
+            let empty = RateLimitStatus { limit, remaining: 0, reset_micros: 0 };
+            let status = self.rate_limit_status(now).unwrap_or(empty);
             let retry_after_micros = if limit == 0 { MICROS_A_MINUTE } else { over };
-            return Err(Refusal::RateLimited { retry_after_micros, room });
+            return Err(Refusal::RateLimited { retry_after_micros, status });
         }
         self.next_arrival = next;
-        Ok(self.room(now))
+        Ok(self.rate_limit_status(now))
     }
 }
 
-/// The time between two requests that come evenly; rounded up, so that no more than the limit come.
+/// The time between two evenly spaced requests, rounded up so that the limit is never exceeded.
 fn interval(requests_per_minute: u32) -> i64 {
     let limit = i64::from(requests_per_minute.max(1));
     (MICROS_A_MINUTE + limit - 1) / limit
 }
 
-/// How far ahead of an even arrival requests may be: all of a minute's at once.
+/// How far requests may be ahead of even spacing: a full minute's requests at once.
 fn burst(requests_per_minute: u32) -> i64 {
     interval(requests_per_minute) * i64::from(requests_per_minute.max(1))
 }
@@ -112,33 +113,34 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_the_limit_may_come_at_once_and_then_one_by_one() {
+    fn burst_equals_the_limit_and_then_requests_are_spaced() {
         for limit in [1, 7, 60, 1000] {
             let mut lineage = lineage(limit);
             let now = Time::from_millis(1_000_000);
             for left in (0..limit).rev() {
-                let room = lineage.arrive(now).ok().flatten();
-                assert_eq!(room.map(|room| room.remaining), Some(left), "of {limit}");
+                let status = lineage.count_request(now).ok().flatten();
+                assert_eq!(status.map(|status| status.remaining), Some(left), "of {limit}");
             }
-            let Err(Refusal::RateLimited { retry_after_micros, .. }) = lineage.arrive(now) else {
+            let Err(Refusal::RateLimited { retry_after_micros, .. }) = lineage.count_request(now)
+            else {
                 panic!("one more than {limit} came");
             };
             let early = now.plus_micros(retry_after_micros - 1);
-            assert!(lineage.arrive(early).is_err());
-            assert!(lineage.arrive(now.plus_micros(retry_after_micros)).is_ok());
+            assert!(lineage.count_request(early).is_err());
+            assert!(lineage.count_request(now.plus_micros(retry_after_micros)).is_ok());
         }
     }
 
     #[test]
-    fn limits_beyond_one_a_microsecond_are_only_large() {
+    fn limits_beyond_one_request_per_microsecond_work() {
         for limit in [50_000_000, 60_000_001, u32::MAX] {
-            let room = lineage(limit).arrive(Time::from_millis(1)).ok().flatten();
-            assert_eq!(room.map(|room| room.remaining), Some(limit - 1));
+            let status = lineage(limit).count_request(Time::from_millis(1)).ok().flatten();
+            assert_eq!(status.map(|status| status.remaining), Some(limit - 1));
         }
     }
 
     #[test]
-    fn a_limit_of_none_lets_nothing_through() {
-        assert!(lineage(0).arrive(Time::from_millis(1)).is_err());
+    fn a_limit_of_zero_rejects_everything() {
+        assert!(lineage(0).count_request(Time::from_millis(1)).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! An amount of money: whole micro-credits.
+//! Amounts of money.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Whole micro-credits; a credit is a million of them.
+/// An amount in micro-credits; a credit has a million.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -12,32 +12,32 @@ use serde::{Deserialize, Serialize};
 pub struct Micros(i64);
 
 impl Micros {
-    /// Nothing.
+    /// No money.
     pub const ZERO: Self = Self(0);
-    /// More than any account may ever hold: a thousandth of what the integer could.
+    /// The largest amount. A thousandth of the integer range, so that sums cannot overflow.
     pub const MAX: Self = Self(i64::MAX / 1000);
 
-    /// So many micro-credits.
+    /// An amount in micro-credits.
     pub const fn new(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// The integer.
+    /// The number of micro-credits.
     pub const fn get(self) -> i64 {
         self.0
     }
 
-    /// The sum, unless it leaves the range in which all sums are exact.
+    /// The sum; `None` beyond [`Self::MAX`].
     pub fn plus(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self).filter(|sum| sum.is_in_range())
     }
 
-    /// The difference, unless it leaves the range in which all sums are exact.
+    /// The difference; `None` beyond [`Self::MAX`].
     pub fn minus(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).map(Self).filter(|rest| rest.is_in_range())
     }
 
-    /// Whether it is less than nothing.
+    /// Whether the amount is below zero.
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }
@@ -47,7 +47,7 @@ impl Micros {
     }
 }
 
-/// In credits, with all six places.
+/// Credits with six decimals.
 impl fmt::Display for Micros {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_that_leave_the_range_are_refused() {
+    fn sums_beyond_the_range_are_rejected() {
         assert_eq!(Micros::MAX.plus(Micros::new(1)), None);
         assert_eq!(Micros::new(-1).minus(Micros::MAX), None);
         assert_eq!(Micros::new(i64::MAX).plus(Micros::new(1)), None);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shown_in_credits() {
+    fn amounts_are_printed_in_credits() {
         assert_eq!(Micros::new(1_234_567).to_string(), "1.234567");
         assert_eq!(Micros::new(-5).to_string(), "-0.000005");
     }

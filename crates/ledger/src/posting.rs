@@ -1,28 +1,28 @@
-//! Postings: amounts that moved from one account to another.
+//! Postings: amounts that moved between a member's account and a house account.
 
 use crate::{HoldId, MemberId, Micros, Time};
 
-/// An amount that moved between a member and the house. Both legs are in it: what the member's
-/// account gained, the account of the house lost.
+/// An amount that moved between a member's account and a house account. It has both legs: what the
+/// member's account gains, the house account loses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posting {
-    /// When.
+    /// When the amount moved.
     pub at: Time,
-    /// Why.
+    /// Why the amount moved.
     pub kind: PostingKind,
     /// The member's account.
     pub member: MemberId,
-    /// The other account.
-    pub house: House,
-    /// What the member's account gained; below zero where it lost. Never zero.
+    /// The house account.
+    pub house: HouseAccount,
+    /// The change of the member's balance. Never zero.
     pub amount: Micros,
-    /// The member's balance after it.
+    /// The member's balance afterwards.
     pub balance: Micros,
-    /// The hold that was settled by it.
+    /// The hold that the charge settled.
     pub hold: Option<HoldId>,
-    /// What a person gave as the reason.
+    /// The reason that the operator gave.
     pub reason: Option<String>,
-    /// The word by which whoever asked for it can ask again.
+    /// The reference of the transfer; see [`crate::Transfer::reference`].
     pub reference: Option<String>,
 }
 
@@ -37,20 +37,20 @@ pub enum PostingKind {
     Adjustment,
 }
 
-/// The accounts of the house. What they hold is the sum of their postings, kept nowhere else: a
-/// stored balance would be one row that every charge of every member waits for.
+/// The accounts of the operator. Their balance is the sum of their postings and is not stored: a
+/// stored balance would be one row for which the charges of all members wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum House {
-    /// What members were charged.
+pub enum HouseAccount {
+    /// Receives charges.
     Revenue,
-    /// Where credit that was paid in comes from.
+    /// Pays for top-ups.
     Funding,
-    /// The other side of corrections.
+    /// The other side of adjustments.
     Adjustments,
 }
 
 impl Posting {
-    /// What the member was charged by it; nothing if it is no charge.
+    /// What the member was charged; zero unless this is a charge.
     pub fn charged(&self) -> Micros {
         match self.kind {
             PostingKind::Charge => Micros::new(self.amount.get().saturating_neg()),
@@ -60,11 +60,11 @@ impl Posting {
 }
 
 impl PostingKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Charge, Self::TopUp, Self::Adjustment];
 
-    /// As it is stored and shown.
-    pub const fn word(self) -> &'static str {
+    /// The name as it is stored and shown.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Charge => "charge",
             Self::TopUp => "top_up",
@@ -72,27 +72,27 @@ impl PostingKind {
         }
     }
 
-    /// Reads what [`Self::word`] gives.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// The account of the house it moves against.
-    pub const fn house(self) -> House {
+    /// The house account on the other side.
+    pub const fn house(self) -> HouseAccount {
         match self {
-            Self::Charge => House::Revenue,
-            Self::TopUp => House::Funding,
-            Self::Adjustment => House::Adjustments,
+            Self::Charge => HouseAccount::Revenue,
+            Self::TopUp => HouseAccount::Funding,
+            Self::Adjustment => HouseAccount::Adjustments,
         }
     }
 }
 
-impl House {
-    /// All of them.
+impl HouseAccount {
+    /// All house accounts.
     pub const ALL: [Self; 3] = [Self::Revenue, Self::Funding, Self::Adjustments];
 
-    /// As it is stored and shown.
-    pub const fn word(self) -> &'static str {
+    /// The name as it is stored and shown.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Revenue => "house:revenue",
             Self::Funding => "house:funding",
@@ -100,8 +100,8 @@ impl House {
         }
     }
 
-    /// Reads what [`Self::word`] gives.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|house| house.word() == word)
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|account| account.as_str() == text)
     }
 }

@@ -1,37 +1,37 @@
-//! Why a request may not go ahead.
+//! Reasons to refuse a request or a transfer.
 
-use crate::{Micros, Repeated, Room};
+use crate::{IdempotencyConflict, Micros, RateLimitStatus};
 
-/// Why there is no hold. Nothing was changed.
+/// Why a request or a transfer was refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such member.
+    /// The member does not exist.
     #[error("the member is unknown")]
     UnknownMember,
-    /// There is no such key, or it is another member's.
+    /// The key does not exist, or belongs to another member.
     #[error("the key is unknown")]
     UnknownLineage,
     /// The operator blocked the member.
     #[error("the member is blocked")]
     Blocked,
-    /// The key's requests come too fast.
+    /// The key's rate limit is exhausted.
     #[error("the key's requests per minute are used up")]
     RateLimited {
-        /// When the next one may come.
+        /// When the next request is accepted.
         retry_after_micros: i64,
-        /// What is left.
-        room: Room,
+        /// The state of the limit.
+        status: RateLimitStatus,
     },
-    /// The key has as many requests running as it may.
+    /// The key has reached its limit of concurrent requests.
     #[error("the key has {limit} requests running, as many as it may")]
     TooManyRunning {
-        /// How many it may have.
+        /// The limit.
         limit: u32,
     },
-    /// The member has as many research jobs queued or running as it may.
+    /// The member has reached the limit of open research jobs.
     #[error("the member has {limit} research jobs queued or running, the limit")]
     TooManyJobs {
-        /// How many it may have.
+        /// The limit.
         limit: u32,
     },
     /// The key's spend limit does not cover the price.
@@ -39,7 +39,7 @@ pub enum Refusal {
     KeyLimitReached {
         /// The price.
         needed: Micros,
-        /// What the key may still spend.
+        /// What the key can still spend.
         available: Micros,
     },
     /// The member's balance does not cover the price.
@@ -47,16 +47,16 @@ pub enum Refusal {
     InsufficientBalance {
         /// The price.
         needed: Micros,
-        /// What the member may still hold.
+        /// The member's available balance.
         available: Micros,
     },
-    /// The idempotency key was seen before.
+    /// The idempotency key was used before.
     #[error("the idempotency key was used before")]
-    Repeated(Repeated),
-    /// The reference of a transfer was used before, for another one.
+    IdempotencyKeyUsed(IdempotencyConflict),
+    /// Another transfer has the same reference.
     #[error("the reference was used before, with another {}", differing.join(" and another "))]
     ReferenceUsed {
-        /// What differs: `kind`, `amount`, `reason`.
+        /// The fields that differ: `kind`, `amount`, `reason`.
         differing: Vec<&'static str>,
     },
     /// The amount is negative, or so large that sums would not be exact.

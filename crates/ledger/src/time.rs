@@ -1,46 +1,46 @@
-//! A moment, as it is handed in.
+//! Points in time. Callers supply the current time.
 
-/// Microseconds since the beginning of 1970, UTC.
+/// Microseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(i64);
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
 impl Time {
-    /// From microseconds.
+    /// The time this many microseconds after 1970.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// From milliseconds.
+    /// The time this many milliseconds after 1970.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1000))
     }
 
-    /// Microseconds.
+    /// Microseconds since 1970.
     pub const fn micros(self) -> i64 {
         self.0
     }
 
-    /// Milliseconds.
+    /// Milliseconds since 1970.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// So much later.
+    /// The time this much later.
     #[must_use]
     pub const fn plus_micros(self, micros: i64) -> Self {
         Self(self.0.saturating_add(micros))
     }
 
-    /// The number of the day.
+    /// Days since 1970.
     pub(crate) fn day(self) -> i32 {
         i32::try_from(self.0.div_euclid(MICROS_A_DAY)).unwrap_or(i32::MAX)
     }
 
-    /// The number of the month: twelve times the year, and the month from 0.
+    /// The month as `12 * year + month`, with months from 0.
     pub(crate) fn month(self) -> i32 {
-        // Days to a civil date, in eras of 400 years that begin in March.
+        // Howard Hinnant's `civil_from_days`: eras of 400 years that begin in March.
         let days = i64::from(self.day()) + 719_468;
         let era = days.div_euclid(146_097);
         let of_era = days.rem_euclid(146_097);
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_and_months_turn_at_midnight() {
+    fn days_and_months_change_at_midnight() {
         let at = |seconds: i64| Time::from_millis(seconds * 1000);
         // 2026-01-31T23:59:59Z and a second later.
         let (last, first) = (at(1_769_903_999), at(1_769_904_000));

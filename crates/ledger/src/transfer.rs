@@ -1,52 +1,52 @@
-//! Money that a person moves, and what comes of it.
+//! Transfers: top-ups and corrections made by a person.
 
 use crate::{MemberId, Micros, Posting, PostingKind, Refusal};
 
-/// A member's money that moves without a request.
+/// Money that moves without a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// Whose.
+    /// The member whose account changes.
     pub member: MemberId,
-    /// Why: paid in, or corrected.
+    /// A top-up or an adjustment.
     pub kind: PostingKind,
-    /// What the member's account gains; below zero where it loses.
+    /// The change of the member's balance; negative to take money away.
     pub amount: Micros,
-    /// What a person gave as the reason.
+    /// The reason that the operator gave.
     pub reason: String,
-    /// A word for this transfer: with the same one it is posted once, however often it is asked.
+    /// Transfers of a member with the same reference are posted once.
     pub reference: Option<String>,
 }
 
-/// What came of a transfer.
+/// The result of a transfer that was not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Posted {
-    /// It was posted now.
-    Now(Posting),
-    /// One with its reference had been posted before, and nothing was changed.
-    Before(Posting),
+pub enum TransferResult {
+    /// The transfer was posted now.
+    Posted(Posting),
+    /// A transfer with the same reference was posted before; nothing changed.
+    AlreadyPosted(Posting),
 }
 
-impl Posted {
-    /// The posting, whenever it was made.
+impl TransferResult {
+    /// The posting, old or new.
     pub fn into_posting(self) -> Posting {
         match self {
-            Self::Now(posting) | Self::Before(posting) => posting,
+            Self::Posted(posting) | Self::AlreadyPosted(posting) => posting,
         }
     }
 }
 
 impl Transfer {
-    /// What a transfer comes to whose reference a posting has.
-    pub(crate) fn against(&self, known: &Posting) -> Result<Posted, Refusal> {
-        let is_other = [
+    /// The result of a transfer whose reference an earlier posting has.
+    pub(crate) fn compare_with(&self, known: &Posting) -> Result<TransferResult, Refusal> {
+        let fields = [
             ("kind", known.kind != self.kind),
             ("amount", known.amount != self.amount),
             ("reason", known.reason.as_deref() != Some(&self.reason)),
         ];
         let differing: Vec<_> =
-            is_other.into_iter().filter_map(|(what, differs)| differs.then_some(what)).collect();
+            fields.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect();
         if differing.is_empty() {
-            return Ok(Posted::Before(known.clone()));
+            return Ok(TransferResult::AlreadyPosted(known.clone()));
         }
         Err(Refusal::ReferenceUsed { differing })
     }

@@ -11,12 +11,8 @@ use super::finding::Finding;
 use super::tree::Tree;
 
 /// Crates that still have circles; the list only gets shorter.
-const EXEMPT: &[&str] = &[
-    "crates/agent",
-    "crates/gateway",
-    "crates/local-model",
-    "crates/settings",
-];
+const EXEMPT: &[&str] =
+    &["crates/agent", "crates/gateway", "crates/local-model", "crates/settings"];
 /// Re-exports that are followed for one name before the search gives up.
 const MAX_REEXPORTS: usize = 8;
 

@@ -17,7 +17,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::backend::Result;
-use crate::{Error, Options};
+use crate::{Error, StoreOptions};
 
 /// How a server sees who is connected.
 const APPLICATION: &str = "agent-gateway";
@@ -34,7 +34,7 @@ pub(super) struct Address {
 
 impl Address {
     /// Reads a connection string: `postgres://…`, or words like `host=… dbname=…`.
-    pub(super) fn read(place: &str, options: &Options) -> Result<Self> {
+    pub(super) fn read(place: &str, options: &StoreOptions) -> Result<Self> {
         let (place, roots) = take_roots(place);
         // The driver's own words could quote a part of the string, which may hold a password.
         let unreadable = |_| refused("the connection string cannot be read");
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn read(place: &str) -> Result<Address> {
-        Address::read(place, &Options::default())
+        Address::read(place, &StoreOptions::default())
     }
 
     #[test]

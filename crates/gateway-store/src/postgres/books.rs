@@ -7,7 +7,7 @@ use super::link::Link;
 use super::rows::{self, Columns, Uid, page};
 use super::statements::now;
 use crate::backend::Result;
-use crate::{Answer, StatementLine};
+use crate::{SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
     month_requests, month_charged FROM members WHERE id = $1";
@@ -45,7 +45,7 @@ pub(super) async fn receipt(
     link.row(RECEIPT, &[&Uid(id), &member]).await?.as_ref().map(rows::receipt).transpose()
 }
 
-pub(super) async fn answer(link: &mut Link, id: HoldId) -> Result<Option<Answer>> {
+pub(super) async fn answer(link: &mut Link, id: HoldId) -> Result<Option<SavedAnswer>> {
     link.row(ANSWER, &[&Uid(id)]).await?.as_ref().map(rows::answer).transpose()
 }
 

@@ -1,7 +1,7 @@
 //! Adds everything up again. The database does the sums, so that memory is bounded by it, and
 //! everything is seen at one moment.
 
-use ledger::{House, Micros};
+use ledger::{HouseAccount, Micros};
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
 use super::audit::Last;
@@ -9,7 +9,7 @@ use super::fault::fault;
 use super::rows::{self, Columns};
 use crate::backend::Result;
 use crate::check::MAX_FINDINGS;
-use crate::{Finding, LedgerCheck};
+use crate::{LedgerCheck, LedgerFinding};
 
 /// How many audit entries are read at a time.
 const PAGE: i64 = 1000;
@@ -130,7 +130,7 @@ async fn totals(transaction: &Transaction<'_>) -> Result<LedgerCheck> {
         ..LedgerCheck::default()
     };
     let stored: i64 = columns.take()?;
-    check.house = House::ALL.map(|house| (house.word().to_owned(), Micros::ZERO)).into();
+    check.house = HouseAccount::ALL.map(|house| (house.as_str().to_owned(), Micros::ZERO)).into();
     let mut of_house: i64 = 0;
     for row in transaction.query(HOUSE, &[]).await.map_err(fault)? {
         let mut columns = Columns::of(&row);
@@ -165,7 +165,7 @@ async fn find(
     let found = transaction.query(&sql, &[&limit]).await.map_err(fault)?;
     for (index, row) in found.iter().enumerate() {
         let mut columns = Columns::of(row);
-        let finding = Finding {
+        let finding = LedgerFinding {
             what: columns.take()?,
             figure: figure.to_owned(),
             stored: columns.take()?,
@@ -195,14 +195,14 @@ async fn check_audit(transaction: &Transaction<'_>, check: &mut LedgerCheck) -> 
                 check.wrong += 1;
                 let what = format!("audit entry {}", entry.id);
                 let figure = "digest".to_owned();
-                list(check, Finding { what, figure, stored: entry.id, added_up: expected });
+                list(check, LedgerFinding { what, figure, stored: entry.id, added_up: expected });
             }
             last = Last { id: entry.id, digest: entry.digest };
         }
     }
 }
 
-fn list(check: &mut LedgerCheck, finding: Finding) {
+fn list(check: &mut LedgerCheck, finding: LedgerFinding) {
     if check.findings.len() < MAX_FINDINGS {
         check.findings.push(finding);
     }

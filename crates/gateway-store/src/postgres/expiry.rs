@@ -1,6 +1,6 @@
 //! What ends by itself: leases, idempotency keys, stored responses.
 
-use ledger::{Ended, HoldId, MemberId};
+use ledger::{EndResult, HoldId, MemberId};
 use tokio_postgres::Client;
 
 use super::fault::fault;
@@ -102,7 +102,7 @@ pub(super) async fn expire(link: &mut Link) -> Result<u64> {
     let statements = link.statements().await?;
     let loaded = load(link.client(), statements, &Wants::from(needs)).await.map_err(fault)??;
     let Loaded { mut book, now, .. } = loaded;
-    let is_over = |id: &HoldId| matches!(book.expire(*id, now), Ended::Now(_));
+    let is_over = |id: &HoldId| matches!(book.expire(*id, now), EndResult::Ended(_));
     let ended: Vec<HoldId> = candidates.into_iter().filter(is_over).collect();
     if ended.is_empty() {
         link.client().batch_execute("ROLLBACK").await.map_err(fault)?;

@@ -204,5 +204,5 @@ fn stored(limits: Limits) -> [Option<i64>; 3] {
 }
 
 fn words(scopes: &[Scope]) -> Vec<&'static str> {
-    scopes.iter().map(|scope| scope.word()).collect()
+    scopes.iter().map(|scope| scope.as_str()).collect()
 }

@@ -12,7 +12,7 @@ use super::needs::Needs;
 use super::rows::{self, Columns, Uid};
 use super::statements::Statements;
 use crate::backend::Result;
-use crate::batch::Job;
+use crate::batch::LedgerOperation;
 
 /// Which rows a transaction works on.
 #[derive(Debug, Default)]
@@ -29,13 +29,13 @@ pub(super) struct Wants {
 
 impl Wants {
     /// The rows that these jobs name.
-    pub(super) fn of(jobs: &[Job]) -> Self {
+    pub(super) fn of(jobs: &[LedgerOperation]) -> Self {
         let mut wants = Self::from(Needs::of(jobs));
         for job in jobs {
             match job {
-                Job::Open(opening, _) => wants.begins.push(Uid(opening.wanted.id)),
-                Job::Post(..) => wants.is_audited = true,
-                Job::Close(..) | Job::Admit(..) => {}
+                LedgerOperation::Open(opening, _) => wants.begins.push(Uid(opening.request.id)),
+                LedgerOperation::Post(..) => wants.is_audited = true,
+                LedgerOperation::Close(..) | LedgerOperation::Admit(..) => {}
             }
         }
         wants.holds.extend_from_slice(&wants.begins);
@@ -160,14 +160,14 @@ fn read(answers: &Answers) -> Result<Loaded> {
         let (hold, repeat) = rows::hold(row)?;
         book.add_hold(hold);
         if let Some(repeat) = repeat {
-            book.add_repeat(repeat);
+            book.add_idempotency_record(repeat);
         }
     }
     for row in &answers.repeats {
-        book.add_repeat(rows::repeat(row)?);
+        book.add_idempotency_record(rows::repeat(row)?);
     }
     for row in &answers.referred {
-        book.add_referred(rows::posting(&mut Columns::of(row))?);
+        book.add_referenced_posting(rows::posting(&mut Columns::of(row))?);
     }
     let mut columns = Columns::of(&answers.now);
     let now = Time::from_micros(columns.take()?);

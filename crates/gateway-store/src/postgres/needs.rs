@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ledger::{HoldId, LineageId, MemberId};
 
-use crate::batch::Job;
+use crate::batch::LedgerOperation;
 
 /// The rows a batch works on, each kind in the order in which it must be locked.
 #[derive(Debug, Default)]
@@ -20,27 +20,27 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    pub(super) fn of<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Self {
+    pub(super) fn of<'a>(jobs: impl IntoIterator<Item = &'a LedgerOperation>) -> Self {
         let mut needs = Self::default();
         for job in jobs {
             match job {
-                Job::Open(opening, _) => {
-                    let wanted = &opening.wanted;
-                    needs.members.insert(wanted.member);
-                    needs.lineages.insert(wanted.lineage);
-                    if let Some(key) = &wanted.idempotency {
-                        needs.repeats.insert((wanted.lineage, key.word.clone()));
+                LedgerOperation::Open(opening, _) => {
+                    let request = &opening.request;
+                    needs.members.insert(request.member);
+                    needs.lineages.insert(request.lineage);
+                    if let Some(key) = &request.idempotency {
+                        needs.repeats.insert((request.lineage, key.key.clone()));
                     }
                 }
-                Job::Close(closing, _) => {
+                LedgerOperation::Close(closing, _) => {
                     needs.members.insert(closing.end.member);
                     needs.holds.insert(closing.end.id);
                 }
-                Job::Admit(member, lineage, _) => {
+                LedgerOperation::Admit(member, lineage, _) => {
                     needs.members.insert(*member);
                     needs.lineages.insert(*lineage);
                 }
-                Job::Post(transfer, ..) => {
+                LedgerOperation::Post(transfer, ..) => {
                     needs.members.insert(transfer.member);
                     if let Some(reference) = &transfer.reference {
                         needs.references.insert((transfer.member, reference.clone()));

@@ -9,7 +9,7 @@ use super::address::Address;
 use super::fault::too_late;
 use super::link::Link;
 use crate::backend::Result;
-use crate::{Error, Kind};
+use crate::{Error, ErrorKind};
 
 /// Connections, at most so many.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Taken {
     /// closed.
     pub(super) fn done<T>(self, result: Result<T>) -> Result<T> {
         let is_outside =
-            result.as_ref().map_or_else(|error| error.kind() == Kind::Caller, |_| true);
+            result.as_ref().map_or_else(|error| error.kind() == ErrorKind::Caller, |_| true);
         if is_outside && !self.link.is_closed() && !self.place.semaphore().is_closed() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.link);
         }

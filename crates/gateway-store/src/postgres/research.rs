@@ -19,8 +19,9 @@ use super::save::{Writes, save};
 use super::statements::now;
 use crate::backend::Result;
 use crate::research::{
-    Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_LEASE_MICROS, JOB_OWNER, Job, JobEnd,
-    JobEnded, JobEvent, JobStatus, JobStep, Jobs, MAX_PAUSE_MICROS, NewEvent, NewJob,
+    FinishedStep, JOB_LEASE_MICROS, JOB_OWNER, JobClaim, JobEnd, JobEndResult, JobEvent,
+    JobRelease, JobStatus, JobStep, Jobs, MAX_PAUSE_MICROS, NewJob, NewJobEvent, ResearchJob,
+    Webhook, WebhookOutcome,
 };
 
 pub(super) use end::sweep;
@@ -32,7 +33,7 @@ impl Jobs for Postgres {
         linked!(self, link => create(link, job, self.repeats_kept_micros))
     }
 
-    async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<Job>> {
+    async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>> {
         linked!(self, link => read::job(link, member, id))
     }
 
@@ -40,7 +41,7 @@ impl Jobs for Postgres {
         linked!(self, link => read::status(link, id))
     }
 
-    async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<Job>> {
+    async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<ResearchJob>> {
         linked!(self, link => read::jobs(link, member, before, limit))
     }
 
@@ -52,36 +53,36 @@ impl Jobs for Postgres {
         linked!(self, link => read::events(link, id, after, limit))
     }
 
-    async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<Job>> {
+    async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<ResearchJob>> {
         linked!(self, link => claim(link, worker, lease_micros))
     }
 
-    async fn renew_job(&self, fence: Fence, lease_micros: i64) -> Result<bool> {
+    async fn renew_job(&self, fence: JobClaim, lease_micros: i64) -> Result<bool> {
         linked!(self, link => renew(link, fence, lease_micros))
     }
 
-    async fn finish_step(&self, fence: Fence, step: FinishedStep) -> Result<bool> {
+    async fn finish_step(&self, fence: JobClaim, step: FinishedStep) -> Result<bool> {
         linked!(self, link => finish_step(link, fence, &step))
     }
 
-    async fn give_back_job(&self, fence: Fence, why: GiveBack) -> Result<bool> {
+    async fn release_job(&self, fence: JobClaim, why: JobRelease) -> Result<bool> {
         linked!(self, link => give_back(link, fence, &why))
     }
 
-    async fn end_job(&self, end: JobEnd) -> Result<JobEnded> {
+    async fn end_job(&self, end: JobEnd) -> Result<JobEndResult> {
         linked!(self, link => end::end(link, &end, self.repeats_kept_micros))
     }
 
-    async fn reap_jobs(&self) -> Result<u64> {
+    async fn end_overdue_jobs(&self) -> Result<u64> {
         linked!(self, link => end::reap(link))
     }
 
-    async fn claim_hook(&self, lease_micros: i64) -> Result<Option<(Hook, Job)>> {
-        linked!(self, link => end::claim_hook(link, lease_micros))
+    async fn claim_webhook(&self, lease_micros: i64) -> Result<Option<(Webhook, ResearchJob)>> {
+        linked!(self, link => end::claim_webhook(link, lease_micros))
     }
 
-    async fn end_hook(&self, hook: &Hook, outcome: HookOutcome) -> Result<bool> {
-        linked!(self, link => end::end_hook(link, hook, outcome))
+    async fn finish_webhook(&self, hook: &Webhook, outcome: WebhookOutcome) -> Result<bool> {
+        linked!(self, link => end::finish_webhook(link, hook, outcome))
     }
 }
 
@@ -178,21 +179,21 @@ async fn create(
     job: NewJob,
     repeats_kept: i64,
 ) -> Result<std::result::Result<Hold, Refusal>> {
-    let mut wanted = job.wanted;
-    (wanted.owner, wanted.lease_micros) = (JOB_OWNER, JOB_LEASE_MICROS);
-    let id = wanted.id;
+    let mut request = job.hold;
+    (request.owner, request.lease_micros) = (JOB_OWNER, JOB_LEASE_MICROS);
+    let id = request.id;
     let mut needs = Needs::default();
-    needs.members.insert(wanted.member);
-    needs.lineages.insert(wanted.lineage);
-    if let Some(key) = &wanted.idempotency {
-        needs.repeats.insert((wanted.lineage, key.word.clone()));
+    needs.members.insert(request.member);
+    needs.lineages.insert(request.lineage);
+    if let Some(key) = &request.idempotency {
+        needs.repeats.insert((request.lineage, key.key.clone()));
     }
     let statements = link.statements().await?;
     let wants = Wants::from(needs).beginning(id);
     let loaded = load(link.client(), statements, &wants).await.map_err(fault)??;
     let Loaded { mut book, now, used, .. } = loaded;
-    let member = wanted.member;
-    let mut result = if used.is_empty() { book.hold(wanted, now) } else { Err(Refusal::IdUsed) };
+    let member = request.member;
+    let mut result = if used.is_empty() { book.hold(request, now) } else { Err(Refusal::IdUsed) };
     // The row of the member is locked: no other process queues a job for it until this one is done.
     if result.is_ok() {
         let row = link.client().query_one(OPEN_JOBS, &[&member.0]).await.map_err(fault)?;
@@ -209,7 +210,7 @@ async fn create(
     };
     let mut changes = book.take_changes();
     // The job is the answer: whoever asks again is given it at once.
-    changes.repeats.iter_mut().for_each(|repeat| repeat.answered = true);
+    changes.idempotency.iter_mut().for_each(|repeat| repeat.answered = true);
     let (micros, deadline) = (now.micros(), now.plus_micros(job.deadline_micros).micros());
     let max_tries = i64::from(job.max_tries);
     let values: [Value<'_>; 13] = [
@@ -234,7 +235,7 @@ async fn create(
     Ok(Ok(hold))
 }
 
-async fn claim(link: &mut Link, worker: i64, lease: i64) -> Result<Option<Job>> {
+async fn claim(link: &mut Link, worker: i64, lease: i64) -> Result<Option<ResearchJob>> {
     link.row(CLAIM, &[&worker, &lease, &MAX_PAUSE_MICROS])
         .await?
         .as_ref()
@@ -242,11 +243,11 @@ async fn claim(link: &mut Link, worker: i64, lease: i64) -> Result<Option<Job>> 
         .transpose()
 }
 
-async fn renew(link: &mut Link, fence: Fence, lease: i64) -> Result<bool> {
+async fn renew(link: &mut Link, fence: JobClaim, lease: i64) -> Result<bool> {
     Ok(link.run(RENEW, &[&Uid(fence.id), &fence.attempt, &lease]).await? > 0)
 }
 
-async fn finish_step(link: &mut Link, fence: Fence, step: &FinishedStep) -> Result<bool> {
+async fn finish_step(link: &mut Link, fence: JobClaim, step: &FinishedStep) -> Result<bool> {
     let (kinds, data) = split(&step.events);
     let (done, total) = (i64::from(step.progress.done), i64::from(step.progress.total));
     let number = i64::from(step.number);
@@ -273,10 +274,12 @@ async fn finish_step(link: &mut Link, fence: Fence, step: &FinishedStep) -> Resu
     passed(row.as_ref())
 }
 
-async fn give_back(link: &mut Link, fence: Fence, why: &GiveBack) -> Result<bool> {
+async fn give_back(link: &mut Link, fence: JobClaim, why: &JobRelease) -> Result<bool> {
     let (uncounted, after, events) = match why {
-        GiveBack::Stopping => (1_i64, 0_i64, &[][..]),
-        GiveBack::Failed { after_micros, event } => (0, *after_micros, std::slice::from_ref(event)),
+        JobRelease::Stopping => (1_i64, 0_i64, &[][..]),
+        JobRelease::Failed { after_micros, event } => {
+            (0, *after_micros, std::slice::from_ref(event))
+        }
     };
     let (kinds, data) = split(events);
     let values: [Value<'_>; 6] =
@@ -291,6 +294,6 @@ fn passed(row: Option<&tokio_postgres::Row>) -> Result<bool> {
 }
 
 /// Events column by column.
-fn split(events: &[NewEvent]) -> (Vec<&str>, Vec<&[u8]>) {
+fn split(events: &[NewJobEvent]) -> (Vec<&str>, Vec<&[u8]>) {
     events.iter().map(|event| (event.kind, &event.data[..])).unzip()
 }

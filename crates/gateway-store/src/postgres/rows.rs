@@ -2,8 +2,8 @@
 
 use bytes::BytesMut;
 use ledger::{
-    Account, Hold, HoldId, House, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting,
-    PostingKind, Receipt, Repeat, Rule, Time, Tokens, Usage,
+    Account, ChargeRule, Hold, HoldId, HouseAccount, IdempotencyRecord, Limits, Lineage, LineageId,
+    MemberId, Micros, Posting, PostingKind, Receipt, Time, TokenCounts, Usage, UsagePeriod,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
@@ -11,7 +11,8 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 use super::fault::fault;
 use crate::backend::Result;
 use crate::{
-    Answer, Artifact, AuditEntry, Error, Key, KeyRecord, MediaRun, Member, Scope, StoredResponse,
+    Artifact, AuditEntry, Error, Key, KeyRecord, MediaRun, Member, SavedAnswer, Scope,
+    StoredResponse,
 };
 
 type Failure = Box<dyn std::error::Error + Sync + Send>;
@@ -93,8 +94,8 @@ impl<'a> Columns<'a> {
         })
     }
 
-    fn period(&mut self) -> Result<Period> {
-        Ok(Period { number: self.take()?, requests: self.take()?, charged: self.micros()? })
+    fn period(&mut self) -> Result<UsagePeriod> {
+        Ok(UsagePeriod { number: self.take()?, requests: self.take()?, charged: self.micros()? })
     }
 }
 
@@ -116,7 +117,7 @@ pub(super) fn posting(columns: &mut Columns<'_>) -> Result<Posting> {
         at: columns.time()?,
         kind: PostingKind::parse(columns.take()?).ok_or_else(|| damaged("a kind"))?,
         member: MemberId(columns.take()?),
-        house: House::parse(columns.take()?).ok_or_else(|| damaged("an account"))?,
+        house: HouseAccount::parse(columns.take()?).ok_or_else(|| damaged("an account"))?,
         amount: columns.micros()?,
         balance: columns.micros()?,
         hold: columns.take::<Option<Uid>>()?.map(|uid| uid.0),
@@ -142,7 +143,7 @@ pub(super) fn lineage(row: &Row) -> Result<Lineage> {
 /// A live hold, and the idempotency key of its request where it is remembered: `id, member,
 /// lineage, amount, operation, model, owner, since, lease_until, idempotency, body_sha256,
 /// answered`.
-pub(super) fn hold(row: &Row) -> Result<(Hold, Option<Repeat>)> {
+pub(super) fn hold(row: &Row) -> Result<(Hold, Option<IdempotencyRecord>)> {
     let mut columns = Columns::of(row);
     let hold = Hold {
         id: columns.hold_id()?,
@@ -155,24 +156,24 @@ pub(super) fn hold(row: &Row) -> Result<(Hold, Option<Repeat>)> {
         since: columns.time()?,
         lease_until: columns.time()?,
         idempotency: columns.take()?,
-        room: None,
+        rate_limit: None,
     };
     let (body, answered): (Option<&[u8]>, Option<bool>) = (columns.take()?, columns.take()?);
-    let (Some(body), Some(answered), Some(word)) = (body, answered, &hold.idempotency) else {
+    let (Some(body), Some(answered), Some(key)) = (body, answered, &hold.idempotency) else {
         return Ok((hold, None));
     };
     let body_sha256 = body.try_into().map_err(|_| damaged("a digest"))?;
-    let (lineage, word) = (hold.lineage, word.clone());
-    let repeat = Repeat { lineage, word, body_sha256, hold: hold.id, answered };
+    let (lineage, key) = (hold.lineage, key.clone());
+    let repeat = IdempotencyRecord { lineage, key, body_sha256, hold: hold.id, answered };
     Ok((hold, Some(repeat)))
 }
 
 /// `lineage, word, body_sha256, hold, answered`.
-pub(super) fn repeat(row: &Row) -> Result<Repeat> {
+pub(super) fn repeat(row: &Row) -> Result<IdempotencyRecord> {
     let mut columns = Columns::of(row);
-    Ok(Repeat {
+    Ok(IdempotencyRecord {
         lineage: LineageId(columns.take()?),
-        word: columns.take()?,
+        key: columns.take()?,
         body_sha256: columns.digest()?,
         hold: columns.hold_id()?,
         answered: columns.take()?,
@@ -187,20 +188,20 @@ pub(super) fn receipt(row: &Row) -> Result<Receipt> {
         member: MemberId(columns.take()?),
         lineage: LineageId(columns.take()?),
         charged: columns.micros()?,
-        rule: Rule::parse(columns.take()?).ok_or_else(|| damaged("a rule"))?,
+        rule: ChargeRule::parse(columns.take()?).ok_or_else(|| damaged("a rule"))?,
         operation: columns.take::<String>()?.into(),
         model: columns.take::<Option<String>>()?.map(Into::into),
-        tokens: Tokens { input: columns.take()?, output: columns.take()? },
+        tokens: TokenCounts { input: columns.take()?, output: columns.take()? },
         since: columns.time()?,
         at: columns.time()?,
     })
 }
 
 /// `status, content_type, body`.
-pub(super) fn answer(row: &Row) -> Result<Answer> {
+pub(super) fn answer(row: &Row) -> Result<SavedAnswer> {
     let mut columns = Columns::of(row);
     let status: i32 = columns.take()?;
-    Ok(Answer {
+    Ok(SavedAnswer {
         status: u16::try_from(status).map_err(|_| damaged("a status"))?,
         content_type: columns.take()?,
         body: columns.take()?,

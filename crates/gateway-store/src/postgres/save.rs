@@ -1,13 +1,13 @@
 //! The second half of a batch: writes what changed, and commits. One round trip.
 
-use ledger::{Changes, HoldId, LineageId, Repeat, Time};
+use ledger::{Changes, HoldId, IdempotencyRecord, LineageId, Time};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error as Failure, Statement};
 
 use super::rows::Uid;
 use super::statements::Statements;
 use crate::media::stored_bytes;
-use crate::{Answer, Artifact, AuditEntry, MediaRun, StoredResponse};
+use crate::{Artifact, AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 
 type Done = Result<u64, Failure>;
 type Value<'a> = &'a (dyn ToSql + Sync);
@@ -16,7 +16,7 @@ type Value<'a> = &'a (dyn ToSql + Sync);
 #[derive(Debug, Default)]
 pub(super) struct Writes<'a> {
     pub(super) changes: Changes,
-    pub(super) answers: Vec<(HoldId, &'a Answer)>,
+    pub(super) answers: Vec<(HoldId, &'a SavedAnswer)>,
     pub(super) responses: Vec<&'a StoredResponse>,
     pub(super) media: Vec<&'a MediaRun>,
     pub(super) audit: Vec<AuditEntry>,
@@ -50,8 +50,8 @@ pub(super) async fn save(
     tokio::try_join!(
         biased;
         pen.move_money(&changes),
-        pen.forget(&changes.forgotten),
-        pen.remember(&changes.repeats),
+        pen.forget(&changes.deleted_idempotency),
+        pen.remember(&changes.idempotency),
         pen.answers(&answers),
         pen.responses(&responses),
         pen.runs(&media),
@@ -108,8 +108,8 @@ impl Pen<'_> {
             i64::from(row.running),
             row.next_arrival.micros(),
         );
-        let ended: &[Value<'_>] = columns!(changes.ended, row => Uid(row.1));
-        let begun: &[Value<'_>] = columns!(changes.begun, row =>
+        let ended: &[Value<'_>] = columns!(changes.ended_holds, row => Uid(row.1));
+        let begun: &[Value<'_>] = columns!(changes.opened_holds, row =>
             Uid(row.id),
             row.member.0,
             row.lineage.0,
@@ -126,7 +126,7 @@ impl Pen<'_> {
             row.member.0,
             row.lineage.0,
             row.charged.get(),
-            row.rule.word(),
+            row.rule.as_str(),
             &*row.operation,
             row.model.as_deref(),
             row.tokens.input,
@@ -136,9 +136,9 @@ impl Pen<'_> {
         );
         let postings: &[Value<'_>] = columns!(changes.postings, row =>
             row.at.micros(),
-            row.kind.word(),
+            row.kind.as_str(),
             row.member.0,
-            row.house.word(),
+            row.house.as_str(),
             row.amount.get(),
             row.balance.get(),
             row.hold.map(Uid),
@@ -149,13 +149,13 @@ impl Pen<'_> {
         self.write(&self.statements.move_money, &all).await
     }
 
-    async fn remember(&self, rows: &[Repeat]) -> Done {
+    async fn remember(&self, rows: &[IdempotencyRecord]) -> Done {
         if rows.is_empty() {
             return Ok(0);
         }
         let columns: &[Value<'_>] = columns!(rows, row =>
             row.lineage.0,
-            row.word.as_str(),
+            row.key.as_str(),
             &row.body_sha256[..],
             Uid(row.hold),
             row.answered,
@@ -175,7 +175,7 @@ impl Pen<'_> {
         self.write(&self.statements.delete_repeats, columns).await
     }
 
-    async fn answers(&self, rows: &[(HoldId, &Answer)]) -> Done {
+    async fn answers(&self, rows: &[(HoldId, &SavedAnswer)]) -> Done {
         if rows.is_empty() {
             return Ok(0);
         }

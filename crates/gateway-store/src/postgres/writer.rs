@@ -19,7 +19,7 @@ use super::link::{Driver, Link};
 use super::load::{Loaded, Wants, load, undo};
 use super::save::{Writes, save};
 use crate::backend::Result;
-use crate::batch::{Applied, Job, apply};
+use crate::batch::{Applied, LedgerOperation, apply};
 use crate::{AuditEntry, Error};
 
 /// How many operations may wait.
@@ -48,7 +48,7 @@ pub(super) struct Writer {
 
 /// A job, and since when it waits.
 struct Waiting {
-    job: Job,
+    job: LedgerOperation,
     since: Instant,
 }
 
@@ -73,7 +73,7 @@ impl Writer {
     }
 
     /// Hands in a job; its reply comes in any case.
-    pub(super) fn submit(&self, job: Job) -> Result<()> {
+    pub(super) fn submit(&self, job: LedgerOperation) -> Result<()> {
         let waiting = Waiting { job, since: Instant::now() };
         self.jobs.try_send(waiting).map_err(|refused| match refused {
             mpsc::error::TrySendError::Full(_) => Error::Busy,
@@ -174,7 +174,8 @@ impl Task {
 /// They are one transaction, unless the database refuses it: then one of them is to blame, and the
 /// halves are tried on their own, until the guilty one stands alone.
 async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
-    let mut parts = vec![jobs.into_iter().map(|waiting| waiting.job).collect::<Vec<Job>>()];
+    let mut parts =
+        vec![jobs.into_iter().map(|waiting| waiting.job).collect::<Vec<LedgerOperation>>()];
     while let Some(jobs) = parts.pop() {
         let Err(Failed { mut jobs, error }) = attempt(link, address, jobs).await else { continue };
         let is_good = is_good_after(&error, link, address.wait()).await;
@@ -196,11 +197,11 @@ async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
 
 /// Jobs of a transaction that failed, none of which was done.
 struct Failed {
-    jobs: Vec<Job>,
+    jobs: Vec<LedgerOperation>,
     error: Error,
 }
 
-fn refuse(jobs: Vec<Job>, error: &Error) {
+fn refuse(jobs: Vec<LedgerOperation>, error: &Error) {
     for job in jobs {
         job.refuse(again(error));
     }
@@ -210,7 +211,7 @@ fn refuse(jobs: Vec<Job>, error: &Error) {
 async fn attempt(
     link: &Link,
     address: &Address,
-    mut jobs: Vec<Job>,
+    mut jobs: Vec<LedgerOperation>,
 ) -> std::result::Result<(), Failed> {
     let wait = address.wait();
     let began = timeout(wait, begin(link, &Wants::of(&jobs), wait)).await;
@@ -280,16 +281,16 @@ fn sealed(applied: &mut Applied, loaded: &mut Loaded) -> Vec<AuditEntry> {
 }
 
 /// A hold whose id a receipt has would fail for everybody when it ends.
-fn refuse_used(jobs: &mut Vec<Job>, loaded: &Loaded) {
+fn refuse_used(jobs: &mut Vec<LedgerOperation>, loaded: &Loaded) {
     if loaded.used.is_empty() {
         return;
     }
-    let is_used = |job: &mut Job| match job {
-        Job::Open(opening, _) => loaded.used.contains(&opening.wanted.id),
+    let is_used = |job: &mut LedgerOperation| match job {
+        LedgerOperation::Open(opening, _) => loaded.used.contains(&opening.request.id),
         _ => false,
     };
     for job in jobs.extract_if(.., is_used) {
-        if let Job::Open(_, reply) = job {
+        if let LedgerOperation::Open(_, reply) = job {
             let _ = reply.send(Ok(Err(Refusal::IdUsed)));
         }
     }

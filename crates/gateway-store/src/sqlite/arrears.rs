@@ -57,14 +57,14 @@ impl Arrears {
         rows: Rows,
     ) -> Result<()> {
         // Of one that has no row, its receipt tells that it has ended.
-        let with_row = changes.ended.iter().filter(|(_, id)| !self.holds.remove(id));
+        let with_row = changes.ended_holds.iter().filter(|(_, id)| !self.holds.remove(id));
         changes::remove_holds(connection, with_row)?;
         match rows {
-            Rows::Written => changes::write_holds(connection, &changes.begun),
+            Rows::Written => changes::write_holds(connection, &changes.opened_holds),
             Rows::Later => {
-                self.opened += changes.begun.len();
-                self.holds.extend(changes.begun.iter().map(|hold| hold.id));
-                changes::open_holds(connection, &changes.begun)
+                self.opened += changes.opened_holds.len();
+                self.holds.extend(changes.opened_holds.iter().map(|hold| hold.id));
+                changes::open_holds(connection, &changes.opened_holds)
             }
         }
     }
@@ -125,7 +125,7 @@ pub(super) fn follow(connection: &Connection) -> Result<()> {
             accounts.insert(posting.member, account);
         }
         if let Some(account) = accounts.get_mut(&posting.member) {
-            account.follow(&posting);
+            account.apply(&posting);
             last.insert(posting.member, id);
         }
         let Some(lineage) = lineage else { continue };
@@ -149,7 +149,7 @@ pub(super) fn account(connection: &Connection, id: MemberId) -> Result<Option<Ac
     let Some(mut account) = rows::account(&state, id)? else { return Ok(None) };
     let unfollowed = rows::unfollowed(&state)?;
     let of_it = unfollowed.iter().filter(|unfollowed| unfollowed.posting.member == id);
-    of_it.for_each(|unfollowed| account.follow(&unfollowed.posting));
+    of_it.for_each(|unfollowed| account.apply(&unfollowed.posting));
     (account.held, _) = live_holds(&state, "member", id.0)?;
     Ok(Some(account))
 }

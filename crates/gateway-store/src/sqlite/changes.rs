@@ -6,13 +6,15 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use ledger::{Account, Changes, Hold, HoldId, Lineage, MemberId, Posting, Receipt, Repeat, Time};
+use ledger::{
+    Account, Changes, Hold, HoldId, IdempotencyRecord, Lineage, MemberId, Posting, Receipt, Time,
+};
 use rusqlite::{Connection, params};
 
 use super::{audit, media};
 use crate::backend::Result;
 use crate::batch::Applied;
-use crate::{Answer, Error, StoredResponse};
+use crate::{Error, SavedAnswer, StoredResponse};
 
 /// The last posting of each member, where it is known.
 pub(super) type LastPostings = HashMap<MemberId, i64, RandomState>;
@@ -46,8 +48,8 @@ pub(super) fn write_entries(
 pub(super) fn write_money(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {
     let mut last = LastPostings::default();
     write_money_entries(connection, changes, until, &mut last)?;
-    write_holds(connection, &changes.begun)?;
-    remove_holds(connection, &changes.ended)?;
+    write_holds(connection, &changes.opened_holds)?;
+    remove_holds(connection, &changes.ended_holds)?;
     write_accounts(connection, &changes.accounts, &last)?;
     write_lineages(connection, &changes.lineages)
 }
@@ -180,7 +182,7 @@ fn write_receipts(connection: &Connection, receipts: &[Receipt]) -> Result<()> {
             receipt.member.0,
             receipt.lineage.0,
             receipt.charged.get(),
-            receipt.rule.word(),
+            receipt.rule.as_str(),
             receipt.operation,
             receipt.model,
             receipt.tokens.input,
@@ -211,7 +213,7 @@ fn write_postings(
     for posting in postings {
         let id = insert.insert(params![
             posting.at.micros(),
-            posting.kind.word(),
+            posting.kind.as_str(),
             posting.member.0,
             posting.amount.get(),
             posting.balance.get(),
@@ -226,7 +228,7 @@ fn write_postings(
 }
 
 fn write_repeats(connection: &Connection, changes: &Changes, until: Time) -> Result<()> {
-    for Repeat { lineage, word, body_sha256, hold, answered } in &changes.repeats {
+    for IdempotencyRecord { lineage, key, body_sha256, hold, answered } in &changes.idempotency {
         // The same hold keeps its end; a later one takes the word over.
         let mut upsert = connection.prepare_cached(
             "INSERT INTO repeats VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET \
@@ -236,9 +238,9 @@ fn write_repeats(connection: &Connection, changes: &Changes, until: Time) -> Res
         )?;
         let expires_at = until.micros();
         let hold = hold.to_bytes();
-        upsert.execute(params![lineage.0, word, body_sha256, hold, answered, expires_at])?;
+        upsert.execute(params![lineage.0, key, body_sha256, hold, answered, expires_at])?;
     }
-    for (lineage, word) in &changes.forgotten {
+    for (lineage, word) in &changes.deleted_idempotency {
         let mut remove =
             connection.prepare_cached("DELETE FROM repeats WHERE lineage = ?1 AND word = ?2")?;
         remove.execute(params![lineage.0, word])?;
@@ -249,7 +251,7 @@ fn write_repeats(connection: &Connection, changes: &Changes, until: Time) -> Res
 fn write_answer(
     connection: &Connection,
     hold: &[u8; 16],
-    answer: &Answer,
+    answer: &SavedAnswer,
     until: Time,
 ) -> Result<()> {
     let mut insert = connection.prepare_cached(
@@ -257,7 +259,7 @@ fn write_answer(
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
     let expires_at = until.micros();
-    let Answer { status, content_type, body } = answer;
+    let SavedAnswer { status, content_type, body } = answer;
     insert.execute(params![hold, status, content_type, body, expires_at])?;
     Ok(())
 }

@@ -3,12 +3,12 @@
 //! Each pass walks ordered lists side by side, so that it needs no more memory for ten million
 //! postings than for ten.
 
-use ledger::{HoldId, Micros, Outcome, PostingKind, Rule};
+use ledger::{ChargeRule, HoldId, HoldOutcome, Micros, PostingKind};
 use rusqlite::{Connection, Row, Rows, Statement};
 
 use super::{audit, rows};
 use crate::backend::Result;
-use crate::{Finding, LedgerCheck, MAX_FINDINGS};
+use crate::{LedgerCheck, LedgerFinding, MAX_FINDINGS};
 
 /// Checks everything, in one state of the file.
 pub(super) fn run(connection: &mut Connection) -> Result<LedgerCheck> {
@@ -92,7 +92,7 @@ fn check_members(connection: &Connection, followed: i64, check: &mut LedgerCheck
         wrong(check, "all accounts".to_owned(), "sum", (sum, 0));
     }
     let kinds = [PostingKind::Charge, PostingKind::TopUp, PostingKind::Adjustment];
-    let names = kinds.map(|kind| kind.house().word().to_owned());
+    let names = kinds.map(|kind| kind.house().as_str().to_owned());
     check.house = names.into_iter().zip(house.map(clamped)).collect();
     Ok(())
 }
@@ -150,7 +150,8 @@ fn check_receipts(connection: &Connection, check: &mut LedgerCheck) -> Result<()
     )?;
     let mut receipts = Walk::new(&mut receipts, |row| {
         let rule: String = row.get(3)?;
-        let is_charged = Rule::parse(&rule).map(Rule::outcome) == Some(Outcome::Settled);
+        let is_charged =
+            ChargeRule::parse(&rule).map(ChargeRule::outcome) == Some(HoldOutcome::Settled);
         Ok((rows::hold_id(row, 0)?, row.get(1)?, row.get(2)?, is_charged))
     })?;
     let mut postings = Walk::new(&mut postings, |row| {
@@ -272,7 +273,7 @@ fn wrong(check: &mut LedgerCheck, what: String, figure: &str, (stored, added_up)
     check.wrong += 1;
     if check.findings.len() < MAX_FINDINGS {
         let figure = figure.to_owned();
-        check.findings.push(Finding { what, figure, stored, added_up });
+        check.findings.push(LedgerFinding { what, figure, stored, added_up });
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::Options;
+use crate::StoreOptions;
 use crate::backend::Result;
 
 /// What a connection may keep of the file in memory, in KiB. The system keeps the file as well, so
@@ -28,7 +28,7 @@ pub(super) enum Role {
 ///
 /// Foreign keys are not enforced: rows are only ever written by this crate from rows it has loaded
 /// in the same transaction, and the check costs a lookup for every hold.
-pub(super) fn open(path: &Path, role: Role, options: &Options) -> Result<Connection> {
+pub(super) fn open(path: &Path, role: Role, options: &StoreOptions) -> Result<Connection> {
     let access = match role {
         Role::Reads => OpenFlags::SQLITE_OPEN_READ_ONLY,
         Role::Writes => OpenFlags::SQLITE_OPEN_READ_WRITE,

@@ -1,6 +1,6 @@
 //! What ends by itself: leases, idempotency keys, stored responses.
 
-use ledger::{Book, End, HoldId, MemberId, Rule, Time, Tokens};
+use ledger::{Book, ChargeRule, HoldEnd, HoldId, MemberId, Time, TokenCounts};
 use rusqlite::{Connection, Row, params};
 
 use super::{changes, media, research, responses, rows};
@@ -57,8 +57,8 @@ pub(super) fn end(connection: &Connection, which: Which, now: Time) -> Result<u6
         match which {
             Which::Expired => book.expire(id, now),
             Which::NotOf(_) => {
-                let (rule, tokens) = (Rule::Expired, Tokens::default());
-                let end = End { id, member, rule, model: None, tokens, answered: false };
+                let (rule, tokens) = (ChargeRule::Expired, TokenCounts::default());
+                let end = HoldEnd { id, member, rule, model: None, tokens, answered: false };
                 book.end(end, now)
             }
         };

@@ -9,7 +9,7 @@ use rustix::fs::FlockOperation;
 use super::connection::{self, Role};
 use super::{failure, schema};
 use crate::backend::Result;
-use crate::{Error, Options, SchemaState};
+use crate::{Error, SchemaState, StoreOptions};
 
 /// Takes the right to serve from a file. It ends when what is given is dropped, or the process.
 pub(super) fn claim(path: &Path) -> Result<File> {
@@ -40,7 +40,7 @@ pub(super) fn backup(connection: &Connection, to: &Path) -> Result<()> {
 }
 
 /// Puts a copy in the place of a file that nobody serves from; gives where the old one is now.
-pub(super) fn restore(from: &Path, path: &Path, options: &Options) -> Result<Option<PathBuf>> {
+pub(super) fn restore(from: &Path, path: &Path, options: &StoreOptions) -> Result<Option<PathBuf>> {
     let _claim = claim(path)?;
     let source = connection::open(from, Role::Reads, options)?;
     match schema::state(from, options)? {
@@ -66,7 +66,7 @@ pub(super) fn restore(from: &Path, path: &Path, options: &Options) -> Result<Opt
 }
 
 /// Moves a file away, whole: with what its log has.
-fn put_aside(path: &Path, options: &Options) -> Result<Option<PathBuf>> {
+fn put_aside(path: &Path, options: &StoreOptions) -> Result<Option<PathBuf>> {
     if !path.try_exists().map_err(failure::of_files)? {
         remove_log(path);
         return Ok(None);

@@ -220,7 +220,7 @@ fn words(scopes: &[Scope]) -> String {
 }
 
 fn listed(scopes: &[Scope]) -> Vec<&'static str> {
-    scopes.iter().map(|scope| scope.word()).collect()
+    scopes.iter().map(|scope| scope.as_str()).collect()
 }
 
 #[cfg(test)]
@@ -228,14 +228,14 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::Options;
+    use crate::StoreOptions;
     use crate::sqlite::connection::{Role, open};
     use crate::sqlite::schema;
 
     #[test]
     fn a_key_is_looked_up_by_a_statement_that_is_made_once() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, options) = (folder.path().join("gateway.db"), Options::default());
+        let (path, options) = (folder.path().join("gateway.db"), StoreOptions::default());
         schema::migrate(&path, &options).unwrap();
         let connection = open(&path, Role::Reads, &options).unwrap();
         for id in ["aaaa", "bbbb", "cccc"] {

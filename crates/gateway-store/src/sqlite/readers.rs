@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::{self, Role};
 use crate::backend::Result;
-use crate::{Error, Options};
+use crate::{Error, StoreOptions};
 
 /// How many reads that take long may run at the same time.
 const MAX_LONG_READS: usize = 1;
@@ -16,14 +16,14 @@ const MAX_LONG_READS: usize = 1;
 /// The connections.
 pub(super) struct Readers {
     path: PathBuf,
-    options: Options,
+    options: StoreOptions,
     idle: Mutex<Vec<Connection>>,
     short: Arc<Semaphore>,
     long: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, options: Options) -> Self {
+    pub(super) fn new(path: PathBuf, options: StoreOptions) -> Self {
         let short = Arc::new(Semaphore::new(options.connections.max(1)));
         let long = Arc::new(Semaphore::new(MAX_LONG_READS));
         Self { path, options, idle: Mutex::default(), short, long }

@@ -11,8 +11,9 @@ use super::{Sqlite, changes, rows};
 use crate::Error;
 use crate::backend::Result;
 use crate::research::{
-    Fence, FinishedStep, GiveBack, Hook, HookOutcome, JOB_LEASE_MICROS, JOB_OWNER, Job, JobEnd,
-    JobEnded, JobEvent, JobStatus, JobStep, Jobs, NewEvent, NewJob,
+    FinishedStep, JOB_LEASE_MICROS, JOB_OWNER, JobClaim, JobEnd, JobEndResult, JobEvent,
+    JobRelease, JobStatus, JobStep, Jobs, NewJob, NewJobEvent, ResearchJob, Webhook,
+    WebhookOutcome,
 };
 
 pub(super) use end::sweep;
@@ -23,7 +24,7 @@ impl Jobs for Sqlite {
         self.write(Touches::Money, move |tables, now| create(tables, job, now, kept)).await
     }
 
-    async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<Job>> {
+    async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>> {
         let clock = self.clock();
         self.read(move |tables| read::job(tables, member, id, clock.now())).await
     }
@@ -32,7 +33,7 @@ impl Jobs for Sqlite {
         self.read(move |tables| read::status(tables, id)).await
     }
 
-    async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<Job>> {
+    async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<ResearchJob>> {
         let clock = self.clock();
         self.read(move |tables| read::jobs(tables, (member, before), limit, clock.now())).await
     }
@@ -45,7 +46,7 @@ impl Jobs for Sqlite {
         self.read(move |tables| read::events(tables, id, after, limit)).await
     }
 
-    async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<Job>> {
+    async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<ResearchJob>> {
         // Most looks find nothing, and need not write.
         let clock = self.clock();
         let is_any_free = move |tables: &_| read::is_any_free(tables, lease_micros, clock.now());
@@ -55,23 +56,23 @@ impl Jobs for Sqlite {
         self.write(Touches::Else, move |tables, now| claim(tables, worker, lease_micros, now)).await
     }
 
-    async fn renew_job(&self, fence: Fence, lease_micros: i64) -> Result<bool> {
+    async fn renew_job(&self, fence: JobClaim, lease_micros: i64) -> Result<bool> {
         self.write(Touches::Else, move |tables, now| renew(tables, fence, lease_micros, now)).await
     }
 
-    async fn finish_step(&self, fence: Fence, step: FinishedStep) -> Result<bool> {
+    async fn finish_step(&self, fence: JobClaim, step: FinishedStep) -> Result<bool> {
         self.write(Touches::Else, move |tables, now| finish_step(tables, fence, &step, now)).await
     }
 
-    async fn give_back_job(&self, fence: Fence, why: GiveBack) -> Result<bool> {
+    async fn release_job(&self, fence: JobClaim, why: JobRelease) -> Result<bool> {
         self.write(Touches::Else, move |tables, now| give_back(tables, fence, &why, now)).await
     }
 
-    async fn end_job(&self, end: JobEnd) -> Result<JobEnded> {
+    async fn end_job(&self, end: JobEnd) -> Result<JobEndResult> {
         self.write(Touches::Money, move |tables, now| end::end(tables, &end, now)).await
     }
 
-    async fn reap_jobs(&self) -> Result<u64> {
+    async fn end_overdue_jobs(&self) -> Result<u64> {
         let clock = self.clock();
         if !self.read(move |tables| end::is_any_over(tables, clock.now())).await? {
             return Ok(0);
@@ -79,19 +80,21 @@ impl Jobs for Sqlite {
         self.write(Touches::Money, end::reap).await
     }
 
-    async fn claim_hook(&self, lease_micros: i64) -> Result<Option<(Hook, Job)>> {
+    async fn claim_webhook(&self, lease_micros: i64) -> Result<Option<(Webhook, ResearchJob)>> {
         let clock = self.clock();
         if !self.read(move |tables| read::is_any_hook_due(tables, clock.now())).await? {
             return Ok(None);
         }
-        self.write(Touches::Else, move |tables, now| end::claim_hook(tables, lease_micros, now))
+        self.write(Touches::Else, move |tables, now| end::claim_webhook(tables, lease_micros, now))
             .await
     }
 
-    async fn end_hook(&self, hook: &Hook, outcome: HookOutcome) -> Result<bool> {
+    async fn finish_webhook(&self, hook: &Webhook, outcome: WebhookOutcome) -> Result<bool> {
         let hook = hook.clone();
-        self.write(Touches::Else, move |tables, now| end::end_hook(tables, &hook, outcome, now))
-            .await
+        self.write(Touches::Else, move |tables, now| {
+            end::finish_webhook(tables, &hook, outcome, now)
+        })
+        .await
     }
 }
 
@@ -103,20 +106,20 @@ fn create(
     repeats_kept: i64,
 ) -> Result<std::result::Result<Hold, Refusal>> {
     let mut book = Book::default();
-    let mut wanted = job.wanted;
-    (wanted.owner, wanted.lease_micros) = (JOB_OWNER, JOB_LEASE_MICROS);
-    let id = wanted.id;
-    rows::load_member(tables, &mut book, wanted.member)?;
-    rows::load_lineage(tables, &mut book, wanted.lineage)?;
-    if let Some(key) = &wanted.idempotency {
-        rows::load_repeat(tables, &mut book, (wanted.lineage, &key.word), now)?;
+    let mut request = job.hold;
+    (request.owner, request.lease_micros) = (JOB_OWNER, JOB_LEASE_MICROS);
+    let id = request.id;
+    rows::load_member(tables, &mut book, request.member)?;
+    rows::load_lineage(tables, &mut book, request.lineage)?;
+    if let Some(key) = &request.idempotency {
+        rows::load_repeat(tables, &mut book, (request.lineage, &key.key), now)?;
     }
-    if rows::hold(tables, wanted.member, id)?.is_some()
+    if rows::hold(tables, request.member, id)?.is_some()
         || rows::receipt(tables, None, id)?.is_some()
     {
         return Ok(Err(Refusal::IdUsed));
     }
-    let hold = match book.hold(wanted, now) {
+    let hold = match book.hold(request, now) {
         Ok(hold) => hold,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -125,7 +128,7 @@ fn create(
     }
     let mut moved = book.take_changes();
     // The job is the answer: whoever asks again is given it at once.
-    moved.repeats.iter_mut().for_each(|repeat| repeat.answered = true);
+    moved.idempotency.iter_mut().for_each(|repeat| repeat.answered = true);
     changes::write_money(tables, &moved, now.plus_micros(repeats_kept))?;
     tables
         .prepare_cached(
@@ -150,7 +153,7 @@ fn create(
     Ok(Ok(hold))
 }
 
-fn claim(tables: &Connection, worker: i64, lease: i64, now: Time) -> Result<Option<Job>> {
+fn claim(tables: &Connection, worker: i64, lease: i64, now: Time) -> Result<Option<ResearchJob>> {
     let id = read::next_free(tables, lease, now)?;
     let Some(id) = id else { return Ok(None) };
     tables
@@ -162,11 +165,11 @@ fn claim(tables: &Connection, worker: i64, lease: i64, now: Time) -> Result<Opti
         .execute(params![id.to_bytes(), worker, now.plus_micros(lease).micros(), now.micros()])?;
     let Some(job) = read::any_job(tables, id)? else { return Ok(None) };
     let data = serde_json::json!({ "attempt": job.attempt }).to_string().into_bytes();
-    add_events(tables, id, &[NewEvent { kind: "running", data }], now)?;
+    add_events(tables, id, &[NewJobEvent { kind: "running", data }], now)?;
     Ok(Some(job))
 }
 
-fn renew(tables: &Connection, fence: Fence, lease: i64, now: Time) -> Result<bool> {
+fn renew(tables: &Connection, fence: JobClaim, lease: i64, now: Time) -> Result<bool> {
     let mut update = tables.prepare_cached(
         "UPDATE research_jobs SET free_at = ?3 \
          WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
@@ -176,7 +179,12 @@ fn renew(tables: &Connection, fence: Fence, lease: i64, now: Time) -> Result<boo
 }
 
 /// The fence first: what it does not let through is not written.
-fn finish_step(tables: &Connection, fence: Fence, step: &FinishedStep, now: Time) -> Result<bool> {
+fn finish_step(
+    tables: &Connection,
+    fence: JobClaim,
+    step: &FinishedStep,
+    now: Time,
+) -> Result<bool> {
     let progress = &step.progress;
     let passed = tables
         .prepare_cached(
@@ -213,10 +221,10 @@ fn finish_step(tables: &Connection, fence: Fence, step: &FinishedStep, now: Time
     Ok(true)
 }
 
-fn give_back(tables: &Connection, fence: Fence, why: &GiveBack, now: Time) -> Result<bool> {
+fn give_back(tables: &Connection, fence: JobClaim, why: &JobRelease, now: Time) -> Result<bool> {
     let (uncounted, after, event) = match why {
-        GiveBack::Stopping => (1, 0, None),
-        GiveBack::Failed { after_micros, event } => (0, *after_micros, Some(event)),
+        JobRelease::Stopping => (1, 0, None),
+        JobRelease::Failed { after_micros, event } => (0, *after_micros, Some(event)),
     };
     let mut update = tables.prepare_cached(
         "UPDATE research_jobs SET status = 'queued', worker = NULL, free_at = ?3, \
@@ -234,7 +242,7 @@ fn give_back(tables: &Connection, fence: Fence, why: &GiveBack, now: Time) -> Re
 }
 
 /// Adds events after those there are.
-fn add_events(tables: &Connection, id: HoldId, events: &[NewEvent], now: Time) -> Result<()> {
+fn add_events(tables: &Connection, id: HoldId, events: &[NewJobEvent], now: Time) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }

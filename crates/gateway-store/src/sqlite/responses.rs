@@ -5,14 +5,18 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::rows::{MAX_PAGE, hold_id, time};
 use crate::backend::Result;
-use crate::{Answer, Error, ResponseEvent, StoredResponse};
+use crate::{Error, ResponseEvent, SavedAnswer, StoredResponse};
 
-pub(super) fn answer(connection: &Connection, id: HoldId, now: Time) -> Result<Option<Answer>> {
+pub(super) fn answer(
+    connection: &Connection,
+    id: HoldId,
+    now: Time,
+) -> Result<Option<SavedAnswer>> {
     let mut query = connection.prepare_cached(
         "SELECT status, content_type, body FROM answers WHERE hold = ?1 AND expires_at > ?2",
     )?;
     let read = |row: &Row<'_>| {
-        Ok(Answer { status: row.get(0)?, content_type: row.get(1)?, body: row.get(2)? })
+        Ok(SavedAnswer { status: row.get(0)?, content_type: row.get(1)?, body: row.get(2)? })
     };
     Ok(query.query_row(params![id.to_bytes(), now.micros()], read).optional()?)
 }

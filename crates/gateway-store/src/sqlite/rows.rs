@@ -1,8 +1,8 @@
 //! The rows that money is decided by, read from their tables.
 
 use ledger::{
-    Account, Book, Hold, HoldId, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting,
-    PostingKind, Receipt, Repeat, Rule, Time, Tokens, Usage,
+    Account, Book, ChargeRule, Hold, HoldId, IdempotencyRecord, Limits, Lineage, LineageId,
+    MemberId, Micros, Posting, PostingKind, Receipt, Time, TokenCounts, Usage, UsagePeriod,
 };
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -22,8 +22,8 @@ pub(super) fn account(connection: &Connection, id: MemberId) -> Result<Option<Ac
          FROM members WHERE id = ?1",
     )?;
     let read = |row: &Row<'_>| {
-        let period = |first| -> Read<Period> {
-            Ok(Period {
+        let period = |first| -> Read<UsagePeriod> {
+            Ok(UsagePeriod {
                 number: row.get(first)?,
                 requests: row.get(first + 1)?,
                 charged: micros(row, first + 2)?,
@@ -78,7 +78,7 @@ pub(super) fn hold(connection: &Connection, member: MemberId, id: HoldId) -> Res
             since: time(row, 5)?,
             lease_until: time(row, 6)?,
             idempotency: row.get(7)?,
-            room: None,
+            rate_limit: None,
         })
     };
     Ok(query.query_row(params![member.0, id.to_bytes()], read).optional()?)
@@ -90,15 +90,15 @@ pub(super) fn repeat(
     lineage: LineageId,
     word: &str,
     now: Time,
-) -> Result<Option<Repeat>> {
+) -> Result<Option<IdempotencyRecord>> {
     let mut query = connection.prepare_cached(
         "SELECT body_sha256, hold, answered FROM repeats \
          WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)",
     )?;
     let read = |row: &Row<'_>| {
-        Ok(Repeat {
+        Ok(IdempotencyRecord {
             lineage,
-            word: word.to_owned(),
+            key: word.to_owned(),
             body_sha256: row.get(0)?,
             hold: hold_id(row, 1)?,
             answered: row.get(2)?,
@@ -123,10 +123,10 @@ pub(super) fn receipt(
             member: MemberId(row.get(0)?),
             lineage: LineageId(row.get(1)?),
             charged: micros(row, 2)?,
-            rule: Rule::parse(&rule).ok_or_else(|| unknown(3, &rule))?,
+            rule: ChargeRule::parse(&rule).ok_or_else(|| unknown(3, &rule))?,
             operation: row.get(4)?,
             model: row.get(5)?,
-            tokens: Tokens { input: row.get(6)?, output: row.get(7)? },
+            tokens: TokenCounts { input: row.get(6)?, output: row.get(7)? },
             since: time(row, 8)?,
             at: time(row, 9)?,
         })
@@ -234,7 +234,7 @@ pub(super) fn load_referred(
     book: &mut Book,
     (member, reference): (MemberId, &str),
 ) -> Result<()> {
-    if book.has_referred(member, reference) {
+    if book.has_referenced_posting(member, reference) {
         return Ok(());
     }
     let mut query = connection.prepare_cached(
@@ -243,7 +243,7 @@ pub(super) fn load_referred(
     )?;
     let found = query.query_row(params![member.0, reference], |row| posting(row, member));
     if let Some(posting) = found.optional()? {
-        book.add_referred(posting);
+        book.add_referenced_posting(posting);
     }
     Ok(())
 }
@@ -271,7 +271,7 @@ pub(super) fn load_word(
     id: HoldId,
     now: Time,
 ) -> Result<()> {
-    if let Some((lineage, word)) = book.word_of(id) {
+    if let Some((lineage, word)) = book.idempotency_key_of(id) {
         let word = word.to_owned();
         load_repeat(connection, book, (lineage, &word), now)?;
     }
@@ -302,10 +302,10 @@ pub(super) fn load_repeat(
     (lineage, word): (LineageId, &str),
     now: Time,
 ) -> Result<()> {
-    if !book.has_repeat(lineage, word)
+    if !book.has_idempotency_record(lineage, word)
         && let Some(repeat) = repeat(connection, lineage, word, now)?
     {
-        book.add_repeat(repeat);
+        book.add_idempotency_record(repeat);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::connection::{self, Role};
 use super::failure;
 use crate::backend::Result;
-use crate::{Error, Options, SchemaState};
+use crate::{Error, SchemaState, StoreOptions};
 
 /// Each one brings the schema from its index to the next number.
 const MIGRATIONS: [&str; 8] = [
@@ -25,7 +25,7 @@ const MIGRATIONS: [&str; 8] = [
 const APPLICATION_ID: i32 = 0x6167_7477;
 
 /// What a file holds; one that is not there holds nothing.
-pub(super) fn state(path: &Path, options: &Options) -> Result<SchemaState> {
+pub(super) fn state(path: &Path, options: &StoreOptions) -> Result<SchemaState> {
     if !path.try_exists().map_err(failure::of_files)? {
         return Ok(SchemaState::Empty);
     }
@@ -33,7 +33,7 @@ pub(super) fn state(path: &Path, options: &Options) -> Result<SchemaState> {
 }
 
 /// Brings a file up to date, and makes it if it is not there; gives what was there before.
-pub(super) fn migrate(path: &Path, options: &Options) -> Result<SchemaState> {
+pub(super) fn migrate(path: &Path, options: &StoreOptions) -> Result<SchemaState> {
     create_private(path)?;
     let mut connection = connection::open(path, Role::Writes, options)?;
     let before = state_of(&connection)?;

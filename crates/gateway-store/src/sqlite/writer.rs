@@ -20,8 +20,8 @@ use super::checkpoint::Log;
 use super::connection::{self, Role};
 use super::{failure, rows};
 use crate::backend::Result;
-use crate::batch::{Applied, Job, apply};
-use crate::{Error, Options};
+use crate::batch::{Applied, LedgerOperation, apply};
+use crate::{Error, StoreOptions};
 
 /// The most operations that wait.
 pub(super) const MAX_WAITING: usize = 4096;
@@ -50,7 +50,7 @@ const MAX_ARRIVALS: usize = 10_000;
 /// What the thread is asked.
 pub(super) enum Message {
     /// An operation on money.
-    Job(Job),
+    Operation(LedgerOperation),
     /// Anything else.
     Task(Task),
     /// Do what waits, and end.
@@ -78,9 +78,8 @@ enum Outlives {
 }
 
 impl Outlives {
-    fn of(jobs: &[Job]) -> Self {
-        let is_hold_alone =
-            |job: &Job| matches!(job, Job::Open(opening, _) if opening.response.is_none());
+    fn of(jobs: &[LedgerOperation]) -> Self {
+        let is_hold_alone = |job: &LedgerOperation| matches!(job, LedgerOperation::Open(opening, _) if opening.response.is_none());
         if jobs.iter().all(is_hold_alone) { Self::Process } else { Self::Power }
     }
 }
@@ -88,7 +87,7 @@ impl Outlives {
 /// What the thread has.
 pub(super) struct Writer {
     path: PathBuf,
-    options: Options,
+    options: StoreOptions,
     connection: Connection,
     /// Whether the connection must be opened again.
     broken: bool,
@@ -112,11 +111,14 @@ pub(super) struct Writer {
 }
 
 /// Takes what waits, until something comes that is not an operation on money.
-fn take_jobs(jobs: &mut Vec<Job>, waiting: &mut mpsc::Receiver<Message>) -> Option<Message> {
-    let mut bytes: usize = jobs.iter().map(Job::bytes).sum();
+fn take_jobs(
+    jobs: &mut Vec<LedgerOperation>,
+    waiting: &mut mpsc::Receiver<Message>,
+) -> Option<Message> {
+    let mut bytes: usize = jobs.iter().map(LedgerOperation::bytes).sum();
     while jobs.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
         match waiting.try_recv() {
-            Ok(Message::Job(job)) => {
+            Ok(Message::Operation(job)) => {
                 bytes += job.bytes();
                 jobs.push(job);
             }
@@ -130,7 +132,7 @@ fn take_jobs(jobs: &mut Vec<Job>, waiting: &mut mpsc::Receiver<Message>) -> Opti
 impl Writer {
     pub(super) fn new(
         path: PathBuf,
-        options: Options,
+        options: StoreOptions,
         mut connection: Connection,
         log: Log,
     ) -> Result<Self> {
@@ -160,7 +162,7 @@ impl Writer {
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
-                    Message::Job(first) => next = self.collect(first, &mut waiting),
+                    Message::Operation(first) => next = self.collect(first, &mut waiting),
                     Message::Task(task) => task(&mut self),
                     Message::Stop(reply) => {
                         // Nothing more comes in; what is in is done first.
@@ -182,7 +184,11 @@ impl Writer {
     }
 
     /// Takes what waits as well, until something comes that is not an operation on money.
-    fn collect(&mut self, first: Job, waiting: &mut mpsc::Receiver<Message>) -> Option<Message> {
+    fn collect(
+        &mut self,
+        first: LedgerOperation,
+        waiting: &mut mpsc::Receiver<Message>,
+    ) -> Option<Message> {
         let mut jobs = vec![first];
         let mut other = take_jobs(&mut jobs, waiting);
         if self.had_company() && other.is_none() && jobs.len() < MAX_BATCH {
@@ -190,12 +196,12 @@ impl Writer {
             other = take_jobs(&mut jobs, waiting);
         }
         self.alone = if jobs.len() > 1 { 0 } else { self.alone.saturating_add(1) };
-        if jobs.iter().all(|job| matches!(job, Job::Admit(..))) {
+        if jobs.iter().all(|job| matches!(job, LedgerOperation::Admit(..))) {
             self.admit(jobs);
         } else {
             self.decide(jobs);
         }
-        self.book.drop_repeats();
+        self.book.clear_idempotency_records();
         if self.book.rows() > MAX_KEPT_ROWS {
             if !self.arrears.is_empty() {
                 // What fails here is what the next transaction would find.
@@ -212,7 +218,7 @@ impl Writer {
     }
 
     /// Requests that cost nothing: counted, and written with whatever comes next.
-    fn admit(&mut self, jobs: Vec<Job>) {
+    fn admit(&mut self, jobs: Vec<LedgerOperation>) {
         let now = self.options.clock.now();
         if let Err(error) = self.catch_up().and_then(|()| self.load(&jobs, now)) {
             return self.refuse(jobs, &error);
@@ -228,7 +234,7 @@ impl Writer {
     }
 
     /// Operations on money: one transaction.
-    fn decide(&mut self, jobs: Vec<Job>) {
+    fn decide(&mut self, jobs: Vec<LedgerOperation>) {
         if let Err(error) = self.begin(Outlives::of(&jobs)) {
             return self.refuse(jobs, &error);
         }
@@ -353,7 +359,7 @@ impl Writer {
         }
     }
 
-    fn refuse(&mut self, jobs: Vec<Job>, error: &Error) {
+    fn refuse(&mut self, jobs: Vec<LedgerOperation>, error: &Error) {
         self.undo();
         for job in jobs {
             job.refuse(failure::again(error));
@@ -409,19 +415,19 @@ impl Writer {
     }
 
     /// Puts the rows in the book that the jobs need and that are not there.
-    fn load(&mut self, jobs: &[Job], now: Time) -> Result<()> {
+    fn load(&mut self, jobs: &[LedgerOperation], now: Time) -> Result<()> {
         for job in jobs {
             match job {
-                Job::Open(opening, _) => {
-                    let wanted = &opening.wanted;
-                    rows::load_member(&self.connection, &mut self.book, wanted.member)?;
-                    self.load_lineage(wanted.lineage)?;
-                    if let Some(key) = &wanted.idempotency {
-                        let word = (wanted.lineage, &*key.word);
+                LedgerOperation::Open(opening, _) => {
+                    let request = &opening.request;
+                    rows::load_member(&self.connection, &mut self.book, request.member)?;
+                    self.load_lineage(request.lineage)?;
+                    if let Some(key) = &request.idempotency {
+                        let word = (request.lineage, &*key.key);
                         rows::load_repeat(&self.connection, &mut self.book, word, now)?;
                     }
                 }
-                Job::Close(closing, _) => {
+                LedgerOperation::Close(closing, _) => {
                     let (member, id) = (closing.end.member, closing.end.id);
                     if !self.book.has_hold(id) {
                         let Some(hold) = rows::hold(&self.connection, member, id)? else {
@@ -433,11 +439,11 @@ impl Writer {
                     }
                     rows::load_word(&self.connection, &mut self.book, id, now)?;
                 }
-                Job::Admit(member, lineage, _) => {
+                LedgerOperation::Admit(member, lineage, _) => {
                     rows::load_member(&self.connection, &mut self.book, *member)?;
                     self.load_lineage(*lineage)?;
                 }
-                Job::Post(transfer, ..) => {
+                LedgerOperation::Post(transfer, ..) => {
                     rows::load_member(&self.connection, &mut self.book, transfer.member)?;
                     if let Some(reference) = &transfer.reference {
                         let reference = (transfer.member, &**reference);

@@ -5,19 +5,19 @@ use ledger::{Hold, HoldId, MemberId, Refusal};
 use super::Store;
 use crate::backend::Result;
 use crate::research::{
-    Fence, FinishedStep, GiveBack, Hook, HookOutcome, Job, JobEnd, JobEnded, JobEvent, JobStatus,
-    JobStep, Jobs, NewJob,
+    FinishedStep, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus, JobStep, Jobs,
+    NewJob, ResearchJob, Webhook, WebhookOutcome,
 };
 
 impl Store {
     /// Queues a job and sets its price aside, in one transaction. A word that is repeated is
-    /// [`ledger::Repeated::Answered`] as soon as there is the job, which has the id of that hold.
+    /// [`ledger::IdempotencyConflict::Answered`] as soon as there is the job, which has the id of that hold.
     pub async fn create_job(&self, job: NewJob) -> Result<std::result::Result<Hold, Refusal>> {
         on_both!(self, store => store.create_job(job))
     }
 
     /// A job of a member.
-    pub async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<Job>> {
+    pub async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>> {
         on_both!(self, store => store.job(member, id))
     }
 
@@ -27,7 +27,12 @@ impl Store {
     }
 
     /// Jobs of a member, newest first, those with an id below `before`.
-    pub async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<Job>> {
+    pub async fn jobs(
+        &self,
+        member: MemberId,
+        before: HoldId,
+        limit: u32,
+    ) -> Result<Vec<ResearchJob>> {
         on_both!(self, store => store.jobs(member, before, limit))
     }
 
@@ -43,43 +48,43 @@ impl Store {
 
     /// Takes the job that waits for longest, or whose worker is gone. Nobody else has it until the
     /// lease is over.
-    pub async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<Job>> {
+    pub async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<ResearchJob>> {
         on_both!(self, store => store.claim_job(worker, lease_micros))
     }
 
     /// Keeps a claim; gives whether it still stands.
-    pub async fn renew_job(&self, fence: Fence, lease_micros: i64) -> Result<bool> {
+    pub async fn renew_job(&self, fence: JobClaim, lease_micros: i64) -> Result<bool> {
         on_both!(self, store => store.renew_job(fence, lease_micros))
     }
 
     /// Writes a step that was finished; gives whether the claim still stood.
-    pub async fn finish_step(&self, fence: Fence, step: FinishedStep) -> Result<bool> {
+    pub async fn finish_step(&self, fence: JobClaim, step: FinishedStep) -> Result<bool> {
         on_both!(self, store => store.finish_step(fence, step))
     }
 
     /// Gives a claimed job back; gives whether the claim still stood.
-    pub async fn give_back_job(&self, fence: Fence, why: GiveBack) -> Result<bool> {
-        on_both!(self, store => store.give_back_job(fence, why))
+    pub async fn release_job(&self, fence: JobClaim, why: JobRelease) -> Result<bool> {
+        on_both!(self, store => store.release_job(fence, why))
     }
 
     /// Ends a job and its hold, in one transaction.
-    pub async fn end_job(&self, end: JobEnd) -> Result<JobEnded> {
+    pub async fn end_job(&self, end: JobEnd) -> Result<JobEndResult> {
         on_both!(self, store => store.end_job(end))
     }
 
     /// Ends jobs that are late, and those whose tries are used up; at most a hundred, gives how
     /// many.
-    pub async fn reap_jobs(&self) -> Result<u64> {
-        on_both!(self, store => store.reap_jobs())
+    pub async fn end_overdue_jobs(&self) -> Result<u64> {
+        on_both!(self, store => store.end_overdue_jobs())
     }
 
     /// Takes the end of a job that is to be told; nobody else has it until the lease is over.
-    pub async fn claim_hook(&self, lease_micros: i64) -> Result<Option<(Hook, Job)>> {
-        on_both!(self, store => store.claim_hook(lease_micros))
+    pub async fn claim_webhook(&self, lease_micros: i64) -> Result<Option<(Webhook, ResearchJob)>> {
+        on_both!(self, store => store.claim_webhook(lease_micros))
     }
 
     /// Writes what came of telling it; gives whether nobody else did meanwhile.
-    pub async fn end_hook(&self, hook: &Hook, outcome: HookOutcome) -> Result<bool> {
-        on_both!(self, store => store.end_hook(hook, outcome))
+    pub async fn finish_webhook(&self, hook: &Webhook, outcome: WebhookOutcome) -> Result<bool> {
+        on_both!(self, store => store.finish_webhook(hook, outcome))
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use agent_test_support::postgres::Cluster;
-use gateway_store::{Error, Options, Place, SchemaState, Store};
-use ledger::{HoldId, LineageId, MemberId, Posted, PostingKind, Rule};
+use gateway_store::{DatabaseLocation, Error, SchemaState, Store, StoreOptions};
+use ledger::{ChargeRule, HoldId, LineageId, MemberId, PostingKind, TransferResult};
 
 use crate::world::{World, closing, opening};
 
@@ -54,11 +54,11 @@ async fn goes_on(world: World) {
     // What was held before is charged now, and what is new works.
     let mut hold = world.store.hold(opening(&key(), 1)).await.unwrap().unwrap();
     hold.id = LIVE;
-    world.store.end(closing(&hold, Rule::Answered)).await.unwrap();
+    world.store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
     let top_up = (PostingKind::TopUp, 5);
     let first = world.refer(MemberId(1), top_up, "invoice 18").await.unwrap();
     let again = world.refer(MemberId(1), top_up, "invoice 18").await.unwrap();
-    assert_eq!(again, Posted::Before(first.into_posting()));
+    assert_eq!(again, TransferResult::AlreadyPosted(first.into_posting()));
     assert_eq!(world.money(MemberId(1)).await, (55, 1));
     world.check().await;
 }
@@ -79,8 +79,8 @@ fn key() -> gateway_store::Key {
 }
 
 /// An old schema is told, not used, and brought up to date once.
-async fn is_migrated(place: &Place, newest: i64) {
-    let options = Options::default();
+async fn is_migrated(place: &DatabaseLocation, newest: i64) {
+    let options = StoreOptions::default();
     let old = SchemaState::Old(1);
     assert_eq!(Store::schema(place, &options).await.unwrap(), old);
     let opened = Store::open(place, &options).await;
@@ -102,7 +102,7 @@ async fn a_sqlite_file_of_the_first_schema_is_migrated_with_its_rows() {
     let blob = |id: HoldId| format!("x'{}'", digits(id));
     write(&path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x61677477");
     write(&path, &format!("{SQLITE_1} PRAGMA user_version = 1; {}", rows(blob, "sqlite")));
-    is_migrated(&Place::Sqlite(path), 8).await;
+    is_migrated(&DatabaseLocation::Sqlite(path), 8).await;
     goes_on(World::sqlite_in(folder).await).await;
 }
 
@@ -113,6 +113,6 @@ async fn a_postgresql_database_of_the_first_schema_is_migrated_with_its_rows() {
     database.query(POSTGRES_1);
     database.query("INSERT INTO schema_version VALUES (1, 1)");
     database.query(&rows(uuid, "postgres"));
-    is_migrated(&Place::Postgres(database.url()), 5).await;
-    goes_on(World::on_database(database, Options::default()).await).await;
+    is_migrated(&DatabaseLocation::Postgres(database.url()), 5).await;
+    goes_on(World::on_database(database, StoreOptions::default()).await).await;
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use agent_test_support::postgres::{Cluster, StopMode};
-use gateway_store::{Error, Key, Kind, Options, Place, SchemaState, Store};
-use ledger::{Ended, Hold, Limits, MemberId, Refusal, Rule};
+use gateway_store::{DatabaseLocation, Error, ErrorKind, Key, SchemaState, Store, StoreOptions};
+use ledger::{ChargeRule, EndResult, Hold, Limits, MemberId, Refusal};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -40,14 +40,14 @@ async fn a_thousand_on_two_processes_race_a_balance_that_covers_137() {
     let mut enders = JoinSet::new();
     for hold in held {
         for number in 0..4 {
-            let rule = if number < 2 { Rule::Answered } else { Rule::Cancelled };
+            let rule = if number < 2 { ChargeRule::Answered } else { ChargeRule::Cancelled };
             let (store, closing) = (Arc::clone(&stores[number % 2]), closing(&hold, rule));
             enders.spawn(async move { store.end(closing).await.unwrap() });
         }
     }
     let charges = enders.join_all().await.into_iter().filter_map(|ended| match ended {
-        Ended::Now(receipt) => Some(receipt.charged.get()),
-        Ended::Before => None,
+        EndResult::Ended(receipt) => Some(receipt.charged.get()),
+        EndResult::AlreadyEnded => None,
     });
     let charges: Vec<i64> = charges.collect();
     assert_eq!(charges.len(), 137);
@@ -67,7 +67,7 @@ async fn keep_busy(load: Arc<Load>, store: Arc<Store>, key: Key) -> i64 {
             }
         };
         // Whoever is not told how it ended asks again, as the service does.
-        while let Err(error) = store.end(closing(&hold, Rule::Answered)).await {
+        while let Err(error) = store.end(closing(&hold, ChargeRule::Answered)).await {
             load.fail(&error);
         }
         charged += 10;
@@ -83,7 +83,7 @@ struct Load {
 
 impl Load {
     fn fail(&self, error: &Error) {
-        assert_eq!(error.kind(), Kind::Temporary, "{error:?}");
+        assert_eq!(error.kind(), ErrorKind::Temporary, "{error:?}");
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -123,7 +123,7 @@ async fn a_server_that_is_lost_under_load_loses_nothing() {
     world.check().await;
     // Holds of which nobody was told end with their lease.
     world.pass(LEASE * 2);
-    while world.store.expire().await.unwrap() > 0 {}
+    while world.store.expire_holds().await.unwrap() > 0 {}
     assert_eq!(world.store.check_ledger().await.unwrap().holds, 0);
     world.check().await;
 }
@@ -147,7 +147,7 @@ async fn connections_that_are_cut_are_made_again() {
         };
         let hold = timeout(LONG, again).await.unwrap().unwrap();
         while world.store.account(key.member).await.is_err() {}
-        world.end(&hold, Rule::Answered).await;
+        world.end(&hold, ChargeRule::Answered).await;
     }
     world.check().await;
 }
@@ -202,13 +202,13 @@ async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
 async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
     // Long enough that the server does not end the transaction meanwhile.
     let wait = Duration::from_secs(4);
-    let options = Options { connections: 1, wait, ..Options::default() };
+    let options = StoreOptions { connections: 1, wait, ..StoreOptions::default() };
     let world = World::on_database(Cluster::shared().database(), options).await;
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     // Once all goes well: the connection knows its statements after that.
     world.hold(&key, 5).await.unwrap();
     world.pass(LEASE * 2);
-    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
     queued(&world, &key, "resp_1").await;
     world.pass(LEASE * 2);
     let broken = [
@@ -227,8 +227,8 @@ async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
     ];
     for (breaks, mends) in broken {
         world.damage(breaks);
-        let failed = world.store.expire().await.unwrap_err();
-        assert_eq!(failed.kind(), Kind::Operator, "{failed:?}");
+        let failed = world.store.expire_holds().await.unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Operator, "{failed:?}");
         world.damage(mends);
         assert_eq!(world.money(member).await, (1000, 5), "{breaks}");
         assert_eq!(open_transactions(&world).await, "0", "{breaks}");
@@ -236,12 +236,12 @@ async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
     // Somebody keeps a lock that is needed in the middle.
     let locker = client(&world).await;
     locker.batch_execute("BEGIN; SELECT id FROM responses FOR UPDATE").await.unwrap();
-    assert!(matches!(world.store.expire().await, Err(Error::Unavailable(_))));
+    assert!(matches!(world.store.expire_holds().await, Err(Error::Unavailable(_))));
     assert_eq!(world.money(member).await, (1000, 5));
     locker.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(open_transactions(&world).await, "0");
 
-    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
     assert_eq!(world.money(member).await, (1000, 0));
     assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
     world.check().await;
@@ -249,7 +249,7 @@ async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
 
 /// A connection of the test's own.
 async fn client(world: &World) -> tokio_postgres::Client {
-    let Place::Postgres(place) = &world.place else { panic!("this is not PostgreSQL") };
+    let DatabaseLocation::Postgres(place) = &world.place else { panic!("this is not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(place, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client
@@ -287,11 +287,11 @@ async fn leases_are_renewed_and_ended_by_many_at_once() {
     let mut expired = 0;
     for _ in 0..10 {
         let mut opening = opening(&key, 1);
-        (opening.wanted.owner, opening.wanted.lease_micros) = (OWNER + 1, -1);
+        (opening.request.owner, opening.request.lease_micros) = (OWNER + 1, -1);
         world.store.hold(opening).await.unwrap().unwrap();
         let [one, other] = &stores;
         let (one, other, renewed) =
-            tokio::join!(one.expire(), other.expire(), one.renew(OWNER, LEASE));
+            tokio::join!(one.expire_holds(), other.expire_holds(), one.renew_leases(OWNER, LEASE));
         renewed.unwrap();
         expired += one.unwrap() + other.unwrap();
     }
@@ -308,7 +308,7 @@ async fn holds_of_other_processes_are_not_abandoned() {
     let world = World::postgres().await;
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     world.hold(&key, 5).await.unwrap();
-    assert_eq!(world.store.abandon(OWNER + 1).await.unwrap(), 0);
+    assert_eq!(world.store.end_holds_except(OWNER + 1).await.unwrap(), 0);
     assert_eq!(world.money(member).await, (1000, 5));
 }
 
@@ -318,10 +318,10 @@ async fn an_id_is_used_once() {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let live = world.hold(&key, 5).await.unwrap();
     let ended = world.hold(&key, 5).await.unwrap();
-    world.end(&ended, Rule::Answered).await;
+    world.end(&ended, ChargeRule::Answered).await;
     for hold in [live, ended] {
         let mut again = opening(&key, 5);
-        again.wanted.id = hold.id;
+        again.request.id = hold.id;
         let good = opening(&key, 5);
         let (refused, held) = tokio::join!(world.store.hold(again), world.store.hold(good));
         assert_eq!(refused.unwrap(), Err(Refusal::IdUsed));
@@ -341,8 +341,8 @@ async fn a_job_that_the_database_refuses_fails_alone() {
     for number in 0..600 {
         let mut opening = opening(&key, 1);
         match number % 50 {
-            17 => opening.wanted.model = Some("a\0b".into()),
-            39 => opening.wanted = repeated(&key, 1, "a\0b", 1).wanted,
+            17 => opening.request.model = Some("a\0b".into()),
+            39 => opening.request = repeated(&key, 1, "a\0b", 1).request,
             _ => {}
         }
         let store = Arc::clone(&world.store);
@@ -365,7 +365,7 @@ async fn a_job_that_the_database_refuses_fails_alone() {
     // Ends as well: what an upstream called its model is written with them.
     let mut enders = JoinSet::new();
     for (number, hold) in held.into_iter().enumerate() {
-        let mut closing = closing(&hold, Rule::Answered);
+        let mut closing = closing(&hold, ChargeRule::Answered);
         closing.end.model = (number % 100 == 5).then(|| "a\0b".into());
         let store = Arc::clone(&world.store);
         enders.spawn(async move { store.end(closing).await.is_ok() });
@@ -378,7 +378,7 @@ async fn a_job_that_the_database_refuses_fails_alone() {
 #[tokio::test]
 async fn a_schema_that_is_not_ours_is_left_alone() {
     let database = Cluster::shared().database();
-    let (place, options) = (Place::Postgres(database.url()), Options::default());
+    let (place, options) = (DatabaseLocation::Postgres(database.url()), StoreOptions::default());
     assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Empty);
     let refused = Store::open(&place, &options).await.unwrap_err();
     assert!(matches!(refused, Error::NotMigrated(SchemaState::Empty)));
@@ -398,7 +398,7 @@ async fn a_schema_that_is_not_ours_is_left_alone() {
 
 #[tokio::test]
 async fn a_password_is_in_no_error() {
-    let options = Options { wait: Duration::from_secs(2), ..Options::default() };
+    let options = StoreOptions { wait: Duration::from_secs(2), ..StoreOptions::default() };
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().display();
     for place in [
@@ -406,7 +406,7 @@ async fn a_password_is_in_no_error() {
         "postgres://a:hunter2@127.0.0.1:1/x?sslmode=require".to_owned(),
         "postgres://a:hunter2@127.0.0.1:none/x".to_owned(),
     ] {
-        let place = Place::Postgres(place);
+        let place = DatabaseLocation::Postgres(place);
         let error = Store::open(&place, &options).await.unwrap_err();
         assert!(!format!("{error:?} {error} {place:?}").contains("hunter2"));
     }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use agent_test_support::postgres::{Cluster, Database};
 use gateway_store::{
-    Actor, Answer, Clock, Closing, Key, NewKey, Opening, Options, Place, Scope, Store,
+    Actor, Clock, DatabaseLocation, HoldClosing, Key, NewHold, NewKey, SavedAnswer, Scope, Store,
+    StoreOptions,
 };
 use ledger::{
-    End, Ended, Hold, HoldId, IdempotencyKey, Limits, MemberId, Micros, Posted, Posting,
-    PostingKind, Refusal, Rule, Tokens, Transfer, Wanted,
+    ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldRequest, IdempotencyKey, Limits, MemberId,
+    Micros, Posting, PostingKind, Refusal, TokenCounts, Transfer, TransferResult,
 };
 use tempfile::TempDir;
 
@@ -27,16 +28,16 @@ pub(crate) const LONG: Duration = Duration::from_mins(1);
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// Options of a store that waits for a slow machine.
-pub(crate) fn patient() -> Options {
-    Options { wait: LONG, ..Options::default() }
+/// StoreOptions of a store that waits for a slow machine.
+pub(crate) fn patient() -> StoreOptions {
+    StoreOptions { wait: LONG, ..StoreOptions::default() }
 }
 
 /// A migrated database, and a store on it.
 pub(crate) struct World {
     pub(crate) store: Arc<Store>,
-    pub(crate) place: Place,
-    pub(crate) options: Options,
+    pub(crate) place: DatabaseLocation,
+    pub(crate) options: StoreOptions,
     base: Base,
 }
 
@@ -52,12 +53,12 @@ impl World {
 
     /// As [`World::sqlite`], in a folder that may have a database in it.
     pub(crate) async fn sqlite_in(folder: TempDir) -> World {
-        let place = Place::Sqlite(folder.path().join("gateway.db"));
+        let place = DatabaseLocation::Sqlite(folder.path().join("gateway.db"));
         let ahead = Arc::new(AtomicI64::new(0));
         let (moved, system) = (Arc::clone(&ahead), Clock::system());
         let clock = Clock::new(move || system.now().plus_micros(moved.load(Ordering::SeqCst)));
         // The tests do not lose power: what a disk costs is not theirs to wait for.
-        let options = Options { power_loss_safe: false, clock, ..patient() };
+        let options = StoreOptions { power_loss_safe: false, clock, ..patient() };
         Self::on(place, options, Base::Sqlite { folder, ahead }).await
     }
 
@@ -65,12 +66,12 @@ impl World {
         Self::on_database(Cluster::shared().database(), patient()).await
     }
 
-    pub(crate) async fn on_database(database: Database, options: Options) -> World {
-        let place = Place::Postgres(database.url());
+    pub(crate) async fn on_database(database: Database, options: StoreOptions) -> World {
+        let place = DatabaseLocation::Postgres(database.url());
         Self::on(place, options, Base::Postgres(database)).await
     }
 
-    async fn on(place: Place, options: Options, base: Base) -> World {
+    async fn on(place: DatabaseLocation, options: StoreOptions, base: Base) -> World {
         Store::migrate(&place, &options).await.unwrap();
         let store = Arc::new(Store::open(&place, &options).await.unwrap());
         World { store, place, options, base }
@@ -83,7 +84,7 @@ impl World {
 
     /// Another handle, which waits no longer than this for anything.
     pub(crate) async fn impatient(&self, wait: Duration) -> Store {
-        Store::open(&self.place, &Options { wait, ..self.options.clone() }).await.unwrap()
+        Store::open(&self.place, &StoreOptions { wait, ..self.options.clone() }).await.unwrap()
     }
 
     /// A path in the database's folder.
@@ -98,7 +99,7 @@ impl World {
     pub(crate) fn damage(&self, sql: &str) {
         match (&self.base, &self.place) {
             (Base::Postgres(database), _) => drop(database.query(sql)),
-            (Base::Sqlite { .. }, Place::Sqlite(path)) => {
+            (Base::Sqlite { .. }, DatabaseLocation::Sqlite(path)) => {
                 let connection = rusqlite::Connection::open(path).unwrap();
                 connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
                 connection.execute_batch(sql).unwrap();
@@ -157,7 +158,7 @@ impl World {
         member: MemberId,
         (kind, amount): (PostingKind, i64),
         reference: &str,
-    ) -> Result<Posted, Refusal> {
+    ) -> Result<TransferResult, Refusal> {
         let (amount, reason) = (Micros::new(amount), "because".to_owned());
         let reference = Some(reference.to_owned());
         let transfer = Transfer { member, kind, amount, reason, reference };
@@ -177,7 +178,7 @@ impl World {
         let (amount, reason) = (Micros::new(amount), "because".to_owned());
         let transfer = Transfer { member, kind, amount, reason, reference: None };
         let posted = self.store.post(transfer, &actor()).await.unwrap()?;
-        let Posted::Now(posting) = posted else { panic!("it was posted before") };
+        let TransferResult::Posted(posting) = posted else { panic!("it was posted before") };
         Ok(posting)
     }
 
@@ -185,7 +186,7 @@ impl World {
         self.store.hold(opening(key, amount)).await.unwrap()
     }
 
-    pub(crate) async fn end(&self, hold: &Hold, rule: Rule) -> Ended {
+    pub(crate) async fn end(&self, hold: &Hold, rule: ChargeRule) -> EndResult {
         self.store.end(closing(hold, rule)).await.unwrap()
     }
 
@@ -227,8 +228,8 @@ pub(crate) fn new_id() -> HoldId {
     HoldId::new(1_790_000_000_000, process | u128::from(NUMBER.fetch_add(1, Ordering::SeqCst)))
 }
 
-pub(crate) fn opening(key: &Key, amount: i64) -> Opening {
-    let wanted = Wanted {
+pub(crate) fn opening(key: &Key, amount: i64) -> NewHold {
+    let request = HoldRequest {
         id: new_id(),
         member: key.member,
         lineage: key.lineage,
@@ -239,34 +240,34 @@ pub(crate) fn opening(key: &Key, amount: i64) -> Opening {
         lease_micros: LEASE,
         idempotency: None,
     };
-    Opening { wanted, response: None }
+    NewHold { request, response: None }
 }
 
 /// As [`opening`], with the client's word for it.
-pub(crate) fn repeated(key: &Key, amount: i64, word: &str, body: u8) -> Opening {
+pub(crate) fn repeated(key: &Key, amount: i64, word: &str, body: u8) -> NewHold {
     let mut opening = opening(key, amount);
-    let word = word.to_owned();
-    opening.wanted.idempotency = Some(IdempotencyKey { word, body_sha256: [body; 32] });
+    let key_text = word.to_owned();
+    opening.request.idempotency = Some(IdempotencyKey { key: key_text, body_sha256: [body; 32] });
     opening
 }
 
-pub(crate) fn closing(hold: &Hold, rule: Rule) -> Closing {
-    let end = End {
+pub(crate) fn closing(hold: &Hold, rule: ChargeRule) -> HoldClosing {
+    let end = HoldEnd {
         id: hold.id,
         member: hold.member,
         rule,
         model: None,
-        tokens: Tokens { input: Some(3), output: None },
+        tokens: TokenCounts { input: Some(3), output: None },
         answered: false,
     };
-    Closing { end, answer: None, response: None, media: None }
+    HoldClosing { end, answer: None, response: None, media: None }
 }
 
 /// As [`closing`] with success, and an answer to keep.
-pub(crate) fn answering(hold: &Hold, body: &str) -> Closing {
-    let mut closing = closing(hold, Rule::Answered);
+pub(crate) fn answering(hold: &Hold, body: &str) -> HoldClosing {
+    let mut closing = closing(hold, ChargeRule::Answered);
     closing.end.answered = true;
-    closing.answer = Some(Answer {
+    closing.answer = Some(SavedAnswer {
         status: 200,
         content_type: "application/json".to_owned(),
         body: body.as_bytes().to_vec(),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use gateway_store::Place;
+use gateway_store::DatabaseLocation;
 
 use crate::chat;
 use crate::load::Target;
@@ -21,7 +21,7 @@ pub(crate) async fn sqlite(upstream: SocketAddr) -> Home {
 /// With a database of a server.
 pub(crate) async fn postgres(upstream: SocketAddr, url: &str) -> Home {
     let folder = tempfile::tempdir().expect("a folder");
-    Home::new(folder, Place::Postgres(url.to_owned()), &providers(upstream)).await
+    Home::new(folder, DatabaseLocation::Postgres(url.to_owned()), &providers(upstream)).await
 }
 
 fn providers(upstream: SocketAddr) -> String {
@@ -35,8 +35,8 @@ fn providers(upstream: SocketAddr) -> String {
 /// The file of the state, if it is one.
 pub(crate) fn file(home: &Home) -> Option<&Path> {
     match &home.place {
-        Place::Sqlite(path) => Some(path),
-        Place::Postgres(_) => None,
+        DatabaseLocation::Sqlite(path) => Some(path),
+        DatabaseLocation::Postgres(_) => None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use gateway::KeyHasher;
 use gateway::config::KeySecret;
-use gateway_store::{Actor, NewKey, Options, Place, Scope, Store};
+use gateway_store::{Actor, DatabaseLocation, NewKey, Scope, Store, StoreOptions};
 use ledger::{Limits, MemberId, Micros, PostingKind, Transfer};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ pub(crate) const CONCURRENCY: u32 = 100_000;
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) folder: TempDir,
-    pub(crate) place: Place,
+    pub(crate) place: DatabaseLocation,
     pub(crate) keys: Vec<String>,
 }
 
@@ -36,21 +36,21 @@ impl Home {
     pub(crate) async fn sqlite(rest: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("gateway.sqlite3");
-        Self::new(folder, Place::Sqlite(path), rest).await
+        Self::new(folder, DatabaseLocation::Sqlite(path), rest).await
     }
 
     /// With state in this place.
-    pub(crate) async fn new(folder: TempDir, place: Place, rest: &str) -> Self {
+    pub(crate) async fn new(folder: TempDir, place: DatabaseLocation, rest: &str) -> Self {
         let database = match &place {
-            Place::Sqlite(path) => format!("sqlite:{}", path.display()),
-            Place::Postgres(url) => url.clone(),
+            DatabaseLocation::Sqlite(path) => format!("sqlite:{}", path.display()),
+            DatabaseLocation::Postgres(url) => url.clone(),
         };
         let text = format!(
             "listen: 127.0.0.1:0\ndatabase: \"{database}\"\n{rest}\
              log: {{requests: false, level: warn}}\n"
         );
         fs::write(folder.path().join("gateway.yaml"), text).expect("a file");
-        Store::migrate(&place, &Options::default()).await.expect("a schema");
+        Store::migrate(&place, &StoreOptions::default()).await.expect("a schema");
         Self { folder, place, keys: Vec::new() }
     }
 
@@ -61,7 +61,7 @@ impl Home {
 
     /// Makes members with credit and one key each, with limits that are on and never reached.
     pub(crate) async fn people(&mut self, count: usize) {
-        let store = Store::open(&self.place, &Options::default()).await.expect("a store");
+        let store = Store::open(&self.place, &StoreOptions::default()).await.expect("a store");
         let by = Actor { name: "bench".to_owned(), request: None };
         let hasher = self.hasher();
         for number in 0..count {

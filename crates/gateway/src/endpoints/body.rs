@@ -167,5 +167,5 @@ pub(crate) fn idempotency(
     digest.update(path.as_bytes());
     digest.update([0]);
     digest.update(body);
-    Ok(Some(IdempotencyKey { word: word.to_owned(), body_sha256: digest.finalize().into() }))
+    Ok(Some(IdempotencyKey { key: word.to_owned(), body_sha256: digest.finalize().into() }))
 }

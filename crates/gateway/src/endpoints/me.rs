@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use gateway_store::KeyRecord;
 use http::HeaderMap;
-use ledger::{Account, HoldId, Lineage, Micros, Period, Receipt};
+use ledger::{Account, HoldId, Lineage, Micros, Receipt, UsagePeriod};
 use wire::account::{KeyView, Me, PeriodView, ReceiptView, UsageView};
 use wire::error::Code;
 
@@ -63,7 +63,7 @@ fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {
         key: KeyView {
             id: caller.key.id.clone(),
             name: caller.key.name.clone(),
-            scopes: caller.key.scopes.iter().map(|scope| scope.word().to_owned()).collect(),
+            scopes: caller.key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
             models: caller.key.models.clone(),
             expires_at: caller.key.expires_at.map(clock::rfc3339),
             spend_limit_micros: lineage.limits.spend.map(Micros::get),
@@ -75,7 +75,7 @@ fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {
     }
 }
 
-fn period(period: &Period) -> PeriodView {
+fn period(period: &UsagePeriod) -> PeriodView {
     PeriodView { requests: period.requests, charged_micros: period.charged.get() }
 }
 
@@ -85,8 +85,8 @@ pub(super) fn receipt_view(receipt: &Receipt) -> ReceiptView {
         id: receipt.id.to_string(),
         operation: receipt.operation.to_string(),
         model: receipt.model.as_deref().map(str::to_owned),
-        outcome: receipt.rule.outcome().word().to_owned(),
-        rule: receipt.rule.word().to_owned(),
+        outcome: receipt.rule.outcome().as_str().to_owned(),
+        rule: receipt.rule.as_str().to_owned(),
         charge_micros: receipt.charged.get(),
         started_at: clock::rfc3339(receipt.since),
         ended_at: clock::rfc3339(receipt.at),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
-use gateway_store::{Answer, Scope};
+use gateway_store::{SavedAnswer, Scope};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use ledger::{Ending, IdempotencyKey, Micros, Reached};
+use ledger::{AnswerProgress, EndReason, IdempotencyKey, Micros};
 
 use super::paid;
 use crate::charge::{Charge, Opened, Order, Results};
@@ -94,19 +94,19 @@ async fn charged(
         (response, answer) = kept(response).await?;
     }
     let results = Results { answer, ..Results::default() };
-    let charged = charge.close((Ending::Complete, Reached::Content), results).await?;
+    let charged = charge.close((EndReason::Complete, AnswerProgress::Content), results).await?;
     rate::write_receipt(response.headers_mut(), id, charged);
     rate::write_headers(room, response.headers_mut());
     Ok(response)
 }
 
 /// An answer, and what is kept of it to be given again.
-async fn kept(response: Response) -> Result<(Response, Option<Answer>), ApiError> {
+async fn kept(response: Response) -> Result<(Response, Option<SavedAnswer>), ApiError> {
     let (head, body) = response.into_parts();
     // Answers of our own are in memory already.
     let body = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::internal())?;
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let answer = (body.len() <= MAX_KEPT_BYTES).then(|| Answer {
+    let answer = (body.len() <= MAX_KEPT_BYTES).then(|| SavedAnswer {
         status: head.status.as_u16(),
         content_type: content_type.unwrap_or_default().to_owned(),
         body: body.to_vec(),

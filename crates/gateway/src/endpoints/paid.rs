@@ -6,10 +6,10 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use gateway_store::{Answer, KeyRecord, Scope, StoredResponse};
+use gateway_store::{KeyRecord, SavedAnswer, Scope, StoredResponse};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
-use ledger::{Ending, HoldId, IdempotencyKey, Micros, Reached, Refusal};
+use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros, Refusal};
 use wire::error::Code;
 use wire::research::Depth;
 
@@ -268,14 +268,14 @@ async fn settle(
     charge.tokens = piece.tokens;
     let response = keeper.zip(piece.response.as_ref());
     let response = response.and_then(|(keeper, response)| keeper.stored(response));
-    let reached = if piece.has_content { Reached::Content } else { Reached::Begun };
+    let reached = if piece.has_content { AnswerProgress::Content } else { AnswerProgress::Begun };
     let is_kept = charge.is_kept() && piece.has_content && piece.body.len() <= MAX_KEPT_BYTES;
-    let answer = is_kept.then(|| Answer {
+    let answer = is_kept.then(|| SavedAnswer {
         status: 200,
         content_type: "application/json".to_owned(),
         body: piece.body.to_vec(),
     });
-    charge.close((Ending::Complete, reached), Results { answer, response, media: None }).await
+    charge.close((EndReason::Complete, reached), Results { answer, response, media: None }).await
 }
 
 /// An answer that was given before.

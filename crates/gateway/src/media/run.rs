@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gateway_store::{Answer, Artifact, MediaRun};
-use ledger::{Ending, HoldId, IdempotencyKey, Micros, Reached, Room};
+use gateway_store::{Artifact, MediaRun, SavedAnswer};
+use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros, RateLimitStatus};
 use wire::error::Code;
 use wire::media as view;
 
@@ -62,7 +62,7 @@ pub(crate) struct Finished {
     /// The bytes of its first artifact.
     pub(crate) first: Bytes,
     /// How much of its rate the key has left.
-    pub(crate) room: Option<Room>,
+    pub(crate) room: Option<RateLimitStatus>,
 }
 
 /// Makes media: sets the price aside, asks the model, checks and stores what came, charges it.
@@ -149,7 +149,7 @@ impl Work {
     async fn finish(self, mut charge: Charge, question: Question) -> Result<Done, ApiError> {
         let (id, room) = (charge.id(), charge.room());
         // Nothing was given yet, so nothing is charged, whatever the upstream has begun.
-        charge.if_dropped(Ending::ClientLeft, Reached::Nothing);
+        charge.if_dropped(EndReason::ClientLeft, AnswerProgress::Nothing);
         match self.make(&mut charge, question).await {
             Ok((run, first)) => Ok(Done::Now(Box::new(Finished { run, first, room }))),
             Err(error) => {
@@ -185,14 +185,14 @@ impl Work {
             expires_at: now.plus_micros(kept),
             artifacts,
         };
-        let answer = charge.is_kept().then(|| Answer {
+        let answer = charge.is_kept().then(|| SavedAnswer {
             status: 200,
             content_type: "application/json".to_owned(),
             body: serde_json::to_vec(&self.service.media_view(&run)).unwrap_or_default(),
         });
         charge.model = Some(self.target.id.clone());
         let results = Results { answer, media: Some(run.clone()), ..Results::default() };
-        charge.close((Ending::Complete, Reached::Content), results).await?;
+        charge.close((EndReason::Complete, AnswerProgress::Content), results).await?;
         Ok((run, first))
     }
 

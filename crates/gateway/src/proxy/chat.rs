@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use ledger::Tokens;
+use ledger::TokenCounts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::sse::Event;
@@ -19,7 +19,7 @@ pub(crate) struct ChatWatch {
     pub(crate) wants_usage: bool,
     /// The name of the model in the answer, as JSON; `None` keeps the upstream's name.
     pub(crate) model: Option<Arc<str>>,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenCounts,
     /// Whether anything was said.
     pub(crate) has_content: bool,
 }
@@ -165,8 +165,8 @@ impl<'de> Deserialize<'de> for Count {
 const MAX_TOKENS: i64 = 1_000_000_000;
 
 impl Usage {
-    pub(crate) fn tokens(&self) -> Tokens {
-        Tokens { input: self.prompt_tokens.0, output: self.completion_tokens.0 }
+    pub(crate) fn tokens(&self) -> TokenCounts {
+        TokenCounts { input: self.prompt_tokens.0, output: self.completion_tokens.0 }
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn the_usage_is_read_and_skipped_unless_asked_for() {
         let (watch, seen) = looks(false, STREAM);
-        assert_eq!(watch.tokens, Tokens { input: Some(3), output: Some(1) });
+        assert_eq!(watch.tokens, TokenCounts { input: Some(3), output: Some(1) });
         assert!(watch.has_content);
         let passed: Vec<Bytes> = STREAM
             .split_inclusive("\n\n")
@@ -285,6 +285,6 @@ mod tests {
             false,
             "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":-4,\"completion_tokens\":\"many\"}}\n\n",
         );
-        assert_eq!((watch.tokens, seen), (Tokens::default(), vec![Ok(Look::Skip)]));
+        assert_eq!((watch.tokens, seen), (TokenCounts::default(), vec![Ok(Look::Skip)]));
     }
 }

@@ -3,7 +3,7 @@
 //! The upstream stores nothing for us: the id, and what the client asked to be stored, are ours
 //! and are written over the upstream's own wherever a response object passes.
 
-use ledger::Tokens;
+use ledger::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use wire::sse::{Event, write_event};
@@ -19,7 +19,7 @@ pub(crate) type Ours = Map<String, Value>;
 #[derive(Debug)]
 pub(crate) struct NativeWatch {
     ours: Ours,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenCounts,
     pub(crate) has_content: bool,
     /// The number of the last event.
     sequence: i64,
@@ -45,7 +45,7 @@ impl NativeWatch {
     pub(crate) fn new(ours: Ours) -> Self {
         Self {
             ours,
-            tokens: Tokens::default(),
+            tokens: TokenCounts::default(),
             has_content: false,
             sequence: -1,
             response: None,
@@ -134,9 +134,9 @@ pub(crate) fn patched(mut response: Value, ours: &Ours) -> Value {
 }
 
 /// What the upstream counted.
-pub(crate) fn tokens(response: &Value) -> Tokens {
+pub(crate) fn tokens(response: &Value) -> TokenCounts {
     let count = |name| response.pointer(name).and_then(Value::as_i64).filter(|count| *count >= 0);
-    Tokens { input: count("/usage/input_tokens"), output: count("/usage/output_tokens") }
+    TokenCounts { input: count("/usage/input_tokens"), output: count("/usage/output_tokens") }
 }
 
 fn write(out: &mut Out, kind: &str, sequence: i64, response: &Value) {
@@ -187,7 +187,7 @@ mod tests {
         assert!(out.contains("resp_ours") && !out.contains("theirs"), "{out}");
         assert!(out.contains("event: response.output_text.delta\ndata: {\"type\""), "{out}");
         assert!(last.starts_with("event: response.completed\n"), "{last}");
-        assert_eq!(watch.tokens, Tokens { input: Some(4), output: Some(2) });
+        assert_eq!(watch.tokens, TokenCounts { input: Some(4), output: Some(2) });
         assert_eq!(watch.final_response().unwrap()["id"], "resp_ours");
         assert!(watch.has_content);
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gateway_store::{Answer, StoredResponse};
-use ledger::{Ending, HoldId, Outcome, Reached, Room};
+use gateway_store::{SavedAnswer, StoredResponse};
+use ledger::{AnswerProgress, EndReason, HoldId, HoldOutcome, RateLimitStatus};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
@@ -112,7 +112,7 @@ impl Relay {
     }
 
     /// How much of its rate the key has left.
-    pub(crate) fn room(&self) -> Option<Room> {
+    pub(crate) fn room(&self) -> Option<RateLimitStatus> {
         self.0.as_ref().and_then(|inner| inner.charge.room())
     }
 
@@ -194,8 +194,9 @@ impl Inner {
         let Source::Live(streaming, patience) = &mut self.source else { return None };
         let waited = patience.wait(&mut streaming.upstream).await;
         // An upstream whose client does not read may close the connection for that reason alone.
-        let cut = if patience.is_held_up() { Ending::ClientLeft } else { Ending::UpstreamFailed };
-        let failed = Ending::UpstreamFailed;
+        let cut =
+            if patience.is_held_up() { EndReason::ClientLeft } else { EndReason::UpstreamFailed };
+        let failed = EndReason::UpstreamFailed;
         let (ending, fault) = match waited {
             Waited::Came(Ok(Some(piece))) => {
                 match streaming.take_all(piece, patience.came_at_once()) {
@@ -214,7 +215,7 @@ impl Inner {
             Waited::Quiet => return Some(comment()),
             Waited::Stopped => (failed, Fault::Malformed("it stopped in the middle of its answer")),
             Waited::TooLong => {
-                (Ending::StreamLimit, Fault::Malformed("its stream is longer than allowed"))
+                (EndReason::StreamLimit, Fault::Malformed("its stream is longer than allowed"))
             }
         };
         Box::pin(self.broken(ending, fault)).await
@@ -231,10 +232,10 @@ impl Inner {
         let object = stage.final_response();
         let response = self.stored(object);
         let reached = stage.reached();
-        let is_charged = Ending::Complete.rule(reached).outcome() == Outcome::Settled;
+        let is_charged = EndReason::Complete.rule(reached).outcome() == HoldOutcome::Settled;
         let answer = is_charged.then(|| self.answer(&last, object)).flatten();
         let results = Results { answer, response, media: None };
-        let settling = self.charge.close((Ending::Complete, reached), results);
+        let settling = self.charge.close((EndReason::Complete, reached), results);
         let (settled, ()) = tokio::join!(settling, upstream.close());
         match settled {
             Ok(_) => Some(last),
@@ -255,21 +256,21 @@ impl Inner {
     }
 
     /// What is kept for whoever asks again.
-    fn answer(&mut self, last: &Bytes, object: Option<&Value>) -> Option<Answer> {
+    fn answer(&mut self, last: &Bytes, object: Option<&Value>) -> Option<SavedAnswer> {
         let mut body = self.kept.take()?;
         let is_object = self.keeper.as_ref().is_some_and(|keeper| keeper.answers_with_object());
         let answer = if is_object {
             let (status, content_type) = (200, "application/json".to_owned());
-            Answer { status, content_type, body: object?.to_string().into() }
+            SavedAnswer { status, content_type, body: object?.to_string().into() }
         } else {
             body.extend_from_slice(last);
-            Answer { status: 200, content_type: STREAM.to_owned(), body: body.to_vec() }
+            SavedAnswer { status: 200, content_type: STREAM.to_owned(), body: body.to_vec() }
         };
         (answer.body.len() <= MAX_KEPT_BYTES).then_some(answer)
     }
 
     /// The stream ends in the middle of its answer.
-    async fn broken(&mut self, ending: Ending, fault: Fault) -> Option<Bytes> {
+    async fn broken(&mut self, ending: EndReason, fault: Fault) -> Option<Bytes> {
         let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::Ended)
         else {
             return None;
@@ -280,9 +281,9 @@ impl Inner {
         };
         let reached = streaming.stage.reached();
         let rule = ending.rule(reached);
-        let is_charged = rule.outcome() == Outcome::Settled;
+        let is_charged = rule.outcome() == HoldOutcome::Settled;
         let model = self.charge.model.as_deref().unwrap_or_default();
-        tracing::warn!(request = %self.charge.id(), model, what, rule = rule.word(), "stream broke");
+        tracing::warn!(request = %self.charge.id(), model, what, rule = rule.as_str(), "stream broke");
         self.charge.tokens = streaming.stage.tokens();
         let cost = if is_charged { "the request is charged" } else { "nothing was charged" };
         let message = format!("the model's provider broke off: {what}; {cost}");
@@ -313,7 +314,7 @@ impl Inner {
             let (object, event) = keeper.refused(error);
             let results = Results { response: keeper.stored(&object), ..Results::default() };
             // Not charged, so that nothing can be refused.
-            let _ = self.charge.close((error.ending(), Reached::Nothing), results).await;
+            let _ = self.charge.close((error.ending(), AnswerProgress::Nothing), results).await;
             return Some(event);
         }
         self.charge.fail(error).await;

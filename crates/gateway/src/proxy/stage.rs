@@ -1,7 +1,7 @@
 //! What happens to each event of an upstream's stream on its way to the client.
 
 use bytes::{Bytes, BytesMut};
-use ledger::{Reached, Tokens};
+use ledger::{AnswerProgress, TokenCounts};
 use wire::sse::{Event, Splitter};
 
 use super::chat::{ChatWatch, Fault, Look};
@@ -89,7 +89,7 @@ impl Stage {
     }
 
     /// What the upstream counted.
-    pub(crate) fn tokens(&self) -> Tokens {
+    pub(crate) fn tokens(&self) -> TokenCounts {
         match self {
             Self::Chat(watch) => watch.tokens,
             Self::Translated(translation) => translation.watch.tokens,
@@ -98,13 +98,13 @@ impl Stage {
     }
 
     /// How far the answer has come.
-    pub(crate) fn reached(&self) -> Reached {
+    pub(crate) fn reached(&self) -> AnswerProgress {
         let has_content = match self {
             Self::Chat(watch) => watch.has_content,
             Self::Translated(translation) => translation.watch.has_content,
             Self::Native(watch) => watch.has_content,
         };
-        if has_content { Reached::Content } else { Reached::Begun }
+        if has_content { AnswerProgress::Content } else { AnswerProgress::Begun }
     }
 
     /// The response object at its end, of a stream of the responses interface.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ledger::Tokens;
+use ledger::TokenCounts;
 use serde_json::Value;
 
 use super::chat::{Chunk, renamed};
@@ -28,7 +28,7 @@ pub(crate) enum Whole {
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) body: Bytes,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenCounts,
     /// Whether anything was said; an empty answer is free.
     pub(crate) has_content: bool,
     /// The response object, of an answer of the responses interface.
@@ -110,7 +110,7 @@ mod tests {
         let piece = chat(body).unwrap();
         assert_eq!(piece.body, body);
         assert!(piece.has_content);
-        assert_eq!(piece.tokens, Tokens { input: Some(2), output: Some(1) });
+        assert_eq!(piece.tokens, TokenCounts { input: Some(2), output: Some(1) });
     }
 
     #[test]

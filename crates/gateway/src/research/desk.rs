@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway_store::{
-    Error as StoreError, Job, JobEnd, JobEnded, JobStatus, JobStep, KeyRecord, NewEvent, NewJob,
+    Error as StoreError, JobEnd, JobEndResult, JobStatus, JobStep, KeyRecord, NewJob, NewJobEvent,
+    ResearchJob,
 };
 use ledger::{
-    Ending, HoldId, IdempotencyKey, MemberId, Micros, Refusal, Repeated, Room, Tokens, Wanted,
+    EndReason, HoldId, HoldRequest, IdempotencyConflict, IdempotencyKey, MemberId, Micros,
+    RateLimitStatus, Refusal, TokenCounts,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
@@ -38,9 +40,9 @@ const FIND_PAUSE: Duration = Duration::from_millis(100);
 
 /// A job that was asked for.
 pub(crate) struct Started {
-    pub(crate) job: Job,
+    pub(crate) job: ResearchJob,
     pub(crate) price: Micros,
-    pub(crate) room: Option<Room>,
+    pub(crate) room: Option<RateLimitStatus>,
     /// Whether it was asked for before, with the same idempotency key.
     pub(crate) is_replayed: bool,
 }
@@ -74,7 +76,7 @@ pub(crate) async fn start(
         },
         metadata: asked.metadata.map_or(Value::Null, Value::Object),
     };
-    let wanted = Wanted {
+    let hold = HoldRequest {
         id,
         member: caller.key.member,
         lineage: caller.key.lineage,
@@ -87,7 +89,7 @@ pub(crate) async fn start(
     };
     let told = json!({ "status": "queued" });
     let new = NewJob {
-        wanted,
+        hold,
         query: asked.query.trim().to_owned(),
         model: model.id.to_string(),
         request: serde_json::to_vec(&request).map_err(|_| ApiError::internal())?,
@@ -96,7 +98,7 @@ pub(crate) async fn start(
         max_tries: service.config.research.attempts,
         deadline_micros: micros(service.config.research.expire),
         kept_micros: micros(service.config.research.kept),
-        event: NewEvent { kind: "queued", data: told.to_string().into_bytes() },
+        event: NewJobEvent { kind: "queued", data: told.to_string().into_bytes() },
     };
     queue(service, caller, new, Micros::new(price)).await
 }
@@ -114,21 +116,21 @@ async fn queue(
     new: NewJob,
     price: Micros,
 ) -> Result<Started, ApiError> {
-    let (member, id) = (caller.key.member, new.wanted.id);
-    let ending = Ending::ClientLeft;
+    let (member, id) = (caller.key.member, new.hold.id);
+    let ending = EndReason::ClientLeft;
     let mut unknown = Unknown { service, id, member, ending, is_known: false };
     let result = service.store.create_job(new).await;
     let (id, room, is_replayed) = match result {
-        Ok(Ok(hold)) => (hold.id, hold.room, false),
+        Ok(Ok(hold)) => (hold.id, hold.rate_limit, false),
         Ok(Err(refusal)) => {
             unknown.is_known = true;
             match refusal {
-                Refusal::Repeated(Repeated::Answered(id)) => (id, None, true),
+                Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(id)) => (id, None, true),
                 refusal => return Err(refusal.into()),
             }
         }
         Err(error) => {
-            unknown.ending = Ending::ServiceFailed;
+            unknown.ending = EndReason::ServiceFailed;
             // The transaction may have been committed all the same.
             let found = read_again(service, member, id).await.map_err(outcome_unknown)?;
             let Some(job) = found else { return Err(error.into()) };
@@ -139,7 +141,7 @@ async fn queue(
     };
     service.bell.queued.notify_one();
     let found = read_again(service, member, id).await.map_err(|error| {
-        unknown.ending = Ending::ServiceFailed;
+        unknown.ending = EndReason::ServiceFailed;
         outcome_unknown(error)
     })?;
     unknown.is_known = true;
@@ -164,7 +166,7 @@ async fn read_again(
     service: &Service,
     member: MemberId,
     id: HoldId,
-) -> Result<Option<Job>, StoreError> {
+) -> Result<Option<ResearchJob>, StoreError> {
     let deadline = Instant::now() + FIND_TIME;
     loop {
         match service.store.job(member, id).await {
@@ -180,7 +182,7 @@ struct Unknown<'a> {
     service: &'a Arc<Service>,
     id: HoldId,
     member: MemberId,
-    ending: Ending,
+    ending: EndReason,
     is_known: bool,
 }
 
@@ -261,7 +263,11 @@ fn micros(time: Duration) -> i64 {
 }
 
 /// A job of the caller.
-pub(crate) async fn find(service: &Service, caller: &KeyRecord, id: &str) -> Result<Job, ApiError> {
+pub(crate) async fn find(
+    service: &Service,
+    caller: &KeyRecord,
+    id: &str,
+) -> Result<ResearchJob, ApiError> {
     let id = parse_id(id).ok_or_else(missing)?;
     service.store.job(caller.key.member, id).await?.ok_or_else(missing)
 }
@@ -271,7 +277,7 @@ fn missing() -> ApiError {
 }
 
 /// A job as it is shown, with all of its steps.
-pub(crate) async fn shown(service: &Service, job: &Job) -> Result<JobView, ApiError> {
+pub(crate) async fn shown(service: &Service, job: &ResearchJob) -> Result<JobView, ApiError> {
     let steps: Vec<JobStep> = service.store.job_steps(job.id).await?;
     Ok(view::job(job, &steps))
 }
@@ -282,7 +288,7 @@ pub(crate) async fn find_over(
     caller: &KeyRecord,
     id: &str,
     patience: Duration,
-) -> Result<Job, ApiError> {
+) -> Result<ResearchJob, ApiError> {
     let until = Instant::now() + patience;
     loop {
         // From here on; what happens while we read is looked at once more.
@@ -306,7 +312,7 @@ pub(crate) async fn list(
     caller: &KeyRecord,
     limit: u32,
     after: Option<&str>,
-) -> Result<(Vec<Job>, bool), ApiError> {
+) -> Result<(Vec<ResearchJob>, bool), ApiError> {
     let before = match after {
         None => HoldId::from_bytes([0xff; 16]),
         Some(after) => parse_id(after).ok_or_else(|| {
@@ -326,11 +332,12 @@ pub(crate) async fn cancel(
     service: &Service,
     caller: &KeyRecord,
     id: &str,
-) -> Result<Job, ApiError> {
+) -> Result<ResearchJob, ApiError> {
     let job = find(service, caller, id).await?;
     if !job.status.is_over() {
-        let ended = service.store.end_job(cancelled(job.id, job.member, Ending::Cancelled)).await?;
-        if let JobEnded::Now(receipt) = ended {
+        let ended =
+            service.store.end_job(cancelled(job.id, job.member, EndReason::Cancelled)).await?;
+        if let JobEndResult::Ended(receipt) = ended {
             service.meter.ended(&receipt);
         }
         service.background.cancel(&job_id(job.id));
@@ -340,7 +347,7 @@ pub(crate) async fn cancel(
 }
 
 /// The store decides what it costs, by whether a step had begun.
-fn cancelled(id: HoldId, member: MemberId, ending: Ending) -> JobEnd {
+fn cancelled(id: HoldId, member: MemberId, ending: EndReason) -> JobEnd {
     let told = json!({ "status": "cancelled" });
     JobEnd {
         id,
@@ -348,10 +355,10 @@ fn cancelled(id: HoldId, member: MemberId, ending: Ending) -> JobEnd {
         attempt: None,
         status: JobStatus::Cancelled,
         ending,
-        tokens: Tokens::default(),
+        tokens: TokenCounts::default(),
         result: None,
         error: None,
         progress: None,
-        events: vec![NewEvent { kind: "cancelled", data: told.to_string().into_bytes() }],
+        events: vec![NewJobEvent { kind: "cancelled", data: told.to_string().into_bytes() }],
     }
 }

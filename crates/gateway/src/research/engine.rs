@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use gateway_store::{Job, JobStep, Progress};
+use gateway_store::{JobStep, Progress, ResearchJob};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -282,7 +282,7 @@ fn count(number: u32) -> usize {
 /// Does a step; gives what it came to, and what is shown of it.
 pub(super) async fn run(
     service: &Arc<Service>,
-    job: &Job,
+    job: &ResearchJob,
     (request, state): (&Request, &State),
     step: &Step,
 ) -> Result<(Output, Value), Fault> {
@@ -339,7 +339,7 @@ pub(super) async fn run(
 }
 
 /// How long a job has been running, in seconds.
-pub(super) fn elapsed_seconds(job: &Job) -> u64 {
+pub(super) fn elapsed_seconds(job: &ResearchJob) -> u64 {
     let since = job.started_at.unwrap_or(job.created_at);
     let micros = clock::now().micros().saturating_sub(since.micros());
     u64::try_from(micros).unwrap_or(0) / 1_000_000

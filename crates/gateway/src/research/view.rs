@@ -1,6 +1,6 @@
 //! A job as its member sees it.
 
-use gateway_store::{Job, JobEvent, JobStep};
+use gateway_store::{JobEvent, JobStep, ResearchJob};
 use ledger::Time;
 use serde_json::{Value, json};
 use wire::research::{JobProgress, JobReport, JobSource, JobStepView, JobView, StepStatus};
@@ -9,7 +9,7 @@ use super::job_id;
 use crate::clock;
 
 /// A job with its steps.
-pub(crate) fn job(job: &Job, steps: &[JobStep]) -> JobView {
+pub(crate) fn job(job: &ResearchJob, steps: &[JobStep]) -> JobView {
     let moment = |at: Option<Time>| at.map(clock::rfc3339);
     let result: Value = parsed(job.result.as_deref());
     let request: Value = parsed(Some(&job.request));
@@ -18,7 +18,7 @@ pub(crate) fn job(job: &Job, steps: &[JobStep]) -> JobView {
     JobView {
         object: "research.job".to_owned(),
         id: job_id(job.id),
-        status: job.status.word().to_owned(),
+        status: job.status.as_str().to_owned(),
         query: job.query.clone(),
         model: job.model.clone(),
         created_at: clock::rfc3339(job.created_at),

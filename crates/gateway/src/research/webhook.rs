@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gateway_store::{Hook, HookOutcome, Job};
+use gateway_store::{ResearchJob, Webhook, WebhookOutcome};
 use ring::hmac;
 use serde_json::json;
 use tokio::time::sleep;
@@ -36,7 +36,7 @@ const SECRET_PREFIX: &str = "whsec_";
 pub(super) async fn run(service: Arc<Service>) {
     let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
     loop {
-        let claimed = service.store.claim_hook(lease).await;
+        let claimed = service.store.claim_webhook(lease).await;
         match claimed {
             Ok(Some((hook, job))) => {
                 tokio::select! {
@@ -55,24 +55,24 @@ pub(super) async fn run(service: Arc<Service>) {
     }
 }
 
-async fn tell(service: &Service, hook: &Hook, job: &Job) {
+async fn tell(service: &Service, hook: &Webhook, job: &ResearchJob) {
     let Some(secret) = &service.config.research.webhook_secret else { return };
     let outcome = match deliver(service, secret, hook, job).await {
-        Ok(()) => HookOutcome::Delivered,
+        Ok(()) => WebhookOutcome::Delivered,
         Err(why) => {
             let (job, tries) = (job_id(job.id), hook.tries);
             tracing::warn!(job, tries, why, "a webhook was not taken");
             if hook.tries >= MAX_TRIES {
-                HookOutcome::GivenUp
+                WebhookOutcome::GivenUp
             } else {
                 let wait = wait_after(service.config.research.webhook_retry, hook.tries);
-                HookOutcome::Again {
+                WebhookOutcome::Again {
                     after_micros: i64::try_from(wait.as_micros()).unwrap_or(i64::MAX),
                 }
             }
         }
     };
-    if let Err(error) = service.store.end_hook(hook, outcome).await {
+    if let Err(error) = service.store.finish_webhook(hook, outcome).await {
         // Told again, though it was taken: at least once.
         tracing::warn!(error = %chain(&error), "what came of a webhook was not written");
     }
@@ -83,7 +83,12 @@ fn wait_after(first: Duration, tries: u32) -> Duration {
     first.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(MAX_WAIT)
 }
 
-async fn deliver(service: &Service, secret: &Secret, hook: &Hook, job: &Job) -> Result<(), String> {
+async fn deliver(
+    service: &Service,
+    secret: &Secret,
+    hook: &Webhook,
+    job: &ResearchJob,
+) -> Result<(), String> {
     let target = Target::parse(&hook.url).map_err(|fault| fault.to_string())?;
     let message = Message::new(secret, job, clock::unix_seconds());
     let headers = message.headers();
@@ -105,13 +110,13 @@ struct Message {
 }
 
 impl Message {
-    fn new(secret: &Secret, job: &Job, now: u64) -> Self {
+    fn new(secret: &Secret, job: &ResearchJob, now: u64) -> Self {
         let name = job_id(job.id);
         let id = format!("msg_{}", name.trim_start_matches("job_"));
         let body = json!({
-            "type": format!("research.job.{}", job.status.word()),
+            "type": format!("research.job.{}", job.status.as_str()),
             "timestamp": clock::rfc3339(job.finished_at.unwrap_or(job.created_at)),
-            "data": { "id": name, "status": job.status.word() },
+            "data": { "id": name, "status": job.status.as_str() },
         });
         let (timestamp, body) = (now.to_string(), body.to_string());
         let signed = format!("{id}.{timestamp}.{body}");

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gateway_store::{
-    Fence, FinishedStep, GiveBack, Job, JobEnd, JobEnded, JobStatus, Kind, NewEvent,
+    ErrorKind, FinishedStep, JobClaim, JobEnd, JobEndResult, JobRelease, JobStatus, NewJobEvent,
+    ResearchJob,
 };
-use ledger::{Ending, Tokens};
+use ledger::{EndReason, TokenCounts};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -62,9 +63,9 @@ fn micros(time: Duration) -> i64 {
 }
 
 /// Works on a job until it ends, is given back, or is lost.
-async fn work(service: &Arc<Service>, job: Job) {
+async fn work(service: &Arc<Service>, job: ResearchJob) {
     let running = Running::start(service, &job_id(job.id));
-    let fence = Fence { id: job.id, attempt: job.attempt };
+    let fence = JobClaim { id: job.id, attempt: job.attempt };
     let mut desk = Work { service, fence, tries: job.tries, job: &job, claimed: Instant::now() };
     let (job, attempt) = (job_id(job.id), job.attempt);
     let left = tokio::select! {
@@ -91,8 +92,8 @@ enum Left {
 /// A claimed job.
 struct Work<'a> {
     service: &'a Arc<Service>,
-    job: &'a Job,
-    fence: Fence,
+    job: &'a ResearchJob,
+    fence: JobClaim,
     /// How often it was claimed since a step was finished.
     tries: u32,
     /// When the claim was last known to stand.
@@ -105,7 +106,7 @@ impl Work<'_> {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "the steps of a job were not read");
-                return self.give_back(GiveBack::Stopping).await;
+                return self.give_back(JobRelease::Stopping).await;
             }
         };
         let request = serde_json::from_slice::<Request>(&self.job.request);
@@ -127,7 +128,7 @@ impl Work<'_> {
             let done = tokio::select! {
                 biased;
                 () = self.service.stopping.cancelled() => {
-                    return self.give_back(GiveBack::Stopping).await;
+                    return self.give_back(JobRelease::Stopping).await;
                 }
                 () = beat(self.service, self.fence, self.claimed) => return Left::Lost,
                 done = doing => done,
@@ -190,7 +191,7 @@ impl Work<'_> {
                     self.claimed = asked;
                     return stood;
                 }
-                Err(error) if error.kind() == Kind::Temporary && self.may_stand() => {
+                Err(error) if error.kind() == ErrorKind::Temporary && self.may_stand() => {
                     tracing::warn!(error = %chain(&error), "a step waits for the store");
                     sleep(pause).await;
                     pause *= 2;
@@ -226,11 +227,11 @@ impl Work<'_> {
             "retry_in_seconds": wait.as_secs(),
         });
         let event = event("step.failed", &told);
-        self.give_back(GiveBack::Failed { after_micros: micros(wait), event }).await
+        self.give_back(JobRelease::Failed { after_micros: micros(wait), event }).await
     }
 
-    async fn give_back(&self, why: GiveBack) -> Left {
-        match self.service.store.give_back_job(self.fence, why).await {
+    async fn give_back(&self, why: JobRelease) -> Left {
+        match self.service.store.release_job(self.fence, why).await {
             Ok(true) => Left::GivenBack,
             Ok(false) => Left::Lost,
             Err(error) => {
@@ -247,8 +248,11 @@ impl Work<'_> {
             member: self.job.member,
             attempt: Some(self.job.attempt),
             status: JobStatus::Completed,
-            ending: Ending::Complete,
-            tokens: Tokens { input: Some(state.spent.input), output: Some(state.spent.output) },
+            ending: EndReason::Complete,
+            tokens: TokenCounts {
+                input: Some(state.spent.input),
+                output: Some(state.spent.output),
+            },
             result: Some(state.result().to_string().into_bytes()),
             error: None,
             progress: Some(state.progress(&request.bounds, None)),
@@ -261,9 +265,9 @@ impl Work<'_> {
         let error = json!({ "code": fault.code, "message": fault.message });
         let ending = match fault.code {
             // Without a report, a job that is complete is empty.
-            "no_sources" => Ending::Complete,
-            "internal" => Ending::ServiceFailed,
-            _ => Ending::UpstreamFailed,
+            "no_sources" => EndReason::Complete,
+            "internal" => EndReason::ServiceFailed,
+            _ => EndReason::UpstreamFailed,
         };
         let end = JobEnd {
             id: self.job.id,
@@ -271,7 +275,7 @@ impl Work<'_> {
             attempt: Some(self.job.attempt),
             status: JobStatus::Failed,
             ending,
-            tokens: Tokens::default(),
+            tokens: TokenCounts::default(),
             result: None,
             error: Some(error.to_string().into_bytes()),
             progress: None,
@@ -285,13 +289,13 @@ impl Work<'_> {
         let mut pause = STORE_PAUSE;
         loop {
             match self.service.store.end_job(end.clone()).await {
-                Ok(JobEnded::Now(receipt)) => {
+                Ok(JobEndResult::Ended(receipt)) => {
                     self.service.meter.ended(&receipt);
                     self.service.bell.ended.notify_waiters();
                     return Left::Ended;
                 }
-                Ok(JobEnded::Not) => return Left::Lost,
-                Err(error) if error.kind() == Kind::Temporary && self.may_stand() => {
+                Ok(JobEndResult::NotEnded) => return Left::Lost,
+                Err(error) if error.kind() == ErrorKind::Temporary && self.may_stand() => {
                     tracing::warn!(error = %chain(&error), "the end of a job waits for the store");
                     sleep(pause).await;
                     pause *= 2;
@@ -305,12 +309,12 @@ impl Work<'_> {
     }
 }
 
-fn event(kind: &'static str, data: &Value) -> NewEvent {
-    NewEvent { kind, data: data.to_string().into_bytes() }
+fn event(kind: &'static str, data: &Value) -> NewJobEvent {
+    NewJobEvent { kind, data: data.to_string().into_bytes() }
 }
 
 /// Keeps a claim; ends when it does not stand any more, or may not for long.
-async fn beat(service: &Service, fence: Fence, mut claimed: Instant) {
+async fn beat(service: &Service, fence: JobClaim, mut claimed: Instant) {
     let lease = service.config.research.lease;
     let mut renewed = claimed;
     loop {

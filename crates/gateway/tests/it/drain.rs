@@ -94,7 +94,7 @@ fn a_drain_that_lasts_longer_than_a_lease_keeps_it() {
     std::thread::sleep(3 * LEASE); // sleep: a lease runs out by time alone
     // Whoever looks for leases that ran out finds none.
     let store = service.store.clone();
-    assert_eq!(service.wait(async move { store.expire().await.unwrap() }), 0);
+    assert_eq!(service.wait(async move { store.expire_holds().await.unwrap() }), 0);
     assert_eq!(service.account(ada.member).held.get(), PRICE);
     upstream.open_gate();
     assert!(stream.body().ends_with("data: [DONE]\n\n"));

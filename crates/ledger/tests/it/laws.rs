@@ -1,19 +1,20 @@
-//! Any sequence of operations comes to what the model says, and keeps the laws.
+//! Any sequence of operations has the result that the model predicts.
 
 use ledger::{
-    Account, Book, End, Ended, Hold, HoldId, IdempotencyKey, Limits, Lineage, LineageId, MemberId,
-    Micros, Outcome, Posted, PostingKind, Refusal, Repeated, Rule, Time, Tokens, Transfer, Wanted,
+    Account, Book, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome, HoldRequest,
+    IdempotencyConflict, IdempotencyKey, Limits, Lineage, LineageId, MemberId, Micros, PostingKind,
+    Refusal, Time, TokenCounts, Transfer, TransferResult,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Event, Held, Model, No};
+use crate::model::{Event, Held, Model, Rejected};
 use crate::tables::Tables;
 
 const MINUTE: i64 = 60_000_000;
 const LEASE: i64 = 30_000_000;
 
-/// One thing that is done.
+/// One operation.
 #[derive(Debug, Clone)]
 enum Step {
     Post(i64, PostingKind, i64, Option<u8>),
@@ -21,13 +22,13 @@ enum Step {
         member: i64,
         lineage: i64,
         amount: i64,
-        word: Option<(u8, u8)>,
+        key: Option<(u8, u8)>,
     },
-    /// Ends a hold that began so many holds ago, in somebody's name.
+    /// Ends the hold that was opened `ago` holds before the last one.
     End {
         ago: usize,
         as_owner: bool,
-        rule: Rule,
+        rule: ChargeRule,
         answered: bool,
     },
     Expire {
@@ -35,7 +36,7 @@ enum Step {
     },
     Admit(i64),
     Pass(i64),
-    /// Writes what has changed; the next transaction may begin with rows that are read again.
+    /// Writes the changes; `reload` starts the next transaction with rows read again.
     Commit {
         reload: bool,
     },
@@ -49,22 +50,22 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     let moved = prop_oneof![
         4 => -50..150_i64,
-        // Often the same, so that references meet the transfer they were used for.
+        // Often equal, so that references match an earlier transfer.
         4 => Just(40_i64),
         1 => select(vec![i64::MIN + 1, i64::MAX, Micros::MAX.get(), -Micros::MAX.get()]),
     ];
-    let word = proptest::option::weighted(0.4, (0..3_u8, 0..2_u8));
+    let key = proptest::option::weighted(0.4, (0..3_u8, 0..2_u8));
     let reference = proptest::option::weighted(0.5, 0..2_u8);
     prop_oneof![
         2 => (0..4_i64, select(PostingKind::ALL.to_vec()), moved, reference).prop_map(
             |(member, kind, amount, reference)| Step::Post(member, kind, amount, reference)
         ),
-        6 => (0..4_i64, 0..6_i64, amount, word).prop_map(|(member, lineage, amount, word)| {
-            // Mostly the member's own key.
+        6 => (0..4_i64, 0..6_i64, amount, key).prop_map(|(member, lineage, amount, key)| {
+            // Mostly a key of the same member.
             let member = if amount % 7 == 0 { member } else { owner(lineage).0 };
-            Step::Hold { member, lineage, amount, word }
+            Step::Hold { member, lineage, amount, key }
         }),
-        6 => (0..6_usize, proptest::bool::weighted(0.9), select(Rule::ALL.to_vec()), any::<bool>())
+        6 => (0..6_usize, proptest::bool::weighted(0.9), select(ChargeRule::ALL.to_vec()), any::<bool>())
             .prop_map(|(ago, as_owner, rule, answered)| Step::End { ago, as_owner, rule, answered }),
         1 => (0..6_usize).prop_map(|ago| Step::Expire { ago }),
         2 => (0..6_i64).prop_map(Step::Admit),
@@ -73,7 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Members 1 and 2 have keys, 3 is blocked and has one, 0 does not exist; no key 0.
+/// Members 1 and 2 have keys, 3 is blocked and has one; member 0 and key 0 do not exist.
 fn owner(lineage: i64) -> MemberId {
     MemberId(match lineage {
         1 | 2 => 1,
@@ -91,16 +92,16 @@ fn limits(lineage: i64) -> Limits {
     }
 }
 
-/// The laws, the model and the tables, side by side.
-struct Trial {
+/// Runs the same operations on the book, the model and the tables.
+struct Harness {
     book: Book,
     model: Model,
     tables: Tables,
     now: Time,
-    begun: Vec<HoldId>,
+    opened: Vec<HoldId>,
 }
 
-impl Trial {
+impl Harness {
     fn new() -> Self {
         let members: Vec<_> = (1..=3).map(MemberId).collect();
         let lineages = (1..=5).map(|id| (LineageId(id), owner(id), limits(id))).collect();
@@ -114,7 +115,7 @@ impl Trial {
         }
         tables.lineages = model.rows().into_iter().map(|row| (row.id, row)).collect();
         let now = Time::from_millis(1_790_000_000_000);
-        Self { book: tables.book(), model, tables, now, begun: Vec::new() }
+        Self { book: tables.book(), model, tables, now, opened: Vec::new() }
     }
 
     fn run(&mut self, step: &Step) {
@@ -122,8 +123,8 @@ impl Trial {
             Step::Post(member, kind, amount, reference) => {
                 self.post(MemberId(member), kind, amount, reference);
             }
-            Step::Hold { member, lineage, amount, word } => {
-                self.hold(member, lineage, amount, word);
+            Step::Hold { member, lineage, amount, key } => {
+                self.hold(member, lineage, amount, key);
             }
             Step::End { ago, as_owner, rule, answered } => {
                 if let Some(id) = self.ago(ago) {
@@ -149,36 +150,37 @@ impl Trial {
     }
 
     fn ago(&self, ago: usize) -> Option<HoldId> {
-        self.begun.iter().rev().nth(ago).copied()
+        self.opened.iter().rev().nth(ago).copied()
     }
 
     fn post(&mut self, member: MemberId, kind: PostingKind, amount: i64, reference: Option<u8>) {
         let expected = self.model.post(member, (kind, amount), reference);
-        let (reason, word) = ("why".to_owned(), reference.map(|word| word.to_string()));
+        let (reason, text) = ("why".to_owned(), reference.map(|number| number.to_string()));
         let amount_micros = Micros::new(amount);
         let transfer =
-            Transfer { member, kind, amount: amount_micros, reason, reference: word.clone() };
+            Transfer { member, kind, amount: amount_micros, reason, reference: text.clone() };
         let before = self.rows();
         let posted = self.book.post(transfer, self.now);
-        let is_before = |posted: &Posted| matches!(posted, Posted::Before(_));
-        assert_eq!(posted.as_ref().map(is_before).map_err(told), expected);
+        let was_posted =
+            |posted: &TransferResult| matches!(posted, TransferResult::AlreadyPosted(_));
+        assert_eq!(posted.as_ref().map(was_posted).map_err(rejected), expected);
         match posted {
-            Ok(Posted::Now(posting)) => {
+            Ok(TransferResult::Posted(posting)) => {
                 self.model.events.push(Event::Posted { member, kind, amount, reference });
                 assert_eq!(posting.balance.get(), self.model.balance(member));
-                assert_eq!((posting.amount, posting.reference), (amount_micros, word));
+                assert_eq!((posting.amount, posting.reference), (amount_micros, text));
             }
-            Ok(Posted::Before(posting)) => {
+            Ok(TransferResult::AlreadyPosted(posting)) => {
                 assert_eq!(self.rows(), before, "a repeat changed something");
-                assert_eq!((posting.amount, posting.reference), (amount_micros, word));
+                assert_eq!((posting.amount, posting.reference), (amount_micros, text));
             }
             Err(_) => assert_eq!(self.rows(), before, "a refusal changed something"),
         }
     }
 
-    fn hold(&mut self, member: i64, lineage: i64, amount: i64, word: Option<(u8, u8)>) {
-        let id = HoldId::new(1, self.begun.len() as u128);
-        let wanted = Wanted {
+    fn hold(&mut self, member: i64, lineage: i64, amount: i64, key: Option<(u8, u8)>) {
+        let id = HoldId::new(1, self.opened.len() as u128);
+        let request = HoldRequest {
             id,
             member: MemberId(member),
             lineage: LineageId(lineage),
@@ -187,43 +189,44 @@ impl Trial {
             model: None,
             owner: 1,
             lease_micros: LEASE,
-            idempotency: word.map(|(word, body)| IdempotencyKey {
-                word: word.to_string(),
+            idempotency: key.map(|(key, body)| IdempotencyKey {
+                key: key.to_string(),
                 body_sha256: [body; 32],
             }),
         };
         let held = Held {
             id,
-            member: wanted.member,
-            lineage: wanted.lineage,
+            member: request.member,
+            lineage: request.lineage,
             amount,
             lease_until: self.now.plus_micros(LEASE),
-            word: word.map(|(word, body)| (word.to_string(), body)),
+            key: key.map(|(key, body)| (key.to_string(), body)),
         };
         let expected = self.model.hold(&held, self.now);
         let before = self.rows();
-        let result = self.book.hold(wanted.clone(), self.now);
-        assert_eq!(result.as_ref().map(drop).map_err(told), expected);
+        let result = self.book.hold(request.clone(), self.now);
+        assert_eq!(result.as_ref().map(drop).map_err(rejected), expected);
         if result.is_err() {
             return assert_eq!(self.rows(), before, "a refusal changed something");
         }
-        self.begun.push(id);
+        self.opened.push(id);
         self.arrived(held.lineage);
         self.model.events.push(Event::Held(held));
-        let mut again = wanted;
+        let mut again = request;
         again.idempotency = None;
         assert_eq!(self.book.hold(again, self.now), Err(Refusal::IdUsed));
     }
 
-    fn end(&mut self, id: HoldId, as_owner: bool, rule: Rule, answered: bool) {
+    fn end(&mut self, id: HoldId, as_owner: bool, rule: ChargeRule, answered: bool) {
         let whose = self.model.held(id).member;
         let member = if as_owner { whose } else { MemberId(whose.0 + 1) };
         let expected = self.model.end(id, member, rule);
         let before = self.rows();
-        let end = End { id, member, rule, model: None, tokens: Tokens::default(), answered };
+        let end =
+            HoldEnd { id, member, rule, model: None, tokens: TokenCounts::default(), answered };
         let ended = self.book.end(end, self.now);
-        self.ended(id, &ended, expected, answered && rule.outcome() == Outcome::Settled);
-        if ended == Ended::Before {
+        self.ended(id, &ended, expected, answered && rule.outcome() == HoldOutcome::Settled);
+        if ended == EndResult::AlreadyEnded {
             assert_eq!(self.rows(), before, "a second end changed something");
         }
     }
@@ -235,10 +238,10 @@ impl Trial {
         self.ended(id, &ended, is_over.then_some(0), false);
     }
 
-    fn ended(&mut self, id: HoldId, ended: &Ended, expected: Option<i64>, answered: bool) {
+    fn ended(&mut self, id: HoldId, ended: &EndResult, expected: Option<i64>, answered: bool) {
         let charged = match ended {
-            Ended::Now(receipt) => Some(receipt.charged.get()),
-            Ended::Before => None,
+            EndResult::Ended(receipt) => Some(receipt.charged.get()),
+            EndResult::AlreadyEnded => None,
         };
         assert_eq!(charged, expected);
         if let Some(charged) = charged {
@@ -249,19 +252,23 @@ impl Trial {
     fn admit(&mut self, lineage: LineageId) {
         let expected = self.model.admit(lineage, self.now);
         let result = self.book.admit(lineage, self.now);
-        assert_eq!(result.as_ref().map(drop).map_err(told), expected);
+        assert_eq!(result.as_ref().map(drop).map_err(rejected), expected);
         match result {
             Ok(_) => self.arrived(lineage),
             Err(Refusal::RateLimited { retry_after_micros, .. }) => {
                 let then = |micros| self.model.admit(lineage, self.now.plus_micros(micros));
-                assert_eq!(then(retry_after_micros - 1), Err(No::Rate), "it may come earlier");
+                assert_eq!(
+                    then(retry_after_micros - 1),
+                    Err(Rejected::Rate),
+                    "it may come earlier"
+                );
                 assert_eq!(then(retry_after_micros), Ok(()), "it may come when it was told");
             }
             Err(_) => {}
         }
     }
 
-    /// In a minute's window come no more than a minute's worth and the burst before it.
+    /// Any window of a minute has at most a minute's requests and the burst before it.
     fn arrived(&mut self, lineage: LineageId) {
         let at = self.now;
         self.model.events.push(Event::Arrived { lineage, at });
@@ -296,7 +303,7 @@ impl Trial {
         }
     }
 
-    /// What was written is what happened.
+    /// The tables agree with the model.
     fn check_tables(&mut self) {
         self.tables.write(self.book.take_changes());
         let tables = &self.tables;
@@ -307,7 +314,7 @@ impl Trial {
         assert_eq!(rows, self.rows());
         let live: Vec<_> = self.model.live().iter().map(|held| held.id).collect();
         assert_eq!(tables.holds.keys().copied().collect::<Vec<_>>(), live);
-        for id in &self.begun {
+        for id in &self.opened {
             assert_eq!(tables.receipts.contains_key(id), self.model.has_ended(*id));
         }
         let mut house = 0;
@@ -332,11 +339,11 @@ impl Trial {
         let counted = tables.accounts.values().map(|account| account.usage.month.requests);
         let charges = tables.postings.iter().filter(|posting| posting.hold.is_some()).count();
         assert_eq!(usize::try_from(counted.sum::<i64>()), Ok(charges));
-        self.check_that_rows_follow();
+        self.check_derived_rows();
     }
 
-    /// Every row of a member and of a key follows from postings, receipts and live holds.
-    fn check_that_rows_follow(&self) {
+    /// Accounts and lineages can be recomputed from postings, receipts and live holds.
+    fn check_derived_rows(&self) {
         let tables = &self.tables;
         let held = |is_its: &dyn Fn(&Hold) -> bool| {
             let of_it: Vec<_> = tables.holds.values().filter(|hold| is_its(hold)).collect();
@@ -344,23 +351,23 @@ impl Trial {
             (Micros::new(sum), u32::try_from(of_it.len()).unwrap())
         };
         for account in tables.accounts.values() {
-            let mut followed = Account { blocked: account.blocked, ..Account::new(account.id) };
+            let mut replayed = Account { blocked: account.blocked, ..Account::new(account.id) };
             let of_it = tables.postings.iter().filter(|posting| posting.member == account.id);
-            of_it.for_each(|posting| followed.follow(posting));
-            (followed.held, _) = held(&|hold| hold.member == account.id);
-            assert_eq!(followed, *account);
+            of_it.for_each(|posting| replayed.apply(posting));
+            (replayed.held, _) = held(&|hold| hold.member == account.id);
+            assert_eq!(replayed, *account);
         }
         for lineage in tables.lineages.values() {
-            let mut followed = Lineage::new(lineage.id, lineage.member, lineage.limits);
+            let mut replayed = Lineage::new(lineage.id, lineage.member, lineage.limits);
             for posting in &tables.postings {
                 let receipt = posting.hold.map(|hold| &tables.receipts[&hold]);
                 if receipt.is_some_and(|receipt| receipt.lineage == lineage.id) {
-                    followed.spend(posting.charged());
+                    replayed.spend(posting.charged());
                 }
             }
-            (followed.held, followed.running) = held(&|hold| hold.lineage == lineage.id);
-            followed.next_arrival = lineage.next_arrival;
-            assert_eq!(followed, *lineage);
+            (replayed.held, replayed.running) = held(&|hold| hold.lineage == lineage.id);
+            replayed.next_arrival = lineage.next_arrival;
+            assert_eq!(replayed, *lineage);
         }
     }
 
@@ -372,20 +379,20 @@ impl Trial {
     }
 }
 
-fn told(refusal: &Refusal) -> No {
+fn rejected(refusal: &Refusal) -> Rejected {
     match refusal {
-        Refusal::UnknownMember => No::UnknownMember,
-        Refusal::UnknownLineage => No::UnknownLineage,
-        Refusal::Blocked => No::Blocked,
-        Refusal::RateLimited { .. } => No::Rate,
-        Refusal::TooManyRunning { .. } => No::TooMany,
-        Refusal::KeyLimitReached { .. } => No::KeyLimit,
-        Refusal::InsufficientBalance { .. } => No::Balance,
-        Refusal::Repeated(Repeated::Running) => No::Running,
-        Refusal::Repeated(Repeated::OtherBody) => No::OtherBody,
-        Refusal::Repeated(Repeated::Answered(id)) => No::Answered(*id),
-        Refusal::ReferenceUsed { .. } => No::Reference,
-        Refusal::AmountOutOfRange => No::Amount,
+        Refusal::UnknownMember => Rejected::UnknownMember,
+        Refusal::UnknownLineage => Rejected::UnknownLineage,
+        Refusal::Blocked => Rejected::Blocked,
+        Refusal::RateLimited { .. } => Rejected::Rate,
+        Refusal::TooManyRunning { .. } => Rejected::Concurrency,
+        Refusal::KeyLimitReached { .. } => Rejected::KeyLimit,
+        Refusal::InsufficientBalance { .. } => Rejected::Balance,
+        Refusal::IdempotencyKeyUsed(IdempotencyConflict::Running) => Rejected::Running,
+        Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody) => Rejected::OtherBody,
+        Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(id)) => Rejected::Answered(*id),
+        Refusal::ReferenceUsed { .. } => Rejected::Reference,
+        Refusal::AmountOutOfRange => Rejected::Amount,
         Refusal::TooManyJobs { .. } => panic!("the store counts jobs"),
         Refusal::IdUsed => panic!("every id is new"),
     }
@@ -395,26 +402,24 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sequence_comes_to_what_the_model_says(steps in proptest::collection::vec(step(), 1..120)) {
-        let mut trial = Trial::new();
+    fn any_sequence_matches_the_model(steps in proptest::collection::vec(step(), 1..120)) {
+        let mut harness = Harness::new();
         for step in steps {
-            trial.run(&step);
+            harness.run(&step);
         }
-        trial.check_tables();
+        harness.check_tables();
     }
 }
 
-/// A word that is free again belongs to the request that took it last: the end of an earlier one,
-/// which outlived the word's time, leaves it alone.
 #[test]
-fn the_end_of_an_earlier_request_leaves_the_word_to_a_later_one() {
-    let mut trial = Trial::new();
-    trial.post(MemberId(1), PostingKind::TopUp, 100, None);
-    trial.hold(1, 1, 5, Some((0, 0)));
-    let first = trial.begun[0];
-    // The store no longer knows the word.
-    trial.book.drop_repeats();
-    let mut later = Wanted {
+fn an_expired_key_belongs_to_the_later_request() {
+    let mut harness = Harness::new();
+    harness.post(MemberId(1), PostingKind::TopUp, 100, None);
+    harness.hold(1, 1, 5, Some((0, 0)));
+    let first = harness.opened[0];
+    // The key expires while its first request still runs.
+    harness.book.clear_idempotency_records();
+    let mut later = HoldRequest {
         id: HoldId::new(2, 0),
         member: MemberId(1),
         lineage: LineageId(1),
@@ -423,18 +428,18 @@ fn the_end_of_an_earlier_request_leaves_the_word_to_a_later_one() {
         model: None,
         owner: 1,
         lease_micros: LEASE,
-        idempotency: Some(IdempotencyKey { word: "0".to_owned(), body_sha256: [0; 32] }),
+        idempotency: Some(IdempotencyKey { key: "0".to_owned(), body_sha256: [0; 32] }),
     };
-    trial.book.hold(later.clone(), trial.now).unwrap();
-    trial.end(first, true, Rule::Answered, true);
+    harness.book.hold(later.clone(), harness.now).unwrap();
+    harness.end(first, true, ChargeRule::Answered, true);
     later.id = HoldId::new(2, 1);
-    let running = Err(Refusal::Repeated(Repeated::Running));
-    assert_eq!(trial.book.hold(later, trial.now), running);
+    let running = Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Running));
+    assert_eq!(harness.book.hold(later, harness.now), running);
 }
 
 #[test]
-fn a_reference_that_is_used_for_something_else_is_told_what_differs() {
-    let mut trial = Trial::new();
+fn a_reused_reference_reports_the_fields_that_differ() {
+    let mut harness = Harness::new();
     let transfer = |kind, amount, reason: &str| Transfer {
         member: MemberId(1),
         kind,
@@ -443,23 +448,23 @@ fn a_reference_that_is_used_for_something_else_is_told_what_differs() {
         reference: Some("invoice 17".to_owned()),
     };
     let top_up = PostingKind::TopUp;
-    let first = trial.book.post(transfer(top_up, 5, "a"), trial.now).unwrap();
-    let Posted::Now(posting) = first else { panic!("nothing was posted") };
-    let again = trial.book.post(transfer(top_up, 5, "a"), trial.now.plus_micros(9)).unwrap();
-    assert_eq!(again, Posted::Before(posting));
+    let first = harness.book.post(transfer(top_up, 5, "a"), harness.now).unwrap();
+    let TransferResult::Posted(posting) = first else { panic!("nothing was posted") };
+    let again = harness.book.post(transfer(top_up, 5, "a"), harness.now.plus_micros(9)).unwrap();
+    assert_eq!(again, TransferResult::AlreadyPosted(posting));
     for (other, differing) in [
         (transfer(PostingKind::Adjustment, 5, "a"), vec!["kind"]),
         (transfer(top_up, 6, "a"), vec!["amount"]),
         (transfer(top_up, 5, "b"), vec!["reason"]),
         (transfer(PostingKind::Charge, 0, "b"), vec!["kind", "amount", "reason"]),
     ] {
-        let refused = trial.book.post(other, trial.now);
+        let refused = harness.book.post(other, harness.now);
         assert_eq!(refused, Err(Refusal::ReferenceUsed { differing }));
     }
     let refusal = Refusal::ReferenceUsed { differing: vec!["kind", "amount"] };
     let said = "the reference was used before, with another kind and another amount";
     assert_eq!(refusal.to_string(), said);
-    // It is a member's own.
+    // References of different members do not collide.
     let other = Transfer { member: MemberId(2), ..transfer(top_up, 6, "b") };
-    assert!(matches!(trial.book.post(other, trial.now), Ok(Posted::Now(_))));
+    assert!(matches!(harness.book.post(other, harness.now), Ok(TransferResult::Posted(_))));
 }

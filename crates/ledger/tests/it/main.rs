@@ -1,4 +1,4 @@
-//! The laws of the ledger, whatever is done in whatever order.
+//! The ledger against a simple model, under any sequence of operations.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod laws;

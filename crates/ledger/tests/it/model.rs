@@ -1,13 +1,13 @@
-//! The same laws, written the slow way: nothing is kept but what happened, and every figure is
-//! counted again from the beginning.
+//! A slow reference model: it stores events only and computes every figure from all of them.
 
 use ledger::{
-    HoldId, Limits, Lineage, LineageId, MemberId, Micros, Outcome, PostingKind, Rule, Time,
+    ChargeRule, HoldId, HoldOutcome, Limits, Lineage, LineageId, MemberId, Micros, PostingKind,
+    Time,
 };
 
 const MINUTE: i64 = 60_000_000;
 
-/// What happened.
+/// A successful operation.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Posted { member: MemberId, kind: PostingKind, amount: i64, reference: Option<u8> },
@@ -23,19 +23,20 @@ pub(crate) struct Held {
     pub(crate) lineage: LineageId,
     pub(crate) amount: i64,
     pub(crate) lease_until: Time,
-    pub(crate) word: Option<(String, u8)>,
+    /// The idempotency key and the body's digest.
+    pub(crate) key: Option<(String, u8)>,
 }
 
-/// Why not.
+/// Why the model rejects an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum No {
+pub(crate) enum Rejected {
     UnknownMember,
     UnknownLineage,
     Blocked,
     Running,
     OtherBody,
     Answered(HoldId),
-    TooMany,
+    Concurrency,
     KeyLimit,
     Balance,
     Rate,
@@ -60,13 +61,12 @@ impl Model {
         self.events.iter().map(of).sum()
     }
 
-    /// Live holds.
     pub(crate) fn live(&self) -> Vec<&Held> {
-        let begun = self.events.iter().filter_map(|event| match event {
+        let opened = self.events.iter().filter_map(|event| match event {
             Event::Held(held) => Some(held),
             _ => None,
         });
-        begun.filter(|held| !self.has_ended(held.id)).collect()
+        opened.filter(|held| !self.has_ended(held.id)).collect()
     }
 
     pub(crate) fn held_of(&self, member: MemberId) -> i64 {
@@ -95,8 +95,8 @@ impl Model {
         self.events.iter().filter_map(of).collect()
     }
 
-    /// Whether another request fits: a bucket that drains evenly and holds a minute's worth.
-    fn check_rate(&self, lineage: LineageId, now: Time) -> Result<(), No> {
+    /// A leaky bucket that holds one minute's requests.
+    fn check_rate(&self, lineage: LineageId, now: Time) -> Result<(), Rejected> {
         let Some(limit) = self.limits(lineage).requests_per_minute else { return Ok(()) };
         let each = MINUTE.div_euclid(i64::from(limit)) + i64::from(MINUTE % i64::from(limit) != 0);
         let (mut level, mut last) = (0, Time::default());
@@ -104,53 +104,53 @@ impl Model {
             level = (level - (at.micros() - last.micros())).max(0) + each;
             last = at;
         }
-        if level <= each * i64::from(limit) { Ok(()) } else { Err(No::Rate) }
+        if level <= each * i64::from(limit) { Ok(()) } else { Err(Rejected::Rate) }
     }
 
-    pub(crate) fn admit(&self, lineage: LineageId, now: Time) -> Result<(), No> {
+    pub(crate) fn admit(&self, lineage: LineageId, now: Time) -> Result<(), Rejected> {
         let known = self.lineages.iter().find(|(id, ..)| *id == lineage);
-        let (_, member, _) = known.ok_or(No::UnknownLineage)?;
+        let (_, member, _) = known.ok_or(Rejected::UnknownLineage)?;
         if self.blocked.contains(member) {
-            return Err(No::Blocked);
+            return Err(Rejected::Blocked);
         }
         self.check_rate(lineage, now)
     }
 
-    pub(crate) fn hold(&self, wanted: &Held, now: Time) -> Result<(), No> {
-        if wanted.amount < 0 || wanted.amount > Micros::MAX.get() {
-            return Err(No::Amount);
+    pub(crate) fn hold(&self, request: &Held, now: Time) -> Result<(), Rejected> {
+        if request.amount < 0 || request.amount > Micros::MAX.get() {
+            return Err(Rejected::Amount);
         }
-        if !self.members.contains(&wanted.member) {
-            return Err(No::UnknownMember);
+        if !self.members.contains(&request.member) {
+            return Err(Rejected::UnknownMember);
         }
-        let is_theirs =
-            |(id, member, _): &&(_, _, _)| (*id, *member) == (wanted.lineage, wanted.member);
-        self.lineages.iter().find(is_theirs).ok_or(No::UnknownLineage)?;
-        if self.blocked.contains(&wanted.member) {
-            return Err(No::Blocked);
+        let is_of_member =
+            |(id, member, _): &&(_, _, _)| (*id, *member) == (request.lineage, request.member);
+        self.lineages.iter().find(is_of_member).ok_or(Rejected::UnknownLineage)?;
+        if self.blocked.contains(&request.member) {
+            return Err(Rejected::Blocked);
         }
-        self.check_word(wanted)?;
-        let limits = self.limits(wanted.lineage);
-        let (held, running) = self.held_by(wanted.lineage);
+        self.check_idempotency_key(request)?;
+        let limits = self.limits(request.lineage);
+        let (held, running) = self.held_by(request.lineage);
         if limits.concurrency.is_some_and(|limit| running >= limit) {
-            return Err(No::TooMany);
+            return Err(Rejected::Concurrency);
         }
-        let used = self.spent(wanted.lineage) + held + wanted.amount;
+        let used = self.spent(request.lineage) + held + request.amount;
         if limits.spend.is_some_and(|limit| used > limit.get()) {
-            return Err(No::KeyLimit);
+            return Err(Rejected::KeyLimit);
         }
-        if self.balance(wanted.member) - self.held_of(wanted.member) < wanted.amount {
-            return Err(No::Balance);
+        if self.balance(request.member) - self.held_of(request.member) < request.amount {
+            return Err(Rejected::Balance);
         }
-        self.check_rate(wanted.lineage, now)
+        self.check_rate(request.lineage, now)
     }
 
-    /// The newest request with the same word decides.
-    fn check_word(&self, wanted: &Held) -> Result<(), No> {
-        let Some((word, body)) = &wanted.word else { return Ok(()) };
+    /// The newest request with the same key decides.
+    fn check_idempotency_key(&self, request: &Held) -> Result<(), Rejected> {
+        let Some((key, body)) = &request.key else { return Ok(()) };
         let same = self.events.iter().rev().find_map(|event| match event {
-            Event::Held(held) if held.lineage == wanted.lineage => {
-                held.word.as_ref().filter(|(known, _)| known == word).map(|(_, body)| (held, body))
+            Event::Held(held) if held.lineage == request.lineage => {
+                held.key.as_ref().filter(|(known, _)| known == key).map(|(_, body)| (held, body))
             }
             _ => None,
         });
@@ -160,35 +160,40 @@ impl Model {
             other => other,
         };
         match answered {
-            _ if first_body != body => Err(No::OtherBody),
-            Some(_) => Err(No::Answered(first.id)),
-            None => Err(No::Running),
+            _ if first_body != body => Err(Rejected::OtherBody),
+            Some(_) => Err(Rejected::Answered(first.id)),
+            None => Err(Rejected::Running),
         }
     }
 
-    /// What an end comes to, if it is one.
-    pub(crate) fn end(&self, id: HoldId, member: MemberId, rule: Rule) -> Option<i64> {
+    /// The charge of a hold that ends, if it can end.
+    pub(crate) fn end(&self, id: HoldId, member: MemberId, rule: ChargeRule) -> Option<i64> {
         let live = self.live().into_iter().find(|held| held.id == id)?;
-        let charged = if rule.outcome() == Outcome::Settled { live.amount } else { 0 };
+        let charged = if rule.outcome() == HoldOutcome::Settled { live.amount } else { 0 };
         (live.member == member).then_some(charged)
     }
 
-    /// What a transfer comes to: whether one with its reference was posted before.
+    /// Whether a transfer with this reference was posted before.
     pub(crate) fn post(
         &self,
         member: MemberId,
         (kind, amount): (PostingKind, i64),
         reference: Option<u8>,
-    ) -> Result<bool, No> {
+    ) -> Result<bool, Rejected> {
         if !self.members.contains(&member) {
-            return Err(No::UnknownMember);
+            return Err(Rejected::UnknownMember);
         }
         for event in &self.events {
-            if let Event::Posted { member: whose, kind: of, amount: moved, reference: word } = event
-                && word.is_some()
-                && (*whose, *word) == (member, reference)
+            if let Event::Posted { member: whose, kind: of, amount: moved, reference: known } =
+                event
+                && known.is_some()
+                && (*whose, *known) == (member, reference)
             {
-                return if (*of, *moved) == (kind, amount) { Ok(true) } else { Err(No::Reference) };
+                return if (*of, *moved) == (kind, amount) {
+                    Ok(true)
+                } else {
+                    Err(Rejected::Reference)
+                };
             }
         }
         let is_possible = match kind {
@@ -198,10 +203,10 @@ impl Model {
         };
         let after = i128::from(self.balance(member)) + i128::from(amount);
         if !is_possible || after.abs() > i128::from(Micros::MAX.get()) {
-            return Err(No::Amount);
+            return Err(Rejected::Amount);
         }
         let is_covered = amount > 0 || after >= i128::from(self.held_of(member));
-        if is_covered { Ok(false) } else { Err(No::Balance) }
+        if is_covered { Ok(false) } else { Err(Rejected::Balance) }
     }
 
     pub(crate) fn limits(&self, lineage: LineageId) -> Limits {
@@ -225,7 +230,7 @@ impl Model {
         self.end_of(id).is_some()
     }
 
-    /// Whether the answer is kept, once it has ended.
+    /// Whether the answer of an ended hold is stored.
     fn end_of(&self, id: HoldId) -> Option<bool> {
         self.events.iter().find_map(|event| match event {
             Event::Ended { id: ended, answered, .. } if *ended == id => Some(*answered),

@@ -1,9 +1,10 @@
-//! Tables in memory that are written as a store writes them: by what the book says has changed.
+//! Tables in memory, written from the changes of a book as a store does.
 
 use std::collections::BTreeMap;
 
 use ledger::{
-    Account, Book, Changes, Hold, HoldId, Lineage, LineageId, MemberId, Posting, Receipt, Repeat,
+    Account, Book, Changes, Hold, HoldId, IdempotencyRecord, Lineage, LineageId, MemberId, Posting,
+    Receipt,
 };
 
 #[derive(Default)]
@@ -11,13 +12,13 @@ pub(crate) struct Tables {
     pub(crate) accounts: BTreeMap<MemberId, Account>,
     pub(crate) lineages: BTreeMap<LineageId, Lineage>,
     pub(crate) holds: BTreeMap<HoldId, Hold>,
-    pub(crate) repeats: BTreeMap<(LineageId, String), Repeat>,
+    pub(crate) idempotency: BTreeMap<(LineageId, String), IdempotencyRecord>,
     pub(crate) receipts: BTreeMap<HoldId, Receipt>,
     pub(crate) postings: Vec<Posting>,
 }
 
 impl Tables {
-    /// Writes a transaction. A row is added once, and only one that is there is removed.
+    /// Writes a transaction: inserts only new rows and deletes only existing ones.
     pub(crate) fn write(&mut self, changes: Changes) {
         for account in changes.accounts {
             self.accounts.insert(account.id, account).unwrap();
@@ -25,33 +26,33 @@ impl Tables {
         for lineage in changes.lineages {
             self.lineages.insert(lineage.id, lineage).unwrap();
         }
-        for hold in changes.begun {
+        for hold in changes.opened_holds {
             assert!(self.holds.insert(hold.id, hold).is_none());
         }
-        for (_, id) in changes.ended {
+        for (_, id) in changes.ended_holds {
             self.holds.remove(&id).unwrap();
         }
         for receipt in changes.receipts {
             assert!(self.receipts.insert(receipt.id, receipt).is_none());
         }
         self.postings.extend(changes.postings);
-        for repeat in changes.repeats {
-            self.repeats.insert((repeat.lineage, repeat.word.clone()), repeat);
+        for record in changes.idempotency {
+            self.idempotency.insert((record.lineage, record.key.clone()), record);
         }
-        for key in changes.forgotten {
-            // One that began and ended in this transaction was never there.
-            self.repeats.remove(&key);
+        for key in changes.deleted_idempotency {
+            // A record that was added in the same transaction was never written.
+            self.idempotency.remove(&key);
         }
     }
 
-    /// A book with all there is.
+    /// A book with all rows.
     pub(crate) fn book(&self) -> Book {
         let mut book = Book::default();
         self.accounts.values().cloned().for_each(|account| book.add_account(account));
         self.lineages.values().cloned().for_each(|lineage| book.add_lineage(lineage));
         self.holds.values().cloned().for_each(|hold| book.add_hold(hold));
-        self.repeats.values().cloned().for_each(|repeat| book.add_repeat(repeat));
-        self.postings.iter().cloned().for_each(|posting| book.add_referred(posting));
+        self.idempotency.values().cloned().for_each(|record| book.add_idempotency_record(record));
+        self.postings.iter().cloned().for_each(|posting| book.add_referenced_posting(posting));
         book
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use gateway::config::Config;
 use gateway::operator::{self, Operator};
-use gateway_store::{Actor, Error, KeyRecord, Kind, Member, Place, Store};
+use gateway_store::{Actor, DatabaseLocation, Error, ErrorKind, KeyRecord, Member, Store};
 use ledger::MemberId;
 use wire::key::ApiKey;
 
@@ -69,7 +69,7 @@ impl Books {
         let number = word.strip_prefix(MEMBER_PREFIX).and_then(|number| number.parse().ok());
         let found = match number {
             Some(number) => self.store.member(MemberId(number)).await,
-            None => self.store.member_named(word).await,
+            None => self.store.member_by_name(word).await,
         };
         if let Some(member) = found.map_err(|error| trouble(&error))? {
             return Ok(member);
@@ -123,8 +123,8 @@ fn number() -> String {
 }
 
 /// Makes the folder of a database that is a file.
-pub(crate) fn make_folder(place: &Place) -> Result<(), Diagnostic> {
-    let Place::Sqlite(path) = place else { return Ok(()) };
+pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
+    let DatabaseLocation::Sqlite(path) = place else { return Ok(()) };
     let Some(folder) = path.parent() else { return Ok(()) };
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -158,8 +158,8 @@ pub(crate) fn refused(error: operator::Error) -> Diagnostic {
 /// The same under a heading of its own.
 pub(crate) fn store_trouble(message: &str, error: &Error) -> Diagnostic {
     let diagnostic = match error.kind() {
-        Kind::Temporary | Kind::Caller => Diagnostic::failed(message),
-        Kind::Operator => Diagnostic::configuration(message),
+        ErrorKind::Temporary | ErrorKind::Caller => Diagnostic::failed(message),
+        ErrorKind::Operator => Diagnostic::configuration(message),
     };
     diagnostic.because(error)
 }

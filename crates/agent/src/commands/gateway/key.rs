@@ -76,7 +76,7 @@ fn scopes(record: &KeyRecord) -> String {
     if Scope::ALL.iter().all(|scope| record.key.scopes.contains(scope)) {
         return "all".to_owned();
     }
-    record.key.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>().join(",")
+    record.key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
 }
 
 /// A key for programs; never its secret.
@@ -88,7 +88,7 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
         "member": key.member.to_string(),
         "member_name": record.member_name,
         "state": state(record, session),
-        "scopes": key.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>(),
+        "scopes": key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>(),
         "models": key.models,
         "created_at": rfc3339(key.created_at),
         "expires_at": key.expires_at.map(rfc3339),

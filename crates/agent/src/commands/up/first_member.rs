@@ -74,7 +74,7 @@ async fn of_store(config: &Config, store: &Store, session: &Session) -> Result<L
 }
 
 async fn member(store: &Store, by: &Actor) -> Result<Member, Diagnostic> {
-    let known = store.member_named(NAME).await.map_err(|error| trouble(&error))?;
+    let known = store.member_by_name(NAME).await.map_err(|error| trouble(&error))?;
     if let Some(member) = known {
         return Ok(member);
     }

@@ -1,6 +1,6 @@
 //! How jobs end, how their ends are told, and when they are forgotten.
 
-use ledger::{End, Ended, HoldId, MemberId, Micros, Time};
+use ledger::{EndResult, HoldEnd, HoldId, MemberId, Micros, Time};
 use tokio_postgres::Client;
 
 use super::{Value, read, split};
@@ -13,7 +13,7 @@ use crate::postgres::rows::{Columns, Uid};
 use crate::postgres::save::{Writes, save};
 use crate::postgres::statements::now;
 use crate::research::{
-    Hook, HookOutcome, Job, JobEnd, JobEnded, JobStatus, MAX_REAPED, Unattended,
+    JobEnd, JobEndResult, JobStatus, MAX_REAPED, ResearchJob, Unattended, Webhook, WebhookOutcome,
 };
 
 /// A job that lives, locked after its member.
@@ -91,7 +91,7 @@ struct Live {
     is_used_up: bool,
 }
 
-pub(super) async fn end(link: &mut Link, end: &JobEnd, repeats_kept: i64) -> Result<JobEnded> {
+pub(super) async fn end(link: &mut Link, end: &JobEnd, repeats_kept: i64) -> Result<JobEndResult> {
     let by = end.attempt.map_or(By::Member, By::Worker);
     end_by(link, |_| end.clone(), (end.id, end.member, by), repeats_kept).await
 }
@@ -104,7 +104,7 @@ pub(super) async fn reap(link: &mut Link) -> Result<u64> {
         let (id, member) = (columns.take::<Uid>()?.0, MemberId(columns.take()?));
         let how = |live: &Live| Unattended::of(live.is_late).end(id, member);
         let ended = end_by(link, how, (id, member, By::Itself), 0).await?;
-        count += u64::from(ended != JobEnded::Not);
+        count += u64::from(ended != JobEndResult::NotEnded);
     }
     Ok(count)
 }
@@ -115,7 +115,7 @@ async fn end_by(
     how: impl Fn(&Live) -> JobEnd,
     (id, member, by): (HoldId, MemberId, By),
     repeats_kept: i64,
-) -> Result<JobEnded> {
+) -> Result<JobEndResult> {
     let mut needs = Needs::default();
     needs.members.insert(member);
     needs.holds.insert(id);
@@ -129,22 +129,22 @@ async fn end_by(
     });
     let Some(live) = live else {
         link.client().batch_execute("ROLLBACK").await.map_err(fault)?;
-        return Ok(JobEnded::Not);
+        return Ok(JobEndResult::NotEnded);
     };
     let mut end = how(&live);
     let (rule, tokens) = (end.rule(live.status, live.done), end.tokens);
-    let closing = End { id, member, rule, model: None, tokens, answered: true };
+    let closing = HoldEnd { id, member, rule, model: None, tokens, answered: true };
     let ended = match book.end(closing, now) {
-        Ended::Now(receipt) => JobEnded::Now(receipt),
-        Ended::Before => {
+        EndResult::Ended(receipt) => JobEndResult::Ended(receipt),
+        EndResult::AlreadyEnded => {
             // Nobody but a job ends its hold; one that lost it can only fail.
             end = Unattended::of(false).end(id, member);
-            JobEnded::Not
+            JobEndResult::NotEnded
         }
     };
     let charged = match &ended {
-        JobEnded::Now(receipt) => receipt.charged,
-        JobEnded::Not => Micros::ZERO,
+        JobEndResult::Ended(receipt) => receipt.charged,
+        JobEndResult::NotEnded => Micros::ZERO,
     };
     finish(link.client(), &end, (charged, live.kept), now).await?;
     let until = now.plus_micros(repeats_kept);
@@ -176,7 +176,7 @@ async fn finish(
     let step = progress.map(|progress| progress.step.as_str());
     let done = progress.map(|progress| i64::from(progress.done));
     let total = progress.map(|progress| i64::from(progress.total));
-    let (status, charged) = (end.status.word(), charged.get());
+    let (status, charged) = (end.status.as_str(), charged.get());
     let values: [Value<'_>; 12] = [
         &Uid(end.id),
         &status,
@@ -195,21 +195,28 @@ async fn finish(
     Ok(())
 }
 
-pub(super) async fn claim_hook(link: &mut Link, lease: i64) -> Result<Option<(Hook, Job)>> {
+pub(super) async fn claim_webhook(
+    link: &mut Link,
+    lease: i64,
+) -> Result<Option<(Webhook, ResearchJob)>> {
     let Some(row) = link.row(CLAIM_HOOK, &[&lease]).await? else { return Ok(None) };
     let mut columns = Columns::of(&row);
     let id = columns.take::<Uid>()?.0;
     let url = columns.take()?;
     let tries = u32::try_from(columns.take::<i64>()?).unwrap_or(u32::MAX);
     let job = read::any_job(link, id).await?;
-    Ok(job.map(|job| (Hook { id, url, tries }, job)))
+    Ok(job.map(|job| (Webhook { id, url, tries }, job)))
 }
 
-pub(super) async fn end_hook(link: &mut Link, hook: &Hook, outcome: HookOutcome) -> Result<bool> {
+pub(super) async fn finish_webhook(
+    link: &mut Link,
+    hook: &Webhook,
+    outcome: WebhookOutcome,
+) -> Result<bool> {
     let (word, after) = match outcome {
-        HookOutcome::Delivered => (Some("delivered"), 0_i64),
-        HookOutcome::GivenUp => (Some("given_up"), 0),
-        HookOutcome::Again { after_micros } => (None, after_micros),
+        WebhookOutcome::Delivered => (Some("delivered"), 0_i64),
+        WebhookOutcome::GivenUp => (Some("given_up"), 0),
+        WebhookOutcome::Again { after_micros } => (None, after_micros),
     };
     let tries = i64::from(hook.tries);
     Ok(link.run(END_HOOK, &[&Uid(hook.id), &tries, &word, &after]).await? > 0)

@@ -8,7 +8,7 @@ use crate::backend::Result;
 use crate::postgres::link::Link;
 use crate::postgres::rows::{Columns, Uid, damaged, page};
 use crate::postgres::statements::now;
-use crate::research::{Job, JobEvent, JobStatus, JobStep, Progress};
+use crate::research::{JobEvent, JobStatus, JobStep, Progress, ResearchJob};
 
 /// The columns of a job.
 macro_rules! columns {
@@ -47,9 +47,9 @@ const STEPS: &str = "SELECT number, kind, attempt, detail, output, started_at, f
 const EVENTS: &str = "SELECT sequence, at, kind, data FROM research_events \
     WHERE job = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
 
-pub(super) fn of_row(row: &Row) -> Result<Job> {
+pub(super) fn of_row(row: &Row) -> Result<ResearchJob> {
     let mut columns = Columns::of(row);
-    Ok(Job {
+    Ok(ResearchJob {
         id: columns.take::<Uid>()?.0,
         member: MemberId(columns.take()?),
         lineage: LineageId(columns.take()?),
@@ -88,11 +88,15 @@ pub(super) fn status_of(columns: &mut Columns<'_>) -> Result<JobStatus> {
     JobStatus::parse(columns.take()?).ok_or_else(missing)
 }
 
-pub(super) async fn job(link: &mut Link, member: MemberId, id: HoldId) -> Result<Option<Job>> {
+pub(super) async fn job(
+    link: &mut Link,
+    member: MemberId,
+    id: HoldId,
+) -> Result<Option<ResearchJob>> {
     link.row(JOB, &[&Uid(id), &member.0]).await?.as_ref().map(of_row).transpose()
 }
 
-pub(super) async fn any_job(link: &mut Link, id: HoldId) -> Result<Option<Job>> {
+pub(super) async fn any_job(link: &mut Link, id: HoldId) -> Result<Option<ResearchJob>> {
     link.row(ANY_JOB, &[&Uid(id)]).await?.as_ref().map(of_row).transpose()
 }
 
@@ -101,7 +105,7 @@ pub(super) async fn jobs(
     member: MemberId,
     before: HoldId,
     limit: u32,
-) -> Result<Vec<Job>> {
+) -> Result<Vec<ResearchJob>> {
     let found = link.rows(JOBS, &[&member.0, &Uid(before), &page(limit)]).await?;
     found.iter().map(of_row).collect()
 }

@@ -1,16 +1,18 @@
 //! How jobs end, how their ends are told, and when they are forgotten.
 
-use ledger::{Book, End, Ended, HoldId, MemberId, Micros, Time};
+use ledger::{Book, EndResult, HoldEnd, HoldId, MemberId, Micros, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{add_events, read};
 use crate::backend::Result;
-use crate::research::{Hook, HookOutcome, Job, JobEnd, JobEnded, MAX_REAPED, Unattended};
+use crate::research::{
+    JobEnd, JobEndResult, MAX_REAPED, ResearchJob, Unattended, Webhook, WebhookOutcome,
+};
 use crate::sqlite::rows::hold_id;
 use crate::sqlite::{changes, rows};
 
 /// Ends a job and its hold, if the fence lets it through.
-pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEnded> {
+pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEndResult> {
     let mut query = tables.prepare_cached(
         "SELECT attempt, kept, webhook_url, status, done FROM research_jobs \
          WHERE id = ?1 AND member = ?2 AND status IN ('queued', 'running')",
@@ -21,13 +23,13 @@ pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEnd
         Ok((attempt, kept, webhook, end.rule(read::status_of(row, 3)?, row.get(4)?)))
     };
     let found = query.query_row(params![id, end.member.0], read).optional()?;
-    let Some((attempt, kept, webhook, rule)) = found else { return Ok(JobEnded::Not) };
+    let Some((attempt, kept, webhook, rule)) = found else { return Ok(JobEndResult::NotEnded) };
     if end.attempt.is_some_and(|shown| shown != attempt) {
-        return Ok(JobEnded::Not);
+        return Ok(JobEndResult::NotEnded);
     }
     let mut book = Book::default();
     rows::load_hold(tables, &mut book, (end.member, end.id), now)?;
-    let closing = End {
+    let closing = HoldEnd {
         id: end.id,
         member: end.member,
         rule,
@@ -35,14 +37,14 @@ pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEnd
         tokens: end.tokens,
         answered: true,
     };
-    let Ended::Now(receipt) = book.end(closing, now) else {
+    let EndResult::Ended(receipt) = book.end(closing, now) else {
         // Nobody but a job ends its hold; one that lost it can only fail.
         finish(tables, &lost(end), (Micros::ZERO, kept), (webhook, now))?;
-        return Ok(JobEnded::Not);
+        return Ok(JobEndResult::NotEnded);
     };
     changes::write_money(tables, &book.take_changes(), now)?;
     finish(tables, end, (receipt.charged, kept), (webhook, now))?;
-    Ok(JobEnded::Now(receipt))
+    Ok(JobEndResult::Ended(receipt))
 }
 
 /// The end of a job whose hold is not there.
@@ -67,7 +69,7 @@ fn finish(
         )?
         .execute(params![
             id,
-            end.status.word(),
+            end.status.as_str(),
             end.result,
             end.error,
             charged.get(),
@@ -110,34 +112,34 @@ pub(super) fn reap(tables: &Connection, now: Time) -> Result<u64> {
     Ok(over.len() as u64)
 }
 
-pub(super) fn claim_hook(
+pub(super) fn claim_webhook(
     tables: &Connection,
     lease: i64,
     now: Time,
-) -> Result<Option<(Hook, Job)>> {
+) -> Result<Option<(Webhook, ResearchJob)>> {
     let mut query = tables.prepare_cached(
         "UPDATE research_hooks SET tries = tries + 1, due_at = ?2 WHERE job = \
          (SELECT job FROM research_hooks WHERE outcome IS NULL AND due_at <= ?1 \
           ORDER BY due_at LIMIT 1) RETURNING job, url, tries",
     )?;
     let read =
-        |row: &Row<'_>| Ok(Hook { id: hold_id(row, 0)?, url: row.get(1)?, tries: row.get(2)? });
+        |row: &Row<'_>| Ok(Webhook { id: hold_id(row, 0)?, url: row.get(1)?, tries: row.get(2)? });
     let until = now.plus_micros(lease).micros();
     let hook = query.query_row(params![now.micros(), until], read).optional()?;
     let Some(hook) = hook else { return Ok(None) };
     Ok(read::any_job(tables, hook.id)?.map(|job| (hook, job)))
 }
 
-pub(super) fn end_hook(
+pub(super) fn finish_webhook(
     tables: &Connection,
-    hook: &Hook,
-    outcome: HookOutcome,
+    hook: &Webhook,
+    outcome: WebhookOutcome,
     now: Time,
 ) -> Result<bool> {
     let (word, due_at) = match outcome {
-        HookOutcome::Delivered => (Some("delivered"), now),
-        HookOutcome::GivenUp => (Some("given_up"), now),
-        HookOutcome::Again { after_micros } => (None, now.plus_micros(after_micros)),
+        WebhookOutcome::Delivered => (Some("delivered"), now),
+        WebhookOutcome::GivenUp => (Some("given_up"), now),
+        WebhookOutcome::Again { after_micros } => (None, now.plus_micros(after_micros)),
     };
     let mut update = tables.prepare_cached(
         "UPDATE research_hooks SET outcome = ?3, due_at = ?4 \

@@ -4,7 +4,7 @@ use ledger::{HoldId, LineageId, MemberId, Micros, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::backend::Result;
-use crate::research::{Job, JobEvent, JobStatus, JobStep, MAX_PAUSE_MICROS, Progress};
+use crate::research::{JobEvent, JobStatus, JobStep, MAX_PAUSE_MICROS, Progress, ResearchJob};
 use crate::sqlite::rows::{MAX_PAGE, hold_id, time, unknown};
 
 /// The columns of a job.
@@ -15,11 +15,11 @@ macro_rules! columns {
     };
 }
 
-pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Job> {
+pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<ResearchJob> {
     let moment = |column| -> rusqlite::Result<Option<Time>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(Time::from_micros))
     };
-    Ok(Job {
+    Ok(ResearchJob {
         id: hold_id(row, 0)?,
         member: MemberId(row.get(1)?),
         lineage: LineageId(row.get(2)?),
@@ -46,7 +46,7 @@ pub(super) fn status_of(row: &Row<'_>, column: usize) -> rusqlite::Result<JobSta
     JobStatus::parse(&word).ok_or_else(|| unknown(column, &word))
 }
 
-pub(super) fn any_job(tables: &Connection, id: HoldId) -> Result<Option<Job>> {
+pub(super) fn any_job(tables: &Connection, id: HoldId) -> Result<Option<ResearchJob>> {
     let mut query = tables.prepare_cached(concat!(
         "SELECT ",
         columns!(),
@@ -60,7 +60,7 @@ pub(super) fn job(
     member: MemberId,
     id: HoldId,
     now: Time,
-) -> Result<Option<Job>> {
+) -> Result<Option<ResearchJob>> {
     let mut query = tables.prepare_cached(concat!(
         "SELECT ",
         columns!(),
@@ -75,7 +75,7 @@ pub(super) fn jobs(
     (member, before): (MemberId, HoldId),
     limit: u32,
     now: Time,
-) -> Result<Vec<Job>> {
+) -> Result<Vec<ResearchJob>> {
     let mut query = tables.prepare_cached(concat!(
         "SELECT ",
         columns!(),

@@ -3,7 +3,7 @@
 use ledger::{MemberId, Micros, PostingKind, Refusal, Transfer};
 
 use super::*;
-use crate::batch::Opening;
+use crate::batch::NewHold;
 use crate::sqlite::{checkpoint, schema};
 use crate::{Actor, StoredResponse};
 
@@ -13,7 +13,7 @@ const LIMITED: i64 = 100;
 /// A writer on a file with so many members, who have a key each.
 fn writer(folder: &std::path::Path, members: usize) -> Writer {
     let path = folder.join("gateway.db");
-    let options = Options { power_loss_safe: false, ..Options::default() };
+    let options = StoreOptions { power_loss_safe: false, ..StoreOptions::default() };
     schema::migrate(&path, &options).unwrap();
     let connection = connection::open(&path, Role::Writes, &options).unwrap();
     let count = format!(
@@ -32,7 +32,7 @@ fn writer(folder: &std::path::Path, members: usize) -> Writer {
 fn admit(writer: &mut Writer, id: i64) -> std::result::Result<(), Refusal> {
     let (reply, mut result) = oneshot::channel();
     let (_, mut nothing) = mpsc::channel(1);
-    let job = Job::Admit(MemberId(id), LineageId(id), reply);
+    let job = LedgerOperation::Admit(MemberId(id), LineageId(id), reply);
     assert!(writer.collect(job, &mut nothing).is_none());
     result.try_recv().unwrap().unwrap().map(drop)
 }
@@ -61,7 +61,7 @@ fn rows_beyond_the_limit_are_forgotten_and_read_again_as_they_were() {
 }
 
 /// A job that stores so many bytes.
-fn large(number: u128, bytes: usize) -> Job {
+fn large(number: u128, bytes: usize) -> LedgerOperation {
     let id = ledger::HoldId::new(1, number);
     let time = Time::default();
     let response = StoredResponse {
@@ -77,7 +77,7 @@ fn large(number: u128, bytes: usize) -> Job {
         created_at: time,
         expires_at: time,
     };
-    let wanted = ledger::Wanted {
+    let request = ledger::HoldRequest {
         id,
         member: MemberId(1),
         lineage: LineageId(1),
@@ -88,15 +88,18 @@ fn large(number: u128, bytes: usize) -> Job {
         lease_micros: 1,
         idempotency: None,
     };
-    Job::Open(Box::new(Opening { wanted, response: Some(response) }), oneshot::channel().0)
+    LedgerOperation::Open(
+        Box::new(NewHold { request, response: Some(response) }),
+        oneshot::channel().0,
+    )
 }
 
 #[test]
 fn a_transaction_takes_so_many_operations_and_so_many_bytes() {
-    let taken = |job: &dyn Fn(u128) -> Job| {
+    let taken = |job: &dyn Fn(u128) -> LedgerOperation| {
         let (sender, mut waiting) = mpsc::channel(MAX_WAITING);
         for number in 0..1000 {
-            sender.try_send(Message::Job(job(number))).unwrap();
+            sender.try_send(Message::Operation(job(number))).unwrap();
         }
         let mut jobs = Vec::new();
         assert!(take_jobs(&mut jobs, &mut waiting).is_none());
@@ -107,7 +110,7 @@ fn a_transaction_takes_so_many_operations_and_so_many_bytes() {
         let reason = String::new();
         let transfer = Transfer { member, kind, amount, reason, reference: None };
         let by = Actor { name: String::new(), request: None };
-        Job::Post(Box::new(transfer), by, oneshot::channel().0)
+        LedgerOperation::Post(Box::new(transfer), by, oneshot::channel().0)
     };
     assert_eq!(taken(&small), MAX_BATCH);
     assert_eq!(taken(&|number| large(number, 1024)), MAX_BATCH);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use gateway_store::{Error, Key, Opening};
-use ledger::{Ended, Hold, Limits, MemberId, Micros, Rule};
+use gateway_store::{Error, Key, NewHold};
+use ledger::{ChargeRule, EndResult, Hold, Limits, MemberId, Micros};
 use rusqlite::Connection;
 
 use crate::world::{LEASE, World, actor, closing, opening, repeated};
@@ -38,11 +38,11 @@ async fn together<T>(
 }
 
 async fn end_together(world: &World, holds: &[Hold]) {
-    together(world, holds.iter().map(|hold| world.end(hold, Rule::Answered))).await;
+    together(world, holds.iter().map(|hold| world.end(hold, ChargeRule::Answered))).await;
 }
 
 /// Holds of one transaction, most of them.
-async fn hold_together(world: &World, openings: Vec<Opening>) -> Vec<Hold> {
+async fn hold_together(world: &World, openings: Vec<NewHold>) -> Vec<Hold> {
     let held = together(world, openings.into_iter().map(|opening| world.store.hold(opening))).await;
     held.into_iter().map(|held| held.unwrap().unwrap()).collect()
 }
@@ -93,7 +93,7 @@ async fn rows_are_written_when_it_is_quiet_again() {
     while behind(&world) > 0 {
         assert!(behind(&world) >= before, "one after the other does not write them all each time");
         let hold = world.hold(&key, 1).await.unwrap();
-        world.end(&hold, Rule::Answered).await;
+        world.end(&hold, ChargeRule::Answered).await;
         count += 1;
     }
     assert!((2..=16).contains(&count), "{count}");
@@ -160,7 +160,7 @@ async fn rows_are_never_behind_by_more_than_so_many_postings() {
     let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
     let charge = async || {
         let hold = world.hold(&key, 1).await.unwrap();
-        world.store.end(closing(&hold, Rule::Answered)).await.unwrap();
+        world.store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
     };
     let (mut most, mut least_after) = (0, i64::MAX);
     for _ in 0..ROUNDS {
@@ -220,11 +220,14 @@ async fn holds_without_a_row_are_held_for_everybody() {
     let account = other.account(member).await.unwrap().unwrap();
     assert_eq!((account.balance.get(), account.held.get()), (985, 45));
     assert_eq!(rows_of_holds(&world), (15, 0), "another process lets the rows follow");
-    // Ended by the other one, by the first one, and by both.
-    assert!(matches!(other.end(closing(&holds[0], Rule::Answered)).await, Ok(Ended::Now(_))));
-    world.end(&holds[1], Rule::Answered).await;
-    let again = world.store.end(closing(&holds[0], Rule::Answered)).await.unwrap();
-    assert_eq!(again, Ended::Before);
+    // EndResult by the other one, by the first one, and by both.
+    assert!(matches!(
+        other.end(closing(&holds[0], ChargeRule::Answered)).await,
+        Ok(EndResult::Ended(_))
+    ));
+    world.end(&holds[1], ChargeRule::Answered).await;
+    let again = world.store.end(closing(&holds[0], ChargeRule::Answered)).await.unwrap();
+    assert_eq!(again, EndResult::AlreadyEnded);
     end_together(&world, &holds[2..]).await;
     assert_eq!(world.money(member).await, (940, 0));
     world.store.close().await;
@@ -250,12 +253,12 @@ async fn holds_without_a_row_are_known_though_nothing_can_be_written() {
 async fn holds_without_a_row_are_renewed_and_expire() {
     let (world, member, _, _) = held().await;
     world.pass(LEASE / 2);
-    assert_eq!(world.store.renew(crate::world::OWNER, LEASE).await.unwrap(), 15);
+    assert_eq!(world.store.renew_leases(crate::world::OWNER, LEASE).await.unwrap(), 15);
     assert_eq!(rows_of_holds(&world), (15, 0));
     world.pass(LEASE * 3 / 4);
-    assert_eq!(world.store.expire().await.unwrap(), 0);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 0);
     world.pass(LEASE);
-    assert_eq!(world.store.expire().await.unwrap(), 15);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 15);
     assert_eq!(world.money(member).await, (985, 0));
     world.check().await;
 }
@@ -269,7 +272,7 @@ async fn holds_that_another_process_takes_over_are_as_they_were() {
         [None, Some(""), Some("a/b"), Some("\"quoted\", \\ and \n ends"), Some("ünï🙂/\u{1}")];
     let openings = models.iter().cycle().take(20).enumerate().map(|(number, model)| {
         let mut opening = repeated(&key, 1 << 34, &format!("w'{number}"), 1);
-        opening.wanted.model = model.map(Into::into);
+        opening.request.model = model.map(Into::into);
         opening
     });
     let holds = hold_together(&world, openings.collect()).await;
@@ -304,7 +307,8 @@ async fn so_many_holds_and_no_more_stand_without_a_row() {
     let (mut most, mut least_after) = (0, i64::MAX);
     for _ in 0..MAX_BEHIND / 64 + 10 {
         let holds = hold_together(&world, (0..64).map(|_| opening(&key, 1)).collect()).await;
-        together(&world, holds.iter().map(|hold| world.end(hold, Rule::ClientLeftEarly))).await;
+        together(&world, holds.iter().map(|hold| world.end(hold, ChargeRule::ClientLeftEarly)))
+            .await;
         let sql = "SELECT coalesce(sum(json_array_length(holds)), 0) FROM opened";
         let opened = number(&world, sql);
         if opened < most {

@@ -1,6 +1,6 @@
 //! Every posting names the one before it, and the member the last one.
 
-use ledger::{Limits, Rule};
+use ledger::{ChargeRule, Limits};
 
 use crate::world::World;
 
@@ -10,7 +10,7 @@ async fn a_chain_of_postings_that_is_broken_is_found_and_ends_a_statement() {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     for amount in 1..=3 {
         let hold = world.hold(&key, amount).await.unwrap();
-        world.end(&hold, Rule::Answered).await;
+        world.end(&hold, ChargeRule::Answered).await;
     }
     let lines = world.store.statement(member, i64::MAX, 10).await.unwrap();
     assert_eq!(lines.len(), 4);

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use agent_test_support::mcp::example;
-use gateway_store::{Place, Store};
-use ledger::{HoldId, Limits, Outcome};
+use gateway_store::{DatabaseLocation, Store};
+use ledger::{HoldId, HoldOutcome, Limits};
 
 use super::arrears;
 use crate::world::World;
@@ -17,7 +17,7 @@ async fn what_was_acknowledged_outlives_a_kill() {
     let world = World::sqlite().await;
     let (member, key) = world.member("ann", 1_000_000_000, Limits::default()).await;
     world.store.close().await;
-    let Place::Sqlite(path) = &world.place else { panic!() };
+    let DatabaseLocation::Sqlite(path) = &world.place else { panic!() };
     let program = example("store_writer");
     let (mut settled, mut behind) = (0, 0);
     for round in 0..KILLS {
@@ -54,8 +54,8 @@ async fn what_was_acknowledged_outlives_a_kill() {
         }
         let check = store.check_ledger().await.unwrap();
         assert_eq!(check.findings, [], "after kill {round}");
-        store.claim().await.unwrap();
-        store.abandon(-1).await.unwrap();
+        store.acquire_serving_lock().await.unwrap();
+        store.end_holds_except(-1).await.unwrap();
         let account = store.account(member).await.unwrap().unwrap();
         assert_eq!(account.held.get(), 0);
         let charged = 1_000_000_000 - account.balance.get();
@@ -71,17 +71,17 @@ async fn what_was_acknowledged_outlives_a_kill() {
 
 /// How many holds ended because their process was gone.
 fn abandoned(world: &World) -> i64 {
-    let Place::Sqlite(path) = &world.place else { panic!() };
+    let DatabaseLocation::Sqlite(path) = &world.place else { panic!() };
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT count(*) FROM receipts WHERE rule = ?1";
-    connection.query_row(sql, [Outcome::Expired.word()], |row| row.get(0)).unwrap()
+    connection.query_row(sql, [HoldOutcome::Expired.as_str()], |row| row.get(0)).unwrap()
 }
 
 #[tokio::test]
 async fn the_right_to_serve_ends_with_the_process() {
     let world = World::sqlite().await;
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let Place::Sqlite(path) = &world.place else { panic!() };
+    let DatabaseLocation::Sqlite(path) = &world.place else { panic!() };
     let mut child = Command::new(example("store_writer"))
         .arg(path)
         .args([member.0.to_string(), key.lineage.0.to_string(), "0".to_owned()])
@@ -90,10 +90,10 @@ async fn the_right_to_serve_ends_with_the_process() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.next().unwrap().unwrap();
-    let refused = world.store.claim().await;
+    let refused = world.store.acquire_serving_lock().await;
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(matches!(refused, Err(gateway_store::Error::InUse)));
-    world.store.claim().await.unwrap();
+    world.store.acquire_serving_lock().await.unwrap();
     Store::schema(&world.place, &world.options).await.unwrap();
 }

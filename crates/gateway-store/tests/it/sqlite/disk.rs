@@ -1,15 +1,15 @@
 //! Disks that are full or read-only.
 
 use agent_test_support::disk::SmallDisk;
-use gateway_store::{Error, Kind, Options, Place, Store};
-use ledger::{Ended, Limits, PostingKind, Rule, Transfer};
+use gateway_store::{DatabaseLocation, Error, ErrorKind, Store, StoreOptions};
+use ledger::{ChargeRule, EndResult, Limits, PostingKind, Transfer};
 
 use crate::world::{actor, closing, new_key, opening};
 
 /// A store on a disk of its own, with a member who has money.
 async fn store(disk: &SmallDisk) -> (Store, gateway_store::Key) {
-    let place = Place::Sqlite(disk.path().join("gateway.db"));
-    let options = Options::default();
+    let place = DatabaseLocation::Sqlite(disk.path().join("gateway.db"));
+    let options = StoreOptions::default();
     Store::migrate(&place, &options).await.unwrap();
     let store = Store::open(&place, &options).await.unwrap();
     let member = store.create_member("ann", &actor()).await.unwrap().id;
@@ -35,13 +35,13 @@ async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
             Ok(result) => result.unwrap(),
             Err(error) => break error,
         };
-        match store.end(closing(&hold, Rule::Answered)).await {
+        match store.end(closing(&hold, ChargeRule::Answered)).await {
             Ok(_) => charged += 1,
             Err(error) => break error,
         }
     };
     assert!(matches!(error, Error::Full(_) | Error::Unavailable(_)), "{error:?}");
-    assert_eq!(error.kind(), Kind::Temporary);
+    assert_eq!(error.kind(), ErrorKind::Temporary);
     assert!(store.create_member("bob", &actor()).await.is_err());
     // What was there can be read, and nothing was charged without a record.
     let account = store.account(key.member).await.unwrap().unwrap();
@@ -49,8 +49,8 @@ async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
     assert_eq!(store.check_ledger().await.unwrap().wrong, 0);
 
     std::fs::remove_file(ballast).unwrap();
-    let ended = store.end(closing(&before, Rule::Answered)).await.unwrap();
-    assert!(matches!(ended, Ended::Now(_)));
+    let ended = store.end(closing(&before, ChargeRule::Answered)).await.unwrap();
+    assert!(matches!(ended, EndResult::Ended(_)));
     store.create_member("bob", &actor()).await.unwrap();
     let account = store.account(key.member).await.unwrap().unwrap();
     assert_eq!(account.balance.get(), 1_000_000 - charged - 5);
@@ -64,8 +64,8 @@ async fn a_disk_that_turns_read_only_is_told() {
     store.close().await;
     drop(store);
     disk.make_read_only();
-    let place = Place::Sqlite(disk.path().join("gateway.db"));
-    let options = Options::default();
+    let place = DatabaseLocation::Sqlite(disk.path().join("gateway.db"));
+    let options = StoreOptions::default();
     if let Ok(store) = Store::open(&place, &options).await {
         let refused = store.hold(opening(&key, 5)).await;
         assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gateway_store::{Error, Kind, Options, Place, SchemaState, Store};
-use ledger::{Ended, Limits, Rule};
+use gateway_store::{DatabaseLocation, Error, ErrorKind, SchemaState, Store, StoreOptions};
+use ledger::{ChargeRule, EndResult, Limits};
 
 use crate::suite::responses::queued;
 use crate::world::{OWNER, World, actor, closing, opening};
 
-fn place(folder: &Path) -> (Place, Options) {
-    (Place::Sqlite(folder.join("gateway.db")), Options::default())
+fn place(folder: &Path) -> (DatabaseLocation, StoreOptions) {
+    (DatabaseLocation::Sqlite(folder.join("gateway.db")), StoreOptions::default())
 }
 
 fn write(path: &Path, sql: &str) {
@@ -83,7 +83,7 @@ async fn a_damaged_file_is_refused_at_once() {
         Store::migrate(&place, &options).await.map(drop),
     ] {
         assert!(
-            matches!(&result, Err(error @ Error::Damaged(_)) if error.kind() == Kind::Operator)
+            matches!(&result, Err(error @ Error::Damaged(_)) if error.kind() == ErrorKind::Operator)
         );
     }
     std::fs::remove_file(&path).unwrap();
@@ -91,7 +91,7 @@ async fn a_damaged_file_is_refused_at_once() {
     write(&path, "DROP INDEX keys_by_member");
     assert!(matches!(Store::open(&place, &options).await, Err(Error::Damaged(_))));
     assert!(matches!(
-        Store::open(&Place::Sqlite(folder.path().to_owned()), &options).await,
+        Store::open(&DatabaseLocation::Sqlite(folder.path().to_owned()), &options).await,
         Err(Error::Unavailable(_))
     ));
 }
@@ -99,16 +99,16 @@ async fn a_damaged_file_is_refused_at_once() {
 #[tokio::test]
 async fn only_one_process_serves() {
     let world = World::sqlite().await;
-    world.store.claim().await.unwrap();
-    world.store.claim().await.unwrap();
+    world.store.acquire_serving_lock().await.unwrap();
+    world.store.acquire_serving_lock().await.unwrap();
     let other = world.another().await;
-    assert!(matches!(other.claim().await, Err(Error::InUse)));
+    assert!(matches!(other.acquire_serving_lock().await, Err(Error::InUse)));
     // Another handle may do all else meanwhile.
     other.create_member("ann", &actor()).await.unwrap();
     world.store.close().await;
-    other.claim().await.unwrap();
+    other.acquire_serving_lock().await.unwrap();
     drop(other);
-    world.another().await.claim().await.unwrap();
+    world.another().await.acquire_serving_lock().await.unwrap();
 }
 
 /// After a crash, what another process held is nobody's: only one serves.
@@ -120,16 +120,16 @@ async fn abandoned_holds_of_other_processes_end() {
     let mut begun = tokio::task::JoinSet::new();
     for owner in 100..2600 {
         let (store, mut opening) = (Arc::clone(&world.store), opening(&key, 1));
-        opening.wanted.owner = owner;
+        opening.request.owner = owner;
         begun.spawn(async move { store.hold(opening).await.unwrap().unwrap() });
     }
     begun.join_all().await;
-    assert_eq!(world.store.abandon(OWNER).await.unwrap(), 2500);
+    assert_eq!(world.store.end_holds_except(OWNER).await.unwrap(), 2500);
     assert_eq!(world.money(member).await, (5000, 5));
-    assert!(matches!(world.end(&mine, Rule::Answered).await, Ended::Now(_)));
+    assert!(matches!(world.end(&mine, ChargeRule::Answered).await, EndResult::Ended(_)));
     // What ran in the background has failed.
     queued(&world, &key, "resp_1").await;
-    assert_eq!(world.store.abandon(-1).await.unwrap(), 1);
+    assert_eq!(world.store.end_holds_except(-1).await.unwrap(), 1);
     assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
     world.check().await;
 }
@@ -144,7 +144,7 @@ async fn a_backup_under_load_adds_up_and_is_restored() {
         let mut charged = 0;
         while !stopped.load(Ordering::SeqCst) {
             let hold = store.hold(opening(&key, 1)).await.unwrap().unwrap();
-            store.end(closing(&hold, Rule::Answered)).await.unwrap();
+            store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
             charged += 1;
         }
         charged
@@ -165,7 +165,7 @@ async fn a_backup_under_load_adds_up_and_is_restored() {
 
     // Not under a service.
     let (place, options) = (&world.place, &world.options);
-    world.store.claim().await.unwrap();
+    world.store.acquire_serving_lock().await.unwrap();
     assert!(matches!(Store::restore(&backup, place, options).await, Err(Error::InUse)));
     world.store.close().await;
     let aside = Store::restore(&backup, place, options).await.unwrap().unwrap();
@@ -174,9 +174,9 @@ async fn a_backup_under_load_adds_up_and_is_restored() {
     assert!((1_000_000 - charged..1_000_000).contains(&now), "{now} after {charged}");
     let check = restored.check_ledger().await.unwrap();
     assert_eq!((check.wrong, check.members), (0, 1));
-    restored.claim().await.unwrap();
+    restored.acquire_serving_lock().await.unwrap();
     // What was there is kept, whole.
-    let old = Store::open(&Place::Sqlite(aside), options).await.unwrap();
+    let old = Store::open(&DatabaseLocation::Sqlite(aside), options).await.unwrap();
     assert_eq!(old.account(member).await.unwrap().unwrap().balance.get(), 1_000_000 - charged);
 }
 
@@ -186,10 +186,10 @@ async fn a_backup_is_restored_where_nothing_is() {
     world.member("ann", 5, Limits::default()).await;
     let backup = world.path("copy.db");
     world.store.backup(&backup).await.unwrap();
-    let place = Place::Sqlite(world.path("new.db"));
+    let place = DatabaseLocation::Sqlite(world.path("new.db"));
     assert_eq!(Store::restore(&backup, &place, &world.options).await.unwrap(), None);
     let store = Store::open(&place, &world.options).await.unwrap();
-    assert!(store.member_named("ann").await.unwrap().is_some());
+    assert!(store.member_by_name("ann").await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway_store::{Error, Place};
+use gateway_store::{DatabaseLocation, Error};
 use ledger::{Limits, LineageId, Time};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ async fn a_queue_that_is_full_is_told_and_nothing_hangs() {
     let world = World::sqlite().await;
     let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
     let store = Arc::new(world.impatient(Duration::from_secs(2)).await);
-    let Place::Sqlite(path) = &world.place else { panic!("this is not SQLite") };
+    let DatabaseLocation::Sqlite(path) = &world.place else { panic!("this is not SQLite") };
     let locker = rusqlite::Connection::open(path).unwrap();
     locker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut tasks = JoinSet::new();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gateway_store::{Answer, ResponseEvent};
-use ledger::{Limits, Rule};
+use gateway_store::{ResponseEvent, SavedAnswer};
+use ledger::{ChargeRule, Limits};
 
 use crate::suite::responses::queued;
 use crate::world::{World, closing};
@@ -37,9 +37,9 @@ async fn large_responses_do_not_make_a_large_log() {
                 let event = ResponseEvent { sequence: round, event: vec![b'y'; MIB] };
                 world.store.append_events(&response.id, &[event]).await.unwrap();
                 "completed".clone_into(&mut response.status);
-                let mut done = closing(&hold, Rule::Answered);
+                let mut done = closing(&hold, ChargeRule::Answered);
                 let (content_type, body) = ("text/plain".to_owned(), vec![b'z'; MIB]);
-                done.answer = Some(Answer { status: 200, content_type, body });
+                done.answer = Some(SavedAnswer { status: 200, content_type, body });
                 done.response = Some(response);
                 world.store.end(done).await.unwrap();
             }

@@ -23,8 +23,8 @@ pub(crate) async fn members_are_made_found_and_changed(world: World) {
     let blocked = store.change_member(ann.id, &MemberChange::Block, &actor()).await.unwrap();
     assert!(blocked.blocked);
     assert_eq!(store.member(bob.id).await.unwrap(), Some(bob.clone()));
-    assert_eq!(store.member_named("robert").await.unwrap(), Some(bob.clone()));
-    assert_eq!(store.member_named("bob").await.unwrap(), None);
+    assert_eq!(store.member_by_name("robert").await.unwrap(), Some(bob.clone()));
+    assert_eq!(store.member_by_name("bob").await.unwrap(), None);
     assert_eq!(store.members(MemberId(0), 10).await.unwrap(), [blocked.clone(), bob.clone()]);
     assert_eq!(store.members(MemberId(0), 1).await.unwrap().len(), 1);
     assert_eq!(store.members(blocked.id, 10).await.unwrap(), [bob]);

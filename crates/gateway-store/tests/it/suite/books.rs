@@ -1,6 +1,6 @@
 //! The check of the ledger finds what was damaged behind the store's back.
 
-use ledger::{Limits, Micros, Rule};
+use ledger::{ChargeRule, Limits, Micros};
 
 use crate::world::World;
 
@@ -9,9 +9,9 @@ async fn filled(world: &World) {
     for name in ["ann", "bob"] {
         let (_, key) = world.member(name, 1000, Limits::default()).await;
         let hold = world.hold(&key, 30).await.unwrap();
-        world.end(&hold, Rule::Answered).await;
+        world.end(&hold, ChargeRule::Answered).await;
         let hold = world.hold(&key, 40).await.unwrap();
-        world.end(&hold, Rule::Cancelled).await;
+        world.end(&hold, ChargeRule::Cancelled).await;
         world.hold(&key, 7).await.unwrap();
     }
 }
@@ -51,10 +51,10 @@ pub(crate) async fn each_damaged_figure_is_found(world: World) {
     ];
     // In SQLite what is held is the sum of the live holds, and stands nowhere else.
     let on_one: &[_] = match world.place {
-        gateway_store::Place::Sqlite(_) => {
+        gateway_store::DatabaseLocation::Sqlite(_) => {
             &[("lineage", "UPDATE holds SET lineage = lineage + {} WHERE member = 2")]
         }
-        gateway_store::Place::Postgres(_) => &[
+        gateway_store::DatabaseLocation::Postgres(_) => &[
             ("held", "UPDATE members SET held = held + {} WHERE name = 'ann'"),
             ("held", "UPDATE lineages SET held = held + {} WHERE id = 1"),
             ("running", "UPDATE lineages SET running = running + {} WHERE id = 1"),
@@ -84,8 +84,8 @@ pub(crate) async fn postings_and_receipts_must_agree(world: World) {
     let copy = "INSERT INTO postings (at, kind, member, amount, balance, hold, reason) SELECT at, \
         kind, member, amount, balance, hold, reason FROM postings WHERE kind = 'charge' AND member = 1";
     let copy = match world.place {
-        gateway_store::Place::Sqlite(_) => copy.to_owned(),
-        gateway_store::Place::Postgres(_) => {
+        gateway_store::DatabaseLocation::Sqlite(_) => copy.to_owned(),
+        gateway_store::DatabaseLocation::Postgres(_) => {
             copy.replace("kind, member", "kind, house, member").replace("at, house", "at")
         }
     };

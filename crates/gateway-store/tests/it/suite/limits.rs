@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gateway_store::{KeyChange, LimitsChange, MemberChange};
-use ledger::{Ended, Limits, LineageId, Micros, Refusal, Rule};
+use ledger::{ChargeRule, EndResult, Limits, LineageId, Micros, Refusal};
 
 use crate::world::{SECOND, World, actor, opening};
 
@@ -18,7 +18,7 @@ fn rate(limit: u32) -> Limits {
 pub(crate) async fn a_spend_limit_follows_rotation(world: World) {
     let (_, key) = world.member("ann", 1000, spend(100)).await;
     let hold = world.hold(&key, 70).await.unwrap();
-    world.end(&hold, Rule::Answered).await;
+    world.end(&hold, ChargeRule::Answered).await;
     let new = world.store.rotate_key(&key.id, ("next", [9; 32]), 0, &actor()).await.unwrap();
     assert_eq!(new.lineage, key.lineage);
     let (needed, available) = (Micros::new(31), Micros::new(30));
@@ -27,7 +27,7 @@ pub(crate) async fn a_spend_limit_follows_rotation(world: World) {
     // What is held counts as spent, until it is released.
     let second = world.hold(&new, 30).await.unwrap();
     assert!(world.hold(&key, 1).await.is_err());
-    world.end(&second, Rule::UpstreamFailed).await;
+    world.end(&second, ChargeRule::UpstreamFailed).await;
     assert!(world.hold(&key, 30).await.is_ok());
     world.check().await;
 }
@@ -37,9 +37,10 @@ pub(crate) async fn a_rate_limit_counts_free_and_paid_requests(world: World) {
     let room = world.store.admit(member, key.lineage).await.unwrap().unwrap().unwrap();
     assert_eq!((room.limit, room.remaining), (3, 2));
     let hold = world.hold(&key, 1).await.unwrap();
-    assert_eq!(hold.room.map(|room| room.remaining), Some(1));
+    assert_eq!(hold.rate_limit.map(|room| room.remaining), Some(1));
     world.store.admit(member, key.lineage).await.unwrap().unwrap();
-    let Err(Refusal::RateLimited { retry_after_micros, room }) = world.hold(&key, 1).await else {
+    let Err(Refusal::RateLimited { retry_after_micros, status: room }) = world.hold(&key, 1).await
+    else {
         panic!("a fourth request came");
     };
     assert_eq!((room.limit, room.remaining), (3, 0));
@@ -82,7 +83,7 @@ pub(crate) async fn no_more_run_at_once_than_may(world: World) {
     assert_eq!(begun.len(), 5);
     assert!(refused.into_iter().all(|held| held == Err(Refusal::TooManyRunning { limit: 5 })));
     let hold = begun[0].as_ref().unwrap();
-    assert!(matches!(world.end(hold, Rule::Cancelled).await, Ended::Now(_)));
+    assert!(matches!(world.end(hold, ChargeRule::Cancelled).await, EndResult::Ended(_)));
     assert!(world.hold(&key, 1).await.is_ok());
     assert!(world.hold(&key, 1).await.is_err());
 }
@@ -95,7 +96,7 @@ pub(crate) async fn blocked_members_and_unknown_keys_get_no_hold(world: World) {
     assert_eq!(world.hold(&key, 1).await, Err(Refusal::Blocked));
     assert_eq!(world.store.admit(member, key.lineage).await.unwrap(), Err(Refusal::Blocked));
     // What began before ends all the same.
-    assert!(matches!(world.end(&hold, Rule::Answered).await, Ended::Now(_)));
+    assert!(matches!(world.end(&hold, ChargeRule::Answered).await, EndResult::Ended(_)));
     world.store.change_member(member, &MemberChange::Unblock, &actor()).await.unwrap();
     assert!(world.hold(&key, 1).await.is_ok());
     let mut theirs = key.clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gateway_store::{Artifact, MediaRun};
-use ledger::{Ended, Hold, Limits, Micros, Rule};
+use ledger::{ChargeRule, EndResult, Hold, Limits, Micros};
 
 use crate::world::{DAY, SECOND, World, closing};
 
@@ -33,15 +33,15 @@ fn run(world: &World, hold: &Hold, id: &str, objects: &[&str]) -> MediaRun {
 }
 
 /// Charges a hold for a run.
-async fn settle(world: &World, hold: &Hold, run: &MediaRun) -> Ended {
-    let mut ending = closing(hold, Rule::Answered);
+async fn settle(world: &World, hold: &Hold, run: &MediaRun) -> EndResult {
+    let mut ending = closing(hold, ChargeRule::Answered);
     ending.media = Some(run.clone());
     world.store.end(ending).await.unwrap()
 }
 
 async fn doomed(world: &World) -> Vec<String> {
-    world.store.sweep().await.unwrap();
-    world.store.doomed_objects(10).await.unwrap()
+    world.store.delete_expired().await.unwrap();
+    world.store.deletable_objects(10).await.unwrap()
 }
 
 pub(crate) async fn a_run_is_written_with_the_end_of_its_hold_and_read_by_its_member_alone(
@@ -61,7 +61,7 @@ pub(crate) async fn a_run_is_written_with_the_end_of_its_hold_and_read_by_its_me
     assert_eq!(store.artifact(other, "art_run_1_1").await.unwrap(), None);
     // The second end of a hold writes nothing, nor does one that is given back.
     let late = run(&world, &hold, "run_2", &["x-1"]);
-    assert_eq!(settle(&world, &hold, &late).await, Ended::Before);
+    assert_eq!(settle(&world, &hold, &late).await, EndResult::AlreadyEnded);
     assert_eq!(store.media_run(member, "run_2").await.unwrap(), None);
     world.check().await;
 }
@@ -78,8 +78,8 @@ pub(crate) async fn an_object_is_claimed_again_until_it_is_doomed(world: World) 
     // Its bytes may be gone any moment: the next has a name of its own.
     assert_eq!(store.claim_object([1; 32], "five").await.unwrap(), "five");
     assert_eq!(store.claim_object([1; 32], "six").await.unwrap(), "five");
-    store.forget_objects(&["one".to_owned(), "five".to_owned()]).await.unwrap();
-    assert!(store.doomed_objects(10).await.unwrap().is_empty());
+    store.delete_objects(&["one".to_owned(), "five".to_owned()]).await.unwrap();
+    assert!(store.deletable_objects(10).await.unwrap().is_empty());
     assert_eq!(store.claim_object([1; 32], "seven").await.unwrap(), "five", "not doomed: kept");
 }
 
@@ -98,14 +98,14 @@ pub(crate) async fn objects_go_when_their_last_run_is_over(world: World) {
     world.pass(6 * DAY);
     assert_eq!(store.media_run(member, "run_1").await.unwrap(), None, "over before it is swept");
     assert_eq!(store.artifact(member, "art_run_1_0").await.unwrap(), None);
-    assert_eq!(store.sweep().await.unwrap(), 1);
-    assert_eq!(store.doomed_objects(10).await.unwrap(), ["single"]);
+    assert_eq!(store.delete_expired().await.unwrap(), 1);
+    assert_eq!(store.deletable_objects(10).await.unwrap(), ["single"]);
     assert!(store.artifact(member, "art_run_2_0").await.unwrap().is_some());
     world.pass(5 * DAY);
     let mut names = doomed(&world).await;
     names.sort();
     assert_eq!(names, ["shared", "single"]);
-    store.forget_objects(&names).await.unwrap();
+    store.delete_objects(&names).await.unwrap();
     assert!(doomed(&world).await.is_empty());
     world.check().await;
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gateway_store::{Actor, StatementLine};
 use ledger::{
-    Ended, House, Limits, Micros, Outcome, PostingKind, Refusal, Rule, Time, Tokens, Transfer,
+    ChargeRule, EndResult, HoldOutcome, HouseAccount, Limits, Micros, PostingKind, Refusal, Time,
+    TokenCounts, Transfer,
 };
 
 use crate::world::{LEASE, OWNER, SECOND, World, actor, closing, new_key, opening};
@@ -15,12 +16,16 @@ pub(crate) async fn a_settled_hold_is_charged_and_a_released_one_is_not(world: W
     let released = world.hold(&key, 200).await.unwrap();
     assert_eq!(world.money(member).await, (1000, 500));
 
-    let Ended::Now(receipt) = world.end(&settled, Rule::Answered).await else { panic!() };
-    assert_eq!((receipt.charged, receipt.rule), (Micros::new(300), Rule::Answered));
+    let EndResult::Ended(receipt) = world.end(&settled, ChargeRule::Answered).await else {
+        panic!()
+    };
+    assert_eq!((receipt.charged, receipt.rule), (Micros::new(300), ChargeRule::Answered));
     assert_eq!(receipt.model.as_deref(), Some("a/b"));
-    assert_eq!(receipt.tokens, Tokens { input: Some(3), output: None });
-    let Ended::Now(refund) = world.end(&released, Rule::UpstreamFailed).await else { panic!() };
-    assert_eq!((refund.charged, refund.rule.outcome()), (Micros::ZERO, Outcome::Released));
+    assert_eq!(receipt.tokens, TokenCounts { input: Some(3), output: None });
+    let EndResult::Ended(refund) = world.end(&released, ChargeRule::UpstreamFailed).await else {
+        panic!()
+    };
+    assert_eq!((refund.charged, refund.rule.outcome()), (Micros::ZERO, HoldOutcome::Released));
     assert_eq!(world.money(member).await, (700, 0));
 
     let store = &world.store;
@@ -39,12 +44,12 @@ pub(crate) async fn a_hold_ends_once_whoever_tries(world: World) {
     let mut enders = tokio::task::JoinSet::new();
     for number in 0..100 {
         let (store, hold) = (Arc::clone(&world.store), hold.clone());
-        let rule = if number % 2 == 0 { Rule::Answered } else { Rule::Cancelled };
+        let rule = if number % 2 == 0 { ChargeRule::Answered } else { ChargeRule::Cancelled };
         enders.spawn(async move { store.end(closing(&hold, rule)).await.unwrap() });
     }
     let ended = enders.join_all().await;
-    let now: Vec<_> = ended.iter().filter(|ended| **ended != Ended::Before).collect();
-    let [Ended::Now(receipt)] = now[..] else { panic!("it ended {} times", now.len()) };
+    let now: Vec<_> = ended.iter().filter(|ended| **ended != EndResult::AlreadyEnded).collect();
+    let [EndResult::Ended(receipt)] = now[..] else { panic!("it ended {} times", now.len()) };
     assert_eq!(world.money(member).await, (1000 - receipt.charged.get(), 0));
     assert_eq!(world.store.receipt(None, hold.id).await.unwrap().as_ref(), Some(receipt));
     world.check().await;
@@ -63,7 +68,7 @@ pub(crate) async fn every_runtime_is_answered_and_may_go(world: World) {
                     let (store, opening) = (Arc::clone(&store), opening(&key, 10));
                     asking.spawn(async move {
                         let hold = store.hold(opening).await.unwrap().unwrap();
-                        store.end(closing(&hold, Rule::Answered)).await.unwrap()
+                        store.end(closing(&hold, ChargeRule::Answered)).await.unwrap()
                     });
                 }
                 if is_gone {
@@ -71,7 +76,10 @@ pub(crate) async fn every_runtime_is_answered_and_may_go(world: World) {
                     return tokio::task::yield_now().await;
                 }
                 let ended = asking.join_all().await;
-                assert!(ended.iter().all(|ended| matches!(ended, Ended::Now(_))), "{ended:?}");
+                assert!(
+                    ended.iter().all(|ended| matches!(ended, EndResult::Ended(_))),
+                    "{ended:?}"
+                );
             });
         })
     };
@@ -91,7 +99,7 @@ pub(crate) async fn only_its_member_ends_a_hold(world: World) {
     let hold = world.hold(&key, 300).await.unwrap();
     let mut theirs = hold.clone();
     theirs.member = stranger;
-    assert_eq!(world.end(&theirs, Rule::Answered).await, Ended::Before);
+    assert_eq!(world.end(&theirs, ChargeRule::Answered).await, EndResult::AlreadyEnded);
     assert_eq!(world.money(member).await, (1000, 300));
     assert_eq!(world.money(stranger).await, (1000, 0));
 }
@@ -107,7 +115,7 @@ pub(crate) async fn a_thousand_race_a_balance_that_covers_137(world: World) {
             assert!(!balance.balance.is_negative() && balance.held <= balance.balance);
             match result {
                 Ok(hold) => {
-                    store.end(closing(&hold, Rule::Answered)).await.unwrap();
+                    store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
                     true
                 }
                 Err(Refusal::InsufficientBalance { needed, available }) => {
@@ -131,7 +139,7 @@ pub(crate) async fn many_members_at_once_stay_apart(world: World) {
             let (store, key) = (Arc::clone(&world.store), key.clone());
             racers.spawn(async move {
                 let hold = store.hold(opening(&key, 5 + number % 3)).await.unwrap().unwrap();
-                store.end(closing(&hold, Rule::Answered)).await.unwrap();
+                store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
                 (member, hold.amount)
             });
         }
@@ -146,9 +154,9 @@ pub(crate) async fn many_members_at_once_stay_apart(world: World) {
 pub(crate) async fn top_ups_and_corrections_are_posted_and_audited(world: World) {
     let (member, _) = world.member("ann", 0, Limits::default()).await;
     let posting = world.top_up(member, 500).await.unwrap();
-    assert_eq!((posting.house, posting.balance), (House::Funding, Micros::new(500)));
+    assert_eq!((posting.house, posting.balance), (HouseAccount::Funding, Micros::new(500)));
     let posting = world.move_money(member, PostingKind::Adjustment, -120).await.unwrap();
-    assert_eq!((posting.house, posting.balance), (House::Adjustments, Micros::new(380)));
+    assert_eq!((posting.house, posting.balance), (HouseAccount::Adjustments, Micros::new(380)));
     assert_eq!(world.money(member).await, (380, 0));
     for (kind, amount) in
         [(PostingKind::TopUp, -1), (PostingKind::TopUp, 0), (PostingKind::Charge, 5)]
@@ -182,7 +190,7 @@ pub(crate) async fn a_statement_is_read_in_pages(world: World) {
     let mut holds = Vec::new();
     for amount in 1..=6 {
         let hold = world.hold(&key, amount).await.unwrap();
-        world.end(&hold, Rule::Answered).await;
+        world.end(&hold, ChargeRule::Answered).await;
         holds.push(hold.id);
     }
     let mut lines: Vec<StatementLine> = Vec::new();
@@ -214,7 +222,7 @@ pub(crate) async fn a_statement_is_read_in_pages(world: World) {
 
 pub(crate) async fn usage_counts_charged_requests(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    for rule in [Rule::Answered, Rule::ClientLeftLate, Rule::EmptyAnswer] {
+    for rule in [ChargeRule::Answered, ChargeRule::ClientLeftLate, ChargeRule::EmptyAnswer] {
         let hold = world.hold(&key, 5).await.unwrap();
         world.end(&hold, rule).await;
     }
@@ -227,8 +235,8 @@ pub(crate) async fn usage_counts_charged_requests(world: World) {
 pub(crate) async fn free_requests_are_held_and_leave_no_posting(world: World) {
     let (member, key) = world.member("ann", 0, Limits::default()).await;
     let hold = world.hold(&key, 0).await.unwrap();
-    let Ended::Now(receipt) = world.end(&hold, Rule::Answered).await else { panic!() };
-    assert_eq!((receipt.charged, receipt.rule), (Micros::ZERO, Rule::Answered));
+    let EndResult::Ended(receipt) = world.end(&hold, ChargeRule::Answered).await else { panic!() };
+    assert_eq!((receipt.charged, receipt.rule), (Micros::ZERO, ChargeRule::Answered));
     assert!(world.store.statement(member, i64::MAX, 10).await.unwrap().is_empty());
     let refused = world.hold(&key, -1).await;
     assert_eq!(refused, Err(Refusal::AmountOutOfRange));
@@ -239,18 +247,18 @@ pub(crate) async fn leases_are_renewed_and_end(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let hold = world.hold(&key, 5).await.unwrap();
     let mut stranger = opening(&key, 6);
-    stranger.wanted.owner = OWNER + 1;
+    stranger.request.owner = OWNER + 1;
     let lost = world.store.hold(stranger).await.unwrap().unwrap();
-    assert_eq!(world.store.expire().await.unwrap(), 0);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 0);
     world.pass(LEASE / 2);
-    assert_eq!(world.store.renew(OWNER, LEASE).await.unwrap(), 1);
+    assert_eq!(world.store.renew_leases(OWNER, LEASE).await.unwrap(), 1);
     world.pass(LEASE * 3 / 4);
-    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
     assert_eq!(world.money(member).await, (1000, 5));
     let receipt = world.store.receipt(None, lost.id).await.unwrap().unwrap();
-    assert_eq!((receipt.rule, receipt.charged), (Rule::Expired, Micros::ZERO));
-    assert_eq!(world.end(&lost, Rule::Answered).await, Ended::Before);
-    assert!(matches!(world.end(&hold, Rule::Answered).await, Ended::Now(_)));
+    assert_eq!((receipt.rule, receipt.charged), (ChargeRule::Expired, Micros::ZERO));
+    assert_eq!(world.end(&lost, ChargeRule::Answered).await, EndResult::AlreadyEnded);
+    assert!(matches!(world.end(&hold, ChargeRule::Answered).await, EndResult::Ended(_)));
     assert_eq!(world.money(member).await, (995, 0));
     world.check().await;
 }
@@ -258,14 +266,14 @@ pub(crate) async fn leases_are_renewed_and_end(world: World) {
 pub(crate) async fn a_clock_set_back_does_not_prolong_leases(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let mut stranger = opening(&key, 6);
-    stranger.wanted.owner = OWNER + 1;
+    stranger.request.owner = OWNER + 1;
     world.store.hold(stranger).await.unwrap().unwrap();
     world.pass(-100 * LEASE);
-    assert_eq!(world.store.renew(OWNER, LEASE).await.unwrap(), 0);
+    assert_eq!(world.store.renew_leases(OWNER, LEASE).await.unwrap(), 0);
     // Its process may live: it has a whole lease to renew it.
-    assert_eq!(world.store.expire().await.unwrap(), 0);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 0);
     world.pass(LEASE + SECOND);
-    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
     assert_eq!(world.money(member).await, (1000, 0));
     world.check().await;
 }
@@ -279,9 +287,9 @@ pub(crate) async fn many_leases_end_a_thousand_at_a_time(world: World) {
     }
     opened.join_all().await;
     world.pass(LEASE * 2);
-    assert_eq!(world.store.expire().await.unwrap(), 1000);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 1000);
     assert_eq!(world.money(member).await, (5000, 100));
-    assert_eq!(world.store.expire().await.unwrap(), 100);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 100);
     assert_eq!(world.money(member).await, (5000, 0));
     world.check().await;
 }
@@ -298,9 +306,12 @@ pub(crate) async fn two_handles_share_one_truth(world: World) {
     let by = Actor { name: "cli:b".to_owned(), request: None };
     other.post(transfer, &by).await.unwrap().unwrap();
     let second = world.hold(&key, 90).await.unwrap();
-    assert!(matches!(other.end(closing(&hold, Rule::Answered)).await.unwrap(), Ended::Now(_)));
-    assert_eq!(world.end(&hold, Rule::Cancelled).await, Ended::Before);
-    assert!(matches!(world.end(&second, Rule::Answered).await, Ended::Now(_)));
+    assert!(matches!(
+        other.end(closing(&hold, ChargeRule::Answered)).await.unwrap(),
+        EndResult::Ended(_)
+    ));
+    assert_eq!(world.end(&hold, ChargeRule::Cancelled).await, EndResult::AlreadyEnded);
+    assert!(matches!(world.end(&second, ChargeRule::Answered).await, EndResult::Ended(_)));
     assert_eq!(world.money(member).await, (0, 0));
 
     let theirs = other.create_key(&new_key(member, "late", Limits::default()), &by).await.unwrap();
@@ -315,7 +326,7 @@ pub(crate) async fn two_handles_share_one_truth(world: World) {
         let (store, key) = (Arc::clone(store), key.clone());
         racers.spawn(async move {
             let Ok(hold) = store.hold(opening(&key, 4)).await.unwrap() else { return 0 };
-            store.end(closing(&hold, Rule::Answered)).await.unwrap();
+            store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
             1
         });
     }

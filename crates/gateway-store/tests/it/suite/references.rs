@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Limits, Posted, PostingKind, Refusal, Rule, Transfer};
+use ledger::{ChargeRule, Limits, PostingKind, Refusal, Transfer, TransferResult};
 
 use crate::world::{World, actor};
 
@@ -11,16 +11,17 @@ const TOP_UP: PostingKind = PostingKind::TopUp;
 pub(crate) async fn a_transfer_with_a_reference_is_posted_once(world: World) {
     let (member, key) = world.member("ann", 0, Limits::default()).await;
     let (other, _) = world.member("bob", 0, Limits::default()).await;
-    let Ok(Posted::Now(first)) = world.refer(member, (TOP_UP, 100), "invoice 17").await else {
+    let Ok(TransferResult::Posted(first)) = world.refer(member, (TOP_UP, 100), "invoice 17").await
+    else {
         panic!("nothing was posted");
     };
     assert_eq!(first.reference.as_deref(), Some("invoice 17"));
     // What happens meanwhile changes nothing of it.
     let hold = world.hold(&key, 30).await.unwrap();
-    world.end(&hold, Rule::Answered).await;
+    world.end(&hold, ChargeRule::Answered).await;
     for _ in 0..2 {
         let again = world.refer(member, (TOP_UP, 100), "invoice 17").await;
-        assert_eq!(again, Ok(Posted::Before(first.clone())));
+        assert_eq!(again, Ok(TransferResult::AlreadyPosted(first.clone())));
     }
     // Another process knows it as well.
     let elsewhere = world.another().await;
@@ -32,7 +33,7 @@ pub(crate) async fn a_transfer_with_a_reference_is_posted_once(world: World) {
         reference: first.reference.clone(),
     };
     let again = elsewhere.post(transfer.clone(), &actor()).await.unwrap();
-    assert_eq!(again, Ok(Posted::Before(first.clone())));
+    assert_eq!(again, Ok(TransferResult::AlreadyPosted(first.clone())));
     assert_eq!(world.money(member).await, (70, 0));
 
     let refused =
@@ -44,7 +45,10 @@ pub(crate) async fn a_transfer_with_a_reference_is_posted_once(world: World) {
     assert_eq!(world.store.post(why, &actor()).await.unwrap(), refused(&["reason"]));
 
     // A reference is a member's own, and transfers without one are all their own.
-    assert!(matches!(world.refer(other, (TOP_UP, 5), "invoice 17").await, Ok(Posted::Now(_))));
+    assert!(matches!(
+        world.refer(other, (TOP_UP, 5), "invoice 17").await,
+        Ok(TransferResult::Posted(_))
+    ));
     world.top_up(member, 100).await.unwrap();
     world.top_up(member, 100).await.unwrap();
     assert_eq!(world.money(member).await, (270, 0));
@@ -65,9 +69,9 @@ pub(crate) async fn a_refused_transfer_leaves_its_reference_free(world: World) {
     let refused = world.refer(member, take, "r").await;
     assert!(matches!(refused, Err(Refusal::InsufficientBalance { .. })));
     world.top_up(member, 10).await.unwrap();
-    assert!(matches!(world.refer(member, take, "r").await, Ok(Posted::Now(_))));
+    assert!(matches!(world.refer(member, take, "r").await, Ok(TransferResult::Posted(_))));
     // Done is done, though it could not be done now.
-    assert!(matches!(world.refer(member, take, "r").await, Ok(Posted::Before(_))));
+    assert!(matches!(world.refer(member, take, "r").await, Ok(TransferResult::AlreadyPosted(_))));
     assert_eq!(world.money(member).await, (0, 0));
     world.check().await;
 }
@@ -89,10 +93,13 @@ pub(crate) async fn a_hundred_with_one_reference_pay_in_once(world: World) {
         racers.spawn(async move { store.post(transfer, &actor()).await.unwrap().unwrap() });
     }
     let posted = racers.join_all().await;
-    let now: Vec<_> = posted.iter().filter(|posted| matches!(posted, Posted::Now(_))).collect();
+    let now: Vec<_> =
+        posted.iter().filter(|posted| matches!(posted, TransferResult::Posted(_))).collect();
     assert_eq!(now.len(), 2);
-    for posted in posted.iter().cloned().map(Posted::into_posting) {
-        assert!(now.iter().any(|now| matches!(now, Posted::Now(first) if *first == posted)));
+    for posted in posted.iter().cloned().map(TransferResult::into_posting) {
+        assert!(
+            now.iter().any(|now| matches!(now, TransferResult::Posted(first) if *first == posted))
+        );
     }
     assert_eq!(world.money(member).await, (14, 0));
     world.check().await;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ledger::{Ended, Limits, Refusal, Repeated, Rule};
+use ledger::{ChargeRule, EndResult, IdempotencyConflict, Limits, Refusal};
 
 use crate::world::{DAY, LEASE, World, actor, answering, closing, repeated};
 
-const NOT_YET: Result<(), Refusal> = Err(Refusal::Repeated(Repeated::Running));
+const NOT_YET: Result<(), Refusal> = Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Running));
 
 pub(crate) async fn a_word_that_runs_is_told_so(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
@@ -15,7 +15,7 @@ pub(crate) async fn a_word_that_runs_is_told_so(world: World) {
     assert_eq!(store.hold(repeated(&key, 5, "w", 1)).await.unwrap().map(drop), NOT_YET);
     // However long it runs.
     world.pass(2 * DAY);
-    store.sweep().await.unwrap();
+    store.delete_expired().await.unwrap();
     assert_eq!(store.hold(repeated(&key, 5, "w", 1)).await.unwrap().map(drop), NOT_YET);
     assert_eq!(world.money(member).await, (1000, 5));
 }
@@ -23,7 +23,7 @@ pub(crate) async fn a_word_that_runs_is_told_so(world: World) {
 pub(crate) async fn a_word_with_another_body_is_refused(world: World) {
     let (_, key) = world.member("ann", 1000, Limits::default()).await;
     let store = &world.store;
-    let other = Err(Refusal::Repeated(Repeated::OtherBody));
+    let other = Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody));
     let hold = store.hold(repeated(&key, 5, "w", 1)).await.unwrap().unwrap();
     assert_eq!(store.hold(repeated(&key, 5, "w", 2)).await.unwrap(), other);
     store.end(answering(&hold, "{}")).await.unwrap();
@@ -37,7 +37,7 @@ pub(crate) async fn an_answered_word_gives_its_answer(world: World) {
     let closing = answering(&hold, "the answer");
     let kept = closing.answer.clone();
     store.end(closing).await.unwrap();
-    let answered = Err(Refusal::Repeated(Repeated::Answered(hold.id)));
+    let answered = Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(hold.id)));
     assert_eq!(store.hold(repeated(&key, 5, "w", 1)).await.unwrap(), answered);
     assert_eq!(store.answer(hold.id).await.unwrap(), kept);
     assert_eq!(world.money(member).await, (995, 0));
@@ -49,20 +49,20 @@ pub(crate) async fn an_answered_word_gives_its_answer(world: World) {
 pub(crate) async fn a_word_is_free_again_after_a_release(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let store = &world.store;
-    for rule in [Rule::UpstreamFailed, Rule::Cancelled] {
+    for rule in [ChargeRule::UpstreamFailed, ChargeRule::Cancelled] {
         let hold = store.hold(repeated(&key, 5, "w", 1)).await.unwrap().unwrap();
         let ended = store.end(closing(&hold, rule)).await.unwrap();
-        assert!(matches!(ended, Ended::Now(_)));
+        assert!(matches!(ended, EndResult::Ended(_)));
     }
     // An answer to a request that is not charged is not kept either.
     let hold = store.hold(repeated(&key, 5, "w", 1)).await.unwrap().unwrap();
-    let mut failed = closing(&hold, Rule::UpstreamFailed);
+    let mut failed = closing(&hold, ChargeRule::UpstreamFailed);
     failed.end.answered = true;
     store.end(failed).await.unwrap();
     // A lease that ends is a release as well.
     store.hold(repeated(&key, 5, "w", 1)).await.unwrap().unwrap();
     world.pass(LEASE * 2);
-    assert_eq!(store.expire().await.unwrap(), 1);
+    assert_eq!(store.expire_holds().await.unwrap(), 1);
     assert!(store.hold(repeated(&key, 5, "w", 2)).await.unwrap().is_ok());
     assert_eq!(world.money(member).await, (1000, 5));
 }
@@ -73,19 +73,19 @@ pub(crate) async fn a_word_is_free_again_after_a_day(world: World) {
     let hold = store.hold(repeated(&key, 5, "w", 1)).await.unwrap().unwrap();
     store.end(answering(&hold, "{}")).await.unwrap();
     world.pass(DAY - 60_000_000);
-    assert_eq!(store.sweep().await.unwrap(), 0);
+    assert_eq!(store.delete_expired().await.unwrap(), 0);
     assert!(store.hold(repeated(&key, 5, "w", 1)).await.unwrap().is_err());
     world.pass(120_000_000);
     assert_eq!(store.answer(hold.id).await.unwrap(), None);
     let again = store.hold(repeated(&key, 5, "w", 2)).await.unwrap().unwrap();
     store.end(answering(&again, "second")).await.unwrap();
-    let answered = Err(Refusal::Repeated(Repeated::Answered(again.id)));
+    let answered = Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(again.id)));
     assert_eq!(store.hold(repeated(&key, 5, "w", 2)).await.unwrap(), answered);
     // The word was taken over: nothing of it is over yet.
-    assert_eq!(store.sweep().await.unwrap(), 0);
+    assert_eq!(store.delete_expired().await.unwrap(), 0);
     world.pass(DAY + 60_000_000);
-    assert_eq!(store.sweep().await.unwrap(), 1);
-    assert_eq!(store.sweep().await.unwrap(), 0);
+    assert_eq!(store.delete_expired().await.unwrap(), 1);
+    assert_eq!(store.delete_expired().await.unwrap(), 0);
 }
 
 pub(crate) async fn a_word_belongs_to_its_lineage(world: World) {

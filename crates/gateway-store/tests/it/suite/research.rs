@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use gateway_store::{
-    Fence, FinishedStep, GiveBack, HookOutcome, Job, JobEnd, JobEnded, JobStatus, Key,
-    MAX_PAUSE_MICROS, NewEvent, NewJob, Progress,
+    FinishedStep, JobClaim, JobEnd, JobEndResult, JobRelease, JobStatus, Key, MAX_PAUSE_MICROS,
+    NewJob, NewJobEvent, Progress, ResearchJob, WebhookOutcome,
 };
-use ledger::{Ending, Hold, HoldId, Limits, MemberId, Refusal, Repeated, Rule, Tokens};
+use ledger::{
+    ChargeRule, EndReason, Hold, HoldId, IdempotencyConflict, Limits, MemberId, Refusal,
+    TokenCounts,
+};
 use tokio::task::JoinSet;
 
 use crate::world::{DAY, LEASE, SECOND, World, new_id, opening, repeated};
@@ -18,10 +21,10 @@ const WORKER: i64 = 11;
 const LAST: HoldId = HoldId::from_bytes([0xff; 16]);
 
 pub(crate) fn new_job(key: &Key, price: i64) -> NewJob {
-    let mut wanted = opening(key, price).wanted;
-    wanted.operation = "research".into();
+    let mut hold = opening(key, price).request;
+    hold.operation = "research".into();
     NewJob {
-        wanted,
+        hold,
         query: "why is the sky blue".to_owned(),
         model: "a/b".to_owned(),
         request: b"{}".to_vec(),
@@ -34,8 +37,8 @@ pub(crate) fn new_job(key: &Key, price: i64) -> NewJob {
     }
 }
 
-fn event(kind: &'static str) -> NewEvent {
-    NewEvent { kind, data: b"{}".to_vec() }
+fn event(kind: &'static str) -> NewJobEvent {
+    NewJobEvent { kind, data: b"{}".to_vec() }
 }
 
 fn step(number: u32) -> FinishedStep {
@@ -51,18 +54,18 @@ fn step(number: u32) -> FinishedStep {
     }
 }
 
-fn fence(job: &Job) -> Fence {
-    Fence { id: job.id, attempt: job.attempt }
+fn fence(job: &ResearchJob) -> JobClaim {
+    JobClaim { id: job.id, attempt: job.attempt }
 }
 
-fn completed(job: &Job) -> JobEnd {
+fn completed(job: &ResearchJob) -> JobEnd {
     JobEnd {
         id: job.id,
         member: job.member,
         attempt: Some(job.attempt),
         status: JobStatus::Completed,
-        ending: Ending::Complete,
-        tokens: Tokens { input: Some(5), output: Some(6) },
+        ending: EndReason::Complete,
+        tokens: TokenCounts { input: Some(5), output: Some(6) },
         result: Some(b"{\"report\":1}".to_vec()),
         error: None,
         progress: Some(Progress { step: "completed".to_owned(), done: 3, total: 3 }),
@@ -76,8 +79,8 @@ fn cancelled(id: HoldId, member: MemberId) -> JobEnd {
         member,
         attempt: None,
         status: JobStatus::Cancelled,
-        ending: Ending::Cancelled,
-        tokens: Tokens::default(),
+        ending: EndReason::Cancelled,
+        tokens: TokenCounts::default(),
         result: None,
         error: None,
         progress: None,
@@ -89,7 +92,7 @@ async fn queued(world: &World, key: &Key) -> Hold {
     world.store.create_job(new_job(key, 10)).await.unwrap().unwrap()
 }
 
-async fn claimed(world: &World) -> Job {
+async fn claimed(world: &World) -> ResearchJob {
     world.store.claim_job(WORKER, LEASE).await.unwrap().unwrap()
 }
 
@@ -104,13 +107,13 @@ pub(crate) async fn a_job_is_queued_with_its_hold_or_not_at_all(world: World) {
     assert_eq!(world.store.job(other, hold.id).await.unwrap(), None);
 
     let poor = new_job(&key, 10);
-    let id = poor.wanted.id;
+    let id = poor.hold.id;
     let refused = world.store.create_job(poor).await.unwrap();
     assert!(matches!(refused, Err(Refusal::InsufficientBalance { .. })));
     assert_eq!(world.store.job(member, id).await.unwrap(), None);
     // An id is used once, also after its hold has ended.
     let mut again = new_job(&key, 0);
-    again.wanted.id = hold.id;
+    again.hold.id = hold.id;
     assert_eq!(world.store.create_job(again.clone()).await.unwrap(), Err(Refusal::IdUsed));
     world.store.end_job(cancelled(hold.id, member)).await.unwrap();
     assert_eq!(world.store.create_job(again).await.unwrap(), Err(Refusal::IdUsed));
@@ -131,12 +134,12 @@ enum Before {
 pub(crate) async fn cancelling_costs_once_a_step_has_begun(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let cases = [
-        (Before::Nothing, Rule::Cancelled),
-        (Before::Claim, Rule::CancelledLate),
-        (Before::ClaimAndDie, Rule::CancelledLate),
-        (Before::FailFirstStep, Rule::Cancelled),
-        (Before::FinishStep, Rule::CancelledLate),
-        (Before::FinishStepAndStop, Rule::CancelledLate),
+        (Before::Nothing, ChargeRule::Cancelled),
+        (Before::Claim, ChargeRule::CancelledLate),
+        (Before::ClaimAndDie, ChargeRule::CancelledLate),
+        (Before::FailFirstStep, ChargeRule::Cancelled),
+        (Before::FinishStep, ChargeRule::CancelledLate),
+        (Before::FinishStepAndStop, ChargeRule::CancelledLate),
     ];
     let (store, mut paid) = (&world.store, 0);
     for (before, rule) in cases {
@@ -151,18 +154,18 @@ pub(crate) async fn cancelling_costs_once_a_step_has_begun(world: World) {
             }
             let back = match before {
                 Before::FailFirstStep => {
-                    Some(GiveBack::Failed { after_micros: DAY, event: event("step.failed") })
+                    Some(JobRelease::Failed { after_micros: DAY, event: event("step.failed") })
                 }
-                Before::FinishStepAndStop => Some(GiveBack::Stopping),
+                Before::FinishStepAndStop => Some(JobRelease::Stopping),
                 _ => None,
             };
             if let Some(back) = back {
-                assert!(store.give_back_job(fence(&job), back).await.unwrap());
+                assert!(store.release_job(fence(&job), back).await.unwrap());
             }
         }
         let ended = store.end_job(cancelled(hold.id, member)).await.unwrap();
-        let JobEnded::Now(receipt) = ended else { panic!("{before:?}: {ended:?}") };
-        paid += if rule == Rule::CancelledLate { 10 } else { 0 };
+        let JobEndResult::Ended(receipt) = ended else { panic!("{before:?}: {ended:?}") };
+        paid += if rule == ChargeRule::CancelledLate { 10 } else { 0 };
         assert_eq!(receipt.rule, rule, "{before:?}");
         assert_eq!(world.money(member).await, (1000 - paid, 0), "{before:?}");
         let job = store.job(member, hold.id).await.unwrap().unwrap();
@@ -205,18 +208,18 @@ pub(crate) async fn a_job_with_a_word_is_given_again(world: World) {
     let (member, key) = world.member("ann", 100, Limits::default()).await;
     let with_word = |body| {
         let mut job = new_job(&key, 10);
-        job.wanted.idempotency = repeated(&key, 10, "word", body).wanted.idempotency;
+        job.hold.idempotency = repeated(&key, 10, "word", body).request.idempotency;
         job
     };
     let first = world.store.create_job(with_word(1)).await.unwrap().unwrap();
     let again = world.store.create_job(with_word(1)).await.unwrap();
-    assert_eq!(again, Err(Refusal::Repeated(Repeated::Answered(first.id))));
+    assert_eq!(again, Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(first.id))));
     let other = world.store.create_job(with_word(2)).await.unwrap();
-    assert_eq!(other, Err(Refusal::Repeated(Repeated::OtherBody)));
+    assert_eq!(other, Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody)));
     let job = claimed(&world).await;
-    assert!(matches!(world.store.end_job(completed(&job)).await.unwrap(), JobEnded::Now(_)));
+    assert!(matches!(world.store.end_job(completed(&job)).await.unwrap(), JobEndResult::Ended(_)));
     let again = world.store.create_job(with_word(1)).await.unwrap();
-    assert_eq!(again, Err(Refusal::Repeated(Repeated::Answered(first.id))));
+    assert_eq!(again, Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(first.id))));
     assert_eq!(world.money(member).await, (90, 0));
     // A day later the word is free.
     world.pass(DAY + SECOND);
@@ -240,12 +243,12 @@ pub(crate) async fn a_job_goes_from_queued_to_completed_and_is_charged_once(worl
     assert_eq!(steps[1].output.as_deref(), Some(&b"output 1"[..]));
     let took = steps[1].finished_at.micros() - steps[1].started_at.micros();
     assert!((5..60 * SECOND).contains(&took), "{took}");
-    let JobEnded::Now(receipt) = world.store.end_job(completed(&job)).await.unwrap() else {
+    let JobEndResult::Ended(receipt) = world.store.end_job(completed(&job)).await.unwrap() else {
         panic!("it does not end");
     };
-    assert_eq!((receipt.charged.get(), receipt.rule), (10, Rule::Answered));
+    assert_eq!((receipt.charged.get(), receipt.rule), (10, ChargeRule::Answered));
     assert_eq!(receipt.tokens.output, Some(6));
-    assert_eq!(world.store.end_job(completed(&job)).await.unwrap(), JobEnded::Not);
+    assert_eq!(world.store.end_job(completed(&job)).await.unwrap(), JobEndResult::NotEnded);
     let done = world.store.job(member, job.id).await.unwrap().unwrap();
     assert_eq!(
         (done.status, done.charged.map(ledger::Micros::get)),
@@ -271,12 +274,12 @@ pub(crate) async fn a_worker_that_lost_its_claim_writes_nothing(world: World) {
     assert_eq!((new.id, new.attempt), (old.id, 2));
     assert!(!world.store.renew_job(fence(&old), LEASE).await.unwrap());
     assert!(!world.store.finish_step(fence(&old), step(0)).await.unwrap());
-    assert!(!world.store.give_back_job(fence(&old), GiveBack::Stopping).await.unwrap());
-    assert_eq!(world.store.end_job(completed(&old)).await.unwrap(), JobEnded::Not);
+    assert!(!world.store.release_job(fence(&old), JobRelease::Stopping).await.unwrap());
+    assert_eq!(world.store.end_job(completed(&old)).await.unwrap(), JobEndResult::NotEnded);
     assert_eq!(world.store.job_steps(old.id).await.unwrap(), []);
     assert_eq!(world.money(member).await, (100, 10));
     assert!(world.store.finish_step(fence(&new), step(0)).await.unwrap());
-    assert!(matches!(world.store.end_job(completed(&new)).await.unwrap(), JobEnded::Now(_)));
+    assert!(matches!(world.store.end_job(completed(&new)).await.unwrap(), JobEndResult::Ended(_)));
     assert!(!world.store.finish_step(fence(&new), step(1)).await.unwrap());
     assert_eq!(world.money(member).await, (90, 0));
     world.check().await;
@@ -314,21 +317,21 @@ pub(crate) async fn a_claim_after_a_crash_goes_on_behind_the_last_step(world: Wo
         assert!(world.store.finish_step(fence(&job), step(number)).await.unwrap());
         world.pass(LEASE + SECOND);
     }
-    assert_eq!(world.store.reap_jobs().await.unwrap(), 0);
+    assert_eq!(world.store.end_overdue_jobs().await.unwrap(), 0);
 }
 
 pub(crate) async fn tries_without_a_step_are_limited_and_refunded(world: World) {
     let (member, key) = world.member("ann", 100, Limits::default()).await;
     let hold = queued(&world, &key).await;
     for _ in 0..3 {
-        assert_eq!(world.store.reap_jobs().await.unwrap(), 0);
+        assert_eq!(world.store.end_overdue_jobs().await.unwrap(), 0);
         claimed(&world).await;
         // As long as the last one may be at work, it is not failed.
-        assert_eq!(world.store.reap_jobs().await.unwrap(), 0);
+        assert_eq!(world.store.end_overdue_jobs().await.unwrap(), 0);
         world.pass(LEASE + SECOND);
     }
     assert_eq!(world.store.claim_job(WORKER, LEASE).await.unwrap(), None);
-    assert_eq!(world.store.reap_jobs().await.unwrap(), 1);
+    assert_eq!(world.store.end_overdue_jobs().await.unwrap(), 1);
     let job = world.store.job(member, hold.id).await.unwrap().unwrap();
     assert_eq!((job.status, job.charged.unwrap().get()), (JobStatus::Failed, 0));
     let error = String::from_utf8(job.error.unwrap()).unwrap();
@@ -344,7 +347,7 @@ pub(crate) async fn a_job_that_is_given_back_is_free_at_once(world: World) {
     for attempt in 1..=6 {
         let job = claimed(&world).await;
         assert_eq!((job.attempt, job.tries), (attempt, 1));
-        assert!(world.store.give_back_job(fence(&job), GiveBack::Stopping).await.unwrap());
+        assert!(world.store.release_job(fence(&job), JobRelease::Stopping).await.unwrap());
         assert!(!world.store.finish_step(fence(&job), step(0)).await.unwrap());
     }
 }
@@ -353,8 +356,8 @@ pub(crate) async fn a_failed_step_is_tried_later(world: World) {
     let (_, key) = world.member("ann", 100, Limits::default()).await;
     queued(&world, &key).await;
     let job = claimed(&world).await;
-    let failed = GiveBack::Failed { after_micros: 60 * SECOND, event: event("step.failed") };
-    assert!(world.store.give_back_job(fence(&job), failed).await.unwrap());
+    let failed = JobRelease::Failed { after_micros: 60 * SECOND, event: event("step.failed") };
+    assert!(world.store.release_job(fence(&job), failed).await.unwrap());
     assert_eq!(world.store.claim_job(WORKER, LEASE).await.unwrap(), None);
     world.pass(61 * SECOND);
     assert_eq!(claimed(&world).await.tries, 2);
@@ -365,11 +368,17 @@ pub(crate) async fn a_job_that_is_cancelled_while_it_runs_ends_once(world: World
     let (other, _) = world.member("bob", 100, Limits::default()).await;
     let hold = queued(&world, &key).await;
     let job = claimed(&world).await;
-    assert_eq!(world.store.end_job(cancelled(hold.id, other)).await.unwrap(), JobEnded::Not);
+    assert_eq!(
+        world.store.end_job(cancelled(hold.id, other)).await.unwrap(),
+        JobEndResult::NotEnded
+    );
     let ended = world.store.end_job(cancelled(hold.id, member)).await.unwrap();
-    assert!(matches!(ended, JobEnded::Now(receipt) if receipt.charged.get() == 10));
-    assert_eq!(world.store.end_job(cancelled(hold.id, member)).await.unwrap(), JobEnded::Not);
-    assert_eq!(world.store.end_job(completed(&job)).await.unwrap(), JobEnded::Not);
+    assert!(matches!(ended, JobEndResult::Ended(receipt) if receipt.charged.get() == 10));
+    assert_eq!(
+        world.store.end_job(cancelled(hold.id, member)).await.unwrap(),
+        JobEndResult::NotEnded
+    );
+    assert_eq!(world.store.end_job(completed(&job)).await.unwrap(), JobEndResult::NotEnded);
     assert!(!world.store.renew_job(fence(&job), LEASE).await.unwrap());
     assert_eq!(world.store.job_status(hold.id).await.unwrap(), Some((JobStatus::Cancelled, 1)));
     assert_eq!(world.money(member).await, (90, 0));
@@ -384,12 +393,12 @@ pub(crate) async fn the_hold_of_a_job_outlives_every_lease(world: World) {
     claimed(&world).await;
     // All processes are away for days, and another one starts.
     world.pass(50 * DAY);
-    assert_eq!(world.store.expire().await.unwrap(), 0);
-    assert_eq!(world.store.abandon(99).await.unwrap(), 0);
-    world.store.sweep().await.unwrap();
+    assert_eq!(world.store.expire_holds().await.unwrap(), 0);
+    assert_eq!(world.store.end_holds_except(99).await.unwrap(), 0);
+    world.store.delete_expired().await.unwrap();
     assert_eq!(world.money(member).await, (100, 10));
     let job = claimed(&world).await;
-    assert!(matches!(world.store.end_job(completed(&job)).await.unwrap(), JobEnded::Now(_)));
+    assert!(matches!(world.store.end_job(completed(&job)).await.unwrap(), JobEndResult::Ended(_)));
     assert_eq!(world.money(member).await, (90, 0));
     world.check().await;
 }
@@ -399,12 +408,12 @@ pub(crate) async fn a_late_job_expires(world: World) {
     let waiting = queued(&world, &key).await;
     world.pass(DAY + SECOND);
     assert_eq!(world.store.claim_job(WORKER, LEASE).await.unwrap(), None);
-    assert_eq!(world.store.reap_jobs().await.unwrap(), 1);
+    assert_eq!(world.store.end_overdue_jobs().await.unwrap(), 1);
     let job = world.store.job(member, waiting.id).await.unwrap().unwrap();
     assert_eq!((job.status, job.charged.unwrap().get()), (JobStatus::Expired, 0));
     assert_eq!(world.money(member).await, (100, 0));
     let receipt = world.store.receipt(Some(member), waiting.id).await.unwrap().unwrap();
-    assert_eq!(receipt.rule, Rule::Expired);
+    assert_eq!(receipt.rule, ChargeRule::Expired);
     world.check().await;
 }
 
@@ -428,8 +437,8 @@ pub(crate) async fn events_are_numbered_without_gaps(world: World) {
     queued(&world, &key).await;
     let job = claimed(&world).await;
     world.store.finish_step(fence(&job), step(0)).await.unwrap();
-    let failed = GiveBack::Failed { after_micros: 0, event: event("step.failed") };
-    world.store.give_back_job(fence(&job), failed).await.unwrap();
+    let failed = JobRelease::Failed { after_micros: 0, event: event("step.failed") };
+    world.store.release_job(fence(&job), failed).await.unwrap();
     let job = claimed(&world).await;
     world.store.end_job(completed(&job)).await.unwrap();
     let events = world.store.job_events(job.id, 0, 100).await.unwrap();
@@ -456,25 +465,25 @@ pub(crate) async fn ends_are_told_and_told_again(world: World) {
     new.webhook_url = Some("https://a.example/hook".to_owned());
     world.store.create_job(new).await.unwrap().unwrap();
     let job = claimed(&world).await;
-    assert_eq!(world.store.claim_hook(LEASE).await.unwrap(), None);
+    assert_eq!(world.store.claim_webhook(LEASE).await.unwrap(), None);
     world.store.end_job(completed(&job)).await.unwrap();
-    let (first, told) = world.store.claim_hook(LEASE).await.unwrap().unwrap();
+    let (first, told) = world.store.claim_webhook(LEASE).await.unwrap().unwrap();
     assert_eq!((first.id, first.tries, told.status), (job.id, 1, JobStatus::Completed));
     assert_eq!(first.url, "https://a.example/hook");
-    assert_eq!(world.store.claim_hook(LEASE).await.unwrap(), None);
+    assert_eq!(world.store.claim_webhook(LEASE).await.unwrap(), None);
     // Whoever was to tell it died.
     world.pass(LEASE + SECOND);
-    let (second, _) = world.store.claim_hook(LEASE).await.unwrap().unwrap();
+    let (second, _) = world.store.claim_webhook(LEASE).await.unwrap().unwrap();
     assert_eq!(second.tries, 2);
-    assert!(!world.store.end_hook(&first, HookOutcome::Delivered).await.unwrap());
-    let again = HookOutcome::Again { after_micros: 60 * SECOND };
-    assert!(world.store.end_hook(&second, again).await.unwrap());
-    assert_eq!(world.store.claim_hook(LEASE).await.unwrap(), None);
+    assert!(!world.store.finish_webhook(&first, WebhookOutcome::Delivered).await.unwrap());
+    let again = WebhookOutcome::Again { after_micros: 60 * SECOND };
+    assert!(world.store.finish_webhook(&second, again).await.unwrap());
+    assert_eq!(world.store.claim_webhook(LEASE).await.unwrap(), None);
     world.pass(61 * SECOND);
-    let (third, _) = world.store.claim_hook(LEASE).await.unwrap().unwrap();
-    assert!(world.store.end_hook(&third, HookOutcome::Delivered).await.unwrap());
+    let (third, _) = world.store.claim_webhook(LEASE).await.unwrap().unwrap();
+    assert!(world.store.finish_webhook(&third, WebhookOutcome::Delivered).await.unwrap());
     world.pass(DAY);
-    assert_eq!(world.store.claim_hook(LEASE).await.unwrap(), None);
+    assert_eq!(world.store.claim_webhook(LEASE).await.unwrap(), None);
 }
 
 pub(crate) async fn jobs_are_forgotten_after_their_time(world: World) {
@@ -485,13 +494,13 @@ pub(crate) async fn jobs_are_forgotten_after_their_time(world: World) {
     world.store.finish_step(fence(&job), step(0)).await.unwrap();
     world.store.end_job(completed(&job)).await.unwrap();
     world.pass(2 * DAY - 60 * SECOND);
-    world.store.sweep().await.unwrap();
+    world.store.delete_expired().await.unwrap();
     assert!(world.store.job(member, job.id).await.unwrap().is_some());
     world.pass(61 * SECOND);
     // Gone for its member, and soon altogether.
     assert_eq!(world.store.job(member, job.id).await.unwrap(), None);
     assert_eq!(world.store.jobs(member, LAST, 9).await.unwrap(), []);
-    assert_eq!(world.store.sweep().await.unwrap(), 1);
+    assert_eq!(world.store.delete_expired().await.unwrap(), 1);
     assert_eq!(world.store.job_steps(job.id).await.unwrap(), []);
     assert_eq!(world.store.job_events(job.id, 0, 9).await.unwrap(), []);
     assert_eq!(world.store.job_status(job.id).await.unwrap(), None);
@@ -513,7 +522,7 @@ pub(crate) async fn no_two_workers_have_one_job(world: World) {
             while let Some(job) = store.claim_job(worker, LEASE).await.unwrap() {
                 assert!(store.finish_step(fence(&job), step(0)).await.unwrap());
                 let ended = store.end_job(completed(&job)).await.unwrap();
-                assert!(matches!(ended, JobEnded::Now(_)));
+                assert!(matches!(ended, JobEndResult::Ended(_)));
                 mine.push(job.id);
             }
             mine

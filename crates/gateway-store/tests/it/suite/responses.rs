@@ -1,7 +1,7 @@
 //! Stored responses and their events.
 
 use gateway_store::{Error, ResponseEvent, StoredResponse};
-use ledger::{Ended, Hold, HoldId, Limits, Rule};
+use ledger::{ChargeRule, EndResult, Hold, HoldId, Limits};
 
 use crate::world::{DAY, LEASE, World, answering, closing, opening, repeated};
 
@@ -30,7 +30,7 @@ pub(crate) async fn queued(
     id: &str,
 ) -> (Hold, StoredResponse) {
     let mut opening = opening(key, 5);
-    let response = response(world, &hold_of(key, opening.wanted.id), id, "queued");
+    let response = response(world, &hold_of(key, opening.request.id), id, "queued");
     opening.response = Some(response.clone());
     (world.store.hold(opening).await.unwrap().unwrap(), response)
 }
@@ -48,7 +48,7 @@ fn hold_of(key: &gateway_store::Key, id: HoldId) -> Hold {
         since: ledger::Time::default(),
         lease_until: ledger::Time::default(),
         idempotency: None,
-        room: None,
+        rate_limit: None,
     }
 }
 
@@ -79,14 +79,14 @@ pub(crate) async fn a_stored_response_is_read_by_its_member_alone(world: World) 
 pub(crate) async fn a_response_is_stored_with_the_end_of_its_hold(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let hold = world.hold(&key, 5).await.unwrap();
-    let mut ending = closing(&hold, Rule::Answered);
+    let mut ending = closing(&hold, ChargeRule::Answered);
     let stored = response(&world, &hold, "resp_1", "completed");
     ending.response = Some(stored.clone());
     world.store.end(ending.clone()).await.unwrap();
     assert_eq!(world.store.response(member, "resp_1").await.unwrap(), Some(stored.clone()));
     // The second end of a hold writes nothing.
     ending.response = Some(response(&world, &hold, "resp_1", "failed"));
-    assert_eq!(world.store.end(ending).await.unwrap(), Ended::Before);
+    assert_eq!(world.store.end(ending).await.unwrap(), EndResult::AlreadyEnded);
     assert_eq!(world.store.response(member, "resp_1").await.unwrap(), Some(stored));
 }
 
@@ -160,20 +160,20 @@ pub(crate) async fn background_responses_fail_with_their_lease(world: World) {
     let (member, key) = world.member("ann", 1000, Limits::default()).await;
     let (hold, _) = queued(&world, &key, "resp_1").await;
     let (other, _) = queued(&world, &key, "resp_2").await;
-    let mut done = closing(&other, Rule::Answered);
+    let mut done = closing(&other, ChargeRule::Answered);
     done.response = Some(response(&world, &other, "resp_2", "completed"));
     world.store.end(done).await.unwrap();
     world.pass(LEASE * 2);
-    assert_eq!(world.store.expire().await.unwrap(), 1);
+    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
     let failed = world.store.response(member, "resp_1").await.unwrap().unwrap();
     let body: serde_json::Value = serde_json::from_slice(&failed.body).unwrap();
     assert_eq!((failed.status.as_str(), &body["status"]), ("failed", &"failed".into()));
     assert_eq!((&body["model"], &body["error"]["code"]), (&"m".into(), &"server_error".into()));
     assert_eq!(world.store.response(member, "resp_2").await.unwrap().unwrap().status, "completed");
     // Its process was only slow: too late.
-    let mut late = closing(&hold, Rule::Answered);
+    let mut late = closing(&hold, ChargeRule::Answered);
     late.response = Some(response(&world, &hold, "resp_1", "completed"));
-    assert_eq!(world.store.end(late).await.unwrap(), Ended::Before);
+    assert_eq!(world.store.end(late).await.unwrap(), EndResult::AlreadyEnded);
     assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
     world.check().await;
 }
@@ -185,9 +185,9 @@ pub(crate) async fn old_responses_are_swept(world: World) {
     world.pass(11 * DAY);
     assert_eq!(world.store.response(member, "resp_1").await.unwrap(), None);
     // Not while it runs.
-    assert_eq!(world.store.sweep().await.unwrap(), 0);
-    world.end(&hold, Rule::Cancelled).await;
-    assert_eq!(world.store.sweep().await.unwrap(), 1);
+    assert_eq!(world.store.delete_expired().await.unwrap(), 0);
+    world.end(&hold, ChargeRule::Cancelled).await;
+    assert_eq!(world.store.delete_expired().await.unwrap(), 1);
     assert!(world.store.events("resp_1", -1, 2).await.unwrap().is_empty());
 }
 
@@ -200,11 +200,11 @@ pub(crate) async fn responses_that_run_without_a_hold_are_failed_by_a_sweep(worl
     assert!(world.store.update_response(&running).await.unwrap());
     let (live_hold, live) = queued(&world, &key, "resp_3").await;
     let (done_hold, _) = queued(&world, &key, "resp_4").await;
-    let mut done = closing(&done_hold, Rule::Answered);
+    let mut done = closing(&done_hold, ChargeRule::Answered);
     done.response = Some(response(&world, &done_hold, "resp_4", "completed"));
     world.store.end(done).await.unwrap();
-    world.end(&queued_hold, Rule::OurFault).await;
-    world.end(&running_hold, Rule::Answered).await;
+    world.end(&queued_hold, ChargeRule::OurFault).await;
+    world.end(&running_hold, ChargeRule::Answered).await;
 
     let status = async |id: &str| {
         let found = world.store.response(member, id).await.unwrap().unwrap();
@@ -212,13 +212,13 @@ pub(crate) async fn responses_that_run_without_a_hold_are_failed_by_a_sweep(worl
         assert_eq!(body["status"], found.status);
         (found.status, body["error"]["code"].as_str().unwrap_or_default().to_owned())
     };
-    assert_eq!(world.store.sweep().await.unwrap(), 0, "nothing was removed");
+    assert_eq!(world.store.delete_expired().await.unwrap(), 0, "nothing was removed");
     let failed = ("failed".to_owned(), "server_error".to_owned());
     assert_eq!((status("resp_1").await, status("resp_2").await), (failed.clone(), failed));
     assert_eq!(world.store.response(member, "resp_3").await.unwrap(), Some(live));
     assert_eq!(status("resp_4").await.0, "completed");
     // The one that runs ends as it likes.
-    let mut done = closing(&live_hold, Rule::Answered);
+    let mut done = closing(&live_hold, ChargeRule::Answered);
     done.response = Some(response(&world, &live_hold, "resp_3", "completed"));
     world.store.end(done).await.unwrap();
     assert_eq!(status("resp_3").await.0, "completed");
@@ -231,7 +231,7 @@ pub(crate) async fn a_sweep_takes_a_thousand_of_each_kind(world: World) {
     for number in 0..1003 {
         let store = std::sync::Arc::clone(&world.store);
         let opening = repeated(&key, 1, &format!("word {number}"), 1);
-        let hold = opening.wanted.id;
+        let hold = opening.request.id;
         tasks.spawn(async move {
             let begun = store.hold(opening).await.unwrap().unwrap();
             store.end(answering(&begun, "{}")).await.unwrap();
@@ -246,7 +246,7 @@ pub(crate) async fn a_sweep_takes_a_thousand_of_each_kind(world: World) {
         opening.response = Some(stray);
         tasks.spawn(async move {
             let begun = store.hold(opening).await.unwrap().unwrap();
-            store.end(closing(&begun, Rule::Cancelled)).await.unwrap();
+            store.end(closing(&begun, ChargeRule::Cancelled)).await.unwrap();
         });
     }
     tasks.join_all().await;
@@ -259,12 +259,12 @@ pub(crate) async fn a_sweep_takes_a_thousand_of_each_kind(world: World) {
         running
     };
     for left in [3, 0] {
-        assert_eq!(world.store.sweep().await.unwrap(), 0);
+        assert_eq!(world.store.delete_expired().await.unwrap(), 0);
         assert_eq!(running().await, left);
     }
     world.pass(11 * DAY);
     for swept in [2000, 6, 0] {
-        assert_eq!(world.store.sweep().await.unwrap(), swept);
+        assert_eq!(world.store.delete_expired().await.unwrap(), swept);
     }
     world.check().await;
 }

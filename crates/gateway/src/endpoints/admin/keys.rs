@@ -186,7 +186,7 @@ async fn view(service: &Service, record: &KeyRecord) -> Result<KeyRecordView, Ap
         id: key.id.clone(),
         member: key.member.to_string(),
         name: key.name.clone(),
-        scopes: key.scopes.iter().map(|scope| scope.word().to_owned()).collect(),
+        scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         models: key.models.clone(),
         created_at: clock::rfc3339(key.created_at),
         expires_at: key.expires_at.map(clock::rfc3339),
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn every_scope_of_the_store_has_its_word() {
         for scope in Scope::ALL {
-            let word: ScopeWord = serde_json::from_value(scope.word().into()).unwrap();
+            let word: ScopeWord = serde_json::from_value(scope.as_str().into()).unwrap();
             assert_eq!(known(&[word]), [scope]);
         }
     }

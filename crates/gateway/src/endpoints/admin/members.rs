@@ -7,7 +7,7 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, StatementLine};
 use http::{HeaderValue, Request};
-use ledger::{MemberId, Micros, Posted, Posting, PostingKind, Transfer};
+use ledger::{MemberId, Micros, Posting, PostingKind, Transfer, TransferResult};
 use wire::admin::{
     Adjustment, MemberPatch, MemberView, NewMember, PostingView, StatementView, TopUp,
 };
@@ -120,8 +120,8 @@ pub(in crate::endpoints) async fn adjust(
 /// Moves money. What has a reference is moved once: a repeated request gets the same answer.
 async fn post(operator: Operator<'_>, transfer: Transfer) -> Result<Response, ApiError> {
     match operator.transfer(transfer).await? {
-        Posted::Now(posting) => Ok(created(&posting_view(&posting))),
-        Posted::Before(posting) => {
+        TransferResult::Posted(posting) => Ok(created(&posting_view(&posting))),
+        TransferResult::AlreadyPosted(posting) => {
             let mut response = json(&posting_view(&posting));
             let replayed = HeaderValue::from_static("true");
             response.headers_mut().insert("idempotent-replayed", replayed);
@@ -171,7 +171,7 @@ fn posting_view(posting: &Posting) -> PostingView {
     PostingView {
         object: "posting".to_owned(),
         member: posting.member.to_string(),
-        kind: posting.kind.word().to_owned(),
+        kind: posting.kind.as_str().to_owned(),
         amount_micros: posting.amount.get(),
         balance_micros: posting.balance.get(),
         reason: posting.reason.clone(),
@@ -185,7 +185,7 @@ fn line_view(line: &StatementLine) -> StatementView {
     StatementView {
         id: line.id,
         at: clock::rfc3339(posting.at),
-        kind: posting.kind.word().to_owned(),
+        kind: posting.kind.as_str().to_owned(),
         amount_micros: posting.amount.get(),
         balance_micros: posting.balance.get(),
         reason: posting.reason.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use gateway_store::Kind;
+use gateway_store::ErrorKind;
 use ledger::HoldId;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -57,7 +57,7 @@ impl Tail {
             match self.look().await {
                 Ok(Some(events)) => return Some(events),
                 Ok(None) => {}
-                Err(error) if error.kind() == Kind::Temporary && !self.is_last_call() => {
+                Err(error) if error.kind() == ErrorKind::Temporary && !self.is_last_call() => {
                     tracing::debug!(error = %chain(&error), "a follower waits for the store");
                 }
                 Err(error) => {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use gateway_store::{Answer, Closing, Scope, StoredResponse};
+use gateway_store::{HoldClosing, SavedAnswer, Scope, StoredResponse};
 use http::HeaderMap;
-use ledger::{End, Ended, Ending, Outcome, Reached, Tokens};
+use ledger::{AnswerProgress, EndReason, EndResult, HoldEnd, HoldOutcome, TokenCounts};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
@@ -175,24 +175,24 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
         body: object.to_string().into(),
         ..stored.clone()
     };
-    let rule = Ending::Cancelled.rule(reached(service, &response).await?);
-    let is_charged = rule.outcome() == Outcome::Settled;
-    let end = End {
+    let rule = EndReason::Cancelled.rule(reached(service, &response).await?);
+    let is_charged = rule.outcome() == HoldOutcome::Settled;
+    let end = HoldEnd {
         id: stored.hold,
         member: stored.member,
         rule,
         model: None,
-        tokens: Tokens::default(),
+        tokens: TokenCounts::default(),
         answered: is_charged,
     };
-    let answer = is_charged.then(|| Answer {
+    let answer = is_charged.then(|| SavedAnswer {
         status: 200,
         content_type: "application/json".to_owned(),
         body: response.body.clone(),
     });
-    let closing = Closing { end, answer, response: Some(response), media: None };
+    let closing = HoldClosing { end, answer, response: Some(response), media: None };
     let ended = service.store.end(closing).await?;
-    if let Ended::Now(receipt) = ended {
+    if let EndResult::Ended(receipt) = ended {
         service.meter.ended(&receipt);
     }
     service.background.cancel(&stored.id);
@@ -201,15 +201,18 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
 
 /// Whether a response had begun to answer when it was cancelled. One that was still queued is
 /// cancelled by this, so that it cannot begin any more.
-async fn reached(service: &Service, cancelled: &StoredResponse) -> Result<Reached, ApiError> {
+async fn reached(
+    service: &Service,
+    cancelled: &StoredResponse,
+) -> Result<AnswerProgress, ApiError> {
     let store = &service.store;
     if store.cancel_queued_response(cancelled).await? {
-        return Ok(Reached::Nothing);
+        return Ok(AnswerProgress::Nothing);
     }
     let status = store.response_status(cancelled.member, &cancelled.id).await?;
     // Any other status: another request cancelled it, or it came to its end.
     let has_begun = status.as_deref() == Some("in_progress");
-    Ok(if has_begun { Reached::Begun } else { Reached::Nothing })
+    Ok(if has_begun { AnswerProgress::Begun } else { AnswerProgress::Nothing })
 }
 
 fn body(stored: &StoredResponse) -> Value {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use gateway_store::Kind;
+use gateway_store::ErrorKind;
 use ledger::MemberId;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -81,7 +81,7 @@ impl Tail {
                 Ok(Found::Events(events)) => return Some(events),
                 Ok(Found::End) => break,
                 Ok(Found::Nothing) => true,
-                Err(error) if error.kind() == Kind::Temporary && !self.is_last_call() => {
+                Err(error) if error.kind() == ErrorKind::Temporary && !self.is_last_call() => {
                     tracing::debug!(error = %chain(&error), "a follower waits for the store");
                     false
                 }

@@ -124,7 +124,7 @@ fn count(option: &str, text: &str) -> Result<u32, Diagnostic> {
 }
 
 fn no_scope(word: &str) -> Diagnostic {
-    let known = Scope::ALL.map(Scope::word);
+    let known = Scope::ALL.map(Scope::as_str);
     let message = format!("there is no scope `{}`", printable(word));
     Diagnostic::usage(message).hint(match nearest(word, known) {
         Some(near) => format!("did you mean `{near}`?"),

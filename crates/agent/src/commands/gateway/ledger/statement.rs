@@ -66,7 +66,7 @@ fn statement_json(member: &Member, lines: &[StatementLine]) -> Value {
         json!({
             "id": line.id,
             "at": rfc3339(posting.at),
-            "kind": posting.kind.word(),
+            "kind": posting.kind.as_str(),
             "amount_micros": posting.amount.get(),
             "balance_micros": posting.balance.get(),
             "operation": line.operation,
@@ -102,7 +102,7 @@ fn table(lines: &[StatementLine]) -> String {
         table.row([
             line.id.to_string(),
             shown(posting.at),
-            posting.kind.word().replace('_', "-"),
+            posting.kind.as_str().replace('_', "-"),
             posting.amount.to_string(),
             posting.balance.to_string(),
             parts.join(" "),
@@ -133,7 +133,7 @@ fn values(lines: &[StatementLine]) -> Result<Vec<u8>, Diagnostic> {
             .write_record([
                 line.id.to_string(),
                 rfc3339(posting.at),
-                posting.kind.word().to_owned(),
+                posting.kind.as_str().to_owned(),
                 posting.amount.get().to_string(),
                 posting.balance.get().to_string(),
                 line.operation.clone().unwrap_or_default(),

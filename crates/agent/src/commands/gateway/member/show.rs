@@ -1,6 +1,6 @@
 //! `agent gateway member show`.
 
-use ledger::Period;
+use ledger::UsagePeriod;
 use serde_json::{Value, json};
 
 use super::{account, member_json};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     })?;
     let usage = account.usage.at(now(session));
     if session.output.is_json() {
-        let period = |period: &Period| json!({ "requests": period.requests, "charged_micros": period.charged.get() });
+        let period = |period: &UsagePeriod| json!({ "requests": period.requests, "charged_micros": period.charged.get() });
         let mut value = member_json(&member, &account);
         value["usage"] = json!({ "today": period(&usage.day), "month": period(&usage.month) });
         value["keys"] =
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return session.output.json(&value);
     }
     let period =
-        |period: &Period| format!("{} requests, {}", period.requests, both(period.charged));
+        |period: &UsagePeriod| format!("{} requests, {}", period.requests, both(period.charged));
     let state = if member.blocked { "blocked" } else { "active" };
     session.output.text(format!(
         "{} ({}): {state}\n  since      {}\n  balance    {}\n  held       {}\n  available  {}\n  \

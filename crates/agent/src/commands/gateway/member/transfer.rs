@@ -2,7 +2,7 @@
 
 use gateway::rfc3339;
 use gateway_store::Member;
-use ledger::{Micros, Posted, PostingKind, Transfer};
+use ledger::{Micros, PostingKind, Transfer, TransferResult};
 use serde_json::json;
 
 use crate::commands::gateway::amount::{Unit, both};
@@ -119,15 +119,15 @@ impl Asked<'_> {
     }
 }
 
-fn tell(member: &Member, posted: Posted, session: &Session) -> Result<(), Diagnostic> {
-    let is_before = matches!(posted, Posted::Before(_));
+fn tell(member: &Member, posted: TransferResult, session: &Session) -> Result<(), Diagnostic> {
+    let is_before = matches!(posted, TransferResult::AlreadyPosted(_));
     let posting = posted.into_posting();
     if session.output.is_json() {
         return session.output.json(&json!({
             "member": member.id.to_string(),
             "name": member.name,
             "at": rfc3339(posting.at),
-            "kind": posting.kind.word(),
+            "kind": posting.kind.as_str(),
             "amount_micros": posting.amount.get(),
             "balance_micros": posting.balance.get(),
             "reason": posting.reason,

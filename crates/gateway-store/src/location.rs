@@ -8,7 +8,7 @@ use crate::Clock;
 
 /// Where the state is kept.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum DatabaseLocation {
     /// A SQLite file.
     Sqlite(PathBuf),
     /// A PostgreSQL database, as a connection string; it may hold a password.
@@ -17,7 +17,7 @@ pub enum Place {
 
 /// How it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct StoreOptions {
     /// Connections to PostgreSQL besides the one that moves money; readers of SQLite.
     pub connections: usize,
     /// How long to wait for a connection or a lock.
@@ -30,13 +30,13 @@ pub struct Options {
     pub clock: Clock,
 }
 
-impl Options {
+impl StoreOptions {
     pub(crate) fn repeats_kept_micros(&self) -> i64 {
         i64::try_from(self.repeats_kept.as_micros()).unwrap_or(i64::MAX)
     }
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             connections: 4,
@@ -74,7 +74,7 @@ impl fmt::Display for SchemaState {
 }
 
 /// Passwords are not shown.
-impl fmt::Debug for Place {
+impl fmt::Debug for DatabaseLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => formatter.debug_tuple("Sqlite").field(path).finish(),

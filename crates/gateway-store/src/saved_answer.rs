@@ -2,7 +2,7 @@
 
 /// An answer, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct SavedAnswer {
     /// The HTTP status.
     pub status: u16,
     /// The media type.
