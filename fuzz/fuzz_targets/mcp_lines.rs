@@ -2,7 +2,7 @@
 //! is longer than the limit allows.
 #![no_main]
 
-use mcp_client::transport::lines::{Line, Lines};
+use mcp_client::transport::line_decoder::{Line, LineDecoder};
 
 /// Small, so that short inputs reach it.
 const LIMIT: usize = 64;
@@ -22,10 +22,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 });
 
 fn lines(text: &[u8], step: usize) -> Vec<Line> {
-    let mut lines = Lines::with_limit(LIMIT);
+    let mut lines = LineDecoder::with_limit(LIMIT);
     let mut found = Vec::new();
     for piece in text.chunks(step) {
-        lines.room().extend_from_slice(piece);
+        lines.read_buffer().extend_from_slice(piece);
         found.extend(std::iter::from_fn(|| lines.next_line()));
     }
     found.extend(lines.finish());

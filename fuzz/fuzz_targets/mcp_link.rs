@@ -4,7 +4,7 @@
 #![expect(clippy::panic, reason = "a panic is how a finding is reported")]
 
 use mcp_client::config::{Scope, parse_entry, valid_name};
-use mcp_client::link::{MAX_CONFIG_BYTES, make, parse};
+use mcp_client::install_link::{MAX_CONFIG_BYTES, make, parse};
 use serde_json::Value;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -5,7 +5,7 @@ mod form;
 
 use std::sync::Arc;
 
-use mcp_client::host::Answer;
+use mcp_client::host::BoxFuture;
 use tokio::sync::Mutex;
 
 use self::difference::difference;
@@ -89,7 +89,7 @@ impl AtTerminal {
 }
 
 impl Person for AtTerminal {
-    fn approve(&self, question: Question) -> Answer<Said> {
+    fn approve(&self, question: Question) -> BoxFuture<Said> {
         let (this, dialog) = (self.clone(), self.question(&question));
         Box::pin(async move {
             let (ask, choices): (_, &[_]) = match question.within {
@@ -110,7 +110,7 @@ impl Person for AtTerminal {
         })
     }
 
-    fn fill(&self, form: Form) -> Answer<Filled> {
+    fn fill(&self, form: Form) -> BoxFuture<Filled> {
         let this = self.clone();
         Box::pin(async move {
             let _one = this.one.lock().await;
@@ -122,7 +122,7 @@ impl Person for AtTerminal {
         })
     }
 
-    fn allow_sampling(&self, wish: Wish) -> Answer<Said> {
+    fn allow_sampling(&self, wish: Wish) -> BoxFuture<Said> {
         let dialog = Dialog::new(
             &format!("{WARNING}A server wants a model's answer:{WARNING:#}"),
             &[

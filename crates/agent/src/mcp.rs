@@ -19,11 +19,13 @@ use mcp_client::config::{
     Auth, Configured, Endpoint, Flow, HttpTransport, OauthOptions, Parsed, Problem, Scope,
     ServerEntry, env_file, parse,
 };
-use mcp_client::host::{Approver, Decline, Host, Identity, Observer, Refuse, Silent};
-use mcp_client::name::registered;
-use mcp_client::oauth::{Account, Standing};
+use mcp_client::host::{
+    Approver, ClientIdentity, DeclineRequests, DenyCalls, Host, IgnoreEvents, Observer,
+};
+use mcp_client::oauth::{Account, SignInStatus};
 use mcp_client::redact::Redactor;
-use mcp_client::supervise::{State, Status};
+use mcp_client::supervisor::{ServerState, ServerStatus};
+use mcp_client::tool_name::registered_name;
 use serde_json::{Value, json};
 
 use self::advice::operand;
@@ -123,9 +125,9 @@ impl Servers {
 
     /// The other servers that take part and whose tools get the same beginning.
     pub(crate) fn twins<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let prefix = registered(name, "");
+        let prefix = registered_name(name, "");
         let names = self.enabled().map(|entry| entry.name.as_str());
-        names.filter(move |other| *other != name && registered(other, "") == prefix)
+        names.filter(move |other| *other != name && registered_name(other, "") == prefix)
     }
 
     /// What knows every secret of the configuration.
@@ -242,14 +244,14 @@ impl Fleet {
         let shown = Shown::new(Arc::clone(&redactor));
         let reporter = Reporter::new(session.output.clone(), shown.clone(), place);
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
-        let mut host = host(session, redactor, Arc::new(Refuse), observer)?;
+        let mut host = host(session, redactor, Arc::new(DenyCalls), observer)?;
         host.client_document = client_document::configured(&servers.parsed).map(str::to_owned);
         Ok(Self { servers, shown, reporter, host })
     }
 
     /// Takes a configuration that was read again. What was secret before stays so.
     pub(crate) fn adopt(&mut self, servers: Servers) {
-        self.host.redactor.learn(servers.secrets());
+        self.host.redactor.add_secrets(servers.secrets());
         self.servers = servers;
     }
 
@@ -290,10 +292,10 @@ impl Fleet {
         let message = format!("server `{}`: {summary}", entry.name);
         let mut diagnostic = match error.kind() {
             _ if is_of_this_machine(error) => Diagnostic::failed(message),
-            mcp_client::Kind::Configuration => Diagnostic::configuration(message),
-            mcp_client::Kind::SignIn => Diagnostic::sign_in(message),
-            mcp_client::Kind::Transient => Diagnostic::peer(message),
-            mcp_client::Kind::Call => Diagnostic::failed(message),
+            mcp_client::ErrorKind::Configuration => Diagnostic::configuration(message),
+            mcp_client::ErrorKind::SignIn => Diagnostic::sign_in(message),
+            mcp_client::ErrorKind::Transient => Diagnostic::peer(message),
+            mcp_client::ErrorKind::Call => Diagnostic::failed(message),
         };
         diagnostic.causes.extend(tail);
         diagnostic.hints.extend(self.advice(error, entry));
@@ -309,15 +311,15 @@ impl Fleet {
 
     /// The sign-in of a server that has one. What is wrong with it shows in its standing.
     pub(crate) fn account(&self, entry: &ServerEntry) -> Option<Account> {
-        let observer = Arc::new(Silent);
+        let observer = Arc::new(IgnoreEvents);
         let host = Host { observer, browser: None, ..self.host.clone() };
         Account::of(entry, &Arc::new(host)).ok().flatten()
     }
 
     /// What is kept of the sign-in of a server that has one. What signs in by itself can always do
     /// so again.
-    pub(crate) fn standing(&self, entry: &ServerEntry) -> Option<Standing> {
-        let mut standing = self.account(entry)?.standing();
+    pub(crate) fn standing(&self, entry: &ServerEntry) -> Option<SignInStatus> {
+        let mut standing = self.account(entry)?.status();
         if let Some(granted) = &mut standing.granted {
             granted.renewable |= is_alone(entry);
         }
@@ -325,17 +327,21 @@ impl Fleet {
     }
 
     /// Why a server that is settled cannot be used; nothing if it can.
-    pub(crate) fn unusable(&self, entry: &ServerEntry, status: &Status) -> Option<Diagnostic> {
+    pub(crate) fn unusable(
+        &self,
+        entry: &ServerEntry,
+        status: &ServerStatus,
+    ) -> Option<Diagnostic> {
         match &status.state {
-            State::Ready | State::Degraded { .. } | State::Recycled => None,
-            State::Disabled => Some(
+            ServerState::Ready | ServerState::Degraded { .. } | ServerState::Recycled => None,
+            ServerState::Disabled => Some(
                 Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
                     .hint(format!("`agent mcp enable {}` enables it", operand(&entry.name))),
             ),
-            State::Connecting
-            | State::Stopped
-            | State::Parked { .. }
-            | State::NeedsSignIn { .. } => Some(match &status.failure {
+            ServerState::Connecting
+            | ServerState::Stopped
+            | ServerState::Parked { .. }
+            | ServerState::NeedsSignIn { .. } => Some(match &status.failure {
                 Some(failure) => self.trouble(entry, failure),
                 None => Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state)),
             }),
@@ -347,7 +353,7 @@ impl Fleet {
 fn is_of_this_machine(error: &mcp_client::Error) -> bool {
     use mcp_client::oauth::Error;
     let mcp_client::Error::OAuth(error) = error else { return false };
-    let inner = if let Error::Alone(inner) = &**error { inner } else { error };
+    let inner = if let Error::Unattended(inner) = &**error { inner } else { error };
     matches!(**inner, Error::Store { .. })
 }
 
@@ -443,7 +449,7 @@ pub(crate) fn host(
     let home = session.home()?;
     let program = std::env::current_exe().ok().map(|path| path.to_string_lossy().into_owned());
     Ok(Host {
-        identity: Identity::default(),
+        identity: ClientIdentity::default(),
         environment: session.environment.all.clone(),
         home: session.environment.home.clone(),
         log_dir: Some(home.logs()),
@@ -452,7 +458,7 @@ pub(crate) fn host(
         client_document: None,
         guardian: program.map(|program| vec![program, "mcp".to_owned(), "guard".to_owned()]),
         redactor,
-        requests: Arc::new(Decline),
+        requests: Arc::new(DeclineRequests),
         approver,
         browser: None,
         observer,
@@ -501,7 +507,7 @@ mod tests {
     fn the_words_of_a_process_stand_beside_the_error() {
         let shown = Shown::new(Arc::new(Redactor::default()));
         let error = mcp_client::Error::Exited {
-            exit: mcp_client::error::Exit::Status(3),
+            exit: mcp_client::error::ProcessExit::Status(3),
             stderr: "one\ntwo\n".to_owned(),
             noise: Some("hello".to_owned()),
         };

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, Text, Verify};
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
@@ -98,7 +98,7 @@ impl Workbench {
         }
         if let Some(key) = &settings.key {
             let secret = (key.value.label.clone(), key.value.value().to_owned());
-            fleet.host.redactor.learn([secret]);
+            fleet.host.redactor.add_secrets([secret]);
         }
         let member = Arc::new(Member::of(settings, session)?);
         let recorder = tally::recorder(session)?;
@@ -222,7 +222,7 @@ impl Workbench {
     ) -> Result<Model, Diagnostic> {
         let form = self.wanted.form.unwrap_or(self.config.form);
         let model = Model::find(Arc::clone(&self.member), self.wanted.model.as_deref(), form);
-        let (model, ()) = tokio::join!(model, client.settled(SERVERS_WAIT));
+        let (model, ()) = tokio::join!(model, client.wait_until_settled(SERVERS_WAIT));
         self.missing(client)?;
         let model = model?;
         self.note_tools(&model);
@@ -247,13 +247,13 @@ impl Workbench {
             }
         }
         let status = client.status();
-        let late = status.iter().filter(|status| matches!(status.state, State::Connecting));
+        let late = status.iter().filter(|status| matches!(status.state, ServerState::Connecting));
         for status in late {
             let name = &status.server;
             self.fleet.reporter.say(format!("{name} is still connecting; its tools join later"));
         }
         let bad = status.iter().filter(|status| {
-            matches!(status.state, State::Parked { .. } | State::NeedsSignIn { .. })
+            matches!(status.state, ServerState::Parked { .. } | ServerState::NeedsSignIn { .. })
         });
         for status in bad {
             let line = format!("{} is {}; its tools are missing", status.server, status.state);

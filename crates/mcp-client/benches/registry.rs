@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_client::config::{ToolPolicy, Trust};
-use mcp_client::registry::{Catalogue, Registry, ServerPart};
-use mcp_client::tool::{HeaderRule, tools_page};
+use mcp_client::registry::{Registry, ServerCatalogue, ServerTools};
+use mcp_client::tool::{HeaderMirroring, tools_page};
 use serde_json::{Map, Value, json};
 
 const SERVERS: usize = 100;
@@ -73,7 +73,7 @@ fn main() {
 fn reading(schemas: Schemas, name: &str) {
     let result = page(schemas);
     let ours = best(10, || {
-        black_box(tools_page(&result, HeaderRule::Mirror).expect("a page"));
+        black_box(tools_page(&result, HeaderMirroring::Mirror).expect("a page"));
     });
     let parsing = best(10, || {
         black_box(serde_json::from_str::<Value>(&result).expect("a value"));
@@ -92,13 +92,13 @@ fn page(schemas: Schemas) -> String {
 
 /// The time to build every part: the sum of each server's best. All servers are gone through in
 /// every round, so that none is warmer in the cache than when a registry is really built.
-fn built(servers: &[(String, Catalogue)], policy: &ToolPolicy) -> Duration {
+fn built(servers: &[(String, ServerCatalogue)], policy: &ToolPolicy) -> Duration {
     let mut bests = vec![Duration::MAX; servers.len()];
     for _ in 0..ROUNDS {
         let mut kept = Vec::with_capacity(servers.len());
         for ((server, catalogue), best) in servers.iter().zip(&mut bests) {
             let started = Instant::now();
-            let part = ServerPart::build(server, policy, Trust::Untrusted, catalogue);
+            let part = ServerTools::build(server, policy, Trust::Untrusted, catalogue);
             *best = started.elapsed().min(*best);
             kept.push(part);
         }
@@ -106,21 +106,21 @@ fn built(servers: &[(String, Catalogue)], policy: &ToolPolicy) -> Duration {
     bests.into_iter().sum()
 }
 
-fn parts(servers: &[(String, Catalogue)], policy: &ToolPolicy) -> Vec<Arc<ServerPart>> {
+fn parts(servers: &[(String, ServerCatalogue)], policy: &ToolPolicy) -> Vec<Arc<ServerTools>> {
     servers
         .iter()
         .map(|(server, catalogue)| {
-            Arc::new(ServerPart::build(server, policy, Trust::Untrusted, catalogue))
+            Arc::new(ServerTools::build(server, policy, Trust::Untrusted, catalogue))
         })
         .collect()
 }
 
-fn listed(schemas: Schemas) -> Vec<(String, Catalogue)> {
+fn listed(schemas: Schemas) -> Vec<(String, ServerCatalogue)> {
     (0..SERVERS)
         .map(|server| {
-            let page = tools_page(&page(schemas), HeaderRule::Ignore).expect("a page");
-            let mut catalogue = Catalogue::default();
-            catalogue.absorb(page);
+            let page = tools_page(&page(schemas), HeaderMirroring::Ignore).expect("a page");
+            let mut catalogue = ServerCatalogue::default();
+            catalogue.add_page(page);
             (format!("server-{server}"), catalogue)
         })
         .collect()

@@ -10,8 +10,10 @@ use std::time::Duration;
 use mcp_client::config::{
     Auth, Endpoint, Flow, HttpEndpoint, OauthOptions, Protocol, ServerEntry, Text,
 };
-use mcp_client::host::{Answer, Browser, Host, Requests, ServerRequest, Visit, Visited};
-use mcp_client::session::{CallOptions, Session, Stage};
+use mcp_client::host::{
+    BoxFuture, Browser, Host, RequestHandler, ServerRequest, SignInPage, SignInReply,
+};
+use mcp_client::session::{CallOptions, ConnectStep, Session};
 use mcp_client::tool::Tool;
 use mcp_client::{Client, Error, RpcError};
 use serde_json::{Map, Value, json};
@@ -57,7 +59,7 @@ async fn run() -> Outcome {
         ..Host::bare(variables.clone())
     };
     let client = Client::start([], host);
-    let session = client.dial(&entry, &|_: Stage| {}).await?;
+    let session = client.connect_unsupervised(&entry, &|_: ConnectStep| {}).await?;
     let done = play(&session, &scenario, &context).await;
     session.close().await;
     client.close().await;
@@ -173,7 +175,7 @@ const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 struct Consent;
 
 impl Browser for Consent {
-    fn visit(&self, visit: Visit) -> Answer<Visited> {
+    fn open_sign_in(&self, visit: SignInPage) -> BoxFuture<SignInReply> {
         Box::pin(async move {
             let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
             let sent = async {
@@ -186,7 +188,7 @@ impl Browser for Consent {
             match sent.await {
                 // Whoever listens has heard of it.
                 Ok(_) => std::future::pending().await,
-                Err(_) => Visited::Cancelled,
+                Err(_) => SignInReply::Cancelled,
             }
         })
     }
@@ -196,12 +198,12 @@ impl Browser for Consent {
 #[derive(Debug)]
 struct Accept;
 
-impl Requests for Accept {
+impl RequestHandler for Accept {
     fn capabilities(&self, _: &ServerEntry) -> Value {
         json!({ "elicitation": { "form": {} } })
     }
 
-    fn answer(&self, request: ServerRequest) -> Answer<Result<Value, RpcError>> {
+    fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>> {
         let fields = request.params["requestedSchema"]["properties"].as_object().cloned();
         let content: Map<String, Value> = fields
             .unwrap_or_default()

@@ -32,7 +32,7 @@ fn main() -> std::io::Result<()> {
     let token_dir = Some(PathBuf::from(folder));
     let client = runtime.block_on(async {
         let client = Client::start([entry], Host { token_dir, ..Host::bare(environment) });
-        client.settled(PATIENCE).await;
+        client.wait_until_settled(PATIENCE).await;
         client
     });
     let mut output = std::io::stdout().lock();

@@ -1,5 +1,5 @@
-//! All configured servers as one: started together, called by registered name, reloaded by what
-//! changed.
+//! All configured servers as one client: started together, called by registered tool name, reloaded
+//! by difference.
 
 mod utility;
 
@@ -18,16 +18,17 @@ use crate::config::ServerEntry;
 use crate::content::ToolOutcome;
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::host::{Approval, Decision, Host};
-use crate::registry::{Action, Entry, Registry, ServerPart};
-use crate::session::{CallOptions, Dialer, Memory, Session, Trace};
-use crate::supervise::{Effect, Handle, Keeper, Publish, State, Status};
+use crate::host::{ApprovalDecision, ApprovalRequest, Host};
+use crate::registry::{RegisteredTool, Registry, ServerTools, ToolAction};
+use crate::session::{CallOptions, ReconnectState, Session, SessionConnector, StepObserver};
+use crate::supervisor::{
+    CallEffect, PublishTools, ServerHandle, ServerState, ServerStatus, Supervisor,
+};
 
-/// How long closing waits for everything to end.
-const CLOSE: Duration = Duration::from_secs(15);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// All configured servers. Cheap to clone. [`Client::close`] ends them in good order; dropping the
-/// last clone ends them as well, in the background.
+/// All configured servers. Cheap to clone. [`Client::close`] stops them and waits; dropping the
+/// last clone stops them in the background.
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -40,70 +41,66 @@ struct Inner {
     shared: Arc<Shared>,
 }
 
-/// What keepers reach too.
+/// State that the supervisor tasks publish to.
 struct Shared {
-    slots: Mutex<Vec<Slot>>,
+    slots: Mutex<Vec<ServerSlot>>,
     registry: ArcSwap<Registry>,
     version: watch::Sender<u64>,
     next_slot: AtomicU64,
 }
 
-struct Slot {
-    /// Tells this run of a server from earlier ones under the same name.
+struct ServerSlot {
+    /// Distinguishes this run of a server from earlier ones under the same name.
     id: u64,
     entry: Arc<ServerEntry>,
-    handle: Handle,
-    part: Option<Arc<ServerPart>>,
+    handle: ServerHandle,
+    part: Option<Arc<ServerTools>>,
 }
 
-/// What a reload did.
+/// The servers that a reload affects, by what happens to them.
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reloaded {
-    /// Servers that are new.
+pub struct ReloadReport {
     pub added: Vec<String>,
-    /// Servers that are gone.
     pub removed: Vec<String>,
-    /// Servers that were connected anew.
     pub restarted: Vec<String>,
-    /// Servers whose policy changed while they kept running.
-    pub adopted: Vec<String>,
-    /// Servers that were not touched.
-    pub kept: Vec<String>,
+    /// Only their policy changed: the connection stays.
+    pub updated: Vec<String>,
+    pub unchanged: Vec<String>,
 }
 
-/// What becomes of a server whose entry was read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Added,
-    Restarted,
-    Adopted,
-    Kept,
+enum ReloadAction {
+    Add,
+    Restart,
+    Update,
+    Keep,
 }
 
-impl Fate {
+impl ReloadAction {
     fn of(old: Option<&ServerEntry>, new: &ServerEntry) -> Self {
         match old {
-            None => Self::Added,
-            Some(old) if old == new => Self::Kept,
-            Some(old) if old.same_connection(new) => Self::Adopted,
-            Some(_) => Self::Restarted,
+            None => Self::Add,
+            Some(old) if old == new => Self::Keep,
+            Some(old) if old.same_connection(new) => Self::Update,
+            Some(_) => Self::Restart,
         }
     }
 }
 
-impl Reloaded {
-    /// Whether nothing changes.
-    pub fn is_nothing(&self) -> bool {
-        let Self { added, removed, restarted, adopted, kept: _ } = self;
-        [added, removed, restarted, adopted].iter().all(|names| names.is_empty())
+impl ReloadReport {
+    /// Whether the reload changes nothing.
+    pub fn is_empty(&self) -> bool {
+        let Self { added, removed, restarted, updated, unchanged: _ } = self;
+        [added, removed, restarted, updated].iter().all(|names| names.is_empty())
     }
 
-    fn of(&mut self, fate: Fate) -> &mut Vec<String> {
-        match fate {
-            Fate::Added => &mut self.added,
-            Fate::Restarted => &mut self.restarted,
-            Fate::Adopted => &mut self.adopted,
-            Fate::Kept => &mut self.kept,
+    fn of(&mut self, action: ReloadAction) -> &mut Vec<String> {
+        match action {
+            ReloadAction::Add => &mut self.added,
+            ReloadAction::Restart => &mut self.restarted,
+            ReloadAction::Update => &mut self.updated,
+            ReloadAction::Keep => &mut self.unchanged,
         }
     }
 }
@@ -133,24 +130,24 @@ impl Client {
         client
     }
 
-    /// What can be called at this moment: a snapshot that never changes.
+    /// An immutable snapshot of the registered tools.
     pub fn registry(&self) -> Arc<Registry> {
         self.inner.shared.registry.load_full()
     }
 
-    /// Changes whenever the registry does.
+    /// Receives a new version number whenever the registry changes.
     pub fn registry_changes(&self) -> watch::Receiver<u64> {
         self.inner.shared.version.subscribe()
     }
 
-    /// How each server is, in the order of the configuration.
-    pub fn status(&self) -> Vec<Status> {
+    /// The status of each server, in the order of the configuration.
+    pub fn status(&self) -> Vec<ServerStatus> {
         let slots = self.inner.shared.lock();
         slots.iter().map(|slot| slot.handle.status.borrow().clone()).collect()
     }
 
-    /// Waits until every server is ready, parked or otherwise settled, but no longer than `most`.
-    pub async fn settled(&self, most: Duration) {
+    /// Waits until no server is connecting any more, at most `most`.
+    pub async fn wait_until_settled(&self, most: Duration) {
         let watched: Vec<_> =
             self.inner.shared.lock().iter().map(|slot| slot.handle.status.clone()).collect();
         let all = async {
@@ -161,8 +158,12 @@ impl Client {
         let _ = tokio::time::timeout(most, all).await;
     }
 
-    /// Waits until one server is settled.
-    pub async fn server_settled(&self, name: &str, most: Duration) -> Result<Status, Error> {
+    /// As [`Client::wait_until_settled`], for one server.
+    pub async fn wait_until_server_settled(
+        &self,
+        name: &str,
+        most: Duration,
+    ) -> Result<ServerStatus, Error> {
         let mut status = self.handle(name)?.status;
         let settled = status.wait_for(|status| status.state.is_settled());
         let found = match tokio::time::timeout(most, settled).await {
@@ -172,15 +173,17 @@ impl Client {
         Ok(found.unwrap_or_else(|| status.borrow().clone()))
     }
 
-    /// The servers that must be there and are not.
-    pub fn missing_required(&self) -> Vec<Status> {
+    /// The required servers that are not available.
+    pub fn missing_required(&self) -> Vec<ServerStatus> {
         let slots = self.inner.shared.lock();
         let required = slots.iter().filter(|slot| slot.entry.required && slot.entry.enabled);
         let status = required.map(|slot| slot.handle.status.borrow().clone());
-        status.filter(|status| !matches!(status.state, State::Ready | State::Recycled)).collect()
+        status
+            .filter(|status| !matches!(status.state, ServerState::Ready | ServerState::Recycled))
+            .collect()
     }
 
-    /// Calls a tool by its registered name. Asks for approval where trust demands it.
+    /// Calls a tool by its registered name. The host approves calls that the trust policy covers.
     pub async fn call(
         &self,
         name: &str,
@@ -191,13 +194,13 @@ impl Client {
         let entry =
             registry.lookup(name).ok_or_else(|| Error::UnknownTool { name: name.to_owned() })?;
         let handle = self.handle(&entry.server)?;
-        // As the configuration is now: the session may be older.
+        // The entry may have been updated after the session was opened.
         options.timeout = options.timeout.or_else(|| Some(handle.timeout()));
         let is_allowed = match &options.approved {
-            // The definition may have changed since it was approved, whatever it claims now.
+            // The definition may have changed since it was approved.
             Some(approved) => entry.digest().as_ref() == Some(approved),
             None if entry.needs_approval() => {
-                self.decide(entry, &arguments).await == Decision::Allow
+                self.decide(entry, &arguments).await == ApprovalDecision::Allow
             }
             None => true,
         };
@@ -205,8 +208,9 @@ impl Client {
             return Err(Error::NotApproved { tool: name.to_owned() });
         }
         let outcome = match &entry.action {
-            Action::Tool(tool) => {
-                let effect = if tool.read_only() { Effect::None } else { Effect::Some };
+            ToolAction::Tool(tool) => {
+                let effect =
+                    if tool.read_only() { CallEffect::ReadOnly } else { CallEffect::MayWrite };
                 let (arguments, options) = (&arguments, &options);
                 let call = |session: Session| async move {
                     session.call_tool(tool, arguments, options).await
@@ -215,55 +219,59 @@ impl Client {
             }
             utility => utility::run(&handle, name, utility, &arguments, &options).await,
         };
-        outcome.map(|outcome| outcome.cleaned(&self.inner.host.redactor))
+        outcome.map(|outcome| outcome.redacted(&self.inner.host.redactor))
     }
 
-    /// A session of its own to a server, connected step by step for whoever watches. It is not
-    /// supervised and belongs to the caller.
-    pub async fn dial(&self, entry: &ServerEntry, trace: Trace<'_>) -> Result<Session, Error> {
+    /// Opens a session for the caller alone, without supervision, and reports each step.
+    pub async fn connect_unsupervised(
+        &self,
+        entry: &ServerEntry,
+        steps: StepObserver<'_>,
+    ) -> Result<Session, Error> {
         let entry = Arc::new(entry.clone());
-        let dialer = Dialer {
+        let connector = SessionConnector {
             entry: &entry,
             host: &self.inner.host,
             guardian: &self.inner.guardian,
             tasks: &self.inner.tasks,
-            memory: &Memory::default(),
-            trace: Some(trace),
+            reconnect_state: &ReconnectState::default(),
+            steps: Some(steps),
         };
-        dialer.connect().await
+        connector.connect().await
     }
 
-    /// What [`Client::reload`] would do with these entries.
-    pub fn would_reload(&self, entries: &[ServerEntry]) -> Reloaded {
-        let mut plan = Reloaded::default();
+    /// The report that [`Client::reload`] would return for these entries.
+    pub fn plan_reload(&self, entries: &[ServerEntry]) -> ReloadReport {
+        let mut plan = ReloadReport::default();
         let slots = self.inner.shared.lock();
         for entry in entries {
             let old = slots.iter().find(|slot| slot.entry.name == entry.name);
-            plan.of(Fate::of(old.map(|slot| &*slot.entry), entry)).push(entry.name.clone());
+            plan.of(ReloadAction::of(old.map(|slot| &*slot.entry), entry)).push(entry.name.clone());
         }
-        let is_gone = |slot: &&Slot| entries.iter().all(|entry| entry.name != slot.entry.name);
+        let is_gone =
+            |slot: &&ServerSlot| entries.iter().all(|entry| entry.name != slot.entry.name);
         plan.removed.extend(slots.iter().filter(is_gone).map(|slot| slot.entry.name.clone()));
         plan
     }
 
-    /// Makes the set of servers what `entries` say, touching only what changed. A server that is
-    /// restarted has ended before it begins again.
-    pub fn reload(&self, entries: Vec<ServerEntry>) -> Reloaded {
-        let mut done = Reloaded::default();
+    /// Makes the set of servers equal to `entries` and leaves unchanged servers alone. A restarted
+    /// server stops before it starts again.
+    pub fn reload(&self, entries: Vec<ServerEntry>) -> ReloadReport {
+        let mut done = ReloadReport::default();
         let mut slots = self.inner.shared.lock();
-        let mut old: BTreeMap<String, Slot> =
+        let mut old: BTreeMap<String, ServerSlot> =
             slots.drain(..).map(|slot| (slot.entry.name.clone(), slot)).collect();
         for entry in entries {
             let name = entry.name.clone();
             let entry = Arc::new(entry);
             let before = old.remove(&name);
-            let fate = Fate::of(before.as_ref().map(|slot| &*slot.entry), &entry);
-            done.of(fate).push(name);
-            let slot = match (before, fate) {
-                (Some(slot), Fate::Kept) => slot,
-                (Some(slot), Fate::Adopted) => {
-                    slot.handle.adopt(Arc::clone(&entry));
-                    Slot { entry, ..slot }
+            let action = ReloadAction::of(before.as_ref().map(|slot| &*slot.entry), &entry);
+            done.of(action).push(name);
+            let slot = match (before, action) {
+                (Some(slot), ReloadAction::Keep) => slot,
+                (Some(slot), ReloadAction::Update) => {
+                    slot.handle.update_entry(Arc::clone(&entry));
+                    ServerSlot { entry, ..slot }
                 }
                 (before, _) => self.inner.slot(entry, before.map(|slot| slot.handle)),
             };
@@ -277,31 +285,31 @@ impl Client {
         done
     }
 
-    /// Connects a server anew, at once.
+    /// Reconnects a server at once.
     pub fn reconnect(&self, name: &str) -> Result<(), Error> {
         self.handle(name)?.reconnect();
         Ok(())
     }
 
-    /// Ends every server and waits until nothing of them is left.
+    /// Stops every server and waits until its processes and tasks have ended.
     pub async fn close(&self) {
         self.inner.stop();
         self.inner.tasks.close();
-        let _ = tokio::time::timeout(CLOSE, self.inner.tasks.wait()).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.inner.tasks.wait()).await;
     }
 
-    fn handle(&self, server: &str) -> Result<Handle, Error> {
+    fn handle(&self, server: &str) -> Result<ServerHandle, Error> {
         let slots = self.inner.shared.lock();
         let slot = slots.iter().find(|slot| slot.entry.name == server);
         let unknown = || Error::UnknownServer { name: server.to_owned() };
         slot.map(|slot| slot.handle.clone()).ok_or_else(unknown)
     }
 
-    async fn decide(&self, entry: &Entry, arguments: &Value) -> Decision {
-        let approval = Approval {
+    async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> ApprovalDecision {
+        let approval = ApprovalRequest {
             server: entry.server.to_string(),
             tool: entry.name.to_string(),
-            native_name: entry.native().to_owned(),
+            native_name: entry.native_name().to_owned(),
             description: entry.description.to_string(),
             arguments: arguments.clone(),
         };
@@ -310,16 +318,16 @@ impl Client {
 }
 
 impl Inner {
-    /// A place for a server, whose keeper begins as soon as the server it replaces has ended.
-    fn slot(&self, entry: Arc<ServerEntry>, replaced: Option<Handle>) -> Slot {
+    /// Starts the supervisor of a server, after the server it replaces has stopped.
+    fn slot(&self, entry: Arc<ServerEntry>, replaced: Option<ServerHandle>) -> ServerSlot {
         let id = self.shared.next_slot.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::downgrade(&self.shared);
-        let publish: Publish = Arc::new(move |part| {
+        let publish: PublishTools = Arc::new(move |part| {
             if let Some(shared) = shared.upgrade() {
                 shared.publish(id, part);
             }
         });
-        let (keeper, handle) = Keeper::new(
+        let (supervisor, handle) = Supervisor::new(
             Arc::clone(&entry),
             Arc::clone(&self.host),
             Arc::clone(&self.guardian),
@@ -328,12 +336,12 @@ impl Inner {
         self.tasks.spawn(async move {
             if let Some(mut old) = replaced {
                 old.stop.cancel();
-                // A keeper that is done lets go of its status.
+                // A supervisor that has stopped drops its status sender.
                 while old.status.changed().await.is_ok() {}
             }
-            keeper.run().await;
+            supervisor.run().await;
         });
-        Slot { id, entry, handle, part: None }
+        ServerSlot { id, entry, handle, part: None }
     }
 
     fn stop(&self) {
@@ -350,11 +358,11 @@ impl Drop for Inner {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ServerSlot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, id: u64, part: Option<Arc<ServerPart>>) {
+    fn publish(&self, id: u64, part: Option<Arc<ServerTools>>) {
         let mut slots = self.lock();
         let Some(slot) = slots.iter_mut().find(|slot| slot.id == id) else { return };
         if slot.part.is_none() && part.is_none() {
@@ -364,9 +372,9 @@ impl Shared {
         self.rebuild(&slots);
     }
 
-    /// One new snapshot, in the order of the configuration.
-    fn rebuild(&self, slots: &[Slot]) {
-        let parts: Vec<Arc<ServerPart>> =
+    /// Publishes a new snapshot, in the order of the configuration.
+    fn rebuild(&self, slots: &[ServerSlot]) {
+        let parts: Vec<Arc<ServerTools>> =
             slots.iter().filter_map(|slot| slot.part.clone()).collect();
         self.registry.store(Arc::new(Registry::assemble(&parts)));
         self.version.send_modify(|version| *version += 1);

@@ -1,7 +1,7 @@
-//! What can go wrong with a server, by what went wrong.
+//! Errors of servers and calls.
 //!
-//! Callers decide by [`Error::kind`]; the text is for people. Texts of peers (error messages,
-//! standard error, bodies) are bounded and have passed the redactor before they stand here.
+//! Callers decide by [`Error::kind`]; the text is for people. Peer texts (error messages, standard
+//! error, bodies) are bounded and redacted.
 
 pub(crate) mod oauth;
 
@@ -10,21 +10,20 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::content::clean_value;
-use crate::message::{RpcError, head};
+use crate::content::redact_value;
+use crate::message::{RpcError, truncated};
 use crate::redact::Redactor;
 use crate::tool::DecodeError;
 
-/// How much of the body of a refusal is quoted.
+/// The longest quote from the body of a refusal.
 const MAX_QUOTED_BYTES: usize = 300;
-/// How much of a server's error message is quoted.
+/// The longest quote from a server's error message.
 const MAX_QUOTED_MESSAGE_BYTES: usize = 8 * 1024;
 
-/// What went wrong with a server or a call.
+/// An error of a server or of a call.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
-    // Before anything is started.
     #[error("`{command}` was not found; looked in {searched}")]
     MissingExecutable { command: String, searched: String },
     #[error("`{path}` {reason}", path = path.display())]
@@ -46,15 +45,13 @@ pub enum Error {
     #[error("proxy `{proxy}` {reason}")]
     BadProxy { proxy: String, reason: &'static str },
 
-    // A process.
-    #[error("the server {}{}", exit, Tail(stderr, noise.as_ref()))]
-    Exited { exit: Exit, stderr: String, noise: Option<String> },
-    #[error("the server closed its output but still runs{}", Tail(stderr, noise.as_ref()))]
+    #[error("the server {}{}", exit, OutputTail(stderr, noise.as_ref()))]
+    Exited { exit: ProcessExit, stderr: String, noise: Option<String> },
+    #[error("the server closed its output but still runs{}", OutputTail(stderr, noise.as_ref()))]
     OutputClosed { stderr: String, noise: Option<String> },
     #[error("the server does not read its input: {queued} bytes are waiting")]
     InputStuck { queued: usize },
 
-    // A network.
     #[error("cannot reach {url}: {reason}")]
     Unreachable { url: String, reason: String },
     #[error("TLS with {url} failed: {reason}")]
@@ -68,11 +65,11 @@ pub enum Error {
          text/event-stream"
     )]
     Preflight { method: http::Method, url: String, content_type: String },
-    #[error("HTTP status {status}{}", Quoted(body))]
+    #[error("HTTP status {status}{}", QuotedBody(body))]
     Http { status: u16, body: String },
     #[error("the server wants a sign-in (HTTP status 401)")]
     SignIn { challenge: Option<String> },
-    #[error("the server refuses us (HTTP status 403){}{}", Quoted(body), Wanted(challenge.as_deref()))]
+    #[error("the server refuses us (HTTP status 403){}{}", QuotedBody(body), MissingScope(challenge.as_deref()))]
     Forbidden { challenge: Option<String>, body: String },
     #[error(transparent)]
     OAuth(Box<oauth::Error>),
@@ -85,7 +82,6 @@ pub enum Error {
     #[error("the server ended our session while the call was on its way")]
     SessionLost,
 
-    // The protocol.
     #[error("the server answered with an error: {0}")]
     Rpc(RpcError),
     #[error("the server's answer cannot be used: {reason}")]
@@ -99,8 +95,7 @@ pub enum Error {
     #[error("the server wanted input {rounds} times in a row without finishing")]
     TooManyRounds { rounds: u32 },
 
-    // Time.
-    #[error("no answer to `{method}` within {} s{}", after.as_secs_f32(), Tail(stderr, noise.as_ref()))]
+    #[error("no answer to `{method}` within {} s{}", after.as_secs_f32(), OutputTail(stderr, noise.as_ref()))]
     ConnectTimeout { method: String, after: Duration, stderr: String, noise: Option<String> },
     #[error("no sign of life from `{method}` for {} s", idle.as_secs_f32())]
     CallTimeout { method: String, idle: Duration },
@@ -113,7 +108,6 @@ pub enum Error {
     #[error("the sign-in was still being renewed after {} s; nothing was sent", after.as_secs_f32())]
     StillRenewing { after: Duration },
 
-    // The set of servers.
     #[error("there is no tool `{name}`")]
     UnknownTool { name: String },
     #[error("the arguments cannot be used: {reason}")]
@@ -132,22 +126,22 @@ pub enum Error {
 
 /// What a caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The configuration must change first.
+pub enum ErrorKind {
+    /// Change the configuration.
     Configuration,
-    /// A person must sign in first.
+    /// Sign in.
     SignIn,
-    /// Trying again later may help.
+    /// Retry later.
     Transient,
-    /// Only this call failed; the server is fine.
+    /// Nothing: only this call failed, the server works.
     Call,
 }
 
 impl Error {
-    /// What can be done about it.
-    pub fn kind(&self) -> Kind {
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Spawn { source, .. } if is_passing(source.kind()) => Kind::Transient,
+            Self::Spawn { source, .. } if is_transient(source.kind()) => ErrorKind::Transient,
             Self::MissingExecutable { .. }
             | Self::Spawn { .. }
             | Self::NotExecutable { .. }
@@ -162,13 +156,15 @@ impl Error {
             | Self::Preflight { .. }
             | Self::Redirect { .. }
             | Self::UnknownVersion { .. }
-            | Self::UnknownServer { .. } => Kind::Configuration,
-            Self::SignIn { .. } | Self::Forbidden { .. } => Kind::SignIn,
+            | Self::UnknownServer { .. } => ErrorKind::Configuration,
+            Self::SignIn { .. } | Self::Forbidden { .. } => ErrorKind::SignIn,
             Self::OAuth(error) => error.kind(),
             Self::BothFailed { first, second, .. } => match (first.kind(), second.kind()) {
-                (Kind::SignIn, _) | (_, Kind::SignIn) => Kind::SignIn,
-                (Kind::Configuration, _) | (_, Kind::Configuration) => Kind::Configuration,
-                _ => Kind::Transient,
+                (ErrorKind::SignIn, _) | (_, ErrorKind::SignIn) => ErrorKind::SignIn,
+                (ErrorKind::Configuration, _) | (_, ErrorKind::Configuration) => {
+                    ErrorKind::Configuration
+                }
+                _ => ErrorKind::Transient,
             },
             Self::OutcomeUnknown { cause, .. } => cause.kind(),
             Self::Exited { .. }
@@ -187,18 +183,18 @@ impl Error {
             | Self::Unsent
             | Self::StillRenewing { .. }
             | Self::NotReady { .. }
-            | Self::BreakerOpen { .. } => Kind::Transient,
+            | Self::BreakerOpen { .. } => ErrorKind::Transient,
             Self::Rpc(_)
             | Self::Malformed { .. }
             | Self::TooLarge { .. }
             | Self::TooManyRounds { .. }
             | Self::UnknownTool { .. }
             | Self::BadArguments { .. }
-            | Self::NotApproved { .. } => Kind::Call,
+            | Self::NotApproved { .. } => ErrorKind::Call,
         }
     }
 
-    /// Whether the session the error came from is of no more use.
+    /// Whether the session is unusable after this error.
     pub fn ends_session(&self) -> bool {
         matches!(
             self,
@@ -216,8 +212,8 @@ impl Error {
     }
 }
 
-/// Whether a process that could not be started may start a moment later.
-fn is_passing(kind: io::ErrorKind) -> bool {
+/// Whether starting the process may succeed a moment later.
+fn is_transient(kind: io::ErrorKind) -> bool {
     matches!(
         kind,
         io::ErrorKind::WouldBlock
@@ -241,30 +237,30 @@ impl From<DecodeError> for Error {
 }
 
 impl Error {
-    /// The same error with every secret taken out of what peers said.
+    /// Redacts every text that came from a peer.
     #[must_use]
-    pub(crate) fn cleaned(mut self, redactor: &Redactor) -> Self {
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let clean = |text: &mut String| {
-            if let std::borrow::Cow::Owned(clean) = redactor.clean(text) {
+            if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
                 *text = clean;
             }
         };
-        // A challenge is read by who signs in: what merely looks like a secret stays.
-        let clean_known = |text: &mut String| *text = redactor.clean_known(text).into_owned();
+        // Sign-in parses the challenge, so only known secrets are redacted.
+        let clean_known = |text: &mut String| *text = redactor.redact_known(text).into_owned();
         match &mut self {
             Self::Rpc(error) => {
                 clean(&mut error.peer_message);
-                error.peer_message = head(&error.peer_message, MAX_QUOTED_MESSAGE_BYTES);
-                error.data.iter_mut().for_each(|data| clean_value(data, redactor));
+                error.peer_message = truncated(&error.peer_message, MAX_QUOTED_MESSAGE_BYTES);
+                error.data.iter_mut().for_each(|data| redact_value(data, redactor));
             }
             Self::Http { body, .. } => {
                 clean(body);
-                *body = head(body, MAX_QUOTED_BYTES);
+                *body = truncated(body, MAX_QUOTED_BYTES);
             }
             Self::Forbidden { challenge, body } => {
                 challenge.iter_mut().for_each(clean_known);
                 clean(body);
-                *body = head(body, MAX_QUOTED_BYTES);
+                *body = truncated(body, MAX_QUOTED_BYTES);
             }
             Self::SignIn { challenge } => challenge.iter_mut().for_each(clean_known),
             Self::Malformed { reason }
@@ -280,7 +276,7 @@ impl Error {
             Self::BothFailed { first, second, .. } => {
                 for error in [first, second] {
                     let inner = std::mem::replace(&mut **error, Self::Closed);
-                    **error = inner.cleaned(redactor);
+                    **error = inner.redacted(redactor);
                 }
             }
             _ => {}
@@ -290,17 +286,15 @@ impl Error {
 }
 
 /// How a process ended.
+#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// By itself, with this status.
+pub enum ProcessExit {
     Status(i32),
-    /// By this signal.
     Signal(i32),
-    /// In a way the system does not tell.
     Unknown,
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => write!(f, "exited with status {status}"),
@@ -310,10 +304,10 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What a process said before it failed.
-struct Tail<'a>(&'a str, Option<&'a String>);
+/// Display of the last output of a process that failed.
+struct OutputTail<'a>(&'a str, Option<&'a String>);
 
-impl fmt::Display for Tail<'_> {
+impl fmt::Display for OutputTail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stderr = self.0.trim();
         if !stderr.is_empty() {
@@ -326,10 +320,10 @@ impl fmt::Display for Tail<'_> {
     }
 }
 
-/// The scopes that a refusal says are missing.
-struct Wanted<'a>(Option<&'a str>);
+/// Display of the scopes that a refusal names.
+struct MissingScope<'a>(Option<&'a str>);
 
-impl fmt::Display for Wanted<'_> {
+impl fmt::Display for MissingScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.and_then(crate::oauth::scope::missing_scope) {
             Some(scope) => write!(f, "; it wants the scope `{scope}`"),
@@ -338,9 +332,9 @@ impl fmt::Display for Wanted<'_> {
     }
 }
 
-struct Quoted<'a>(&'a str);
+struct QuotedBody<'a>(&'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for QuotedBody<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, ": {}", self.0) }
     }

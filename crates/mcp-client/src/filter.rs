@@ -1,15 +1,15 @@
-//! Which native tools of a server are wanted: shell-style globs, and the policy built on them.
+//! Tool filters: shell-style globs, and the policy built on them.
 //!
-//! A glob is what `fnmatch` knows: `*`, `?`, `[seq]` and `[!seq]`, all case-sensitive. Braces are
-//! ordinary characters, and so is a `[` that nothing closes.
+//! A glob follows `fnmatch`: `*`, `?`, `[seq]` and `[!seq]`, case-sensitive. Braces and an unclosed
+//! `[` are literals.
 
 use crate::config::ToolPolicy;
 
 impl ToolPolicy {
-    /// Whether the server's own tool of this name is registered. Only `include` counts where it
-    /// is set; an empty one admits nothing.
+    /// Whether the tool is registered. If `include` is set it alone counts; an empty one admits
+    /// nothing.
     pub fn admits(&self, native_name: &str) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|one| matches(one, native_name));
+        let any = |patterns: &[String]| patterns.iter().any(|one| glob_matches(one, native_name));
         match &self.include {
             Some(include) => any(include),
             None => !any(&self.exclude),
@@ -17,10 +17,10 @@ impl ToolPolicy {
     }
 }
 
-/// Whether `name` is `pattern` itself, or is matched by it as a glob.
+/// Whether `name` equals `pattern` or matches it as a glob.
 ///
-/// Only the last `*` is ever taken up again, so the time is at most the product of both lengths.
-pub fn matches(pattern: &str, name: &str) -> bool {
+/// Only the last `*` is backtracked, so the time is bounded by the product of both lengths.
+pub fn glob_matches(pattern: &str, name: &str) -> bool {
     if pattern == name {
         return true;
     }
@@ -33,13 +33,13 @@ pub fn matches(pattern: &str, name: &str) -> bool {
             continue;
         }
         let mut rest = left.chars();
-        match (rest.next(), step(wanted)) {
+        match (rest.next(), next_token(wanted)) {
             (None, None) => return true,
             (Some(found), Some((one, after))) if one.accepts(found) => {
                 (wanted, left) = (after, rest.as_str());
             }
             _ => {
-                // The last star takes one character more.
+                // Backtrack: the last star consumes one more character.
                 let Some((after, taken_from)) = star else { return false };
                 let mut shorter = taken_from.chars();
                 if shorter.next().is_none() {
@@ -52,53 +52,52 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// What one character of a name is held against.
-enum One<'a> {
+enum GlobToken<'a> {
     Any,
     Literal(char),
     Set { inside: &'a str, negated: bool },
 }
 
-impl One<'_> {
+impl GlobToken<'_> {
     fn accepts(&self, found: char) -> bool {
         match *self {
             Self::Any => true,
             Self::Literal(wanted) => wanted == found,
-            Self::Set { inside, negated } => holds(inside, found) != negated,
+            Self::Set { inside, negated } => set_contains(inside, found) != negated,
         }
     }
 }
 
-/// The first step of a pattern that does not begin with `*`, and what follows it.
-fn step(pattern: &str) -> Option<(One<'_>, &str)> {
+/// The first token of a pattern that does not begin with `*`, and the rest.
+fn next_token(pattern: &str) -> Option<(GlobToken<'_>, &str)> {
     let mut chars = pattern.chars();
     let one = match chars.next()? {
-        '?' => One::Any,
+        '?' => GlobToken::Any,
         '[' => {
-            if let Some((set, after)) = set(chars.as_str()) {
-                return Some((set, after));
+            if let Some((parse_set, after)) = parse_set(chars.as_str()) {
+                return Some((parse_set, after));
             }
-            One::Literal('[')
+            GlobToken::Literal('[')
         }
-        literal => One::Literal(literal),
+        literal => GlobToken::Literal(literal),
     };
     Some((one, chars.as_str()))
 }
 
-/// The set whose opening bracket has just been read; none if nothing closes it.
-fn set(text: &str) -> Option<(One<'_>, &str)> {
+/// Parses a set after its opening bracket; `None` if it is not closed.
+fn parse_set(text: &str) -> Option<(GlobToken<'_>, &str)> {
     let (negated, body) = match text.strip_prefix('!') {
         Some(body) => (true, body),
         None => (false, text),
     };
-    // A bracket that stands first is a member.
+    // A leading bracket is a member.
     let from = usize::from(body.starts_with(']'));
     let end = from + body[from..].find(']')?;
-    Some((One::Set { inside: &body[..end], negated }, &body[end + 1..]))
+    Some((GlobToken::Set { inside: &body[..end], negated }, &body[end + 1..]))
 }
 
-/// Whether a set's inside, members and `a-z` ranges, holds the character.
-fn holds(inside: &str, found: char) -> bool {
+/// Whether the members and `a-z` ranges of a set contain the character.
+fn set_contains(inside: &str, found: char) -> bool {
     let mut rest = inside;
     loop {
         let mut chars = rest.chars();
@@ -168,7 +167,7 @@ mod tests {
             ("v[1]", "v1", true),
             ("a\\*", "a*", false),
         ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} against {name}");
+            assert_eq!(glob_matches(pattern, name), expected, "{pattern} against {name}");
         }
     }
 
@@ -177,7 +176,7 @@ mod tests {
         let pattern = "*a".repeat(2_000) + "b";
         let name = "a".repeat(5_000);
         let started = std::time::Instant::now();
-        assert!(!matches(&pattern, &name));
+        assert!(!glob_matches(&pattern, &name));
         assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
     }
 
@@ -205,7 +204,7 @@ mod tests {
         }
     }
 
-    /// The same rules, written the slow and obvious way.
+    /// The same rules as a naive recursion.
     fn reference(pattern: &[char], name: &[char]) -> bool {
         let Some((&first, after)) = pattern.split_first() else { return name.is_empty() };
         if first == '*' {
@@ -237,7 +236,7 @@ mod tests {
         fn globs_equal_the_naive_reference(pattern in r"[\[\]!*?a-d-]{0,8}", name in r"[\[\]!a-d-]{0,7}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             let expected = pattern == name || reference(&chars(&pattern), &chars(&name));
-            prop_assert_eq!(matches(&pattern, &name), expected);
+            prop_assert_eq!(glob_matches(&pattern, &name), expected);
         }
 
         #[test]

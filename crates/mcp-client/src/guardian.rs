@@ -1,8 +1,8 @@
-//! What ends the servers' processes when ours was killed and could not.
+//! A second process that ends the servers' processes if ours is killed.
 //!
-//! The guardian is a second process of the program (the command in `Host::guardian` must call
-//! [`run`]). It reads from a pipe whose other end only we hold: process groups are added and taken
-//! away line by line, and when the pipe ends because we are gone, whatever is left is ended.
+//! The command in `Host::guardian` must call [`run`]. The guardian reads a pipe whose other end
+//! only we hold: lines add and remove process groups, and when the pipe closes because we are gone,
+//! the remaining groups are terminated.
 
 use std::io::{self, BufRead};
 use std::process::{Command, Stdio};
@@ -10,10 +10,9 @@ use std::sync::Mutex;
 
 use crate::process;
 
-/// How often a guardian that died is started again.
 const MAX_STARTS: u32 = 5;
 
-/// The body of the guardian process: returns once everything is ended.
+/// The body of the guardian process: returns after termination of all groups.
 pub fn run(pipe: impl BufRead, owner: &str) {
     let mut groups: Vec<i32> = Vec::new();
     for line in pipe.lines() {
@@ -25,10 +24,11 @@ pub fn run(pipe: impl BufRead, owner: &str) {
             _ => {}
         }
     }
-    process::end_blocking(&groups, &format!("{owner}."));
+    process::terminate_blocking(&groups, &format!("{owner}."));
 }
 
-/// Our end of the pipe. Starts the guardian with the first server, and again if it died.
+/// The writing end of the pipe. Starts the guardian before the first server, and restarts it if it
+/// died.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     command: Option<Vec<String>>,
@@ -50,7 +50,7 @@ impl Guardian {
         Self { command, owner, state: Mutex::default() }
     }
 
-    /// A marker for the next server. The guardian stands before the server is started.
+    /// The marker of the next server. The guardian runs before the server starts.
     pub(crate) fn next_marker(&self) -> String {
         let mut state = self.lock();
         state.next_server += 1;
@@ -84,7 +84,7 @@ impl Guardian {
         }
     }
 
-    /// Starts the guardian unless it stands, and tells it all groups there are.
+    /// Starts the guardian if it does not run, and sends all current groups.
     fn ensure(&self, state: &mut State) {
         if state.child.is_some() || state.starts >= MAX_STARTS {
             return;
@@ -114,7 +114,7 @@ fn write(state: &mut State, text: &str) -> io::Result<()> {
 }
 
 impl Drop for Guardian {
-    /// The pipe ends; the guardian finds nothing left to do and goes.
+    /// Closes the pipe; the guardian exits because no group is left.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(mut child) = state.child.take() {

@@ -1,4 +1,4 @@
-//! What the program around this crate hands in, and is asked for.
+//! The interface to the embedding program: its environment, and traits that answer for it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,45 +13,45 @@ use crate::config::ServerEntry;
 use crate::message::RpcError;
 use crate::redact::Redactor;
 
-/// A future that a trait object hands out.
-pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// A boxed future, for trait objects.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Everything this crate takes from the program around it.
+/// Everything this crate takes from the embedding program.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// Who we say we are.
-    pub identity: Identity,
-    /// The environment: the safe list of it goes to local servers, its proxy variables are obeyed.
+    pub identity: ClientIdentity,
+    /// Local servers inherit a safe list of it; its proxy variables apply to remote ones.
     pub environment: BTreeMap<String, String>,
-    /// Where commands are also looked for, and `~` leads.
+    /// For `~`, and as a fallback search path of commands.
     pub home: Option<PathBuf>,
-    /// Where the standard error of each server is written.
+    /// Folder of the servers' standard error logs.
     pub log_dir: Option<PathBuf>,
-    /// Where tool definitions seen before are kept.
+    /// Folder of cached tool definitions.
     pub cache_dir: Option<PathBuf>,
-    /// Where tokens are kept; without it nobody can be signed in.
+    /// Folder of OAuth tokens; without it sign-in is impossible.
     pub token_dir: Option<PathBuf>,
-    /// The address of the document that says who this program is, where no server has its own.
+    /// URL of the default OAuth client document.
     pub client_document: Option<String>,
-    /// The program that ends the servers' processes if ours dies: see [`crate::guardian`].
+    /// Command of the guardian process: see [`crate::guardian`].
     pub guardian: Option<Vec<String>>,
-    /// Secrets that must not appear in anything that is written.
+    /// Secrets to remove from errors, events, logs and results.
     pub redactor: Arc<Redactor>,
-    /// Answers what servers ask.
-    pub requests: Arc<dyn Requests>,
-    /// Decides on calls that need a person's yes.
+    /// Answers requests of servers.
+    pub requests: Arc<dyn RequestHandler>,
+    /// Approves calls of untrusted servers.
     pub approver: Arc<dyn Approver>,
-    /// Brings a person to a page to sign in; without it a server that wants that has to wait.
+    /// Opens sign-in pages; without it a server that needs a sign-in stays unavailable.
     pub browser: Option<Arc<dyn Browser>>,
-    /// Is told what happens.
+    /// Receives events.
     pub observer: Arc<dyn Observer>,
 }
 
 impl Host {
-    /// A host that declines everything, shows nothing and keeps nothing.
+    /// A host that declines every request, ignores events and stores nothing.
     pub fn bare(environment: BTreeMap<String, String>) -> Self {
         Self {
-            identity: Identity::default(),
+            identity: ClientIdentity::default(),
             environment,
             home: None,
             log_dir: None,
@@ -60,59 +60,58 @@ impl Host {
             client_document: None,
             guardian: None,
             redactor: Arc::new(Redactor::default()),
-            requests: Arc::new(Decline),
-            approver: Arc::new(Refuse),
+            requests: Arc::new(DeclineRequests),
+            approver: Arc::new(DenyCalls),
             browser: None,
-            observer: Arc::new(Silent),
+            observer: Arc::new(IgnoreEvents),
         }
     }
 }
 
-/// Who we say we are.
+/// The client name and version that servers receive.
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The program's name.
+pub struct ClientIdentity {
     pub name: String,
-    /// Its version.
     pub version: String,
 }
 
-impl Default for Identity {
+impl Default for ClientIdentity {
     fn default() -> Self {
         Self { name: "agent".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
     }
 }
 
-/// Something a server asks for: a model's answer, a person's input, the roots.
+/// A request of a server: sampling, elicitation or roots.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ServerRequest {
-    /// Who asks.
     pub server: Arc<ServerEntry>,
     /// `sampling/createMessage`, `elicitation/create` or `roots/list`.
     pub method: String,
-    /// As the server sent them.
     pub params: Value,
 }
 
-/// Answers what servers ask.
-pub trait Requests: fmt::Debug + Send + Sync {
-    /// The client capabilities to declare to this server: exactly what [`Requests::answer`] can do.
+/// Answers requests of servers.
+pub trait RequestHandler: fmt::Debug + Send + Sync {
+    /// The client capabilities to declare to this server: exactly those that
+    /// [`RequestHandler::answer`] implements.
     fn capabilities(&self, entry: &ServerEntry) -> Value;
 
-    /// The result, or the error the server gets.
-    fn answer(&self, request: ServerRequest) -> Answer<Result<Value, RpcError>>;
+    /// The result, or the error to return to the server.
+    fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>>;
 }
 
-/// Declares nothing and declines everything, each in the way the protocol provides.
+/// Declares no capabilities and declines every request as the protocol specifies.
 #[derive(Debug, Clone, Copy)]
-pub struct Decline;
+pub struct DeclineRequests;
 
-impl Requests for Decline {
+impl RequestHandler for DeclineRequests {
     fn capabilities(&self, _: &ServerEntry) -> Value {
         json!({})
     }
 
-    fn answer(&self, request: ServerRequest) -> Answer<Result<Value, RpcError>> {
+    fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>> {
         let answer = match request.method.as_str() {
             "elicitation/create" => Ok(json!({ "action": "decline" })),
             "sampling/createMessage" => {
@@ -127,76 +126,68 @@ impl Requests for Decline {
     }
 }
 
-/// A call that needs a person's yes.
+/// A tool call that needs approval.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
-pub struct Approval {
-    /// Whose tool.
+pub struct ApprovalRequest {
     pub server: String,
-    /// As it is registered.
+    /// The registered name.
     pub tool: String,
-    /// As the server calls it.
+    /// The name that the server uses.
     pub native_name: String,
-    /// What it says about itself.
     pub description: String,
-    /// What it would get.
     pub arguments: Value,
 }
 
-/// What a person decided.
+#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// Run it this once.
+pub enum ApprovalDecision {
     Allow,
-    /// Do not run it.
     Deny,
 }
 
-/// Decides on calls that need a person's yes.
+/// Approves tool calls.
 pub trait Approver: fmt::Debug + Send + Sync {
-    /// Asks. Whoever cannot ask denies.
-    fn decide(&self, approval: Approval) -> Answer<Decision>;
+    /// Decides on one call. Implementations that cannot ask deny.
+    fn decide(&self, approval: ApprovalRequest) -> BoxFuture<ApprovalDecision>;
 }
 
-/// Denies everything: what stands where nobody can be asked.
+/// Denies every call.
 #[derive(Debug, Clone, Copy)]
-pub struct Refuse;
+pub struct DenyCalls;
 
-impl Approver for Refuse {
-    fn decide(&self, _: Approval) -> Answer<Decision> {
-        Box::pin(std::future::ready(Decision::Deny))
+impl Approver for DenyCalls {
+    fn decide(&self, _: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
+        Box::pin(std::future::ready(ApprovalDecision::Deny))
     }
 }
 
-/// A page a person is to visit.
+/// An authorization page to open in a browser.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Visit {
-    /// To sign in to which server.
+pub struct SignInPage {
     pub server: String,
-    /// The page.
     pub address: String,
-    /// Whose page it is.
     pub issuer: String,
-    /// Where the browser comes back to.
     pub redirect_uri: String,
-    /// The port of this machine that listens for it.
+    /// The loopback port that waits for the redirect.
     pub port: u16,
-    /// What is asked for.
     pub scope: Option<String>,
-    /// What was wrong with what the person pasted last.
+    /// Why the last pasted text was rejected.
     pub problem: Option<String>,
 }
 
-/// What came of a visit, besides the browser coming back by itself.
+/// How the person answered, if not by the browser's redirect.
+#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Clone, PartialEq, Eq)]
-pub enum Visited {
-    /// The person pasted where they were sent.
+pub enum SignInReply {
+    /// The redirect URL, pasted by the person.
     Pasted(String),
-    /// The person gave up.
     Cancelled,
 }
 
-// What was pasted holds a code that is as good as a token.
-impl fmt::Debug for Visited {
+// A pasted URL holds an authorization code, which is a secret.
+impl fmt::Debug for SignInReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pasted(_) => "Pasted",
@@ -205,66 +196,57 @@ impl fmt::Debug for Visited {
     }
 }
 
-/// Brings a person to a page and back.
+/// Opens sign-in pages.
 pub trait Browser: fmt::Debug + Send + Sync {
-    /// Shows the page. The answer may never come: the listener hears of who comes back.
-    fn visit(&self, visit: Visit) -> Answer<Visited>;
+    /// Shows the page. The future may stay pending: the callback listener receives the redirect.
+    fn open_sign_in(&self, page: SignInPage) -> BoxFuture<SignInReply>;
 
-    /// The address of the client document, where the configuration names none.
-    fn default_document(&self) -> Answer<Option<String>> {
+    /// URL of the client document if the configuration names none.
+    fn default_document(&self) -> BoxFuture<Option<String>> {
         Box::pin(std::future::ready(None))
     }
 }
 
-/// Something that happened, worth telling. Texts have passed the redactor.
+/// An event for the embedding program. Texts are redacted.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// A server is in another state.
+pub enum ClientEvent {
+    /// A server changed its state.
     State {
-        /// Whose.
         server: String,
-        /// In words, with the reason.
+        /// Text with the reason.
         state: String,
     },
-    /// Tools came, went or changed after the first listing.
+    /// Tools changed after the first listing.
     Tools {
-        /// Whose.
         server: String,
-        /// New names.
         added: Vec<String>,
-        /// Names that are gone.
         removed: Vec<String>,
-        /// Names whose definition is another.
         changed: Vec<String>,
     },
-    /// A log message a server sent.
+    /// A log message of a server.
     Log {
-        /// Whose.
         server: String,
-        /// The server's word for it: debug to emergency.
+        /// The level as the server named it.
         level: String,
-        /// What it said.
         text: String,
     },
-    /// Something a person should know.
     Warning {
-        /// About whom.
         server: String,
-        /// What.
         text: String,
     },
 }
 
-/// Is told what happens. Must return at once.
+/// Receives events. Must not block.
+#[expect(missing_docs, reason = "the name of the method says it")]
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// It happened.
-    fn event(&self, event: Event);
+    fn event(&self, event: ClientEvent);
 }
 
-/// Tells nobody.
+/// Ignores every event.
 #[derive(Debug, Clone, Copy)]
-pub struct Silent;
+pub struct IgnoreEvents;
 
-impl Observer for Silent {
-    fn event(&self, _: Event) {}
+impl Observer for IgnoreEvents {
+    fn event(&self, _: ClientEvent) {}
 }

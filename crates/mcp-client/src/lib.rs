@@ -1,8 +1,8 @@
-//! MCP servers as one set of tools: configuration, transports, both protocol eras, supervision,
-//! and the registry of what the servers offer.
+//! MCP servers as one set of tools: configuration, transports, both protocol eras, supervision, and
+//! the registry of tools.
 //!
 //! The crate prints nothing, reads neither the environment nor the home directory and opens no
-//! browser: it is handed what it needs, and asks through the traits of [`host`].
+//! browser: the embedding program provides these through [`host`].
 
 pub mod client;
 pub mod config;
@@ -11,9 +11,8 @@ pub mod error;
 pub mod filter;
 pub mod guardian;
 pub mod host;
-pub mod link;
+pub mod install_link;
 mod message;
-pub mod name;
 pub mod oauth;
 mod process;
 pub mod protocol;
@@ -22,12 +21,13 @@ pub mod registry;
 mod router;
 pub mod schema;
 pub mod session;
-pub mod supervise;
+pub mod supervisor;
 pub mod tool;
+pub mod tool_name;
 pub mod transport;
 mod url;
 
-pub use client::{Client, Reloaded};
-pub use error::{Error, Kind};
-pub use message::{Payload, RpcError};
+pub use client::{Client, ReloadReport};
+pub use error::{Error, ErrorKind};
+pub use message::{RawJson, RpcError};
 pub use router::{Progress, ProgressSink};

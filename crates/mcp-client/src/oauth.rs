@@ -1,34 +1,34 @@
-//! Signing in to remote servers: OAuth 2.1 with PKCE.
+//! OAuth 2.1 with PKCE for remote servers.
 //!
-//! `challenge`, `redirect`, `metadata`, `identification` and `document` are pure: from texts to
-//! decisions. `discovery`, `registration` and `token` each are one conversation with an
-//! authorization server. `store` keeps what was granted, `login` goes through all steps with a
-//! person, and `credentials` is what the transports ask for a token.
+//! `challenge`, `redirect`, `metadata`, `identification`, `scope` and `client_document` are pure.
+//! `discovery`, `registration` and `token` are one exchange with an authorization server each.
+//! `token_store` stores grants, `credentials` provides and renews tokens, `authorizer` sends
+//! requests with them, and `login` runs all steps with a person.
 
 mod account;
 mod assertion;
 mod authorizer;
 pub mod callback;
 pub mod challenge;
+pub mod client_document;
 pub(crate) mod credentials;
 pub(crate) mod discovery;
-pub mod document;
 mod dpop;
 pub mod identification;
+pub(crate) mod interactive;
 mod login;
 pub mod metadata;
-pub(crate) mod person;
+mod oauth_http;
 mod pkce;
-pub mod ports;
 pub mod redirect;
+pub mod redirect_ports;
 mod registration;
 pub(crate) mod scope;
-mod store;
 mod token;
-mod wire;
+mod token_store;
 
-pub use self::account::{Account, Grant, LoggedOut, LoginOptions, Standing};
+pub use self::account::{Account, Grant, LoginOptions, LogoutReport, SignInStatus};
 pub use self::assertion::SigningKey;
 pub use self::credentials::ClientKind;
-pub use self::store::kept;
-pub use crate::error::oauth::{Error, Suspect};
+pub use self::token_store::token_files;
+pub use crate::error::oauth::{Error, LikelyCause};

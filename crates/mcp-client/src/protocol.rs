@@ -1,4 +1,4 @@
-//! The versions of the protocol, their two eras, and what we say of ourselves in `initialize`.
+//! Protocol versions, their two eras, and the parameters of `initialize`.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use crate::config::ServerEntry;
 use crate::host::Host;
 use crate::message::Params;
 
-/// The versions that begin with a handshake, newest first.
+/// The versions with a handshake, newest first.
 pub const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The version whose requests stand by themselves.
+/// The version without sessions.
 pub const STATELESS_VERSION: &str = "2026-07-28";
 
 /// The two eras of the protocol.
@@ -18,7 +18,7 @@ pub const STATELESS_VERSION: &str = "2026-07-28";
 pub enum Era {
     /// A handshake, then a session.
     Legacy,
-    /// Every request stands by itself.
+    /// Every request is self-contained.
     Stateless,
 }
 
@@ -31,7 +31,6 @@ impl fmt::Display for Era {
     }
 }
 
-/// The `params` of our `initialize`.
 pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
     let identity = &host.identity;
     Params::new()

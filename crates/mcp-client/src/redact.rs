@@ -1,10 +1,10 @@
-//! Secrets taken out of text: first by their known values, then by the shapes secrets have.
+//! Redaction of secrets in text: by known values, then by patterns.
 //!
-//! Known values are found as they are and in the forms they travel in: base64, percent-encoded,
-//! escaped in JSON. Nothing here is ever shown; a [`Redactor`] prints how many values it knows.
+//! Known values are also found in the encodings they travel in: base64, percent-encoding, JSON
+//! escapes. `Debug` shows only their number.
 
-mod forms;
-mod shapes;
+mod encodings;
+mod patterns;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,28 +12,28 @@ use std::fmt;
 use aho_corasick::{AhoCorasick, MatchKind};
 use arc_swap::ArcSwap;
 
-/// Values with fewer bytes are not looked for: they would tear ordinary words apart.
+/// Shorter values are not searched: they would match inside ordinary words.
 pub const MIN_SECRET_BYTES: usize = 4;
 
-/// Longer values are looked for piece by piece: to find one that repeats itself takes time that grows
-/// with the square of its length, and tokens are what peers make them.
+/// Longer values are searched in pieces: matching a self-repeating value takes quadratic time, and
+/// peers choose the tokens.
 const MAX_PIECE_BYTES: usize = 1024;
 
-/// How many values of one label that follow each other are remembered.
+/// How many rotated values of one label are remembered.
 pub const MAX_ROTATED: usize = 8;
 
-/// Takes secrets out of text. What it knows only grows, and whoever shares it sees that at once: a
-/// changed configuration brings new secrets while the old ones may still be on their way.
+/// Redacts secrets. Known secrets are only added, and all holders see them at once: after a
+/// configuration change the old ones may still be in flight.
 #[derive(Default)]
 pub struct Redactor {
-    known: ArcSwap<Known>,
+    known: ArcSwap<KnownSecrets>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     secrets: Vec<Secret>,
-    /// Every form of every value; none while nothing is known.
-    finder: Option<Finder>,
+    /// All encodings of all values; `None` if nothing is known.
+    finder: Option<SecretMatcher>,
 }
 
 #[derive(Clone)]
@@ -42,22 +42,22 @@ struct Secret {
     value: String,
 }
 
-struct Finder {
+struct SecretMatcher {
     forms: AhoCorasick,
-    /// Which value each form belongs to.
+    /// The index of the secret that each encoding belongs to.
     owners: Vec<usize>,
 }
 
 impl Redactor {
-    /// Knows the given values, each by a label that may be shown.
+    /// A redactor for these labels and values. Labels appear in the output.
     pub fn new(known: impl IntoIterator<Item = (String, String)>) -> Self {
         let redactor = Self::default();
-        redactor.learn(known);
+        redactor.add_secrets(known);
         redactor
     }
 
-    /// Learns more values.
-    pub fn learn(&self, more: impl IntoIterator<Item = (String, String)>) {
+    /// Adds labels and values.
+    pub fn add_secrets(&self, more: impl IntoIterator<Item = (String, String)>) {
         let more: Vec<(String, String)> = more.into_iter().collect();
         self.known.rcu(|before| {
             let mut secrets = before.secrets.clone();
@@ -66,13 +66,13 @@ impl Redactor {
                     secrets.push(Secret { label: label.clone(), value: value.clone() });
                 }
             }
-            Known::of(secrets)
+            KnownSecrets::of(secrets)
         });
     }
 
-    /// Learns the newest of values that follow each other, such as tokens that are renewed. Only the
-    /// last few are remembered: older ones are worth nothing.
-    pub fn learn_rotating(&self, label: &str, value: &str) {
+    /// Adds the newest of successive values, such as renewed tokens. Only the last few are
+    /// remembered, since older ones are invalid.
+    pub fn add_rotating_secret(&self, label: &str, value: &str) {
         self.known.rcu(|before| {
             let mut secrets = before.secrets.clone();
             if !secrets.iter().any(|secret| secret.value == value) {
@@ -84,49 +84,47 @@ impl Redactor {
                     secrets.remove(oldest);
                 }
             }
-            Known::of(secrets)
+            KnownSecrets::of(secrets)
         });
     }
 
-    /// The text with `[redacted:LABEL]` for known values and `[redacted]` for what looks like a
-    /// secret.
-    pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        text_of(text, self.known.load().cleaned(text.as_bytes(), Shapes::Too))
+    /// Replaces known values by `[redacted:LABEL]` and text that matches a pattern by `[redacted]`.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text_of(text, self.known.load().redacted(text.as_bytes(), Patterns::Included))
     }
 
-    /// The text without known values; what merely looks like a secret stays.
-    pub fn clean_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        text_of(text, self.known.load().cleaned(text.as_bytes(), Shapes::Not))
+    /// Replaces known values only.
+    pub fn redact_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text_of(text, self.known.load().redacted(text.as_bytes(), Patterns::Excluded))
     }
 
-    /// As [`Redactor::clean`], for bytes that may be no text.
-    pub fn clean_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        self.known.load().cleaned(bytes, Shapes::Too).unwrap_or_else(|| bytes.to_vec())
+    /// As [`Redactor::redact`], for bytes that may not be UTF-8.
+    pub fn redact_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        self.known.load().redacted(bytes, Patterns::Included).unwrap_or_else(|| bytes.to_vec())
     }
 }
 
-fn text_of(text: &str, cleaned: Option<Vec<u8>>) -> Cow<'_, str> {
-    match cleaned {
-        // Every cut lies between characters.
+fn text_of(text: &str, redacted: Option<Vec<u8>>) -> Cow<'_, str> {
+    match redacted {
+        // Every cut is a character boundary.
         Some(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         None => Cow::Borrowed(text),
     }
 }
 
-/// Whether what looks like a secret goes as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shapes {
-    Too,
-    Not,
+enum Patterns {
+    Included,
+    Excluded,
 }
 
-impl Known {
+impl KnownSecrets {
     fn of(secrets: Vec<Secret>) -> Self {
         let mut forms = Vec::new();
         let mut owners = Vec::new();
         for (owner, secret) in secrets.iter().enumerate() {
             if secret.value.len() >= MIN_SECRET_BYTES {
-                for form in forms::of(&secret.value) {
+                for form in encodings::of(&secret.value) {
                     let pieces = form.len().div_ceil(MAX_PIECE_BYTES).max(1);
                     for piece in form.as_bytes().chunks(form.len().div_ceil(pieces)) {
                         forms.push(piece.to_vec());
@@ -135,33 +133,32 @@ impl Known {
                 }
             }
         }
-        // Of several matches at one place the longest counts. Building fails only beyond the
-        // limits of its state numbers, at gigabytes of secrets.
+        // The longest of several matches counts. Building fails only for gigabytes of secrets.
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(&forms)
             .ok()
             .filter(|_| !forms.is_empty())
-            .map(|forms| Finder { forms, owners });
+            .map(|forms| SecretMatcher { forms, owners });
         Self { secrets, finder }
     }
 
-    /// What is left of the bytes; none if they hold no secret.
-    fn cleaned(&self, bytes: &[u8], by_shape: Shapes) -> Option<Vec<u8>> {
+    /// `None` if there is nothing to redact.
+    fn redacted(&self, bytes: &[u8], by_shape: Patterns) -> Option<Vec<u8>> {
         let by_value = self.without_known(bytes);
         let by_shape = match by_shape {
-            Shapes::Too => shapes::without(by_value.as_deref().unwrap_or(bytes)),
-            Shapes::Not => None,
+            Patterns::Included => patterns::redact_patterns(by_value.as_deref().unwrap_or(bytes)),
+            Patterns::Excluded => None,
         };
-        let mut cleaned = by_shape.or(by_value)?;
-        // A mark and what stands beside it may spell a value again. Then it goes without a mark;
-        // the text only shrinks, so this ends.
+        let mut redacted = by_shape.or(by_value)?;
+        // A mark and its context may spell a value again. That one is removed without a mark; the
+        // text shrinks, so the loop ends.
         if let Some(finder) = &self.finder {
-            while finder.forms.is_match(&cleaned) {
-                cleaned = finder.replaced(&cleaned, |_| Cow::Borrowed(""));
+            while finder.forms.is_match(&redacted) {
+                redacted = finder.replaced(&redacted, |_| Cow::Borrowed(""));
             }
         }
-        Some(cleaned)
+        Some(redacted)
     }
 
     fn without_known(&self, bytes: &[u8]) -> Option<Vec<u8>> {
@@ -174,7 +171,7 @@ impl Known {
     }
 }
 
-impl Finder {
+impl SecretMatcher {
     fn replaced(&self, bytes: &[u8], mark: impl Fn(usize) -> Cow<'static, str>) -> Vec<u8> {
         let mut kept = Vec::with_capacity(bytes.len());
         let (mut copied, mut last) = (0, None);

@@ -1,11 +1,10 @@
-//! What all servers offer, under the names a model sees.
+//! The tools of all servers, under the names that a model sees.
 //!
-//! Each server's share is a [`ServerPart`], built once when that server changes. A [`Registry`] is
-//! one immutable snapshot put together from parts in the order of the configuration. Which server
-//! and which native tool stand behind a name is stored with it and never read back from the name:
-//! `foo-bar` and `foo_bar` look alike there.
+//! Each server contributes [`ServerTools`], rebuilt when that server changes. A [`Registry`] is an
+//! immutable snapshot of all of them in the order of the configuration. Server and native tool are
+//! stored with each name and never derived from it: `foo-bar` and `foo_bar` map to the same name.
 
-mod part;
+mod server_tools;
 mod utility;
 
 use std::collections::HashMap;
@@ -16,121 +15,110 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::config::Trust;
-use crate::tool::{Page, Quarantined, Tool};
+use crate::tool::{ListPage, QuarantinedItem, Tool};
 
-pub use part::ServerPart;
+pub use server_tools::ServerTools;
 
-/// What one server offers, as listed: all pages together.
+/// What one server lists, all pages together.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, Default)]
-pub struct Catalogue {
-    /// Its tools, in its order.
+pub struct ServerCatalogue {
     pub tools: Vec<Arc<Tool>>,
-    /// What was set aside while reading the lists.
-    pub quarantined: Vec<Quarantined>,
-    /// Whether it has resources.
+    /// Items that were rejected.
+    pub quarantined: Vec<QuarantinedItem>,
     pub resources: bool,
-    /// Whether it has prompts.
     pub prompts: bool,
-    /// What a person should know about the lists as a whole.
+    /// Remarks about the lists as a whole.
     pub notes: Vec<String>,
 }
 
-impl Catalogue {
+impl ServerCatalogue {
     /// Adds the tools of one page.
-    pub fn absorb(&mut self, page: Page<Tool>) {
+    pub fn add_page(&mut self, page: ListPage<Tool>) {
         self.tools.extend(page.items.into_iter().map(Arc::new));
         self.quarantined.extend(page.quarantined);
         self.notes.extend(page.notes);
     }
 }
 
-/// A tool as a model is offered it.
+/// A tool as a model sees it.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
-pub struct Entry {
-    /// The name a model calls it by.
+pub struct RegisteredTool {
     pub name: Arc<str>,
-    /// The server it belongs to.
     pub server: Arc<str>,
-    /// What a call does.
-    pub action: Action,
-    /// What it does, in words; invisible characters are gone.
+    pub action: ToolAction,
+    /// Without invisible characters.
     pub description: Arc<str>,
-    /// What it takes, made fit for strict model APIs.
+    /// Repaired for strict model APIs.
     pub schema: Arc<Value>,
-    /// How far the server is trusted.
     pub trust: Trust,
-    /// About how many tokens it costs in every request.
+    /// Estimated cost in every request.
     pub tokens: u32,
 }
 
-impl Entry {
-    /// Whether a person must approve each call: the server is untrusted, and the tool does not
-    /// claim to be read-only.
+impl RegisteredTool {
+    /// Whether each call needs approval: the server is untrusted and the tool does not claim to be
+    /// read-only.
     pub fn needs_approval(&self) -> bool {
         match &self.action {
-            Action::Tool(tool) => self.trust == Trust::Untrusted && !tool.read_only(),
+            ToolAction::Tool(tool) => self.trust == Trust::Untrusted && !tool.read_only(),
             _ => false,
         }
     }
 
-    /// The digest of the tool's definition; `None` for a utility, which has none.
+    /// The digest of the definition; `None` for a utility.
     pub fn digest(&self) -> Option<String> {
         match &self.action {
-            Action::Tool(tool) => Some(tool.digest()),
+            ToolAction::Tool(tool) => Some(tool.digest()),
             _ => None,
         }
     }
 
-    /// The server's own name of it, or the name of the utility.
-    pub fn native(&self) -> &str {
+    /// The server's name of the tool, or the name of the utility.
+    pub fn native_name(&self) -> &str {
         match &self.action {
-            Action::Tool(tool) => &tool.name,
-            Action::ListResources => "list_resources",
-            Action::ReadResource => "read_resource",
-            Action::ListPrompts => "list_prompts",
-            Action::GetPrompt => "get_prompt",
+            ToolAction::Tool(tool) => &tool.name,
+            ToolAction::ListResources => "list_resources",
+            ToolAction::ReadResource => "read_resource",
+            ToolAction::ListPrompts => "list_prompts",
+            ToolAction::GetPrompt => "get_prompt",
         }
     }
 }
 
-/// What a call of an entry does.
+/// What a call of a registered tool does.
+#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone)]
-pub enum Action {
-    /// Calls the server's own tool.
+pub enum ToolAction {
     Tool(Arc<Tool>),
-    /// Lists the server's resources.
     ListResources,
-    /// Reads one of them.
     ReadResource,
-    /// Lists the server's prompts.
     ListPrompts,
-    /// Fills one of them in.
     GetPrompt,
 }
 
 /// A tool that could not be registered.
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// Its server.
+pub struct SkippedTool {
     pub server: Arc<str>,
-    /// The server's own name of it.
-    pub native: String,
-    /// What stands in its way.
+    pub native_name: String,
     pub reason: String,
 }
 
-/// One snapshot of everything that is registered.
+/// A snapshot of all registered tools.
 #[derive(Clone, Default)]
 pub struct Registry {
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<RegisteredTool>>,
     by_name: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedTool>,
     tokens: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
 }
 
 impl Registry {
-    /// Puts the parts together. Where two servers come to the same name, the earlier one keeps it.
-    pub fn assemble(parts: &[Arc<ServerPart>]) -> Self {
+    /// Builds a snapshot. If two servers claim a name, the first one keeps it.
+    pub fn assemble(parts: &[Arc<ServerTools>]) -> Self {
         let room = parts.iter().map(|part| part.len()).sum();
         let mut registry = Self {
             entries: Vec::with_capacity(room),
@@ -152,13 +140,13 @@ impl Registry {
                     }
                     hash_map::Entry::Occupied(taken) => {
                         let owner = &registry.entries[*taken.get()];
-                        registry.skipped.push(Skipped {
+                        registry.skipped.push(SkippedTool {
                             server: Arc::clone(&entry.server),
-                            native: entry.native().to_owned(),
+                            native_name: entry.native_name().to_owned(),
                             reason: format!(
                                 "`{}` is the name of `{}` of the server `{}` already",
                                 entry.name,
-                                owner.native(),
+                                owner.native_name(),
                                 owner.server
                             ),
                         });
@@ -171,32 +159,32 @@ impl Registry {
         registry
     }
 
-    /// The entry of a registered name.
-    pub fn lookup(&self, registered: &str) -> Option<&Entry> {
+    /// Looks up a registered name.
+    pub fn lookup(&self, registered: &str) -> Option<&RegisteredTool> {
         self.by_name.get(registered).map(|&at| &*self.entries[at])
     }
 
-    /// All entries: server by server, each in its own order with its utilities last.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    /// All tools: server by server, in its order, with its utilities last.
+    pub fn entries(&self) -> impl Iterator<Item = &RegisteredTool> {
         self.entries.iter().map(|entry| &**entry)
     }
 
-    /// How many entries there are.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is registered.
+    /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What could not be registered, with the reason.
-    pub fn skipped(&self) -> &[Skipped] {
+    /// Tools that could not be registered.
+    pub fn skipped(&self) -> &[SkippedTool] {
         &self.skipped
     }
 
-    /// About how many tokens a server's entries cost in every request; 0 for an unknown one.
+    /// The estimated tokens of a server's tools; 0 for an unknown server.
     pub fn tokens_of(&self, server: &str) -> u32 {
         self.tokens.get(server).copied().unwrap_or(0)
     }

@@ -1,9 +1,9 @@
-//! Brings what a server sends to whoever waits for it.
+//! Delivery of a server's messages to their receivers.
 //!
-//! One router belongs to one session. Answers wake their callers directly from the task that read
-//! them; progress keeps calls alive; everything else goes to the session's attendant through a
-//! bounded channel. Floods cost nothing: a changed list is one bit, and what does not fit into the
-//! channel is counted and dropped.
+//! Each session has one router. The task that reads a response wakes its caller directly; progress
+//! extends call timeouts; everything else goes to the session through a bounded channel. Floods are
+//! cheap: a changed list is one bit, and messages that do not fit into the channel are counted and
+//! dropped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,37 +14,34 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::error::{Error, Exit};
-use crate::message::{Incoming, Payload, RpcError};
+use crate::error::{Error, ProcessExit};
+use crate::message::{Message, RawJson, RpcError};
 
-/// How many requests and notifications of a server may wait to be looked at.
+/// The capacity of the channel for requests and notifications of a server.
 const MAX_WAITING_EVENTS: usize = 256;
 
-/// Hears of a call's progress.
+/// Receives the progress of a call.
 pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// How far a call is.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// In the server's own unit.
+    /// In a unit of the server's choice.
     pub done: f64,
-    /// Of how much, if it knows.
     pub total: Option<f64>,
-    /// In words.
     pub message: Option<String>,
 }
 
-/// Something of a server that nobody asked for.
+/// A message that is not a response.
 #[derive(Debug)]
-pub(crate) enum PeerEvent {
-    Request { id: Payload, method: String, params: Option<Payload> },
-    Notification { method: String, params: Option<Payload> },
+pub(crate) enum ServerMessage {
+    Request { id: RawJson, method: String, params: Option<RawJson> },
+    Notification { method: String, params: Option<RawJson> },
 }
 
-/// Why a session is over.
 #[derive(Debug, Clone)]
 pub(crate) enum CloseReason {
-    Exited { exit: Exit, stderr: String, noise: Option<String> },
+    Exited { exit: ProcessExit, stderr: String, noise: Option<String> },
     OutputClosed { stderr: String, noise: Option<String> },
     InputStuck { queued: usize },
     Broken { reason: String },
@@ -65,11 +62,11 @@ impl CloseReason {
     }
 }
 
-/// Which lists a server said have changed.
+/// The lists that a server reported as changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Changed(u8);
+pub(crate) struct ListChanges(u8);
 
-impl Changed {
+impl ListChanges {
     pub(crate) const TOOLS: u8 = 1;
     pub(crate) const PROMPTS: u8 = 2;
     pub(crate) const RESOURCES: u8 = 4;
@@ -80,44 +77,43 @@ impl Changed {
 }
 
 pub(crate) struct Router {
-    waiting: Mutex<BTreeMap<u64, Waiting>>,
+    waiting: Mutex<BTreeMap<u64, PendingRequest>>,
     closed: OnceLock<CloseReason>,
     over: Notify,
-    events: mpsc::Sender<PeerEvent>,
+    events: mpsc::Sender<ServerMessage>,
     dropped: AtomicU64,
     changed: AtomicU8,
     change: Notify,
     started: Instant,
-    /// How many of the server's own requests are being answered.
-    asking: AtomicUsize,
+    /// How many requests of the server are being answered.
+    answering: AtomicUsize,
 }
 
-struct Waiting {
-    answer: oneshot::Sender<Result<Payload, Error>>,
-    activity: Arc<Activity>,
+struct PendingRequest {
+    answer: oneshot::Sender<Result<RawJson, Error>>,
+    activity: Arc<LastActivity>,
     progress: Option<ProgressSink>,
-    lasts: Lasts,
+    kind: RequestKind,
 }
 
-/// How long a request is meant to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lasts {
-    /// Until its answer, which is due.
-    UntilAnswered,
-    /// As long as the session: a subscription.
-    AsTheSession,
+pub(crate) enum RequestKind {
+    /// Its response is due.
+    Call,
+    /// It stays open as long as the session.
+    Subscription,
 }
 
-/// When a call last showed a sign of life, in milliseconds since its session began.
+/// When a call last showed activity, in milliseconds since the session began.
 #[derive(Debug, Default)]
-pub(crate) struct Activity(AtomicU64);
+pub(crate) struct LastActivity(AtomicU64);
 
-/// A request of the server that is being answered.
-pub(crate) struct Asking(Arc<Router>);
+/// Counts a request of the server while it is answered.
+pub(crate) struct ServerRequestGuard(Arc<Router>);
 
-impl Drop for Asking {
+impl Drop for ServerRequestGuard {
     fn drop(&mut self) {
-        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+        self.0.answering.fetch_sub(1, Ordering::AcqRel);
         let now = self.0.now();
         for waiting in self.0.lock().values() {
             waiting.activity.0.store(now, Ordering::Release);
@@ -125,10 +121,9 @@ impl Drop for Asking {
     }
 }
 
-/// A caller's place in the router.
-pub(crate) struct Ticket {
-    pub(crate) answer: oneshot::Receiver<Result<Payload, Error>>,
-    pub(crate) activity: Arc<Activity>,
+pub(crate) struct ResponseWaiter {
+    pub(crate) answer: oneshot::Receiver<Result<RawJson, Error>>,
+    pub(crate) activity: Arc<LastActivity>,
 }
 
 impl fmt::Debug for Router {
@@ -138,7 +133,7 @@ impl fmt::Debug for Router {
 }
 
 impl Router {
-    pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<PeerEvent>) {
+    pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<ServerMessage>) {
         let (events, received) = mpsc::channel(MAX_WAITING_EVENTS);
         let router = Self {
             waiting: Mutex::default(),
@@ -149,16 +144,22 @@ impl Router {
             changed: AtomicU8::new(0),
             change: Notify::new(),
             started: Instant::now(),
-            asking: AtomicUsize::new(0),
+            answering: AtomicUsize::new(0),
         };
         (Arc::new(router), received)
     }
 
-    /// Makes a place for the answer to `id`. A closed session answers at once.
-    pub(crate) fn register(&self, id: u64, progress: Option<ProgressSink>, lasts: Lasts) -> Ticket {
+    /// Registers a request. On a closed session it fails at once.
+    pub(crate) fn register(
+        &self,
+        id: u64,
+        progress: Option<ProgressSink>,
+        kind: RequestKind,
+    ) -> ResponseWaiter {
         let (sender, answer) = oneshot::channel();
-        let activity = Arc::new(Activity(AtomicU64::new(self.now())));
-        let waiting = Waiting { answer: sender, activity: Arc::clone(&activity), progress, lasts };
+        let activity = Arc::new(LastActivity(AtomicU64::new(self.now())));
+        let waiting =
+            PendingRequest { answer: sender, activity: Arc::clone(&activity), progress, kind };
         let mut map = self.lock();
         match self.closed.get() {
             Some(reason) => {
@@ -168,43 +169,42 @@ impl Router {
                 map.insert(id, waiting);
             }
         }
-        Ticket { answer, activity }
+        ResponseWaiter { answer, activity }
     }
 
     pub(crate) fn forget(&self, id: u64) {
         self.lock().remove(&id);
     }
 
-    /// Gives `id` its answer; false if nobody waits for it.
-    pub(crate) fn settle(&self, id: u64, outcome: Result<Payload, Error>) -> bool {
+    /// Completes a request; false if its caller is gone.
+    pub(crate) fn settle(&self, id: u64, outcome: Result<RawJson, Error>) -> bool {
         let waiting = self.lock().remove(&id);
         waiting.is_some_and(|waiting| waiting.answer.send(outcome).is_ok())
     }
 
-    /// Takes one message in.
-    pub(crate) fn deliver(&self, message: Incoming) {
+    pub(crate) fn deliver(&self, message: Message) {
         match message {
-            Incoming::Answer { id, outcome } => {
+            Message::Response { id, outcome } => {
                 self.settle(id, outcome.map_err(Error::Rpc));
             }
-            Incoming::Malformed { id: Some(id), reason } => {
+            Message::Malformed { id: Some(id), reason } => {
                 self.settle(id, Err(Error::Malformed { reason: reason.to_owned() }));
             }
-            Incoming::Stray { error } => self.fail_oldest(error),
-            Incoming::Notification { method, params } => self.notified(method, params),
-            Incoming::Request { id, method, params } => {
-                self.push(PeerEvent::Request { id, method, params });
+            Message::UnattributedError { error } => self.fail_oldest(error),
+            Message::Notification { method, params } => self.notified(method, params),
+            Message::Request { id, method, params } => {
+                self.push(ServerMessage::Request { id, method, params });
             }
-            Incoming::Malformed { id: None, .. } | Incoming::Noise => {}
+            Message::Malformed { id: None, .. } | Message::Noise => {}
         }
     }
 
-    /// An error that names no request is most likely about the one that has waited longest.
+    /// An error without an id most likely concerns the oldest request.
     pub(crate) fn fail_oldest(&self, error: RpcError) {
         let oldest = {
             let mut map = self.lock();
-            let due = |(id, waiting): (&u64, &Waiting)| {
-                (waiting.lasts == Lasts::UntilAnswered).then_some(*id)
+            let due = |(id, waiting): (&u64, &PendingRequest)| {
+                (waiting.kind == RequestKind::Call).then_some(*id)
             };
             let id = map.iter().find_map(due);
             id.and_then(|id| map.remove(&id))
@@ -214,20 +214,20 @@ impl Router {
         }
     }
 
-    fn notified(&self, method: String, params: Option<Payload>) {
+    fn notified(&self, method: String, params: Option<RawJson>) {
         let bit = match method.as_str() {
             "notifications/progress" => return self.progressed(params.as_ref()),
-            "notifications/tools/list_changed" => Changed::TOOLS,
-            "notifications/prompts/list_changed" => Changed::PROMPTS,
-            "notifications/resources/list_changed" => Changed::RESOURCES,
-            _ => return self.push(PeerEvent::Notification { method, params }),
+            "notifications/tools/list_changed" => ListChanges::TOOLS,
+            "notifications/prompts/list_changed" => ListChanges::PROMPTS,
+            "notifications/resources/list_changed" => ListChanges::RESOURCES,
+            _ => return self.push(ServerMessage::Notification { method, params }),
         };
         self.changed.fetch_or(bit, Ordering::AcqRel);
         self.change.notify_one();
     }
 
-    fn progressed(&self, params: Option<&Payload>) {
-        let Some(params) = params.map(Payload::value) else { return };
+    fn progressed(&self, params: Option<&RawJson>) {
+        let Some(params) = params.map(RawJson::value) else { return };
         let token = params.get("progressToken");
         let Some(id) = token.and_then(|token| {
             token.as_u64().or_else(|| token.as_str().and_then(|text| text.parse().ok()))
@@ -244,41 +244,44 @@ impl Router {
             sink(Progress {
                 done: params.get("progress").and_then(Value::as_f64).unwrap_or(0.0),
                 total: params.get("total").and_then(Value::as_f64),
-                message: params.get("message").and_then(Value::as_str).map(crate::message::bounded),
+                message: params
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .map(crate::message::truncated_peer_text),
             });
         }
     }
 
-    fn push(&self, event: PeerEvent) {
+    fn push(&self, event: ServerMessage) {
         if self.events.try_send(event).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many requests and notifications were dropped since last asked.
+    /// The number of dropped messages since the last call.
     pub(crate) fn take_dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
-    /// Says that any list may have changed.
+    /// Marks all lists as changed.
     pub(crate) fn all_changed(&self) {
-        let all = Changed::TOOLS | Changed::PROMPTS | Changed::RESOURCES;
+        let all = ListChanges::TOOLS | ListChanges::PROMPTS | ListChanges::RESOURCES;
         self.changed.fetch_or(all, Ordering::AcqRel);
         self.change.notify_one();
     }
 
-    /// Waits until some list has changed, and takes the change.
-    pub(crate) async fn changed(&self) -> Changed {
+    /// Waits for a changed list and resets the marks.
+    pub(crate) async fn changed(&self) -> ListChanges {
         loop {
             let bits = self.changed.swap(0, Ordering::AcqRel);
             if bits != 0 {
-                return Changed(bits);
+                return ListChanges(bits);
             }
             self.change.notified().await;
         }
     }
 
-    /// Ends the session: whoever waits gets the reason, and so does whoever comes later.
+    /// Closes the session: pending and later requests fail with the reason.
     pub(crate) fn close(&self, reason: CloseReason) {
         let waiting = {
             let mut map = self.lock();
@@ -299,7 +302,6 @@ impl Router {
         self.closed.get()
     }
 
-    /// Waits until the session is over.
     pub(crate) async fn closed(&self) -> CloseReason {
         loop {
             let over = self.over.notified();
@@ -310,19 +312,17 @@ impl Router {
         }
     }
 
-    /// A request of the server is being answered for as long as this lives.
-    pub(crate) fn asking(self: &Arc<Self>) -> Asking {
-        self.asking.fetch_add(1, Ordering::AcqRel);
-        Asking(Arc::clone(self))
+    pub(crate) fn answering(self: &Arc<Self>) -> ServerRequestGuard {
+        self.answering.fetch_add(1, Ordering::AcqRel);
+        ServerRequestGuard(Arc::clone(self))
     }
 
-    /// Whether the server waits for us: its calls are not to blame for being silent.
-    pub(crate) fn is_asking(&self) -> bool {
-        self.asking.load(Ordering::Acquire) > 0
+    /// Whether the server waits for us, so that its calls may be silent.
+    pub(crate) fn is_answering(&self) -> bool {
+        self.answering.load(Ordering::Acquire) > 0
     }
 
-    /// The moment of a call's last sign of life.
-    pub(crate) fn last_activity(&self, activity: &Activity) -> Instant {
+    pub(crate) fn last_activity(&self, activity: &LastActivity) -> Instant {
         self.started + std::time::Duration::from_millis(activity.0.load(Ordering::Acquire))
     }
 
@@ -330,7 +330,7 @@ impl Router {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, PendingRequest>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

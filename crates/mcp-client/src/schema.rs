@@ -1,15 +1,14 @@
-//! Input schemas made fit for strict model APIs.
+//! Repair of input schemas for strict model APIs.
 //!
-//! Servers write whatever their framework makes; one schema that a model API refuses spoils every
-//! request. The repair keeps meaning where it can and loosens it where it must: the server judges
-//! the arguments in the end, and it is asked by its own schema, which stays in the
-//! [`Tool`](crate::tool::Tool).
+//! One schema that a model API rejects fails every request. The repair keeps the meaning where
+//! possible and loosens it otherwise: the server validates the arguments by its own schema, which
+//! stays in the [`Tool`](crate::tool::Tool).
 
-mod mend;
+mod quick_check;
 mod reference;
+mod repair_rules;
 mod root;
-mod size;
-mod sound;
+mod token_estimate;
 mod union;
 mod walk;
 
@@ -18,91 +17,87 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use size::estimate_tokens;
-pub(crate) use size::tokens_of_bytes;
+pub use token_estimate::estimate_tokens;
+pub(crate) use token_estimate::tokens_of_bytes;
 
-/// The most different notes about one schema.
+/// The most distinct notes on one schema.
 pub const MAX_NOTES: usize = 8;
-/// The most rounds of repair; one mends nearly all, another sees what that left.
+/// The most rounds of repair. One round suffices for nearly all schemas; the next confirms it.
 const MAX_ROUNDS: usize = 12;
-/// In this round, what leads back to itself is cut.
+/// In this round, self-references at the root are removed.
 const LAST_PATIENT_ROUND: usize = 8;
 
-/// A repaired schema.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
-pub struct Repaired {
+pub struct RepairedSchema {
     /// An object schema with `type` and `properties`.
     pub schema: Value,
-    /// What was changed; empty if nothing was.
     pub notes: Vec<String>,
 }
 
-/// Repairs an input schema. What is repaired once is not changed again.
-pub fn repair(schema: &Value) -> Repaired {
-    if sound::sound(schema) {
-        return Repaired { schema: schema.clone(), notes: Vec::new() };
+/// Repairs an input schema. Idempotent.
+pub fn repair(schema: &Value) -> RepairedSchema {
+    if quick_check::needs_no_repair(schema) {
+        return RepairedSchema { schema: schema.clone(), notes: Vec::new() };
     }
-    let mut work = Work::default();
+    let mut log = RepairLog::default();
     let mut schema = if let Value::Object(object) = schema {
         object.clone()
     } else {
-        work.did("the schema is not an object; an empty one is used");
+        log.record("the schema is not an object; an empty one is used");
         Map::new()
     };
     for round in 1..=MAX_ROUNDS {
-        work.changed = false;
+        log.changed = false;
         if round == LAST_PATIENT_ROUND {
-            root::cut_circles(&mut schema);
+            root::remove_root_references(&mut schema);
         }
-        mend_once(&mut schema, &mut work);
-        if !work.changed || sound::sound_root(&schema) {
+        repair_once(&mut schema, &mut log);
+        if !log.changed || quick_check::root_needs_no_repair(&schema) {
             break;
         }
     }
-    Repaired { schema: Value::Object(schema), notes: work.finish() }
+    RepairedSchema { schema: Value::Object(schema), notes: log.finish() }
 }
 
-/// A schema as models are offered it, with its size. It is made while a tool is read, when the
-/// schema is warm in the cache: going through ten thousand cold ones costs more than all the
-/// rest of building a registry.
+/// A schema as models see it, with its size. Computed while a tool is decoded and its schema is in
+/// the CPU cache: with ten thousand cold schemas this would dominate the time to build a registry.
 #[derive(Debug, Clone)]
-pub(crate) struct Offer {
+pub(crate) struct ModelSchema {
     pub(crate) schema: Arc<Value>,
     pub(crate) notes: Vec<String>,
     pub(crate) compact_bytes: usize,
 }
 
-impl Offer {
-    /// Repairs a schema; one that needs nothing is shared and not copied.
+impl ModelSchema {
+    /// Repairs a schema; one that needs no repair is shared, not copied.
     pub(crate) fn of(schema: &Arc<Value>) -> Self {
-        let (schema, notes) = if sound::sound(schema) {
+        let (schema, notes) = if quick_check::needs_no_repair(schema) {
             (Arc::clone(schema), Vec::new())
         } else {
-            let Repaired { schema, notes } = repair(schema);
+            let RepairedSchema { schema, notes } = repair(schema);
             (Arc::new(schema), notes)
         };
-        Self { compact_bytes: size::compact_bytes(&schema), schema, notes }
+        Self { compact_bytes: token_estimate::compact_bytes(&schema), schema, notes }
     }
 }
 
-/// One round: inner schemas first, then what needs the whole.
-fn mend_once(schema: &mut Map<String, Value>, work: &mut Work) {
-    walk::each(schema, &mut |node| mend::node(node, work));
-    reference::settle(schema, work);
-    root::flatten(schema, work);
+/// Inner schemas first, then rules that need the whole schema.
+fn repair_once(schema: &mut Map<String, Value>, log: &mut RepairLog) {
+    walk::visit_all(schema, &mut |node| repair_rules::repair_node(node, log));
+    reference::resolve_references(schema, log);
+    root::flatten(schema, log);
 }
 
-/// What a repair has done so far.
 #[derive(Default)]
-struct Work {
+struct RepairLog {
     notes: Vec<Cow<'static, str>>,
     more: usize,
     changed: bool,
 }
 
-impl Work {
-    /// Something was changed, for the given reason.
-    fn did(&mut self, note: impl Into<Cow<'static, str>>) {
+impl RepairLog {
+    fn record(&mut self, note: impl Into<Cow<'static, str>>) {
         self.changed = true;
         let note = note.into();
         if self.notes.contains(&note) {

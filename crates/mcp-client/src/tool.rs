@@ -1,12 +1,11 @@
-//! The tools a server lists, read one at a time: a bad one is set aside and named, the others
-//! live.
+//! Decoding of tool lists, one tool at a time: a malformed one is quarantined, the others are kept.
 //!
-//! What the server said stays as it said it. [`crate::schema`] makes from it what strict model
-//! APIs take, and [`crate::registry`] gives it a name.
+//! The definition stays as the server sent it. [`crate::schema`] repairs it for model APIs, and
+//! [`crate::registry`] names it.
 
-mod envelope;
 mod header;
 mod listing;
+mod raw_object;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,108 +14,98 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::schema::Offer;
+use crate::schema::ModelSchema;
 
-pub use envelope::{DecodeError, MAX_LIST_ITEMS};
-pub(crate) use envelope::{Envelope, Items, clip, kind_of, list, read};
 pub use header::{HeaderParam, header_value};
 pub use listing::{
     Prompt, PromptArgument, Resource, ResourceTemplate, prompts_page, resources_page,
     templates_page,
 };
+pub use raw_object::{DecodeError, MAX_LIST_ITEMS};
+pub(crate) use raw_object::{
+    RawList, RawObject, json_kind, parse_lenient, parse_list, printable_excerpt,
+};
 
-/// The largest definition of one tool, as JSON.
+/// The largest definition of one tool.
 pub const MAX_TOOL_BYTES: usize = 256 * 1024;
 /// The longest native name.
 pub const MAX_NATIVE_NAME_BYTES: usize = 512;
-/// How deep the JSON of a schema may nest.
+/// The deepest nesting of a schema.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
-/// Whether `x-mcp-header` annotations count.
+/// Whether `x-mcp-header` annotations apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeaderRule {
-    /// Streamable HTTP of the stateless era: parameters are mirrored, and an invalid annotation
-    /// sets the tool aside.
+pub enum HeaderMirroring {
+    /// Stateless Streamable HTTP: parameters are mirrored, and an invalid annotation quarantines
+    /// the tool.
     Mirror,
     /// Every other transport and era.
     Ignore,
 }
 
 /// One page of a list.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
-pub struct Page<T> {
-    /// The usable items, in the server's order.
+pub struct ListPage<T> {
     pub items: Vec<T>,
-    /// The others.
-    pub quarantined: Vec<Quarantined>,
-    /// Where the next page begins, if there is one: JSON text, to be given back as it came.
+    pub quarantined: Vec<QuarantinedItem>,
+    /// JSON text, to be returned verbatim.
     pub next_cursor: Option<String>,
-    /// How long the page may be kept.
     pub ttl_ms: Option<u64>,
-    /// What was odd but could be put right.
+    /// Remarks on repaired items.
     pub notes: Vec<String>,
 }
 
-/// An item that was set aside.
+/// An item that was rejected.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quarantined {
-    /// Its name, or `#3` by its position where it has none.
+pub struct QuarantinedItem {
+    /// The name, or the position (`#3`) of an item without one.
     pub name: String,
-    /// What is wrong with it.
     pub reason: String,
 }
 
 /// A tool as its server describes it.
+#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// The server's own name of it.
     pub name: String,
-    /// A name for people.
     pub title: Option<String>,
-    /// What it does, in the server's words.
     pub description: Option<String>,
-    /// What it takes: an object, as given.
     pub input_schema: Arc<Value>,
-    /// What it gives, as given.
     pub output_schema: Option<Value>,
-    /// What the server hints about it.
     pub annotations: Annotations,
-    /// The parameters to mirror into headers; empty under [`HeaderRule::Ignore`].
+    /// Empty under [`HeaderMirroring::Ignore`].
     pub header_params: Vec<HeaderParam>,
     /// The whole definition.
     pub raw: Box<RawValue>,
-    /// What models are offered of the input schema.
-    pub(crate) offer: Offer,
+    pub(crate) model_schema: ModelSchema,
 }
 
-/// A server's hints about a tool. Only a real JSON `true` or `false` counts.
+/// A server's hints about a tool. Only JSON booleans count.
+#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// It changes nothing.
     pub read_only: Option<bool>,
-    /// It may destroy.
     pub destructive: Option<bool>,
-    /// A second call with the same arguments adds nothing.
     pub idempotent: Option<bool>,
-    /// It reaches beyond its server.
     pub open_world: Option<bool>,
-    /// A name for people.
     pub title: Option<String>,
 }
 
 impl Tool {
-    /// Whether the server says that it only reads. Silence and nonsense mean no.
+    /// Whether the server says that the tool only reads.
     pub fn read_only(&self) -> bool {
         self.annotations.read_only == Some(true)
     }
 
-    /// The `Mcp-Param-*` headers of a call with these arguments.
+    /// The `Mcp-Param-*` headers of a call.
     pub fn param_headers(&self, arguments: &Value) -> Vec<(String, String)> {
         self.header_params.iter().filter_map(|param| param.header(arguments)).collect()
     }
 
-    /// SHA-256, in hexadecimal, of what an approval rests on: description, both schemas, and
-    /// whether it claims to be read-only. The order of keys does not matter.
+    /// The SHA-256 of what an approval covers: description, both schemas, and the read-only hint.
+    /// Independent of the order of keys.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(if self.read_only() { b"r" } else { b"w" });
@@ -128,29 +117,29 @@ impl Tool {
             None => hash.update(u64::MAX.to_be_bytes()),
         };
         field(self.description.clone());
-        field(Some(canonical(&self.input_schema)));
-        field(self.output_schema.as_ref().map(canonical));
-        crate::name::hex(&hash.finalize())
+        field(Some(canonical_json(&self.input_schema)));
+        field(self.output_schema.as_ref().map(canonical_json));
+        crate::tool_name::hex(&hash.finalize())
     }
 
-    /// Whether both are the same definition.
     pub(crate) fn same_as(&self, other: &Self) -> bool {
-        self.raw.get() == other.raw.get() || read(self.raw.get()).ok() == read(other.raw.get()).ok()
+        self.raw.get() == other.raw.get()
+            || parse_lenient(self.raw.get()).ok() == parse_lenient(other.raw.get()).ok()
     }
 }
 
-/// Reads one page of `tools/list`.
-pub fn tools_page(result: &str, rule: HeaderRule) -> Result<Page<Tool>, DecodeError> {
-    let envelope = Envelope::open(result)?;
-    let Items { items, left_out } = envelope.list("tools")?;
-    let mut page = Page::around(&envelope, left_out, "tools");
+/// Decodes one page of `tools/list`.
+pub fn tools_page(result: &str, rule: HeaderMirroring) -> Result<ListPage<Tool>, DecodeError> {
+    let envelope = RawObject::open(result)?;
+    let RawList { items, left_out } = envelope.list("tools")?;
+    let mut page = ListPage::around(&envelope, left_out, "tools");
     let mut seen: HashMap<String, usize, foldhash::fast::RandomState> = HashMap::default();
     for (at, raw) in items.into_iter().enumerate() {
         let tool = match decode(raw, rule, &mut page.notes) {
             Ok(tool) => tool,
-            Err(Refused { name, reason }) => {
+            Err(RejectedItem { name, reason }) => {
                 let name = name.unwrap_or_else(|| format!("#{}", at + 1));
-                page.quarantined.push(Quarantined { name, reason });
+                page.quarantined.push(QuarantinedItem { name, reason });
                 continue;
             }
         };
@@ -160,8 +149,8 @@ pub fn tools_page(result: &str, rule: HeaderRule) -> Result<Page<Tool>, DecodeEr
                 page.items.push(tool);
             }
             Some(&first) if page.items[first].same_as(&tool) => {}
-            Some(_) => page.quarantined.push(Quarantined {
-                name: clip(&tool.name),
+            Some(_) => page.quarantined.push(QuarantinedItem {
+                name: printable_excerpt(&tool.name),
                 reason: "listed before with another definition".to_owned(),
             }),
         }
@@ -169,9 +158,8 @@ pub fn tools_page(result: &str, rule: HeaderRule) -> Result<Page<Tool>, DecodeEr
     Ok(page)
 }
 
-impl<T> Page<T> {
-    /// A page with what the result says about itself.
-    fn around(envelope: &Envelope<'_>, left_out: usize, key: &str) -> Self {
+impl<T> ListPage<T> {
+    fn around(envelope: &RawObject<'_>, left_out: usize, key: &str) -> Self {
         let mut notes = Vec::new();
         if left_out > 0 {
             notes.push(format!("`{key}` has over {MAX_LIST_ITEMS} items; {left_out} are left out"));
@@ -196,25 +184,27 @@ impl<T> Page<T> {
     }
 }
 
-/// Why an item was not taken, and its name as far as it has one.
-struct Refused {
+struct RejectedItem {
     name: Option<String>,
     reason: String,
 }
 
-/// Reads one item as an object, and takes the name that stands under `key`.
-fn named(raw: &RawValue, key: &str) -> Result<(String, Map<String, Value>), Refused> {
+/// Parses an item and removes its name under `key`.
+fn take_name(raw: &RawValue, key: &str) -> Result<(String, Map<String, Value>), RejectedItem> {
     let text = raw.get();
-    let refuse = |name: Option<&str>, reason: String| Refused { name: name.map(clip), reason };
+    let refuse = |name: Option<&str>, reason: String| RejectedItem {
+        name: name.map(printable_excerpt),
+        reason,
+    };
     if text.len() > MAX_TOOL_BYTES {
         return Err(refuse(
             name_of_large(text, key).as_deref(),
             format!("its definition has {} bytes, over {MAX_TOOL_BYTES}", text.len()),
         ));
     }
-    let mut object = match read(text) {
+    let mut object = match parse_lenient(text) {
         Ok(Value::Object(object)) => object,
-        Ok(_) => return Err(refuse(None, format!("it is {}, not an object", kind_of(text)))),
+        Ok(_) => return Err(refuse(None, format!("it is {}, not an object", json_kind(text)))),
         Err(error) => {
             return Err(refuse(
                 name_of_large(text, key).as_deref(),
@@ -235,17 +225,21 @@ fn named(raw: &RawValue, key: &str) -> Result<(String, Map<String, Value>), Refu
     }
 }
 
-/// The name in a definition that is too large or too deep to be read as a whole.
+/// The name in a definition that is too large or too deep to parse.
 fn name_of_large(text: &str, key: &str) -> Option<String> {
-    match Envelope::open(text).ok()?.value(key)? {
+    match RawObject::open(text).ok()?.value(key)? {
         Value::String(name) => Some(name),
         _ => None,
     }
 }
 
-fn decode(raw: &RawValue, rule: HeaderRule, notes: &mut Vec<String>) -> Result<Tool, Refused> {
-    let (name, mut object) = named(raw, "name")?;
-    let refuse = |reason: String| Refused { name: Some(clip(&name)), reason };
+fn decode(
+    raw: &RawValue,
+    rule: HeaderMirroring,
+    notes: &mut Vec<String>,
+) -> Result<Tool, RejectedItem> {
+    let (name, mut object) = take_name(raw, "name")?;
+    let refuse = |reason: String| RejectedItem { name: Some(printable_excerpt(&name)), reason };
     if name.len() > MAX_NATIVE_NAME_BYTES {
         return Err(refuse(format!(
             "its name has {} bytes, over {MAX_NATIVE_NAME_BYTES}",
@@ -255,7 +249,7 @@ fn decode(raw: &RawValue, rule: HeaderRule, notes: &mut Vec<String>) -> Result<T
     if object.get("execution").and_then(|how| how.get("taskSupport")) == Some(&json!("required")) {
         return Err(refuse("it only runs as a task, which this client does not do".to_owned()));
     }
-    let mut note = |text: &str| notes.push(format!("tool `{}`: {text}", clip(&name)));
+    let mut note = |text: &str| notes.push(format!("tool `{}`: {text}", printable_excerpt(&name)));
     let input_schema = match object.remove("inputSchema") {
         Some(Value::Object(schema)) => Value::Object(schema),
         None | Some(Value::Null) => {
@@ -267,7 +261,7 @@ fn decode(raw: &RawValue, rule: HeaderRule, notes: &mut Vec<String>) -> Result<T
             empty_schema()
         }
         Some(other) => {
-            let found = kind_of(&other.to_string());
+            let found = json_kind(&other.to_string());
             return Err(refuse(format!("its `inputSchema` is {found}, not an object")));
         }
     };
@@ -280,19 +274,19 @@ fn decode(raw: &RawValue, rule: HeaderRule, notes: &mut Vec<String>) -> Result<T
         }
     };
     for schema in [Some(&input_schema), output_schema.as_ref()].into_iter().flatten() {
-        if deeper_than(schema, MAX_SCHEMA_DEPTH) {
+        if is_deeper_than(schema, MAX_SCHEMA_DEPTH) {
             return Err(refuse(format!("a schema nests deeper than {MAX_SCHEMA_DEPTH} levels")));
         }
     }
     let header_params = match rule {
-        HeaderRule::Mirror => header::header_params(&input_schema).map_err(refuse)?,
-        HeaderRule::Ignore => Vec::new(),
+        HeaderMirroring::Mirror => header::header_params(&input_schema).map_err(refuse)?,
+        HeaderMirroring::Ignore => Vec::new(),
     };
     let input_schema = Arc::new(input_schema);
     Ok(Tool {
-        offer: Offer::of(&input_schema),
-        title: string(&mut object, "title"),
-        description: string(&mut object, "description"),
+        model_schema: ModelSchema::of(&input_schema),
+        title: take_string(&mut object, "title"),
+        description: take_string(&mut object, "description"),
         input_schema,
         output_schema,
         annotations: annotations(object.remove("annotations")),
@@ -310,12 +304,12 @@ fn annotations(value: Option<Value>) -> Annotations {
         destructive: flag("destructiveHint"),
         idempotent: flag("idempotentHint"),
         open_world: flag("openWorldHint"),
-        title: string(&mut hints, "title"),
+        title: take_string(&mut hints, "title"),
     }
 }
 
-/// Takes a string out of an object; anything else counts as absent.
-fn string(object: &mut Map<String, Value>, key: &str) -> Option<String> {
+/// Removes a string from an object; another type counts as absent.
+fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<String> {
     match object.remove(key) {
         Some(Value::String(text)) => Some(text),
         _ => None,
@@ -326,20 +320,20 @@ fn empty_schema() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-fn deeper_than(value: &Value, levels: usize) -> bool {
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
     match value {
         Value::Object(object) => {
-            levels == 0 || object.values().any(|inner| deeper_than(inner, levels - 1))
+            levels == 0 || object.values().any(|inner| is_deeper_than(inner, levels - 1))
         }
         Value::Array(list) => {
-            levels == 0 || list.iter().any(|inner| deeper_than(inner, levels - 1))
+            levels == 0 || list.iter().any(|inner| is_deeper_than(inner, levels - 1))
         }
         _ => false,
     }
 }
 
 /// Compact JSON with sorted keys.
-fn canonical(value: &Value) -> String {
+fn canonical_json(value: &Value) -> String {
     fn write(value: &Value, out: &mut String) {
         match value {
             Value::Object(object) => {

@@ -1,30 +1,29 @@
-//! Hosts and origins of addresses: what is local, what is private, what belongs together.
+//! Classification of hosts, and comparison of origins.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use http::Uri;
 use http::uri::{PathAndQuery, Scheme};
 
-/// The names of this machine under which a browser may come back without a proxy.
+/// The hosts of a redirect that reaches this machine without a proxy.
 pub(crate) const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The host of an address, without the brackets of IPv6.
+/// The host without the brackets of IPv6.
 pub(crate) fn bare_host(address: &Uri) -> &str {
     address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
-/// What a host is, by how it is written.
-enum Written {
-    /// A name of this machine.
+enum HostKind {
+    /// `localhost` and its subdomains.
     Local,
-    /// An address; one of IPv4 that is dressed as IPv6 is what it means.
+    /// IPv4-mapped IPv6 addresses count as IPv4.
     Address(IpAddr),
-    /// A number in a form that resolvers take for an address, and hardly anybody else.
+    /// A number that resolvers take for an address, such as `127.1`.
     Number,
     Name,
 }
 
-impl Written {
+impl HostKind {
     fn of(host: &str) -> Self {
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
         if host == "localhost" || host.ends_with(".localhost") {
@@ -41,20 +40,19 @@ impl Written {
     }
 }
 
-/// Whether a host is this machine, by its name.
 pub(crate) fn is_loopback(host: &str) -> bool {
-    match Written::of(host) {
-        Written::Local => true,
-        Written::Address(address) => address.is_loopback(),
-        Written::Number | Written::Name => false,
+    match HostKind::of(host) {
+        HostKind::Local => true,
+        HostKind::Address(address) => address.is_loopback(),
+        HostKind::Number | HostKind::Name => false,
     }
 }
 
-/// Whether a host is this machine or its neighbourhood, by its name.
+/// Whether a host is this machine or in a private network, by its notation.
 pub(crate) fn is_private(host: &str) -> bool {
-    match Written::of(host) {
-        Written::Local | Written::Number => true,
-        Written::Address(IpAddr::V4(v4)) => {
+    match HostKind::of(host) {
+        HostKind::Local | HostKind::Number => true,
+        HostKind::Address(IpAddr::V4(v4)) => {
             v4.is_loopback()
                 || v4.is_private()
                 || v4.is_link_local()
@@ -62,23 +60,22 @@ pub(crate) fn is_private(host: &str) -> bool {
                 || v4.octets()[0] == 0
                 || is_shared(v4)
         }
-        Written::Address(IpAddr::V6(v6)) => {
+        HostKind::Address(IpAddr::V6(v6)) => {
             v6.is_loopback()
                 || v6.is_unspecified()
                 || v6.is_unique_local()
                 || v6.is_unicast_link_local()
         }
-        Written::Name => false,
+        HostKind::Name => false,
     }
 }
 
-/// 100.64.0.0/10, which providers and private networks share.
+/// 100.64.0.0/10, shared by carriers and private networks.
 fn is_shared(v4: Ipv4Addr) -> bool {
     let [first, second, ..] = v4.octets();
     first == 100 && second & 0b1100_0000 == 0b0100_0000
 }
 
-/// Whether two addresses have scheme, host and port in common.
 pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
     let port = |uri: &Uri| {
         uri.port_u16().unwrap_or(if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 })
@@ -87,13 +84,13 @@ pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
 }
 
-/// Whether the way goes from a public address to a private one, where strangers must not send us.
-pub(crate) fn leads_inside(from: &Uri, to: &Uri) -> bool {
+/// Whether a redirect leads from a public host to a private one (SSRF).
+pub(crate) fn enters_private_network(from: &Uri, to: &Uri) -> bool {
     !is_private(bare_host(from)) && is_private(bare_host(to))
 }
 
-/// What an address written in a response means, seen from `base`.
-pub(crate) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+/// Resolves a URL reference against `base`.
+pub(crate) fn resolve_reference(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.trim().split('#').next().unwrap_or_default();
     if reference.contains("://") {
         let uri: Uri = reference.parse().ok()?;
@@ -115,15 +112,15 @@ pub(crate) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// An address without its query, which may hold secrets.
-pub(crate) fn shown_address(uri: &Uri) -> String {
+/// A URL without its query, which may hold secrets.
+pub(crate) fn without_query(uri: &Uri) -> String {
     let scheme = uri.scheme_str().unwrap_or("http");
     let host = uri.host().unwrap_or_default();
     let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{scheme}://{host}{port}{}", uri.path())
 }
 
-/// Scheme, host and port, as an origin is written.
+/// The serialized origin.
 pub(crate) fn origin(address: &Uri) -> String {
     let scheme = address.scheme_str().unwrap_or("https").to_ascii_lowercase();
     let host = address.host().unwrap_or_default().to_ascii_lowercase();
@@ -132,8 +129,8 @@ pub(crate) fn origin(address: &Uri) -> String {
     format!("{scheme}://{host}{}", port.map(|port| format!(":{port}")).unwrap_or_default())
 }
 
-/// Whether secrets may travel to an address: only encrypted, or within this machine.
-pub(crate) fn is_safe(address: &Uri) -> bool {
+/// Whether secrets may be sent to a URL: https, or loopback.
+pub(crate) fn is_secure(address: &Uri) -> bool {
     match address.scheme() {
         Some(scheme) if *scheme == Scheme::HTTPS => true,
         Some(scheme) if *scheme == Scheme::HTTP => is_loopback(bare_host(address)),
@@ -214,12 +211,12 @@ mod tests {
         for safe in
             ["https://a.example/x", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/"]
         {
-            assert!(is_safe(&safe.parse().unwrap()), "{safe}");
+            assert!(is_secure(&safe.parse().unwrap()), "{safe}");
         }
         for unsafe_ in
             ["http://a.example/x", "http://192.168.0.1/x", "http://127.0.0.1.evil.example/"]
         {
-            assert!(!is_safe(&unsafe_.parse().unwrap()), "{unsafe_}");
+            assert!(!is_secure(&unsafe_.parse().unwrap()), "{unsafe_}");
         }
     }
 }

@@ -167,10 +167,10 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
     match &entry.endpoint {
         Endpoint::Stdio(stdio) => std::iter::once(&stdio.command)
             .chain(&stdio.args)
-            .map(|text| quoted(&Redactor::default().clean(text.shown())))
+            .map(|text| quoted(&Redactor::default().redact(text.shown())))
             .collect::<Vec<_>>()
             .join(" "),
-        Endpoint::Http(http) => Redactor::default().clean(http.url.shown()).into_owned(),
+        Endpoint::Http(http) => Redactor::default().redact(http.url.shown()).into_owned(),
     }
 }
 

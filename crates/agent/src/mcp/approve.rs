@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcp_client::host::{Answer, Approval, Approver, Decision};
+use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture};
 
 use super::shown::Shown;
 use crate::output::WARNING;
@@ -67,7 +67,7 @@ pub(crate) const DECISIVE_ROWS: usize = 12;
 
 /// A call as a person judges it, with why it is asked about and what changed about the tool.
 pub(crate) fn question(
-    approval: &Approval,
+    approval: &ApprovalRequest,
     why: &str,
     changed: Option<String>,
     shown: &Shown,
@@ -84,17 +84,17 @@ pub(crate) fn question(
 }
 
 impl Approver for ByPerson {
-    fn decide(&self, call: Approval) -> Answer<Decision> {
+    fn decide(&self, call: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
         let Some(person) = &self.person else {
-            return Box::pin(std::future::ready(Decision::Deny));
+            return Box::pin(std::future::ready(ApprovalDecision::Deny));
         };
         self.asked.store(true, Ordering::Release);
         let answer =
             person.approve(Question { call, why: Why::Untrusted, within: Within::OneCall });
         Box::pin(async move {
             match answer.await {
-                Said::Once | Said::Always => Decision::Allow,
-                Said::No | Said::Stop | Said::Absent => Decision::Deny,
+                Said::Once | Said::Always => ApprovalDecision::Allow,
+                Said::No | Said::Stop | Said::Absent => ApprovalDecision::Deny,
             }
         })
     }
@@ -105,7 +105,7 @@ impl Approver for ByPerson {
 pub(crate) struct OnCommandLine;
 
 impl Approver for OnCommandLine {
-    fn decide(&self, _: Approval) -> Answer<Decision> {
-        Box::pin(std::future::ready(Decision::Allow))
+    fn decide(&self, _: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
+        Box::pin(std::future::ready(ApprovalDecision::Allow))
     }
 }

@@ -10,7 +10,7 @@ mod opener;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcp_client::host::{Answer, Browser, Visit, Visited};
+use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
 use serde_json::json;
 
 use self::opener::{Attempt, Opener, is_remote};
@@ -102,31 +102,31 @@ impl OnTerminal {
 }
 
 impl Browser for OnTerminal {
-    fn default_document(&self) -> Answer<Option<String>> {
+    fn default_document(&self) -> BoxFuture<Option<String>> {
         let documents = self.documents.clone();
         Box::pin(async move { documents.address().await })
     }
 
-    fn visit(&self, visit: Visit) -> Answer<Visited> {
+    fn open_sign_in(&self, visit: SignInPage) -> BoxFuture<SignInReply> {
         let desk = Arc::clone(&self.desk);
         Box::pin(async move {
             let _turn = desk.turn.lock().await;
             if desk.reporter.is_held() {
                 // The terminal belongs to what the person types.
-                return Visited::Cancelled;
+                return SignInReply::Cancelled;
             }
             desk.reporter.done_waiting();
             desk.show(&visit);
             tokio::select! {
                 visited = desk.answer() => visited,
-                () = desk.reporter.held() => Visited::Cancelled,
+                () = desk.reporter.held() => SignInReply::Cancelled,
             }
         })
     }
 }
 
 impl Desk {
-    fn show(&self, visit: &Visit) {
+    fn show(&self, visit: &SignInPage) {
         let address = shown_address(&visit.address);
         if self.output.is_json() {
             self.output.need(json!({ "sign_in": {
@@ -161,7 +161,7 @@ impl Desk {
 
     /// What the person brings back. It may never come.
     #[cfg(unix)]
-    async fn answer(&self) -> Visited {
+    async fn answer(&self) -> SignInReply {
         use self::line::Typed;
         if !self.can_paste {
             return std::future::pending().await;
@@ -172,23 +172,23 @@ impl Desk {
                 // The browser can still come back by itself.
                 return std::future::pending().await;
             };
-            let Typed::Line(line) = typed else { return Visited::Cancelled };
+            let Typed::Line(line) = typed else { return SignInReply::Cancelled };
             match line.trim() {
-                "" if empty == MAX_EMPTY_LINES => return Visited::Cancelled,
+                "" if empty == MAX_EMPTY_LINES => return SignInReply::Cancelled,
                 "" => {
                     empty += 1;
                     self.output.need("Still waiting; another empty line cancels.");
                 }
                 word if GIVE_UP.contains(&word.to_lowercase().as_str()) => {
-                    return Visited::Cancelled;
+                    return SignInReply::Cancelled;
                 }
-                pasted => return Visited::Pasted(pasted.to_owned()),
+                pasted => return SignInReply::Pasted(pasted.to_owned()),
             }
         }
     }
 
     #[cfg(not(unix))]
-    async fn answer(&self) -> Visited {
+    async fn answer(&self) -> SignInReply {
         std::future::pending().await
     }
 }
@@ -219,8 +219,8 @@ fn shown_address(address: &str) -> String {
 }
 
 /// What a person reads before anything else happens.
-fn steps(visit: &Visit, address: &str, page: Page, desk: &Desk) -> String {
-    let Visit { server, issuer, scope, redirect_uri, port, .. } = visit;
+fn steps(visit: &SignInPage, address: &str, page: Page, desk: &Desk) -> String {
+    let SignInPage { server, issuer, scope, redirect_uri, port, .. } = visit;
     let mut text = format!(
         "{GOOD}Signing in to {}{GOOD:#}\n  at     {}\n",
         printable(server),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use mcp_client::config::{OauthOptions, Parsed, fault_of_client_document};
-use mcp_client::oauth::identification::{Facts, Without};
+use mcp_client::oauth::identification::{DocumentExclusion, LoginFacts};
 use serde::Deserialize;
 
 use crate::member::settings::Settings;
@@ -69,13 +69,13 @@ pub(crate) fn address_for_all(parsed: &Parsed) -> Option<&str> {
 
 /// The address of the document that a sign-in to a server would use, if any.
 pub(crate) fn address<'a>(oauth: &'a OauthOptions, parsed: &'a Parsed) -> Option<&'a str> {
-    let facts = Facts::first_time(oauth, address_for_all(parsed));
-    facts.pins().ok().and(facts.configured_document())
+    let facts = LoginFacts::first_time(oauth, address_for_all(parsed));
+    facts.check_document().ok().and(facts.configured_document())
 }
 
 /// The key because of which a server is never shown a document.
 pub(crate) fn in_its_place(oauth: &OauthOptions) -> Option<&'static str> {
-    Facts::first_time(oauth, None).pins().err().and_then(Without::key)
+    LoginFacts::first_time(oauth, None).check_document().err().and_then(DocumentExclusion::key)
 }
 
 /// What is wrong with the address that was built in.

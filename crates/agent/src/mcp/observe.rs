@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use mcp_client::host::{Event, Observer};
+use mcp_client::host::{ClientEvent, Observer};
 use tokio::sync::{Notify, watch};
 
 use super::shown::Shown;
@@ -151,14 +151,14 @@ impl Reporter {
 }
 
 impl Observer for Reporter {
-    fn event(&self, event: Event) {
+    fn event(&self, event: ClientEvent) {
         match event {
-            Event::Warning { server, text } => self.warned(server, &text),
-            Event::Log { server, level, text } => self.log(&server, &level, &text),
-            Event::State { server, state } => {
+            ClientEvent::Warning { server, text } => self.warned(server, &text),
+            ClientEvent::Log { server, level, text } => self.log(&server, &level, &text),
+            ClientEvent::State { server, state } => {
                 self.detail(&format!("{server}: {}", self.shown.first_line(&state)));
             }
-            Event::Tools { server, added, removed, changed } => {
+            ClientEvent::Tools { server, added, removed, changed } => {
                 let told = [("new", added), ("gone", removed), ("changed", changed)]
                     .into_iter()
                     .filter(|(_, names)| !names.is_empty())
@@ -185,7 +185,7 @@ mod tests {
             Reporter::new(output, Shown::new(Arc::new(Redactor::default())), Place::Kept);
         for number in 0..MAX_WARNINGS + 5 {
             let (server, text) = ("a".to_owned(), format!("number {number}"));
-            reporter.event(Event::Warning { server, text });
+            reporter.event(ClientEvent::Warning { server, text });
         }
         let kept = reporter.kept();
         assert_eq!(kept.len(), MAX_KEPT);

@@ -26,7 +26,7 @@ impl Shown {
     }
 
     fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.redactor.clean(text)
+        self.redactor.redact(text)
     }
 
     /// On one line, and not endless.
@@ -60,19 +60,19 @@ impl Shown {
     /// Whole, with its lines. Only known secrets are taken out: what merely looks like one may be
     /// what was asked for.
     pub(crate) fn whole(&self, text: &str) -> String {
-        let clean = self.redactor.clean_known(text);
+        let clean = self.redactor.redact_known(text);
         escaped_lines(&clean)
     }
 
     /// The same JSON with no known secret in any string.
     pub(crate) fn json(&self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.redactor.clean_known(&text).into_owned()),
+            Value::String(text) => Value::String(self.redactor.redact_known(&text).into_owned()),
             Value::Array(list) => list.into_iter().map(|inner| self.json(inner)).collect(),
             Value::Object(object) => object
                 .into_iter()
                 .map(|(key, inner)| {
-                    (self.redactor.clean_known(&key).into_owned(), self.json(inner))
+                    (self.redactor.redact_known(&key).into_owned(), self.json(inner))
                 })
                 .collect(),
             other => other,

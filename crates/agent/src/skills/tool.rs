@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_client::host::Answer;
+use mcp_client::host::BoxFuture;
 use serde_json::{Value, json};
 use usage_metrics::catalogue::ToolCategory;
 
@@ -58,7 +58,7 @@ impl OwnTool for LoadSkill {
         ToolCategory::Skill
     }
 
-    fn call(&self, arguments: Value) -> Answer<Result<String, String>> {
+    fn call(&self, arguments: Value) -> BoxFuture<Result<String, String>> {
         let tool = self.clone();
         Box::pin(async move {
             // Files and a lock may keep it waiting.

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_client::config::Trust;
-use mcp_client::host::Approval;
-use mcp_client::registry::{Action, Entry};
+use mcp_client::host::ApprovalRequest;
+use mcp_client::registry::{RegisteredTool, ToolAction};
 use mcp_client::tool::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -98,11 +98,11 @@ impl Gate {
     /// Whether this call may run.
     pub(crate) async fn decide(
         &self,
-        entry: &Entry,
+        entry: &RegisteredTool,
         arguments: &Value,
     ) -> Result<Verdict, Diagnostic> {
         // What a utility does is known, and it only reads.
-        let Action::Tool(tool) = &entry.action else { return Ok(Verdict::NotRequired) };
+        let ToolAction::Tool(tool) = &entry.action else { return Ok(Verdict::NotRequired) };
         let _one_at_a_time = self.memory.lock().await;
         let now = Remembered {
             digest: tool.digest(),
@@ -148,7 +148,7 @@ impl Gate {
         })
     }
 
-    fn is_yes_beforehand(&self, entry: &Entry) -> bool {
+    fn is_yes_beforehand(&self, entry: &RegisteredTool) -> bool {
         let is_named = self.beforehand.servers.contains(&*entry.server);
         is_named || self.beforehand.yes && entry.trust == Trust::Full
     }
@@ -163,11 +163,11 @@ impl Gate {
         })
     }
 
-    fn remember(&self, entry: &Entry, mut now: Remembered) -> Result<(), Diagnostic> {
+    fn remember(&self, entry: &RegisteredTool, mut now: Remembered) -> Result<(), Diagnostic> {
         let _lock = lock::take(&self.path)?;
         let mut memory = self.read()?;
         let tools = memory.tools.entry(entry.server.to_string()).or_default();
-        let before = tools.remove(entry.native());
+        let before = tools.remove(entry.native_name());
         let kept: usize = tools.values().map(|tool| tool.definition.len()).sum();
         if kept + now.definition.len() > MAX_DEFINITIONS_BYTES {
             now.definition.clear();
@@ -175,23 +175,23 @@ impl Gate {
         if before.as_ref() == Some(&now) {
             return Ok(());
         }
-        tools.insert(entry.native().to_owned(), now);
+        tools.insert(entry.native_name().to_owned(), now);
         let text = serde_json::to_string_pretty(&memory).unwrap_or_default();
         config::write(&self.path, &(text + "\n"))
     }
 }
 
 impl Memory {
-    fn of(&self, entry: &Entry) -> Option<&Remembered> {
-        self.tools.get(&*entry.server)?.get(entry.native())
+    fn of(&self, entry: &RegisteredTool) -> Option<&Remembered> {
+        self.tools.get(&*entry.server)?.get(entry.native_name())
     }
 }
 
-fn question(entry: &Entry, arguments: &Value, why: Why) -> Question {
-    let call = Approval {
+fn question(entry: &RegisteredTool, arguments: &Value, why: Why) -> Question {
+    let call = ApprovalRequest {
         server: entry.server.to_string(),
         tool: entry.name.to_string(),
-        native_name: entry.native().to_owned(),
+        native_name: entry.native_name().to_owned(),
         description: entry.description.to_string(),
         arguments: arguments.clone(),
     };
@@ -199,7 +199,7 @@ fn question(entry: &Entry, arguments: &Value, why: Why) -> Question {
 }
 
 /// Everything that the digest covers, as lines that can be compared.
-fn definition(entry: &Entry, tool: &Tool) -> String {
+fn definition(entry: &RegisteredTool, tool: &Tool) -> String {
     let pretty = |schema: &Value| serde_json::to_string_pretty(schema).unwrap_or_default();
     let claim = if tool.read_only() { "claims to be read-only" } else { "may write" };
     let mut text = format!("{}\n({claim})\n{}", entry.description, pretty(&entry.schema));

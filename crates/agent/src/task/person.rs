@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use mcp_client::host::{Answer, Approval};
+use mcp_client::host::{ApprovalRequest, BoxFuture};
 use serde_json::{Map, Value};
 
 /// A call that needs a yes, and why.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
-    pub(crate) call: Approval,
+    pub(crate) call: ApprovalRequest,
     pub(crate) why: Why,
     pub(crate) within: Within,
 }
@@ -80,13 +80,13 @@ pub(crate) struct Wish {
 /// Somebody who can be asked.
 pub(crate) trait Person: fmt::Debug + Send + Sync {
     /// Whether a call may run.
-    fn approve(&self, question: Question) -> Answer<Said>;
+    fn approve(&self, question: Question) -> BoxFuture<Said>;
 
     /// Fills in a form.
-    fn fill(&self, form: Form) -> Answer<Filled>;
+    fn fill(&self, form: Form) -> BoxFuture<Filled>;
 
     /// Whether a server may have a model answer this.
-    fn allow_sampling(&self, wish: Wish) -> Answer<Said>;
+    fn allow_sampling(&self, wish: Wish) -> BoxFuture<Said>;
 }
 
 /// Nobody: whatever needs a person is refused.
@@ -94,15 +94,15 @@ pub(crate) trait Person: fmt::Debug + Send + Sync {
 pub(crate) struct Nobody;
 
 impl Person for Nobody {
-    fn approve(&self, _: Question) -> Answer<Said> {
+    fn approve(&self, _: Question) -> BoxFuture<Said> {
         Box::pin(std::future::ready(Said::Absent))
     }
 
-    fn fill(&self, _: Form) -> Answer<Filled> {
+    fn fill(&self, _: Form) -> BoxFuture<Filled> {
         Box::pin(std::future::ready(Filled::Cancelled))
     }
 
-    fn allow_sampling(&self, _: Wish) -> Answer<Said> {
+    fn allow_sampling(&self, _: Wish) -> BoxFuture<Said> {
         Box::pin(std::future::ready(Said::Absent))
     }
 }

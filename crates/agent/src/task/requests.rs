@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mcp_client::RpcError;
 use mcp_client::config::ServerEntry;
-use mcp_client::host::{Answer, Requests, ServerRequest};
+use mcp_client::host::{BoxFuture, RequestHandler, ServerRequest};
 use serde_json::{Value, json};
 
 use super::counting::Counting;
@@ -69,7 +69,7 @@ impl Served {
     }
 }
 
-impl Requests for Served {
+impl RequestHandler for Served {
     fn capabilities(&self, entry: &ServerEntry) -> Value {
         let mut able = json!({});
         if entry.sampling.enabled && !matches!(self.inner.models, Models::None) {
@@ -82,7 +82,7 @@ impl Requests for Served {
         able
     }
 
-    fn answer(&self, request: ServerRequest) -> Answer<Result<Value, RpcError>> {
+    fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
             match request.method.as_str() {

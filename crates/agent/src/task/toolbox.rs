@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_client::content::render;
-use mcp_client::registry::{Entry, Registry};
+use mcp_client::registry::{RegisteredTool, Registry};
 use mcp_client::session::CallOptions;
 use mcp_client::{Client, Error, ProgressSink};
 use serde_json::{Value, json};
@@ -254,7 +254,7 @@ impl Toolbox {
     }
 }
 
-fn of(entry: &Entry) -> Definition {
+fn of(entry: &RegisteredTool) -> Definition {
     Definition {
         name: Arc::clone(&entry.name),
         description: Arc::clone(&entry.description),

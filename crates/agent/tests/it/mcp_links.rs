@@ -5,10 +5,10 @@ mod making;
 mod registering;
 mod tricks;
 
-use mcp_client::link;
+use mcp_client::install_link;
 use serde_json::{Map, Value};
 
 /// The link that offers a server.
 fn link(name: &str, entry: &Value) -> String {
-    link::make(name, entry.as_object().unwrap_or(&Map::new())).unwrap()
+    install_link::make(name, entry.as_object().unwrap_or(&Map::new())).unwrap()
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use agent_test_support::mcp::Launch;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, Protocol, ServerEntry, StdioEndpoint, Text};
-use mcp_client::content::{Block, ToolOutcome};
+use mcp_client::content::{ContentBlock, ToolOutcome};
 use mcp_client::host::Host;
-use mcp_client::session::{CallOptions, Session, Stage};
-use mcp_client::supervise::State;
+use mcp_client::session::{CallOptions, ConnectStep, Session};
+use mcp_client::supervisor::ServerState;
 use mcp_client::tool::Tool;
 use rmcp::model::{CallToolRequestParams, JsonObject, ProtocolVersion};
 use rmcp::service::RunningService;
@@ -54,15 +54,16 @@ impl Contender {
     pub(crate) async fn session(place: &Place, era: Era) -> Self {
         let owner = Client::start([], host());
         let entry = entry("peer", place, era);
-        let session = owner.dial(&entry, &|_: Stage| {}).await.expect("a session");
+        let session =
+            owner.connect_unsupervised(&entry, &|_: ConnectStep| {}).await.expect("a session");
         let tools = session.list_tools().await.expect("a list").tools;
         Self::Session { session, tools, _owner: owner }
     }
 
     pub(crate) async fn client(place: &Place, era: Era) -> Self {
         let client = Client::start([entry("peer", place, era)], host());
-        let status = client.server_settled("peer", Duration::from_secs(30)).await;
-        assert_eq!(status.expect("a server").state, State::Ready);
+        let status = client.wait_until_server_settled("peer", Duration::from_secs(30)).await;
+        assert_eq!(status.expect("a server").state, ServerState::Ready);
         Self::Client(client)
     }
 
@@ -122,7 +123,7 @@ impl Contender {
 
 fn only(outcome: ToolOutcome) -> String {
     match outcome.blocks.into_iter().next() {
-        Some(Block::Text(text)) => text,
+        Some(ContentBlock::Text(text)) => text,
         _ => String::new(),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent_test_support::mcp::rmcp_stdio;
 use mcp_client::Client;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 
 use crate::contender::{self, Era, Place, entry, host};
 
@@ -58,8 +58,8 @@ async fn of_ours() -> usize {
 }
 
 async fn ready(client: &Client) {
-    client.settled(Duration::from_mins(1)).await;
-    assert!(client.status().iter().all(|status| status.state == State::Ready));
+    client.wait_until_settled(Duration::from_mins(1)).await;
+    assert!(client.status().iter().all(|status| status.state == ServerState::Ready));
 }
 
 async fn of_rmcp() -> usize {

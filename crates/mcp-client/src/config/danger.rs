@@ -92,7 +92,7 @@ pub fn fingerprint(endpoint: &StdioEndpoint) -> String {
     for name in names {
         add(name);
     }
-    crate::name::hex(&hash.finalize())
+    crate::tool_name::hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) use self::http::fault_of_address;
 pub use self::oauth::fault_of_client_document;
 use self::server::Reader;
 use super::{MAX_SERVERS, ServerEntry};
-use crate::name::registered;
+use crate::tool_name::registered_name;
 
 /// The longest name of a server, in characters.
 const MAX_NAME: usize = 64;
@@ -156,7 +156,7 @@ fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
     let mut first: BTreeMap<String, &str> = BTreeMap::new();
     let mut problems = Vec::new();
     for Configured { entry, .. } in read.iter().filter(|configured| configured.entry.enabled) {
-        match first.entry(registered(&entry.name, "")) {
+        match first.entry(registered_name(&entry.name, "")) {
             Slot::Vacant(slot) => {
                 slot.insert(&entry.name);
             }

@@ -1,10 +1,10 @@
-//! Bytes that came as base64.
+//! Decoding of base64 blobs, and their MIME types.
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// The most bytes of one blob; a larger one is refused before it is decoded.
+/// The largest blob; a larger one is rejected before decoding.
 pub const MAX_BLOB_BYTES: usize = 50 * 1024 * 1024;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -13,20 +13,20 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Why a blob was not decoded.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// It would have more than [`MAX_BLOB_BYTES`].
-    TooLarge { bytes: usize },
-    /// It is no base64.
+pub(super) enum BlobError {
+    /// Larger than [`MAX_BLOB_BYTES`].
+    TooLarge {
+        bytes: usize,
+    },
     Malformed,
 }
 
-/// The bytes; line breaks, missing padding and the URL alphabet are all taken.
-pub(super) fn decode(base64: &str) -> Result<Vec<u8>, Refused> {
+/// Accepts line breaks, missing padding and the URL-safe alphabet.
+pub(super) fn decode(base64: &str) -> Result<Vec<u8>, BlobError> {
     let bytes = base64.len() / 4 * 3;
     if bytes > MAX_BLOB_BYTES {
-        return Err(Refused::TooLarge { bytes });
+        return Err(BlobError::TooLarge { bytes });
     }
     let compact: String;
     let text = if base64.bytes().any(|byte| byte.is_ascii_whitespace()) {
@@ -35,11 +35,11 @@ pub(super) fn decode(base64: &str) -> Result<Vec<u8>, Refused> {
     } else {
         base64
     };
-    STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| Refused::Malformed)
+    STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| BlobError::Malformed)
 }
 
-/// Takes a `data:image/png;base64,` prefix off, and the type it names.
-pub(super) fn without_data_address(data: String) -> (Option<String>, String) {
+/// Strips a `data:image/png;base64,` prefix and returns its MIME type.
+pub(super) fn strip_data_url(data: String) -> (Option<String>, String) {
     let Some((head, body)) = data.strip_prefix("data:").and_then(|rest| rest.split_once(','))
     else {
         return (None, data);
@@ -48,8 +48,8 @@ pub(super) fn without_data_address(data: String) -> (Option<String>, String) {
     (mime, body.to_owned())
 }
 
-/// The type that the first bytes tell.
-pub(super) fn guess(base64: &str) -> &'static str {
+/// Guesses the MIME type by magic bytes.
+pub(super) fn guess_media_type(base64: &str) -> &'static str {
     let head = decode(base64.get(..32).unwrap_or(base64)).unwrap_or_default();
     match head.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
@@ -77,14 +77,14 @@ mod tests {
         assert_eq!(decode("aGk").unwrap(), b"hi");
         assert_eq!(decode("aGk=").unwrap(), b"hi");
         for text in ["no base64!", "aGk/aGk-", "a"] {
-            assert_eq!(decode(text), Err(Refused::Malformed), "{text}");
+            assert_eq!(decode(text), Err(BlobError::Malformed), "{text}");
         }
     }
 
     #[test]
     fn a_blob_over_the_limit_is_refused_undecoded() {
         let text = "!".repeat(MAX_BLOB_BYTES / 3 * 4 + 8);
-        assert!(matches!(decode(&text), Err(Refused::TooLarge { .. })));
+        assert!(matches!(decode(&text), Err(BlobError::TooLarge { .. })));
     }
 
     #[test]
@@ -102,15 +102,15 @@ mod tests {
             (b"what", "application/octet-stream"),
             (b"", "application/octet-stream"),
         ] {
-            assert_eq!(guess(&STANDARD.encode(bytes)), expected);
+            assert_eq!(guess_media_type(&STANDARD.encode(bytes)), expected);
         }
     }
 
     #[test]
     fn data_addresses_are_taken_apart() {
-        let (mime, data) = without_data_address("data:image/png;base64,AAAA".to_owned());
+        let (mime, data) = strip_data_url("data:image/png;base64,AAAA".to_owned());
         assert_eq!((mime.as_deref(), data.as_str()), (Some("image/png"), "AAAA"));
-        let (mime, data) = without_data_address("AAAA".to_owned());
+        let (mime, data) = strip_data_url("AAAA".to_owned());
         assert_eq!((mime, data.as_str()), (None, "AAAA"));
     }
 }

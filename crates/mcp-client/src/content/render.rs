@@ -1,87 +1,86 @@
-//! An outcome as a model sees it: one text, and the bytes beside it.
+//! Rendering of an outcome for a model: one text, and attachments.
 
 use serde_json::Value;
 
 use super::blob::{self, MAX_BLOB_BYTES};
-use super::invisible::visible;
-use super::{Block, ToolOutcome};
+use super::tag_characters::strip_tag_characters;
+use super::{ContentBlock, ToolOutcome};
 
-/// The most characters of a text; beyond it the middle is cut.
+/// The longest text; a longer one is truncated in the middle.
 pub const MAX_TEXT_CHARS: usize = 2_000_000;
-/// The most attachments of one outcome; the rest are named in the text only.
+/// The most attachments of one outcome; further ones are only named in the text.
 pub const MAX_ATTACHMENTS: usize = 16;
-/// Room for the line that says what was cut.
+/// Space reserved for the line that reports the truncation.
 const CUT_LINE_CHARS: usize = 200;
-/// A string of the structured content that is this long and equals a blob is not repeated.
+/// The shortest string of the structured content that is replaced if it repeats a blob.
 const MIN_REPEATED_BYTES: usize = 64;
 
-/// What a model sees of an outcome.
+/// An outcome as a model sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rendered {
-    /// The text, at most [`MAX_TEXT_CHARS`] characters.
+    /// At most [`MAX_TEXT_CHARS`] characters.
     pub text: String,
-    /// Pictures, sounds and blobs, in order; the text names each by its number.
+    /// Images, audio and blobs in order; the text refers to each by its number.
     pub attachments: Vec<Attachment>,
-    /// The full text where `text` was cut: the caller writes it to a file.
+    /// The full text if `text` was truncated.
     pub whole: Option<String>,
 }
 
-/// Bytes beside the text.
+/// Binary data beside the text.
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// Their type.
     pub mime: String,
-    /// Themselves.
     pub bytes: Vec<u8>,
 }
 
-/// Renders an outcome. Structured content follows the text unless the text already says it.
+/// Renders an outcome. Structured content is appended unless a text block repeats it.
 pub fn render(outcome: &ToolOutcome) -> Rendered {
     let mut attachments = Vec::new();
     let mut parts: Vec<String> =
         outcome.blocks.iter().map(|block| part(block, &mut attachments)).collect();
     if let Some(structured) = &outcome.structured
         && (!structured.is_null() || parts.is_empty())
-        && !said(structured, &outcome.blocks)
+        && !repeats_text(structured, &outcome.blocks)
     {
         let text = without_repeated(structured, &outcome.blocks).to_string();
-        parts.push(visible(&text).into_owned());
+        parts.push(strip_tag_characters(&text).into_owned());
     }
     let whole = parts.join("\n");
-    match cut(&whole) {
+    match truncate_middle(&whole) {
         Some(text) => Rendered { text, attachments, whole: Some(whole) },
         None => Rendered { text: whole, attachments, whole: None },
     }
 }
 
-fn part(block: &Block, attachments: &mut Vec<Attachment>) -> String {
+fn part(block: &ContentBlock, attachments: &mut Vec<Attachment>) -> String {
     match block {
-        Block::Text(text) => visible(text).into_owned(),
-        Block::Image { mime, base64 } => attach("image", mime, base64, attachments),
-        Block::Audio { mime, base64 } => attach("audio", mime, base64, attachments),
-        Block::EmbeddedText { uri, text, .. } => {
-            visible(&format!("[resource {uri}]\n{text}")).into_owned()
+        ContentBlock::Text(text) => strip_tag_characters(text).into_owned(),
+        ContentBlock::Image { mime, base64 } => attach("image", mime, base64, attachments),
+        ContentBlock::Audio { mime, base64 } => attach("audio", mime, base64, attachments),
+        ContentBlock::EmbeddedText { uri, text, .. } => {
+            strip_tag_characters(&format!("[resource {uri}]\n{text}")).into_owned()
         }
-        Block::EmbeddedBlob { uri, mime, base64 } => {
-            let mime = mime.as_deref().unwrap_or_else(|| blob::guess(base64));
-            attach(&visible(&format!("resource {uri}")), mime, base64, attachments)
+        ContentBlock::EmbeddedBlob { uri, mime, base64 } => {
+            let mime = mime.as_deref().unwrap_or_else(|| blob::guess_media_type(base64));
+            attach(&strip_tag_characters(&format!("resource {uri}")), mime, base64, attachments)
         }
-        Block::Link { uri, name, description, mime } => {
+        ContentBlock::Link { uri, name, description, mime } => {
             let mime = mime.as_ref().map(|mime| format!(", {mime}")).unwrap_or_default();
             let about = description.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             let link = format!(
                 "[link to the resource {name} at {uri}{mime}{about}; the read_resource tool of \
                  this server may read it]"
             );
-            visible(&link).into_owned()
+            strip_tag_characters(&link).into_owned()
         }
-        Block::Note(note) => format!("[{}]", visible(note)),
+        ContentBlock::Note(note) => format!("[{}]", strip_tag_characters(note)),
     }
 }
 
-/// Adds the bytes to the attachments, or says why not.
+/// Adds an attachment and returns its line in the text, or the reason for leaving it out.
 fn attach(what: &str, mime: &str, base64: &str, attachments: &mut Vec<Attachment>) -> String {
-    let mime = visible(mime);
+    let mime = strip_tag_characters(mime);
     if attachments.len() == MAX_ATTACHMENTS {
         return format!("[{what}, {mime}, left out: over {MAX_ATTACHMENTS} attachments]");
     }
@@ -95,37 +94,38 @@ fn attach(what: &str, mime: &str, base64: &str, attachments: &mut Vec<Attachment
             attachments.push(Attachment { mime: mime.into_owned(), bytes });
             note
         }
-        Err(blob::Refused::TooLarge { bytes }) => {
+        Err(blob::BlobError::TooLarge { bytes }) => {
             format!("[{what}, {mime}, refused: about {bytes} bytes, over {MAX_BLOB_BYTES}]")
         }
-        Err(blob::Refused::Malformed) => format!("[{what}, {mime}, dropped: not valid base64]"),
+        Err(blob::BlobError::Malformed) => format!("[{what}, {mime}, dropped: not valid base64]"),
     }
 }
 
-/// Whether some text block is the same JSON, or the only value of it: frameworks wrap a text as
-/// `result` or `content`.
-fn said(structured: &Value, blocks: &[Block]) -> bool {
+/// Whether a text block is the same JSON, or its only value: frameworks wrap a text as `result` or
+/// `content`.
+fn repeats_text(structured: &Value, blocks: &[ContentBlock]) -> bool {
     let wrapped = match structured {
         Value::Object(object) if object.len() == 1 => object.values().next(),
         _ => None,
     };
     blocks.iter().any(|block| {
-        let Block::Text(text) = block else { return false };
+        let ContentBlock::Text(text) = block else { return false };
         if wrapped.or(Some(structured)).and_then(Value::as_str) == Some(text) {
             return true;
         }
-        crate::tool::read(text).is_ok_and(|said| said == *structured || Some(&said) == wrapped)
+        crate::tool::parse_lenient(text)
+            .is_ok_and(|said| said == *structured || Some(&said) == wrapped)
     })
 }
 
-/// The structured content with a mark in place of each string that is a blob again.
-fn without_repeated(structured: &Value, blocks: &[Block]) -> Value {
+/// Replaces strings that repeat a blob.
+fn without_repeated(structured: &Value, blocks: &[ContentBlock]) -> Value {
     let blobs: Vec<&str> = blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Image { base64, .. }
-            | Block::Audio { base64, .. }
-            | Block::EmbeddedBlob { base64, .. } => Some(base64.as_str()),
+            ContentBlock::Image { base64, .. }
+            | ContentBlock::Audio { base64, .. }
+            | ContentBlock::EmbeddedBlob { base64, .. } => Some(base64.as_str()),
             _ => None,
         })
         .filter(|base64| base64.len() >= MIN_REPEATED_BYTES)
@@ -148,8 +148,9 @@ fn mark(value: &mut Value, blobs: &[&str]) {
     }
 }
 
-/// Head and tail of a text that is too long, with a line between them that says what is missing.
-fn cut(whole: &str) -> Option<String> {
+/// Keeps head and tail of a text that is too long, with a line between them that counts the missing
+/// characters.
+fn truncate_middle(whole: &str) -> Option<String> {
     if whole.len() <= MAX_TEXT_CHARS {
         return None;
     }
@@ -178,12 +179,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn outcome(blocks: Vec<Block>, structured: Option<Value>) -> ToolOutcome {
+    fn outcome(blocks: Vec<ContentBlock>, structured: Option<Value>) -> ToolOutcome {
         ToolOutcome { blocks, structured, ..ToolOutcome::default() }
     }
 
-    fn text(text: &str) -> Block {
-        Block::Text(text.to_owned())
+    fn text(text: &str) -> ContentBlock {
+        ContentBlock::Text(text.to_owned())
     }
 
     #[test]
@@ -207,10 +208,13 @@ mod tests {
 
     #[test]
     fn bytes_become_attachments_with_a_line_each() {
-        let image = Block::Image { mime: "image/png".into(), base64: "aGk=".into() };
-        let blob =
-            Block::EmbeddedBlob { uri: "x://y".into(), mime: None, base64: "JVBERi0x".into() };
-        let bad = Block::Audio { mime: "audio/wav".into(), base64: "?".into() };
+        let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
+        let blob = ContentBlock::EmbeddedBlob {
+            uri: "x://y".into(),
+            mime: None,
+            base64: "JVBERi0x".into(),
+        };
+        let bad = ContentBlock::Audio { mime: "audio/wav".into(), base64: "?".into() };
         let rendered = render(&outcome(vec![text("see"), image, blob, bad], None));
         assert_eq!(
             rendered.text,
@@ -227,7 +231,7 @@ mod tests {
 
     #[test]
     fn no_more_attachments_than_the_limit() {
-        let image = Block::Image { mime: "image/png".into(), base64: "aGk=".into() };
+        let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
         let rendered = render(&outcome(vec![image; MAX_ATTACHMENTS + 2], None));
         assert_eq!(rendered.attachments.len(), MAX_ATTACHMENTS);
         assert_eq!(rendered.text.matches("left out").count(), 2);
@@ -237,7 +241,7 @@ mod tests {
     fn a_blob_over_the_limit_is_refused_with_a_note() {
         let base64 = "A".repeat(MAX_BLOB_BYTES / 3 * 4 + 8);
         let rendered =
-            render(&outcome(vec![Block::Image { mime: "image/png".into(), base64 }], None));
+            render(&outcome(vec![ContentBlock::Image { mime: "image/png".into(), base64 }], None));
         assert!(rendered.attachments.is_empty());
         assert!(rendered.text.contains("refused"), "{}", rendered.text);
     }
@@ -246,22 +250,26 @@ mod tests {
     fn bytes_are_not_repeated_in_the_structured_part() {
         let base64 = "QUJD".repeat(30);
         let structured = json!({"image": base64, "name": "x"});
-        let image = Block::Image { mime: "image/png".into(), base64 };
+        let image = ContentBlock::Image { mime: "image/png".into(), base64 };
         let rendered = render(&outcome(vec![image], Some(structured)));
         assert!(rendered.text.ends_with(r#"{"image":"[the same bytes as above]","name":"x"}"#));
     }
 
     #[test]
     fn links_resources_and_notes_are_told() {
-        let link = Block::Link {
+        let link = ContentBlock::Link {
             uri: "file:///a".into(),
             name: "a".into(),
             description: Some("the a".into()),
             mime: Some("text/plain".into()),
         };
-        let embedded =
-            Block::EmbeddedText { uri: "x://t".into(), mime: None, text: "in\u{E0041}side".into() };
-        let rendered = render(&outcome(vec![link, embedded, Block::Note("odd".into())], None));
+        let embedded = ContentBlock::EmbeddedText {
+            uri: "x://t".into(),
+            mime: None,
+            text: "in\u{E0041}side".into(),
+        };
+        let rendered =
+            render(&outcome(vec![link, embedded, ContentBlock::Note("odd".into())], None));
         assert_eq!(
             rendered.text,
             "[link to the resource a at file:///a, text/plain: the a; the read_resource tool of \

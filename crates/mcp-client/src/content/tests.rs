@@ -9,7 +9,7 @@ fn outcome(result: &Value) -> ToolOutcome {
     tool_outcome(&result.to_string()).unwrap()
 }
 
-fn only(block: &Value) -> Block {
+fn only(block: &Value) -> ContentBlock {
     let mut blocks = outcome(&json!({"content": [block]})).blocks;
     assert_eq!(blocks.len(), 1);
     blocks.remove(0)
@@ -22,11 +22,11 @@ fn odd_results_are_still_results() {
     assert_eq!(outcome(&json!({"structuredContent": null})).structured, Some(Value::Null));
     let with_strange_keys =
         json!({"content": [{"type": "text", "text": "x"}], "tools": [], "messages": 3});
-    assert_eq!(outcome(&with_strange_keys).blocks, [Block::Text("x".into())]);
-    assert_eq!(outcome(&json!({"content": "x"})).blocks, [Block::Text("x".into())]);
+    assert_eq!(outcome(&with_strange_keys).blocks, [ContentBlock::Text("x".into())]);
+    assert_eq!(outcome(&json!({"content": "x"})).blocks, [ContentBlock::Text("x".into())]);
     assert_eq!(
         outcome(&json!({"content": {"type": "text", "text": "x"}})).blocks,
-        [Block::Text("x".into())]
+        [ContentBlock::Text("x".into())]
     );
     assert!(outcome(&json!({"isError": true})).is_error);
     assert!(outcome(&json!({"isError": "True"})).is_error);
@@ -50,32 +50,36 @@ fn a_result_that_is_no_answer_is_an_error() {
 fn each_kind_of_block_is_read() {
     let png = "iVBORw0KGgo=";
     for (given, expected) in [
-        (json!({"type": "text", "text": "a", "annotations": 7}), Block::Text("a".into())),
-        (json!({"text": "a"}), Block::Text("a".into())),
-        (json!("a"), Block::Text("a".into())),
+        (json!({"type": "text", "text": "a", "annotations": 7}), ContentBlock::Text("a".into())),
+        (json!({"text": "a"}), ContentBlock::Text("a".into())),
+        (json!("a"), ContentBlock::Text("a".into())),
         (
             json!({"type": "image", "data": png}),
-            Block::Image { mime: "image/png".into(), base64: png.into() },
+            ContentBlock::Image { mime: "image/png".into(), base64: png.into() },
         ),
         (
             json!({"type": "image", "data": format!("data:image/gif;base64,{png}")}),
-            Block::Image { mime: "image/gif".into(), base64: png.into() },
+            ContentBlock::Image { mime: "image/gif".into(), base64: png.into() },
         ),
         (
             json!({"type": "audio", "data": "AA==", "mimeType": ""}),
-            Block::Audio { mime: "application/octet-stream".into(), base64: "AA==".into() },
+            ContentBlock::Audio { mime: "application/octet-stream".into(), base64: "AA==".into() },
         ),
         (
             json!({"type": "resource", "resource": {"uri": "u", "text": "t", "mimeType": "m"}}),
-            Block::EmbeddedText { uri: "u".into(), mime: Some("m".into()), text: "t".into() },
+            ContentBlock::EmbeddedText {
+                uri: "u".into(),
+                mime: Some("m".into()),
+                text: "t".into(),
+            },
         ),
         (
             json!({"type": "resource", "resource": {"uri": "u", "blob": "AA=="}}),
-            Block::EmbeddedBlob { uri: "u".into(), mime: None, base64: "AA==".into() },
+            ContentBlock::EmbeddedBlob { uri: "u".into(), mime: None, base64: "AA==".into() },
         ),
         (
             json!({"type": "resource_link", "uri": "u"}),
-            Block::Link { uri: "u".into(), name: "u".into(), description: None, mime: None },
+            ContentBlock::Link { uri: "u".into(), name: "u".into(), description: None, mime: None },
         ),
     ] {
         assert_eq!(only(&given), expected, "{given}");
@@ -100,9 +104,9 @@ fn a_broken_block_becomes_a_note_and_its_neighbours_live() {
         let blocks = outcome(&json!({"content": [good, bad, good]})).blocks;
         assert_eq!(
             (&blocks[0], &blocks[2]),
-            (&Block::Text("good".into()), &Block::Text("good".into()))
+            (&ContentBlock::Text("good".into()), &ContentBlock::Text("good".into()))
         );
-        let Block::Note(note) = &blocks[1] else { panic!("{bad}: {:?}", blocks[1]) };
+        let ContentBlock::Note(note) = &blocks[1] else { panic!("{bad}: {:?}", blocks[1]) };
         assert!(note.contains(part), "{bad}: {note}");
     }
 }
@@ -111,7 +115,7 @@ fn a_broken_block_becomes_a_note_and_its_neighbours_live() {
 fn a_text_cut_inside_an_emoji_is_kept() {
     let blocks =
         tool_outcome(r#"{"content":[{"type":"text","text":"cut \ud83d"}]}"#).unwrap().blocks;
-    assert_eq!(blocks, [Block::Text("cut \u{fffd}".into())]);
+    assert_eq!(blocks, [ContentBlock::Text("cut \u{fffd}".into())]);
 }
 
 #[test]
@@ -119,7 +123,9 @@ fn structured_content_too_deep_to_read_leaves_a_note() {
     let nested = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     let outcome = tool_outcome(&format!(r#"{{"structuredContent":{nested}}}"#)).unwrap();
     assert_eq!(outcome.structured, None);
-    assert!(matches!(&outcome.blocks[..], [Block::Note(note)] if note.contains("structured")));
+    assert!(
+        matches!(&outcome.blocks[..], [ContentBlock::Note(note)] if note.contains("structured"))
+    );
 }
 
 #[test]
@@ -127,7 +133,7 @@ fn more_blocks_than_the_limit_are_counted() {
     let list = vec![json!("x"); MAX_LIST_ITEMS + 3];
     let blocks = outcome(&json!({"content": list})).blocks;
     assert_eq!(blocks.len(), MAX_LIST_ITEMS + 1);
-    assert!(matches!(blocks.last(), Some(Block::Note(note)) if note.starts_with("3 more")));
+    assert!(matches!(blocks.last(), Some(ContentBlock::Note(note)) if note.starts_with("3 more")));
 }
 
 #[test]
@@ -156,7 +162,7 @@ fn prompts_and_resources_are_read() {
     assert_eq!(prompt.messages.len(), 4);
     assert_eq!(prompt.messages[0].role, "assistant");
     assert_eq!(prompt.messages[1].blocks.len(), 2);
-    assert!(matches!(prompt.messages[3].blocks[..], [Block::Note(_)]));
+    assert!(matches!(prompt.messages[3].blocks[..], [ContentBlock::Note(_)]));
     let rendered = render(&prompt.into());
     assert!(rendered.text.starts_with("d\nassistant:\na\nuser:\nb\nc\n"), "{}", rendered.text);
 
@@ -166,7 +172,7 @@ fn prompts_and_resources_are_read() {
     )
     .unwrap();
     assert_eq!((contents.blocks.len(), contents.ttl_ms), (4, Some(5)));
-    assert!(matches!(contents.blocks[3], Block::Note(_)));
+    assert!(matches!(contents.blocks[3], ContentBlock::Note(_)));
     assert!(prompt_outcome("{}").is_err() && resource_outcome("{}").is_err());
 }
 

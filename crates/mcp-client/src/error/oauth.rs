@@ -1,17 +1,16 @@
-//! What can go wrong with signing in, by what went wrong.
+//! Errors of the OAuth sign-in.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Kind;
+use super::ErrorKind;
 use crate::oauth::redirect;
 
-/// What went wrong with signing in. Texts of peers are bounded.
+/// An error of signing in. Peer texts are bounded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
-    // Finding out.
     #[error("{url} does not tell how to sign in: {reason}")]
     Discovery { url: String, reason: String },
     #[error("{url} speaks for `{found}`, which is not this server")]
@@ -27,7 +26,6 @@ pub enum Error {
     #[error("the authorization server {issuer} has no page to sign in at")]
     NoPage { issuer: String },
 
-    // Who we are.
     #[error("the authorization server {issuer} takes neither a client document nor registrations")]
     NoIdentity { issuer: String },
     #[error("the configured client belongs to {expected}, and the server now trusts {found}")]
@@ -38,22 +36,20 @@ pub enum Error {
     )]
     Registration { issuer: String, status: u16, code: Option<String>, description: Option<String> },
 
-    // The person.
     #[error("port {port} for the browser's way back is taken by another program")]
     PortTaken { port: u16 },
     #[error("no loopback port for the browser's way back: {source}")]
     NoPort { source: io::Error },
     #[error("{0}")]
-    Redirect(#[from] redirect::Fault),
-    #[error("the browser did not come back within {} s{}", after.as_secs(), Suspicion(suspect))]
-    TimedOut { after: Duration, suspect: Suspect },
+    Redirect(#[from] redirect::RedirectError),
+    #[error("the browser did not come back within {} s{}", after.as_secs(), CauseHint(suspect))]
+    TimedOut { after: Duration, suspect: LikelyCause },
     #[error("the sign-in was cancelled")]
     Cancelled,
 
-    // Tokens.
     #[error("the authorization server refused: `{code}`{}", Quoted(description.as_ref()))]
     Refused { status: u16, code: String, description: Option<String> },
-    #[error("{url} is not available (HTTP status {status}){}", Later(*retry_after))]
+    #[error("{url} is not available (HTTP status {status}){}", RetryHint(*retry_after))]
     Unavailable { url: String, status: u16, retry_after: Option<Duration> },
     #[error("{url} did not answer within {} s", after.as_secs())]
     Silent { url: String, after: Duration },
@@ -64,16 +60,15 @@ pub enum Error {
     #[error("{reason}")]
     Assertion { reason: String },
     #[error("signing in without a person failed: {0}")]
-    Alone(Box<Error>),
+    Unattended(Box<Error>),
     #[error("the server does not take the token that the program was granted")]
-    NotTaken,
+    TokenRejected,
     #[error(
         "{issuer} knows us only by our client document, and other programs hold all five ports that \
          it names (27890 to 27894)"
     )]
     PortsTaken { issuer: String },
 
-    // Keeping them.
     #[error("{path} {what}: {source}", path = path.display())]
     Store { path: PathBuf, what: &'static str, source: io::Error },
     #[error("another process has been renewing the token for {} s", after.as_secs())]
@@ -82,18 +77,18 @@ pub enum Error {
     NoFolder,
 }
 
-/// What may be to blame when a browser does not come back.
+/// The likely cause when the browser does not return.
+#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Suspect {
-    /// Nothing that we know of.
-    Nobody,
-    /// The client document at this address.
+pub enum LikelyCause {
+    Unknown,
+    /// The authorization server rejected the client document at this URL.
     Document(String),
-    /// A registration of an earlier login.
+    /// The authorization server forgot an earlier registration.
     Registration,
 }
 
-/// The codes of a token endpoint after which only a new sign-in helps.
+/// Token endpoint codes after which only a new sign-in helps.
 const ENDS_SIGN_IN: &[&str] = &[
     "invalid_grant",
     "invalid_client",
@@ -106,8 +101,8 @@ const ENDS_SIGN_IN: &[&str] = &[
 ];
 
 impl Error {
-    /// What can be done about it.
-    pub fn kind(&self) -> Kind {
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::WrongResource { .. }
             | Self::WrongIssuer { .. }
@@ -118,19 +113,21 @@ impl Error {
             | Self::Moved { .. }
             | Self::PortTaken { .. }
             | Self::Assertion { .. }
-            | Self::NotTaken
+            | Self::TokenRejected
             | Self::PortsTaken { .. }
-            | Self::NoFolder => Kind::Configuration,
-            // No person can help here: what is configured must change.
-            Self::Alone(error) => match error.kind() {
-                Kind::SignIn => Kind::Configuration,
+            | Self::NoFolder => ErrorKind::Configuration,
+            // Without a person only the configuration can change this.
+            Self::Unattended(error) => match error.kind() {
+                ErrorKind::SignIn => ErrorKind::Configuration,
                 other => other,
             },
-            Self::Registration { status, .. } if *status < 500 => Kind::Configuration,
-            Self::Redirect(_) | Self::TimedOut { .. } | Self::Cancelled => Kind::SignIn,
-            Self::Refused { code, .. } if ENDS_SIGN_IN.contains(&code.as_str()) => Kind::SignIn,
+            Self::Registration { status, .. } if *status < 500 => ErrorKind::Configuration,
+            Self::Redirect(_) | Self::TimedOut { .. } | Self::Cancelled => ErrorKind::SignIn,
+            Self::Refused { code, .. } if ENDS_SIGN_IN.contains(&code.as_str()) => {
+                ErrorKind::SignIn
+            }
             Self::Unreached(error) => error.kind(),
-            // Whatever else a token endpoint says may be better in a while.
+            // Any other refusal of a token endpoint may be temporary.
             Self::Refused { .. }
             | Self::Discovery { .. }
             | Self::Registration { .. }
@@ -139,11 +136,11 @@ impl Error {
             | Self::Silent { .. }
             | Self::Malformed { .. }
             | Self::Store { .. }
-            | Self::Busy { .. } => Kind::Transient,
+            | Self::Busy { .. } => ErrorKind::Transient,
         }
     }
 
-    /// Hands out every text that a peer had a part in.
+    /// Applies `change` to every text that came from a peer.
     pub(crate) fn each_text(&mut self, change: &dyn Fn(&mut String)) {
         match self {
             Self::Refused { code, description, .. } => {
@@ -153,7 +150,7 @@ impl Error {
             Self::Registration { code, description, .. } => {
                 code.iter_mut().chain(description).for_each(change);
             }
-            Self::Redirect(redirect::Fault::Refused { error, description }) => {
+            Self::Redirect(redirect::RedirectError::Refused { error, description }) => {
                 change(error);
                 description.iter_mut().for_each(change);
             }
@@ -162,12 +159,12 @@ impl Error {
                 change(reason);
             }
             Self::WrongResource { found, .. } | Self::WrongIssuer { found, .. } => change(found),
-            Self::Alone(error) => error.each_text(change),
+            Self::Unattended(error) => error.each_text(change),
             _ => {}
         }
     }
 
-    /// Whether the token endpoint refused with exactly this code, in the way refusals are made.
+    /// Whether the token endpoint refused with this code and a status of refusal.
     pub fn is_refusal(&self, wanted: &str) -> bool {
         matches!(self, Self::Refused { status: 400 | 401, code, .. } if code == wanted)
     }
@@ -192,18 +189,18 @@ impl std::fmt::Display for Detail<'_> {
     }
 }
 
-struct Suspicion<'a>(&'a Suspect);
+struct CauseHint<'a>(&'a LikelyCause);
 
-impl std::fmt::Display for Suspicion<'_> {
+impl std::fmt::Display for CauseHint<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            Suspect::Nobody => Ok(()),
-            Suspect::Document(document) => write!(
+            LikelyCause::Unknown => Ok(()),
+            LikelyCause::Document(document) => write!(
                 f,
                 "; if it showed an invalid client, the authorization server could not use our \
                  client document {document}: `cimd: false` under `oauth` does without it"
             ),
-            Suspect::Registration => f.write_str(
+            LikelyCause::Registration => f.write_str(
                 "; if it showed an unknown client, the authorization server has forgotten our \
                  registration: the next login registers anew",
             ),
@@ -211,9 +208,9 @@ impl std::fmt::Display for Suspicion<'_> {
     }
 }
 
-struct Later(Option<Duration>);
+struct RetryHint(Option<Duration>);
 
-impl std::fmt::Display for Later {
+impl std::fmt::Display for RetryHint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.map_or(Ok(()), |wait| write!(f, "; it asks to wait {} s", wait.as_secs()))
     }
@@ -229,11 +226,11 @@ mod tests {
             Error::Refused { status, code: code.to_owned(), description: None }.kind()
         };
         for code in ENDS_SIGN_IN {
-            assert_eq!(kind(400, code), Kind::SignIn, "{code}");
+            assert_eq!(kind(400, code), ErrorKind::SignIn, "{code}");
         }
         for code in ["temporarily_unavailable", "server_error", "slow_down", "", "Invalid_Grant"] {
             for status in [200, 400, 401, 403] {
-                assert_eq!(kind(status, code), Kind::Transient, "{code}");
+                assert_eq!(kind(status, code), ErrorKind::Transient, "{code}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Our own messages, written piece by piece without building a tree of values first.
+//! Serialization of our messages, without an intermediate tree of values.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::RpcError;
 
-/// The `params` of a request under construction: fields in the order they were added.
+/// The `params` of a request: fields in insertion order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Params {
     /// `"key":value` pairs joined by commas.
@@ -18,7 +18,8 @@ impl Params {
         Self::default()
     }
 
-    /// Adds a field. A value that cannot be JSON (a map with keys that are not strings) is null.
+    /// Adds a field. A value that is not representable in JSON (a map with other keys than strings)
+    /// becomes null.
     #[must_use]
     pub(crate) fn with(self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
@@ -39,23 +40,24 @@ impl Params {
     }
 }
 
-/// What goes under `_meta`: what every request of a session carries, and the progress token.
+/// The `_meta` of a request: the fields that all requests of a session share, and the progress
+/// token.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Meta<'a> {
+pub(crate) struct RequestMeta<'a> {
     /// `"key":value` pairs joined by commas.
-    pub(crate) standing: &'a str,
+    pub(crate) common: &'a str,
     pub(crate) progress: bool,
 }
 
-/// A request. Lines end with a line feed, which is white space to every other transport.
-pub(crate) fn request(id: u64, method: &str, params: &Params, meta: Meta<'_>) -> Bytes {
+/// A request. The line feed ends it on stdio and is white space to the other transports.
+pub(crate) fn request(id: u64, method: &str, params: &Params, meta: RequestMeta<'_>) -> Bytes {
     let mut text =
-        String::with_capacity(96 + method.len() + params.fields.len() + meta.standing.len());
+        String::with_capacity(96 + method.len() + params.fields.len() + meta.common.len());
     text.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
     text.push_str(&id.to_string());
     text.push_str(",\"method\":");
     push_string(&mut text, method);
-    let has_meta = meta.progress || !meta.standing.is_empty();
+    let has_meta = meta.progress || !meta.common.is_empty();
     if has_meta || !params.fields.is_empty() {
         text.push_str(",\"params\":{");
         text.push_str(&params.fields);
@@ -68,14 +70,14 @@ pub(crate) fn request(id: u64, method: &str, params: &Params, meta: Meta<'_>) ->
     Bytes::from(text)
 }
 
-fn push_meta(text: &mut String, id: u64, meta: Meta<'_>, first: bool) {
+fn push_meta(text: &mut String, id: u64, meta: RequestMeta<'_>, first: bool) {
     if !first {
         text.push(',');
     }
     text.push_str("\"_meta\":{");
-    text.push_str(meta.standing);
+    text.push_str(meta.common);
     if meta.progress {
-        if !meta.standing.is_empty() {
+        if !meta.common.is_empty() {
             text.push(',');
         }
         text.push_str("\"progressToken\":");
@@ -84,7 +86,6 @@ fn push_meta(text: &mut String, id: u64, meta: Meta<'_>, first: bool) {
     text.push('}');
 }
 
-/// Something we tell the peer.
 pub(crate) fn notification(method: &str, params: &Params) -> Bytes {
     let mut text = String::with_capacity(64 + method.len() + params.fields.len());
     text.push_str("{\"jsonrpc\":\"2.0\",\"method\":");
@@ -98,12 +99,11 @@ pub(crate) fn notification(method: &str, params: &Params) -> Bytes {
     Bytes::from(text)
 }
 
-/// Our answer to a peer's request, whose id is repeated verbatim.
+/// The response to a peer's request, whose id is repeated verbatim.
 pub(crate) fn reply_result(id: &str, result: &Value) -> Bytes {
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"))
 }
 
-/// Our refusal of a peer's request.
 pub(crate) fn reply_error(id: &str, error: &RpcError) -> Bytes {
     let mut body = serde_json::json!({ "code": error.code, "message": error.peer_message });
     if let (Some(data), Some(fields)) = (&error.data, body.as_object_mut()) {
@@ -113,6 +113,6 @@ pub(crate) fn reply_error(id: &str, error: &RpcError) -> Bytes {
 }
 
 fn push_string(text: &mut String, value: &str) {
-    // A string is always valid JSON once quoted.
+    // A string always serializes.
     text.push_str(&serde_json::to_string(value).unwrap_or_default());
 }

@@ -2,20 +2,20 @@
 
 use super::*;
 
-fn all(text: &[u8]) -> Vec<Incoming> {
+fn all(text: &[u8]) -> Vec<Message> {
     let mut found = Vec::new();
-    read(&Bytes::copy_from_slice(text), |message| found.push(message));
+    parse(&Bytes::copy_from_slice(text), |message| found.push(message));
     found
 }
 
-fn only(text: &[u8]) -> Incoming {
+fn only(text: &[u8]) -> Message {
     let mut found = all(text);
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
 }
 
-fn answer(id: u64, json: &str) -> Incoming {
-    Incoming::Answer { id, outcome: Ok(Payload(Bytes::copy_from_slice(json.as_bytes()))) }
+fn answer(id: u64, json: &str) -> Message {
+    Message::Response { id, outcome: Ok(RawJson(Bytes::copy_from_slice(json.as_bytes()))) }
 }
 
 #[test]
@@ -48,20 +48,20 @@ fn errors_of_every_shape_reach_the_caller() {
         (r#"{"id":1,"error":{"message":{"a":1}}}"#, 0, r#"{"a":1}"#),
         (r#"{"id":1,"result":{},"error":{"code":1,"message":"both"}}"#, 1, "both"),
     ] {
-        let Incoming::Answer { id: 1, outcome: Err(error) } = only(text.as_bytes()) else {
+        let Message::Response { id: 1, outcome: Err(error) } = only(text.as_bytes()) else {
             panic!("{text}");
         };
         assert_eq!((error.code, error.peer_message.as_str()), (code, message), "{text}");
     }
     assert!(matches!(
         only(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}"#),
-        Incoming::Stray { .. }
+        Message::UnattributedError { .. }
     ));
 }
 
 #[test]
 fn bytes_that_are_not_utf8_are_replaced_not_lost() {
-    let Incoming::Answer { id: 3, outcome: Ok(payload) } =
+    let Message::Response { id: 3, outcome: Ok(payload) } =
         only(b"{\"id\":3,\"result\":{\"text\":\"a\xFFb\"}}")
     else {
         panic!();
@@ -81,17 +81,17 @@ fn a_batch_is_taken_apart() {
 #[test]
 fn several_messages_on_one_line_are_all_taken() {
     let line = br#"{"method":"n"} {"id":1,"result":1}"#;
-    let Incoming::Notification { method, .. } = &all(line)[0] else { panic!() };
+    let Message::Notification { method, .. } = &all(line)[0] else { panic!() };
     assert_eq!((method.as_str(), &all(line)[1]), ("n", &answer(1, "1")));
 }
 
 #[test]
 fn a_message_that_goes_on_in_the_next_line_is_told_from_noise() {
     for text in ["{", "{\n  \"id\": 1,", "[{\"id\":1", "{\"a\":\"b"] {
-        assert!(is_beginning(text.as_bytes()), "{text}");
+        assert!(is_incomplete(text.as_bytes()), "{text}");
     }
     for text in ["", "ready", "{}", "{oops", "[info] x", "\"id\": 1,", "}"] {
-        assert!(!is_beginning(text.as_bytes()), "{text}");
+        assert!(!is_incomplete(text.as_bytes()), "{text}");
     }
 }
 
@@ -104,7 +104,7 @@ fn broken_answers_still_name_their_request() {
         br#"[{"jsonrpc":"2.0","id":5,"result":{"#,
     ] {
         assert!(
-            matches!(only(text), Incoming::Malformed { id: Some(5), .. }),
+            matches!(only(text), Message::Malformed { id: Some(5), .. }),
             "{}",
             String::from_utf8_lossy(text)
         );
@@ -112,34 +112,34 @@ fn broken_answers_still_name_their_request() {
     // A broken notification that mentions an id answers nobody.
     assert!(matches!(
         only(br#"{"jsonrpc":"2.0","method":"x","params":{"id":5"#),
-        Incoming::Malformed { id: None, .. }
+        Message::Malformed { id: None, .. }
     ));
 }
 
 #[test]
 fn log_lines_are_noise() {
     for text in ["Server started on port 80", "[info] ready", "{not json", "12", "[1,2"] {
-        assert_eq!(only(text.as_bytes()), Incoming::Noise, "{text}");
+        assert_eq!(only(text.as_bytes()), Message::Noise, "{text}");
     }
     assert_eq!(all(b"   "), []);
 }
 
 #[test]
 fn requests_and_notifications_keep_the_id_of_the_peer() {
-    let Incoming::Request { id, method, params } =
+    let Message::Request { id, method, params } =
         only(br#"{"jsonrpc":"2.0","id":"a-1","method":"ping","params":{"x":1}}"#)
     else {
         panic!();
     };
     assert_eq!((id.text(), method.as_str()), ("\"a-1\"", "ping"));
     assert_eq!(params.unwrap().text(), r#"{"x":1}"#);
-    assert!(matches!(only(br#"{"method":"n","id":null}"#), Incoming::Notification { .. }));
+    assert!(matches!(only(br#"{"method":"n","id":null}"#), Message::Notification { .. }));
 }
 
 #[test]
 fn what_we_write_is_what_was_meant() {
     let params = Params::new().with("name", "a\"b").with_raw("arguments", r#"{"x":1}"#);
-    let meta = Meta { standing: r#""v":"1""#, progress: true };
+    let meta = RequestMeta { common: r#""v":"1""#, progress: true };
     let text = request(9, "tools/call", &params, meta);
     let value: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(
@@ -152,7 +152,7 @@ fn what_we_write_is_what_was_meant() {
     );
     assert!(text.ends_with(b"}\n"));
     assert_eq!(
-        &request(1, "ping", &Params::new(), Meta::default())[..],
+        &request(1, "ping", &Params::new(), RequestMeta::default())[..],
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
     );
     assert_eq!(
@@ -177,6 +177,6 @@ proptest::proptest! {
         text.extend(raw);
         let found = all(&text);
         proptest::prop_assert!(found.len() <= MAX_BATCH);
-        let _ = is_beginning(&text);
+        let _ = is_incomplete(&text);
     }
 }

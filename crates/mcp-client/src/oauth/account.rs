@@ -1,4 +1,4 @@
-//! The sign-in of one server, as a command handles it: begin, look at, end.
+//! The sign-in of one server for commands: log in, show the status, log out.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -11,17 +11,16 @@ use http::{HeaderMap, HeaderValue, Method};
 use tokio::time::Instant;
 
 use super::credentials::{ClientKind, Credentials};
-use super::identification::Driver;
-use super::login::SignIn;
-use super::wire::{PATIENCE, To};
+use super::identification::LoginFrontend;
+use super::login::SignInRequest;
+use super::oauth_http::{FormTarget, REQUEST_TIMEOUT};
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry};
 use crate::host::{Browser, Host};
-use crate::message::{self, Meta};
+use crate::message::{self, RequestMeta};
 use crate::protocol::initialize_params;
 use crate::transport::http_client::HttpClient;
 
-/// How long giving tokens back may take.
-const GIVE_BACK: Duration = Duration::from_secs(10);
+const REVOKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The sign-in of one server.
 #[derive(Debug)]
@@ -31,53 +30,46 @@ pub struct Account {
     credentials: Arc<Credentials>,
 }
 
-/// How a login is to go.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoginOptions<'a> {
-    /// Who drives it.
-    pub driver: Driver,
-    /// The scopes to ask for, instead of what the entry or the server says.
+    pub driver: LoginFrontend,
+    /// Overrides the scopes of the entry and of the server.
     pub scope: Option<&'a str>,
 }
 
-/// What is kept of a sign-in. Times are seconds since 1970.
+/// What is stored of a sign-in.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    /// Where it is kept.
+pub struct SignInStatus {
     pub file: PathBuf,
-    /// The tokens, if there are any.
     pub granted: Option<Grant>,
-    /// Why the file cannot be used, if it is there and cannot.
+    /// Why an existing file cannot be used.
     pub unreadable: Option<String>,
-    /// How we would be known to the authorization server.
     pub client: ClientKind,
-    /// Our client document was refused here.
+    /// The authorization server refused our client document.
     pub document_refused: bool,
 }
 
-/// A grant, without its secrets.
+/// A grant without its secrets. Times are Unix seconds.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// Who granted it.
     pub issuer: String,
-    /// To whom.
     pub client_id: String,
-    /// What for.
     pub scope: Option<String>,
-    /// What was asked for.
+    /// The scopes that were requested.
     pub requested: Option<String>,
-    /// When the access token ends, if anybody said.
     pub expires_at: Option<u64>,
-    /// When it was granted.
     pub obtained_at: u64,
-    /// It can be renewed without a person.
+    /// A refresh token exists.
     pub renewable: bool,
-    /// It is bound to a key of ours.
+    /// Bound to a key (`DPoP`).
     pub bound: bool,
 }
 
 impl Account {
-    /// Of an entry with `auth: oauth`; none for all others.
+    /// The account of an entry with `auth: oauth`; `None` for other entries.
     pub fn of(entry: &ServerEntry, host: &Arc<Host>) -> Result<Option<Self>, crate::Error> {
         let Endpoint::Http(endpoint) = &entry.endpoint else { return Ok(None) };
         let credentials = Credentials::of(entry, endpoint, host)?;
@@ -87,8 +79,8 @@ impl Account {
         }))
     }
 
-    /// Signs in anew, whatever is kept; what is kept stays until it has worked. A refused document
-    /// gets another chance.
+    /// Signs in again. Stored tokens stay until the new sign-in succeeds, and a refused client
+    /// document is tried again.
     pub async fn login(
         &self,
         browser: &dyn Browser,
@@ -96,61 +88,60 @@ impl Account {
     ) -> Result<(), crate::Error> {
         let store = self.credentials.store();
         let anew = store.has_refused_document();
-        store.forgive_document()?;
+        store.clear_refused_document()?;
         let LoginOptions { driver, scope } = options;
         let since = Instant::now();
         let done = async {
             let challenge = self.challenge().await?;
             let challenge = challenge.as_deref();
-            if self.credentials.is_alone() {
-                return self.credentials.begin_anew(challenge).await;
+            if self.credentials.is_unattended() {
+                return self.credentials.obtain_anew(challenge).await;
             }
-            let wanted = SignIn { since, driver, scope, anew };
+            let wanted = SignInRequest { since, driver, scope, anew };
             self.credentials.sign_in(browser, challenge, wanted).await
         };
-        done.await.map_err(|error| error.cleaned(&self.host.redactor))
+        done.await.map_err(|error| error.redacted(&self.host.redactor))
     }
 
-    /// Forgets the tokens, after giving them back where that is possible. Says whether there were
-    /// any, and whether the authorization server took them back.
-    pub async fn logout(&self) -> Result<LoggedOut, crate::Error> {
+    /// Deletes the tokens, after revoking them if the authorization server supports it.
+    pub async fn logout(&self) -> Result<LogoutReport, crate::Error> {
         let store = self.credentials.store();
         let tokens = store.tokens().ok().flatten();
-        let given_back = match &tokens {
+        let revoked = match &tokens {
             Some(tokens) => {
                 let both = [
                     ("refresh_token", tokens.refresh_token.as_deref()),
                     ("access_token", Some(tokens.access_token.as_str())),
                 ];
-                let revoked = self.credentials.give_back(tokens, &both);
-                tokio::time::timeout(GIVE_BACK, revoked).await.unwrap_or(false)
+                let revoked = self.credentials.revoke(tokens, &both);
+                tokio::time::timeout(REVOKE_TIMEOUT, revoked).await.unwrap_or(false)
             }
             None => false,
         };
-        let had = self.has_files();
+        let had_tokens = self.has_files();
         let _lock = store.lock().await?;
         store.forget()?;
-        Ok(LoggedOut { had, given_back })
+        Ok(LogoutReport { had_tokens, revoked })
     }
 
-    /// The beginning of the names of its files: see [`super::kept`].
+    /// The prefix of its file names: see [`super::token_files`].
     pub fn stem(&self) -> &str {
         self.credentials.store().stem()
     }
 
-    /// Whether anything is kept.
+    /// Whether anything is stored.
     pub fn has_files(&self) -> bool {
         self.credentials.store().has_files()
     }
 
-    /// What is kept.
-    pub fn standing(&self) -> Standing {
+    /// What is stored.
+    pub fn status(&self) -> SignInStatus {
         let store = self.credentials.store();
         let (tokens, unreadable) = match store.tokens() {
             Ok(tokens) => (tokens, None),
             Err(unreadable) => (None, Some(unreadable.reason)),
         };
-        Standing {
+        SignInStatus {
             file: store.tokens_path(),
             granted: tokens.map(|tokens| Grant {
                 issuer: tokens.issuer,
@@ -168,11 +159,11 @@ impl Account {
         }
     }
 
-    /// What the server says to who comes without a token.
+    /// The challenge that the server sends to a request without a token.
     async fn challenge(&self) -> Result<Option<String>, crate::Error> {
         let Endpoint::Http(endpoint) = &self.entry.endpoint else { return Ok(None) };
         let asked = self.ask_without_token(endpoint);
-        let within = PATIENCE.min(self.entry.connect_timeout);
+        let within = REQUEST_TIMEOUT.min(self.entry.connect_timeout);
         let Ok(answer) = tokio::time::timeout(within, asked).await else { return Ok(None) };
         let headers = answer?;
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
@@ -190,7 +181,7 @@ impl Account {
             HttpTransport::Streamable => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 let params = initialize_params(&self.entry, &self.host);
-                let body = message::request(0, "initialize", &params, Meta::default());
+                let body = message::request(0, "initialize", &params, RequestMeta::default());
                 (Method::POST, "application/json, text/event-stream", body)
             }
         };
@@ -200,23 +191,23 @@ impl Account {
     }
 }
 
-/// What a logout did.
+/// The result of a logout.
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoggedOut {
-    /// There was something to forget.
-    pub had: bool,
-    /// The authorization server took the tokens back.
-    pub given_back: bool,
+pub struct LogoutReport {
+    pub had_tokens: bool,
+    pub revoked: bool,
 }
 
 impl Credentials {
-    /// Gives tokens back (RFC 7009). Whether the refresh token, or else the other, was taken.
-    async fn give_back(
+    /// Revokes tokens (RFC 7009). Whether the refresh token, or else the access token, was
+    /// accepted.
+    async fn revoke(
         &self,
-        tokens: &super::store::Tokens,
+        tokens: &super::token_store::StoredTokens,
         both: &[(&str, Option<&str>)],
     ) -> bool {
-        // Whoever granted them takes them back, even if the server has another address now.
+        // The issuer of the tokens revokes them, even if the server has moved since.
         let Some(found) = self.store().metadata() else { return false };
         let Some(endpoint) = found.server.revocation_endpoint.clone() else { return false };
         if found.server.issuer != tokens.issuer {
@@ -229,7 +220,7 @@ impl Credentials {
             let mut form: Vec<(&str, Cow<'_, str>)> =
                 vec![("token", (*token).into()), ("token_type_hint", (*kind).into())];
             let Ok(headers) = client.prove(&mut form, &found.server.issuer) else { return false };
-            let sent = self.wire().post_form(To::Other, &endpoint, headers, &form).await;
+            let sent = self.http().post_form(FormTarget::Other, &endpoint, headers, &form).await;
             accepted.push(sent.is_ok_and(|reply| reply.is_success()));
         }
         accepted.first().copied().unwrap_or(false)

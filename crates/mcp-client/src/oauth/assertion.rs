@@ -1,4 +1,4 @@
-//! Statements signed with a key of ours: JSON Web Tokens that prove who a client is (RFC 7523).
+//! Client assertions: JSON Web Tokens that authenticate a client (RFC 7523).
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,18 +14,17 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use super::pkce::random_word;
+use super::pkce::random_token;
 use crate::error::oauth::Error;
 
-/// How long a statement counts, in seconds.
-const LIFE_SECONDS: u64 = 60;
+const LIFETIME_SECONDS: u64 = 60;
 
-/// A private key that signs statements.
+/// A private key that signs client assertions.
 pub struct SigningKey {
-    pair: Pair,
+    pair: SigningKeyPair,
 }
 
-enum Pair {
+enum SigningKeyPair {
     P256(EcdsaKeyPair),
     P384(EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
@@ -33,23 +32,25 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Reads an unencrypted PEM file: PKCS#8, or PKCS#1 of RSA. The error says what is wrong.
+    /// Parses an unencrypted PEM file: PKCS#8, or PKCS#1 for RSA.
     pub fn read(pem: &[u8]) -> Result<Self, &'static str> {
         let key =
             PrivateKeyDer::from_pem_slice(pem).map_err(|_| "it holds no private key in PEM")?;
         let random = SystemRandom::new();
         let document = key.secret_der();
         let pair = match &key {
-            PrivateKeyDer::Pkcs1(_) => RsaKeyPair::from_der(document).map(Pair::Rsa).ok(),
+            PrivateKeyDer::Pkcs1(_) => RsaKeyPair::from_der(document).map(SigningKeyPair::Rsa).ok(),
             PrivateKeyDer::Pkcs8(_) => {
                 let curve = |algorithm| EcdsaKeyPair::from_pkcs8(algorithm, document, &random).ok();
                 curve(&ECDSA_P256_SHA256_FIXED_SIGNING)
-                    .map(Pair::P256)
-                    .or_else(|| curve(&ECDSA_P384_SHA384_FIXED_SIGNING).map(Pair::P384))
+                    .map(SigningKeyPair::P256)
+                    .or_else(|| curve(&ECDSA_P384_SHA384_FIXED_SIGNING).map(SigningKeyPair::P384))
                     .or_else(|| {
-                        Ed25519KeyPair::from_pkcs8_maybe_unchecked(document).map(Pair::Ed25519).ok()
+                        Ed25519KeyPair::from_pkcs8_maybe_unchecked(document)
+                            .map(SigningKeyPair::Ed25519)
+                            .ok()
                     })
-                    .or_else(|| RsaKeyPair::from_pkcs8(document).map(Pair::Rsa).ok())
+                    .or_else(|| RsaKeyPair::from_pkcs8(document).map(SigningKeyPair::Rsa).ok())
             }
             _ => None,
         };
@@ -58,7 +59,6 @@ impl SigningKey {
         Ok(Self { pair: pair.ok_or(known)? })
     }
 
-    /// Says to an authorization server who the client is.
     pub(crate) fn client_assertion(&self, client: &str, audience: &str) -> Result<String, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         let cannot = || Error::Assertion { reason: "the client's key cannot sign".to_owned() };
@@ -66,30 +66,30 @@ impl SigningKey {
             "iss": client,
             "sub": client,
             "aud": audience,
-            "jti": random_word().map_err(|_| cannot())?,
+            "jti": random_token().map_err(|_| cannot())?,
             "iat": now,
-            "exp": now + LIFE_SECONDS,
+            "exp": now + LIFETIME_SECONDS,
         });
         self.sign(&claims).ok_or_else(cannot)
     }
 
     fn sign(&self, claims: &Value) -> Option<String> {
         let algorithm = match &self.pair {
-            Pair::P256(_) => "ES256",
-            Pair::P384(_) => "ES384",
-            Pair::Ed25519(_) => "EdDSA",
-            Pair::Rsa(_) => "RS256",
+            SigningKeyPair::P256(_) => "ES256",
+            SigningKeyPair::P384(_) => "ES384",
+            SigningKeyPair::Ed25519(_) => "EdDSA",
+            SigningKeyPair::Rsa(_) => "RS256",
         };
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed =
             format!("{}.{}", part(&json!({ "typ": "JWT", "alg": algorithm })), part(claims));
         let (random, bytes) = (SystemRandom::new(), signed.as_bytes());
         let signature = match &self.pair {
-            Pair::P256(pair) | Pair::P384(pair) => {
+            SigningKeyPair::P256(pair) | SigningKeyPair::P384(pair) => {
                 pair.sign(&random, bytes).ok()?.as_ref().to_vec()
             }
-            Pair::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
-            Pair::Rsa(pair) => {
+            SigningKeyPair::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
+            SigningKeyPair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(&RSA_PKCS1_SHA256, &random, bytes, &mut signature).ok()?;
                 signature
@@ -105,7 +105,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-// Two keys are never compared by what they are.
+// Keys are compared by identity, never by content.
 impl PartialEq for SigningKey {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -137,18 +137,21 @@ mod tests {
         let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
         let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
         let statement = key.client_assertion("me", "https://a.example").unwrap();
-        let Pair::P256(own) = &key.pair else { panic!("another curve") };
+        let SigningKeyPair::P256(own) = &key.pair else { panic!("another curve") };
         let claims = verifies(&statement, &ECDSA_P256_SHA256_FIXED, own.public_key().as_ref());
         assert_eq!((&claims["iss"], &claims["sub"]), (&json!("me"), &json!("me")));
         assert_eq!(claims["aud"], "https://a.example");
-        assert_eq!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(), LIFE_SECONDS);
+        assert_eq!(
+            claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(),
+            LIFETIME_SECONDS
+        );
     }
 
     #[test]
     fn other_kinds_of_keys_sign_too_and_what_is_no_key_says_so() {
         let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
         let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
-        let Pair::Ed25519(own) = &key.pair else { panic!("another kind") };
+        let SigningKeyPair::Ed25519(own) = &key.pair else { panic!("another kind") };
         verifies(&key.client_assertion("me", "a").unwrap(), &ED25519, own.public_key().as_ref());
         assert!(SigningKey::read(b"nothing").is_err());
         let bad = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";

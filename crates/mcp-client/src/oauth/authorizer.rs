@@ -1,4 +1,4 @@
-//! Sends requests with the token of a server, and with another one after a refusal.
+//! Sends requests with the access token of a server, and retries with another one after a refusal.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use http::{Request, StatusCode};
 use super::credentials::Credentials;
 use crate::transport::http_client::{Authorized, Authorizer, HttpClient};
 
-/// How often one request is sent with another token: a token that another process has just renewed
-/// may have ended by the time it is sent.
+/// The most retries with another token: one that another process has just renewed may expire before
+/// it is sent.
 const MAX_RENEWALS: u32 = 2;
-/// How often one request is sent with another proof for the same token.
+/// The most retries with another `DPoP` proof for the same token.
 const MAX_PROOFS: u32 = 2;
 
 impl Authorizer for Credentials {
-    /// A request whose token was refused has not been executed, so that sending it again is safe.
+    /// A refused request was not executed, so that a retry is safe.
     fn send(self: Arc<Self>, client: &HttpClient, request: Request<Bytes>) -> Authorized<'_> {
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let (method, target) = (&parts.method, &parts.uri);
-            let mut held = self.present().await?;
+            let mut token = self.present().await?;
             let (mut renewals, mut proofs) = (0, 0);
             loop {
                 let mut headers = parts.headers.clone();
-                headers.extend(held.iter().flat_map(|held| held.headers(method, target)));
+                headers.extend(token.iter().flat_map(|token| token.headers(method, target)));
                 let response = client.follow(method, target, &headers, body.clone()).await?;
                 if response.status() != StatusCode::UNAUTHORIZED {
                     return Ok(response);
@@ -33,8 +33,10 @@ impl Authorizer for Credentials {
                     self.give_up()?;
                     return Ok(response);
                 }
-                match self.renew(held.as_ref(), response.headers()).await? {
-                    Some(fresh) if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, &fresh)) => {
+                match self.renew(token.as_ref(), response.headers()).await? {
+                    Some(fresh)
+                        if token.as_ref().is_some_and(|token| Arc::ptr_eq(token, &fresh)) =>
+                    {
                         proofs += 1;
                         if proofs > MAX_PROOFS {
                             return Ok(response);
@@ -42,7 +44,7 @@ impl Authorizer for Credentials {
                     }
                     Some(fresh) => {
                         renewals += 1;
-                        held = Some(fresh);
+                        token = Some(fresh);
                     }
                     None => return Ok(response),
                 }

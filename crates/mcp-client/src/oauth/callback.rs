@@ -1,9 +1,8 @@
-//! The listener on loopback that waits for a browser to come back.
+//! The loopback listener that receives the browser's redirect.
 //!
-//! Anybody on this machine, and any page in any browser on it, can knock here. Only `GET` of the
-//! right path at the right host with the right `state` is let in; everything else is told that
-//! there is nothing, and changes nothing. Silent connections are put out before they crowd out the
-//! right one. Every connection carries one request.
+//! Every program on this machine, and every page in its browsers, can connect. Only `GET` of the
+//! expected path, host and `state` is accepted; other requests get 404 and change nothing. Idle
+//! connections are closed before they exhaust the limit. Every connection carries one request.
 
 mod page;
 
@@ -33,46 +32,45 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::page::Page;
-use super::redirect::{Code, Expected, Fault, has_state, judge};
+use super::redirect::{
+    AuthorizationCode, ExpectedRedirect, RedirectError, check_redirect, has_state,
+};
 use crate::url::LOOPBACK_HOSTS;
 
-/// The path of a redirect, unless the listener was told another one.
-pub const PATH: &str = "/callback";
-/// The most connections at once; for a further one the oldest that waits is put out.
+/// The default path of the redirect.
+pub const CALLBACK_PATH: &str = "/callback";
+/// The most connections; a further one replaces the oldest that is not accepted yet.
 pub const MAX_CONNECTIONS: usize = 32;
-/// How long a connection may take to say what it wants.
+/// How long a connection may take to send its request.
 pub const MAX_REQUEST_WAIT: Duration = Duration::from_secs(10);
-/// The longest head of a request. Browsers send every cookie that any page of this host ever set.
+/// The longest request head. Browsers send every cookie of this host.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// How long a browser may take to read its page.
 pub const MAX_READ_WAIT: Duration = Duration::from_secs(2);
-/// How many finished logins are remembered, to tell a page that is loaded again what it is.
+/// How many used `state` values are remembered, to explain a reloaded page.
 const MAX_REMEMBERED: usize = 8;
-/// How often a port that is free in one address family, and taken in the other, is given up for
-/// another.
+/// How often another port is tried if a port is free in one address family only.
 const MAX_PAIRS_TRIED: usize = 16;
-/// How long accepting rests after it failed.
-const ACCEPT_REST: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// A bound port of this machine that waits for redirects.
-pub struct Listener {
+/// A bound loopback port that waits for redirects.
+pub struct CallbackListener {
     sockets: Arc<[TcpListener]>,
     port: u16,
-    door: Door,
+    door: CallbackTarget,
     used: Arc<Mutex<VecDeque<String>>>,
-    sender: mpsc::Sender<Knock>,
-    knocks: Turn<mpsc::Receiver<Knock>>,
-    serving: OnceLock<Serving>,
+    sender: mpsc::Sender<PendingCallback>,
+    knocks: Turn<mpsc::Receiver<PendingCallback>>,
+    serving: OnceLock<AbortOnDrop>,
 }
 
-impl Listener {
-    /// Binds a port of 127.0.0.1, and holds it until the value is dropped; 0 picks one.
+impl CallbackListener {
+    /// Binds a port of 127.0.0.1 until the value is dropped; 0 picks a free one.
     pub async fn bind(port: u16) -> io::Result<Self> {
         Self::of(vec![socket(Ipv4Addr::LOCALHOST, port).await?])
     }
 
-    /// Binds a port for a browser that is told to come to this host: `[::1]` is another address
-    /// than 127.0.0.1, and is bound beside it.
+    /// Binds a port for redirects to this host: for `[::1]` both address families are bound.
     pub async fn bind_for(host: &str, port: u16) -> io::Result<Self> {
         if host.trim() != "[::1]" {
             return Self::bind(port).await;
@@ -89,14 +87,14 @@ impl Listener {
         }
     }
 
-    /// All sockets have one port.
+    /// All sockets share one port.
     fn of(sockets: Vec<TcpListener>) -> io::Result<Self> {
         let port = sockets.first().map_or(Ok(0), |first| first.local_addr().map(|at| at.port()))?;
         let (sender, knocks) = mpsc::channel(MAX_CONNECTIONS);
         Ok(Self {
             sockets: sockets.into(),
             port,
-            door: Door { path: PATH.to_owned(), hosts: Hosts::Loopback },
+            door: CallbackTarget { path: CALLBACK_PATH.to_owned(), hosts: AllowedHosts::Loopback },
             used: Arc::default(),
             sender,
             knocks: Turn::new(knocks),
@@ -104,163 +102,159 @@ impl Listener {
         })
     }
 
-    /// The port.
+    /// The bound port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Takes redirects at this path, under whatever host a proxy forwards them.
+    /// Accepts redirects at this path, under any host that a proxy forwards.
     #[must_use]
     pub fn at_path(mut self, path: &str) -> Self {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let path = path.trim_start_matches('/');
-        self.door = Door { path: format!("/{path}"), hosts: Hosts::Any };
+        self.door = CallbackTarget { path: format!("/{path}"), hosts: AllowedHosts::Any };
         self
     }
 
-    /// Waits for the one right request. Who came before this was called is heard now. It can be
-    /// dropped and called again, also for another login.
-    pub async fn redirect(&self, expected: &Expected) -> Arrived {
+    /// Waits for the expected redirect, including earlier requests. Cancel-safe, and reusable for
+    /// another login.
+    pub async fn redirect(&self, expected: &ExpectedRedirect) -> Callback {
         self.serving.get_or_init(|| self.serve());
         let mut knocks = self.knocks.lock().await;
         loop {
             let Some(knock) = knocks.recv().await else {
-                // The sender is ours: this cannot be.
+                // Unreachable: `self` holds a sender.
                 return std::future::pending().await;
             };
-            let outcome = judge(&knock.query, expected);
+            let outcome = check_redirect(&knock.query, expected);
             if matches!(&outcome, Err(fault) if !fault.ends_login()) {
-                let page =
-                    if is_used(&self.used, &knock.query) { page::used() } else { page::nothing() };
-                // Who has gone is not told.
+                let page = if is_used(&self.used, &knock.query) {
+                    page::already_used()
+                } else {
+                    page::not_found()
+                };
+                // The browser may have disconnected.
                 let _ = knock.reply.send(page);
                 continue;
             }
             remember(&self.used, &expected.state);
             knock.is_let_in.store(true, Ordering::Release);
-            return Arrived { outcome, reply: Some(knock.reply), closed: knock.closed };
+            return Callback { outcome, reply: Some(knock.reply), closed: knock.closed };
         }
     }
 
-    fn serve(&self) -> Serving {
-        let reception = Arc::new(Reception {
+    fn serve(&self) -> AbortOnDrop {
+        let reception = Arc::new(CallbackServer {
             door: self.door.clone(),
             port: self.port,
             used: Arc::clone(&self.used),
             knocks: self.sender.clone(),
         });
-        Serving(tokio::spawn(accept(Arc::downgrade(&self.sockets), reception)))
+        AbortOnDrop(tokio::spawn(accept(Arc::downgrade(&self.sockets), reception)))
     }
 }
 
-impl fmt::Debug for Listener {
+impl fmt::Debug for CallbackListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listener").field("port", &self.port).finish_non_exhaustive()
     }
 }
 
-/// The right request. The browser waits for its page until the login has ended; if the value is
-/// dropped, it gets one that says that the login was not finished.
-pub struct Arrived {
-    /// What the redirect said.
-    pub outcome: Result<Code, Fault>,
+/// The expected redirect. The browser waits for its page until the login has ended; dropping the
+/// value answers that the login was not finished.
+#[expect(missing_docs, reason = "the names of the fields say it")]
+pub struct Callback {
+    pub outcome: Result<AuthorizationCode, RedirectError>,
     reply: Option<oneshot::Sender<Page>>,
     closed: CancellationToken,
 }
 
-impl Arrived {
-    /// Shows the browser how it ended, and gives it a moment to read that.
-    pub async fn answer(mut self, ending: Ending) {
+impl Callback {
+    /// Sends the page and waits a moment until the browser has read it.
+    pub async fn answer(mut self, ending: LoginOutcome) {
         let Some(reply) = self.reply.take() else { return };
-        if reply.send(page::of(&ending)).is_ok() {
-            // A browser that does not read keeps nobody.
+        if reply.send(page::for_outcome(&ending)).is_ok() {
+            // A browser that does not read must not block the login.
             let _ = tokio::time::timeout(MAX_READ_WAIT, self.closed.cancelled()).await;
         }
     }
 }
 
-impl fmt::Debug for Arrived {
+impl fmt::Debug for Callback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arrived").field("outcome", &self.outcome).finish_non_exhaustive()
     }
 }
 
-/// How a login ended, for the page in the browser.
+/// The outcome of a login, for the page in the browser.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    /// Well.
+pub enum LoginOutcome {
     SignedIn {
-        /// The name of the server.
         server: String,
     },
-    /// Not well.
     Failed {
-        /// The name of the server.
         server: String,
-        /// What went wrong, which may hold words of a peer.
+        /// May quote a peer.
         what: String,
-        /// What helps.
         hint: Option<String>,
     },
-    /// It goes on at another address.
+    /// Redirects the browser to another http or https URL.
     Continue {
-        /// The address, http or https.
         address: String,
     },
 }
 
-/// What a request must fit to be heard.
+/// Which requests are accepted.
 #[derive(Debug, Clone)]
-struct Door {
+struct CallbackTarget {
     path: String,
-    hosts: Hosts,
+    hosts: AllowedHosts,
 }
 
-/// Under which names the listener may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hosts {
-    /// Those of loopback with our port: a page elsewhere cannot make its own name point here.
+enum AllowedHosts {
+    /// Loopback names with our port: protects against DNS rebinding.
     Loopback,
-    /// Any: a proxy has its own.
+    /// A proxy forwards under its host name.
     Any,
 }
 
-/// A request at the right door.
-struct Knock {
+/// A request that waits for validation and its page.
+struct PendingCallback {
     query: String,
     reply: oneshot::Sender<Page>,
     is_let_in: Arc<AtomicBool>,
     closed: CancellationToken,
 }
 
-/// What every connection needs to know.
-struct Reception {
-    door: Door,
+struct CallbackServer {
+    door: CallbackTarget,
     port: u16,
     used: Arc<Mutex<VecDeque<String>>>,
-    knocks: mpsc::Sender<Knock>,
+    knocks: mpsc::Sender<PendingCallback>,
 }
 
 async fn socket(address: impl Into<IpAddr>, port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((address.into(), port)).await
 }
 
-/// Accepts until it is dropped.
-struct Serving(JoinHandle<()>);
+struct AbortOnDrop(JoinHandle<()>);
 
-impl Drop for Serving {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// A connection. One that was let in lives until its page is read, even without the listener.
-struct Held {
+/// Dropping it closes the connection, unless its redirect was accepted: that one stays until its
+/// page is read.
+struct OpenConnection {
     task: JoinHandle<()>,
     is_let_in: Arc<AtomicBool>,
 }
 
-impl Drop for Held {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         if !self.is_let_in.load(Ordering::Acquire) {
             self.task.abort();
@@ -268,10 +262,10 @@ impl Drop for Held {
     }
 }
 
-/// The sockets are only borrowed: the port is free as soon as its owner lets it go, not when this
-/// task next runs.
-async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<Reception>) {
-    let mut held: VecDeque<Held> = VecDeque::new();
+/// The sockets are held weakly: the port is free as soon as the listener is dropped, not when this
+/// task runs next.
+async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<CallbackServer>) {
+    let mut held: VecDeque<OpenConnection> = VecDeque::new();
     loop {
         let accepted = poll_fn(|context| {
             let Some(sockets) = sockets.upgrade() else { return Poll::Ready(None) };
@@ -281,24 +275,24 @@ async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<Reception>) {
         let stream = match accepted.await {
             Some(Ok((stream, _))) => stream,
             Some(Err(_)) => {
-                tokio::time::sleep(ACCEPT_REST).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
             None => return,
         };
         held.retain(|connection| !connection.task.is_finished());
         if held.len() >= MAX_CONNECTIONS {
-            let waits = |held: &Held| !held.is_let_in.load(Ordering::Acquire);
+            let waits = |held: &OpenConnection| !held.is_let_in.load(Ordering::Acquire);
             held.iter().position(waits).and_then(|oldest| held.remove(oldest));
         }
         let is_let_in = Arc::new(AtomicBool::new(false));
         let task = tokio::spawn(connection(stream, Arc::clone(&reception), Arc::clone(&is_let_in)));
-        held.push_back(Held { task, is_let_in });
+        held.push_back(OpenConnection { task, is_let_in });
     }
 }
 
-/// Hears one request and answers it.
-async fn connection(stream: TcpStream, reception: Arc<Reception>, is_let_in: Arc<AtomicBool>) {
+/// Serves one request.
+async fn connection(stream: TcpStream, reception: Arc<CallbackServer>, is_let_in: Arc<AtomicBool>) {
     let closed = CancellationToken::new();
     let _guard = closed.clone().drop_guard();
     let service = service_fn(|request| {
@@ -306,7 +300,7 @@ async fn connection(stream: TcpStream, reception: Arc<Reception>, is_let_in: Arc
         let closed = closed.clone();
         async move { Ok::<_, Infallible>(respond(request, &reception, is_let_in, closed).await) }
     });
-    // Whatever breaks here breaks for one stranger only.
+    // An error concerns this connection only.
     let _ = http1::Builder::new()
         .keep_alive(false)
         .timer(TokioTimer::new())
@@ -318,32 +312,32 @@ async fn connection(stream: TcpStream, reception: Arc<Reception>, is_let_in: Arc
 
 async fn respond(
     request: Request<Incoming>,
-    reception: &Reception,
+    reception: &CallbackServer,
     is_let_in: Arc<AtomicBool>,
     closed: CancellationToken,
 ) -> Response<Full<Bytes>> {
     if !reception.admits(&request) {
-        return page::nothing().into_response();
+        return page::not_found().into_response();
     }
     let query = request.uri().query().unwrap_or_default().to_owned();
     if is_used(&reception.used, &query) {
-        return page::used().into_response();
+        return page::already_used().into_response();
     }
     let (reply, answer) = oneshot::channel();
-    let knock = Knock { query, reply, is_let_in, closed };
+    let knock = PendingCallback { query, reply, is_let_in, closed };
     if reception.knocks.send(knock).await.is_err() {
-        return page::nothing().into_response();
+        return page::not_found().into_response();
     }
     answer.await.unwrap_or_else(|_| page::unfinished()).into_response()
 }
 
-impl Reception {
+impl CallbackServer {
     fn admits(&self, request: &Request<Incoming>) -> bool {
         let is_ours = request.method() == Method::GET && request.uri().path() == self.door.path;
-        is_ours && (self.door.hosts == Hosts::Any || self.is_named(request))
+        is_ours && (self.door.hosts == AllowedHosts::Any || self.is_named(request))
     }
 
-    /// Whether the request calls us by a name of loopback, in every place where it names a host.
+    /// Whether every host name in the request is a loopback name with our port.
     fn is_named(&self, request: &Request<Incoming>) -> bool {
         let mut hosts = request.headers().get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

@@ -1,14 +1,14 @@
-//! What a server says in `WWW-Authenticate`.
+//! Parsing of `WWW-Authenticate` challenges.
 //!
-//! Reading never fails. What cannot be read is left out and the rest counts: a header that is a
-//! little wrong still tells where to sign in.
+//! Parsing never fails: unreadable parts are skipped, since a slightly malformed header still tells
+//! where to sign in.
 
-/// The most challenges of one header; what follows is left out.
+/// The most challenges of one header; further ones are ignored.
 pub const MAX_CHALLENGES: usize = 16;
-/// The most parameters of one challenge; further ones are left out.
+/// The most parameters of one challenge; further ones are ignored.
 pub const MAX_PARAMS: usize = 32;
 
-/// One way in which a server wants to be convinced.
+/// One challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     scheme: String,
@@ -21,8 +21,7 @@ impl Challenge {
         &self.scheme
     }
 
-    /// The value of a parameter, whatever the case of its name; the first one if it is given
-    /// several times.
+    /// The first value of a parameter. Names are case-insensitive.
     pub fn param(&self, name: &str) -> Option<&str> {
         let named = |(known, _): &&(String, String)| known.eq_ignore_ascii_case(name);
         self.params.iter().find(named).map(|(_, value)| value.as_str())
@@ -35,11 +34,11 @@ impl Challenge {
     }
 }
 
-/// The challenges of a header, in their order. Several headers are joined by `", "` first.
+/// The challenges of a header in order. Join several headers by `", "` first.
 pub fn parse(header: &str) -> Vec<Challenge> {
     let mut reader = Reader { rest: header };
     let mut challenges: Vec<Challenge> = Vec::new();
-    // A challenge begins with the header or behind a comma; a word elsewhere is none.
+    // A challenge starts the header or follows a comma.
     let mut may_begin = true;
     loop {
         may_begin |= reader.skip_gap();
@@ -68,13 +67,13 @@ enum Piece<'h> {
     Unreadable,
 }
 
-/// What is left of a header. All marks are ASCII, so every cut is between characters.
+/// The unread rest of a header. All delimiters are ASCII, so every cut is a character boundary.
 struct Reader<'h> {
     rest: &'h str,
 }
 
 impl<'h> Reader<'h> {
-    /// The next piece; nothing at the end. Something is always used up.
+    /// The next piece. Always consumes input.
     fn piece(&mut self, may_begin: bool) -> Option<Piece<'h>> {
         if self.rest.is_empty() {
             return None;
@@ -96,8 +95,8 @@ impl<'h> Reader<'h> {
         Some(if is_whole && may_begin { Piece::Scheme(word) } else { Piece::Unreadable })
     }
 
-    /// The value behind an equals sign: in quotes, or up to the next gap. Addresses without quotes
-    /// are against the grammar and yet what some servers send.
+    /// The value after an equals sign: quoted, or up to the next gap. Unquoted URLs violate the
+    /// grammar, but some servers send them.
     fn value(&mut self) -> Option<String> {
         if self.rest.starts_with('"') {
             return self.quoted();
@@ -106,7 +105,7 @@ impl<'h> Reader<'h> {
         (!value.is_empty()).then(|| value.to_owned())
     }
 
-    /// A string in quotes. One that does not end has swallowed the rest.
+    /// A quoted string. An unterminated one consumes the rest.
     fn quoted(&mut self) -> Option<String> {
         let mut value = String::new();
         let mut letters = self.rest.char_indices().skip(1);
@@ -124,7 +123,7 @@ impl<'h> Reader<'h> {
         None
     }
 
-    /// Skips the credential-like text that may stand behind a scheme instead of parameters.
+    /// Skips the token68 that may follow a scheme instead of parameters.
     fn skip_token68(&mut self) {
         let text = self.rest.trim_start_matches(is_space);
         let after = text.trim_start_matches(is_token68).trim_start_matches('=');
@@ -134,7 +133,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Skips to the next comma that stands outside of quotes.
+    /// Skips to the next comma outside of quotes.
     fn skip_element(&mut self) {
         while let Some(at) = self.rest.find([',', '"']) {
             self.rest = &self.rest[at..];

@@ -1,13 +1,12 @@
-//! What the transports ask for a token: one keeper of credentials a server.
+//! The OAuth credentials of one server: provides tokens and renews them.
 //!
-//! Whoever finds a token refused or old asks for another. One at a time renews it, in this process
-//! and among all: under the lock the file is read again, and a pair that somebody else has brought
-//! home is taken over instead of being renewed once more. Only a definite `invalid_grant` clears
-//! what is kept.
+//! Renewals are serialized, in this process and across processes: under the file lock the tokens
+//! are read again, and a pair that another process has renewed is used instead. Only a definite
+//! `invalid_grant` deletes stored tokens.
 
-mod held;
-mod machine;
+mod access_token;
 mod renewal;
+mod unattended;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,73 +15,72 @@ use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 use tokio::time::Instant;
 
-pub(crate) use self::held::Held;
-use self::renewal::Stuck;
+pub(crate) use self::access_token::AccessToken;
+use self::renewal::RenewalError;
 use super::assertion::SigningKey;
 use super::challenge::{self, Challenge};
-use super::discovery::Found;
-use super::dpop::{Key, Side};
+use super::discovery::Discovery;
+use super::dpop::{DpopKey, ProofAudience};
 use super::metadata::{ServerMetadata, covers};
+use super::oauth_http::OAuthHttp;
 use super::scope;
-use super::store::{Look, Store, Tokens, Unreadable};
-use super::token::{Client, Granted, Method};
-use super::wire::Wire;
+use super::token::{ClientAuthMethod, OAuthClient, TokenResponse};
+use super::token_store::{FileStamp, StoredTokens, TokenStore, UnreadableFile};
 use crate::config::{
     Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text, fault_of_client_document,
 };
 use crate::error::oauth::Error;
-use crate::host::{Event, Host};
+use crate::host::{ClientEvent, Host};
 
-/// How often the file is looked at for what other processes did.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// How often the token file is checked for changes of other processes.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The credentials of one server.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     server: String,
     options: OauthOptions,
     host: Arc<Host>,
-    store: Store,
-    wire: Wire,
-    state: Mutex<State>,
-    /// Who renews or signs in has it.
+    store: TokenStore,
+    http: OAuthHttp,
+    state: Mutex<CredentialState>,
+    /// Held while renewing or signing in.
     pub(super) turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
-    held: Option<Arc<Held>>,
-    look: Option<Look>,
-    looked_at: Option<Instant>,
-    /// Nothing is asked of the authorization server before, because it answered so.
+pub(super) struct CredentialState {
+    held: Option<Arc<AccessToken>>,
+    stamp: Option<FileStamp>,
+    checked_at: Option<Instant>,
+    /// Back-off that the authorization server asked for, and its status.
     not_before: Option<(Instant, u16)>,
     /// When a sign-in last failed.
     pub(super) declined_at: Option<Instant>,
 }
 
-/// How we are known to an authorization server.
+/// How an authorization server knows us.
+#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKind {
-    /// By the client of the entry.
+    /// The configured client.
     Configured(String),
-    /// By a document of ours.
+    /// A client document.
     Document(String),
-    /// By a registration of an earlier login.
+    /// The registration of an earlier login.
     Registered(String),
-    /// Not yet.
     Unknown,
 }
 
-/// What a grant was asked with.
+/// What a grant was requested with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct GrantContext<'a> {
     pub(crate) scope: Option<&'a str>,
     pub(crate) client: &'a str,
-    pub(crate) key: Option<&'a Key>,
+    pub(crate) key: Option<&'a DpopKey>,
 }
 
 impl Credentials {
-    /// Of an entry that signs in; none for all others.
+    /// The credentials of an entry with `auth: oauth`; `None` for other entries.
     pub(crate) fn of(
         entry: &ServerEntry,
         endpoint: &HttpEndpoint,
@@ -95,8 +93,8 @@ impl Credentials {
             server: entry.name.clone(),
             options: (**options).clone(),
             host: Arc::clone(host),
-            store: Store::new(folder, &entry.name),
-            wire: Wire::new(endpoint, host, user_agent)?,
+            store: TokenStore::new(folder, &entry.name),
+            http: OAuthHttp::new(endpoint, host, user_agent)?,
             state: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
         };
@@ -106,35 +104,37 @@ impl Credentials {
         Ok(Some(Arc::new(credentials)))
     }
 
-    /// The token for the next request; one that is about to end is renewed first.
-    pub(crate) async fn present(self: &Arc<Self>) -> Result<Option<Arc<Held>>, crate::Error> {
+    /// The token for the next request; renewed first if it expires soon.
+    pub(crate) async fn present(
+        self: &Arc<Self>,
+    ) -> Result<Option<Arc<AccessToken>>, crate::Error> {
         let Some(held) = self.current() else { return Ok(None) };
-        let renewable = held.tokens.refresh_token.is_some() || self.is_alone();
+        let renewable = held.tokens.refresh_token.is_some() || self.is_unattended();
         if !held.is_old() || !renewable {
             return Ok(Some(held));
         }
         match self.refresh(&held, &[]).await {
             Ok(fresh) => Ok(Some(fresh)),
-            Err(Stuck::Person) => Ok(None),
-            // It still counts: whoever judges it may be kinder than our clock.
-            Err(Stuck::Failed(_)) if !held.is_over() => Ok(Some(held)),
-            Err(Stuck::Failed(error)) => Err(error.into()),
+            Err(RenewalError::SignInNeeded) => Ok(None),
+            // The server may still accept it: our clock may be ahead.
+            Err(RenewalError::Failed(_)) if !held.is_over() => Ok(Some(held)),
+            Err(RenewalError::Failed(error)) => Err(error.into()),
         }
     }
 
-    /// Another token after one was refused, or the lack of one; none if only a person can help.
+    /// Another token after a refusal; `None` if only a sign-in helps.
     pub(crate) async fn renew(
         self: &Arc<Self>,
-        used: Option<&Arc<Held>>,
+        used: Option<&Arc<AccessToken>>,
         refusal: &HeaderMap,
-    ) -> Result<Option<Arc<Held>>, crate::Error> {
+    ) -> Result<Option<Arc<AccessToken>>, crate::Error> {
         let challenges = challenges(refusal);
         if let (Some(held), Some(nonce)) = (used, refusal.get("dpop-nonce")) {
             let is_demanded = challenges
                 .iter()
                 .any(|challenge| challenge.param("error") == Some("use_dpop_nonce"));
             if let (Some(key), Ok(nonce)) = (&held.key, nonce.to_str()) {
-                key.keep_nonce(Side::Server, nonce);
+                key.store_nonce(ProofAudience::Server, nonce);
                 if is_demanded {
                     return Ok(Some(Arc::clone(held)));
                 }
@@ -145,57 +145,57 @@ impl Credentials {
             (None, Some(now)) => Ok(now),
             (Some(used), Some(_)) if self.has_moved(used, &challenges).await => {
                 self.clear(used).await?;
-                Err(Stuck::Person)
+                Err(RenewalError::SignInNeeded)
             }
             (Some(used), Some(_)) => self.refresh(used, &challenges).await,
-            (None, None) if self.is_alone() => self.begin_alone(&challenges).await,
-            (_, None) => Err(Stuck::Person),
+            (None, None) if self.is_unattended() => self.obtain_first(&challenges).await,
+            (_, None) => Err(RenewalError::SignInNeeded),
         };
         match fresh {
             Ok(fresh) => Ok(Some(fresh)),
-            Err(Stuck::Failed(error)) if self.is_alone() => {
-                Err(Error::Alone(Box::new(error)).into())
+            Err(RenewalError::Failed(error)) if self.is_unattended() => {
+                Err(Error::Unattended(Box::new(error)).into())
             }
-            Err(Stuck::Failed(error)) => Err(error.into()),
-            Err(Stuck::Person) => Ok(None),
+            Err(RenewalError::Failed(error)) => Err(error.into()),
+            Err(RenewalError::SignInNeeded) => Ok(None),
         }
     }
 
-    /// Even what was just renewed is refused: a person may help, a program cannot help itself.
+    /// The server refuses even a renewed token: a sign-in may help, an unattended flow cannot.
     pub(crate) fn give_up(&self) -> Result<(), crate::Error> {
-        if self.is_alone() { Err(Error::NotTaken.into()) } else { Ok(()) }
+        if self.is_unattended() { Err(Error::TokenRejected.into()) } else { Ok(()) }
     }
 
-    /// Whether a sign-in could help: there is no good token, or one that lacks a scope that was
-    /// never asked for.
-    pub(crate) fn could_help(&self, error: &crate::Error) -> bool {
+    /// Whether a sign-in would help: no valid token exists, or it lacks a scope that was never
+    /// requested.
+    pub(crate) fn sign_in_would_help(&self, error: &crate::Error) -> bool {
         match error {
-            crate::Error::SignIn { .. } => !self.is_alone(),
-            crate::Error::Forbidden { challenge: Some(challenge), .. } if !self.is_alone() => {
+            crate::Error::SignIn { .. } => !self.is_unattended(),
+            crate::Error::Forbidden { challenge: Some(challenge), .. } if !self.is_unattended() => {
                 let challenges = challenge::parse(challenge);
                 let asked = self.current().and_then(|held| held.requested().map(str::to_owned));
                 scope::is_insufficient(&challenges)
-                    && scope::challenged(&challenges)
-                        .is_some_and(|wanted| !scope::has_all(&asked.unwrap_or_default(), &wanted))
+                    && scope::challenged_scope(&challenges).is_some_and(|wanted| {
+                        !scope::contains_all(&asked.unwrap_or_default(), &wanted)
+                    })
             }
             _ => false,
         }
     }
 
-    /// Waits until somebody has signed in, here or elsewhere. That others renew the tokens that are
-    /// of no use is no news.
+    /// Waits for a new sign-in, in any process. Renewals of the current tokens do not count.
     pub(crate) async fn changed(&self) {
-        let (mut look, login) = {
+        let (mut stamp, login) = {
             let state = self.state();
-            (state.look, state.held.as_ref().map(|held| held.tokens.login.clone()))
+            (state.stamp, state.held.as_ref().map(|held| held.tokens.login.clone()))
         };
         loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            let now = self.store.look();
-            if now == look {
+            tokio::time::sleep(RECHECK_INTERVAL).await;
+            let now = self.store.stamp();
+            if now == stamp {
                 continue;
             }
-            look = now;
+            stamp = now;
             let kept = self.kept().ok().flatten();
             if kept.is_some_and(|kept| login.as_ref() != Some(&kept.login)) {
                 return;
@@ -203,16 +203,16 @@ impl Credentials {
         }
     }
 
-    /// Whether no person is needed to sign in.
-    pub(crate) fn is_alone(&self) -> bool {
+    /// Whether the flow needs no person.
+    pub(crate) fn is_unattended(&self) -> bool {
         self.options.flow != Flow::Browser
     }
 
-    /// The client of the entry, if it names one. It belongs to the issuer it was first used with.
+    /// The configured client. It belongs to the issuer that it was first used with.
     pub(crate) fn configured_client(
         &self,
         server: &ServerMetadata,
-    ) -> Result<Option<Client>, Error> {
+    ) -> Result<Option<OAuthClient>, Error> {
         let Some(id) = self.options.client_id.as_ref().map(|id| id.value().trim().to_owned())
         else {
             return Ok(None);
@@ -230,45 +230,53 @@ impl Credentials {
         let secret = self.options.client_secret.as_ref().map(|secret| secret.value().to_owned());
         let named = self.options.token_endpoint_auth_method.as_ref();
         if let Some(path) = &self.options.private_key {
-            let method = Method::Signed(Arc::new(signing_key(path)?));
-            return Ok(Some(Client { id, secret: None, method }));
+            let method = ClientAuthMethod::Signed(Arc::new(signing_key(path)?));
+            return Ok(Some(OAuthClient { id, secret: None, method }));
         }
-        let method = match (named.and_then(|named| Method::of(named.value().trim())), &secret) {
-            (Some(method), _) => method,
-            (None, Some(_)) => Method::with_secret(server),
-            (None, None) => Method::None,
-        };
-        Ok(Some(Client { id, secret, method }))
+        let method =
+            match (named.and_then(|named| ClientAuthMethod::of(named.value().trim())), &secret) {
+                (Some(method), _) => method,
+                (None, Some(_)) => ClientAuthMethod::with_secret(server),
+                (None, None) => ClientAuthMethod::None,
+            };
+        Ok(Some(OAuthClient { id, secret, method }))
     }
 
-    /// Who the tokens were granted to.
-    fn client_of(&self, tokens: &Tokens, server: &ServerMetadata) -> Result<Client, Stuck> {
+    /// The client that the tokens were granted to.
+    fn client_of(
+        &self,
+        tokens: &StoredTokens,
+        server: &ServerMetadata,
+    ) -> Result<OAuthClient, RenewalError> {
         if let Some(client) = self.configured_client(server)? {
-            // Another client than that of the tokens cannot renew them.
-            return if client.id == tokens.client_id { Ok(client) } else { Err(Stuck::Person) };
+            // Another client cannot renew these tokens.
+            return if client.id == tokens.client_id {
+                Ok(client)
+            } else {
+                Err(RenewalError::SignInNeeded)
+            };
         }
         let clients = self.store.clients();
         let known = clients.registrations.get(&tokens.issuer);
         match known.filter(|known| known.client_id == tokens.client_id) {
             Some(known) => {
                 let client = known.client();
-                self.learn(&client);
+                self.redact_client_secret(&client);
                 Ok(client)
             }
-            None => Ok(Client::public(&tokens.client_id)),
+            None => Ok(OAuthClient::public(&tokens.client_id)),
         }
     }
 
-    /// As [`Credentials::client_of`], for who only wants to give tokens back.
+    /// As [`Credentials::client_of`], for revocation.
     pub(crate) fn client_for(
         &self,
-        tokens: &Tokens,
+        tokens: &StoredTokens,
         server: &ServerMetadata,
-    ) -> Result<Client, ()> {
+    ) -> Result<OAuthClient, ()> {
         self.client_of(tokens, server).map_err(drop)
     }
 
-    /// How we are known where the tokens come from, or would be.
     pub(crate) fn client_kind(&self) -> ClientKind {
         if let Some(id) = &self.options.client_id {
             return ClientKind::Configured(id.shown().to_owned());
@@ -289,24 +297,26 @@ impl Credentials {
         if own == Some(id) || self.default_document() == Some(id) {
             return true;
         }
-        // A document that the host named at the login: no other client of ours is an address.
+        // A document that the host named at login: no other client id is a URL.
         let clients = self.store.clients();
         let is_registered = clients.registrations.values().any(|known| known.client_id == id);
         !is_registered && fault_of_client_document(id).is_none()
     }
 
-    /// Records that an authorization server refused our document.
     pub(crate) fn document_refused(&self, document: &str) -> Result<(), Error> {
         self.warn(&format!(
             "the authorization server refused the client document {document}; registering instead"
         ));
-        self.store.refuse_document()
+        self.store.mark_document_refused()
     }
 
-    /// What was granted, dated, and known to the redactor.
-    pub(crate) fn tokens(granted: Granted, found: &Found, asked: Asked<'_>) -> Tokens {
+    pub(crate) fn tokens(
+        granted: TokenResponse,
+        found: &Discovery,
+        asked: GrantContext<'_>,
+    ) -> StoredTokens {
         let now = now();
-        Tokens {
+        StoredTokens {
             access_token: granted.access_token,
             token_type: if granted.bound { "DPoP".to_owned() } else { "Bearer".to_owned() },
             refresh_token: granted.refresh_token,
@@ -317,82 +327,82 @@ impl Credentials {
             issuer: found.server.issuer.clone(),
             client_id: asked.client.to_owned(),
             resource: found.resource.clone(),
-            key: asked.key.filter(|_| granted.bound).map(Key::to_text),
+            key: asked.key.filter(|_| granted.bound).map(DpopKey::to_text),
             login: String::new(),
             renewals: 0,
         }
     }
 
-    /// Lets the redactor know a client's secret.
-    pub(crate) fn learn(&self, client: &Client) {
+    /// Adds the client's secret to the redactor.
+    pub(crate) fn redact_client_secret(&self, client: &OAuthClient) {
         if let Some(secret) = &client.secret {
-            self.host.redactor.learn_rotating(&format!("{} client secret", self.server), secret);
+            self.host
+                .redactor
+                .add_rotating_secret(&format!("{} client secret", self.server), secret);
         }
     }
 
-    /// Lets the redactor know a code and its verifier.
-    pub(crate) fn learn_code(&self, code: &str, verifier: &str) {
+    pub(crate) fn redact_code(&self, code: &str, verifier: &str) {
         let redactor = &self.host.redactor;
-        redactor.learn_rotating(&format!("{} code", self.server), code);
-        redactor.learn_rotating(&format!("{} code verifier", self.server), verifier);
+        redactor.add_rotating_secret(&format!("{} code", self.server), code);
+        redactor.add_rotating_secret(&format!("{} code verifier", self.server), verifier);
     }
 
-    /// Lets the redactor know a statement about us.
-    pub(crate) fn learn_statement(&self, text: &str) {
-        self.host.redactor.learn_rotating(&format!("{} assertion", self.server), text);
+    pub(crate) fn redact_assertion(&self, text: &str) {
+        self.host.redactor.add_rotating_secret(&format!("{} assertion", self.server), text);
     }
 
-    /// The tokens in use, as they are on disk now.
-    pub(super) fn current(&self) -> Option<Arc<Held>> {
+    /// The current tokens, refreshed from disk.
+    pub(super) fn current(&self) -> Option<Arc<AccessToken>> {
         let mut state = self.state();
         let now = Instant::now();
-        if state.looked_at.is_some_and(|then| now.duration_since(then) < LOOK_AGAIN) {
+        if state.checked_at.is_some_and(|then| now.duration_since(then) < RECHECK_INTERVAL) {
             return state.held.clone();
         }
-        state.looked_at = Some(now);
-        let look = self.store.look();
-        if state.look == look {
+        state.checked_at = Some(now);
+        let stamp = self.store.stamp();
+        if state.stamp == stamp {
             return state.held.clone();
         }
         match self.kept() {
-            // The file is behind when the last pair could not be written.
+            // The file is older if the last pair could not be written.
             Ok(Some(tokens)) => {
-                state.look = look;
+                state.stamp = stamp;
                 if state.held.as_ref().is_none_or(|held| !tokens.is_behind(&held.tokens)) {
                     state.held = Some(self.in_use(tokens));
                 }
             }
             Ok(None) => {
-                state.look = look;
+                state.stamp = stamp;
                 state.held = None;
             }
-            // Somebody damaged the file: what we have is still good.
-            Err(_) => state.look = look,
+            // The file is damaged; the tokens in memory are still valid.
+            Err(_) => state.stamp = stamp,
         }
         state.held.clone()
     }
 
-    /// The tokens on disk, if they are for the server as it is configured now: an entry may have
-    /// got another address since.
-    fn kept(&self) -> Result<Option<Tokens>, Unreadable> {
+    /// The stored tokens, if they belong to the configured server: the entry may have got another
+    /// URL.
+    fn kept(&self) -> Result<Option<StoredTokens>, UnreadableFile> {
         let tokens = self.store.tokens()?;
         Ok(tokens.filter(|tokens| {
-            tokens.resource.is_empty() || covers(&tokens.resource, self.wire.server())
+            tokens.resource.is_empty() || covers(&tokens.resource, self.http.server())
         }))
     }
 
-    /// What was found out about the server as it is configured now.
-    pub(crate) fn known(&self) -> Option<Found> {
+    /// The stored discovery result, if it belongs to the configured server.
+    pub(crate) fn known(&self) -> Option<Discovery> {
         let known = self.store.metadata();
-        known.filter(|found| covers(&found.resource, self.wire.server()))
+        known.filter(|found| covers(&found.resource, self.http.server()))
     }
 
-    pub(super) fn hold(&self, tokens: Tokens) -> Arc<Held> {
+    pub(super) fn hold(&self, tokens: StoredTokens) -> Arc<AccessToken> {
         let held = self.in_use(tokens);
         let mut state = self.state();
         state.held = Some(Arc::clone(&held));
-        state.look = self.store.look();
-        state.looked_at = Some(Instant::now());
+        state.stamp = self.store.stamp();
+        state.checked_at = Some(Instant::now());
         held
     }
 
@@ -400,28 +410,28 @@ impl Credentials {
         self.state().held = None;
     }
 
-    fn in_use(&self, tokens: Tokens) -> Arc<Held> {
+    fn in_use(&self, tokens: StoredTokens) -> Arc<AccessToken> {
         let redactor = &self.host.redactor;
-        redactor.learn_rotating(&format!("{} access token", self.server), &tokens.access_token);
+        redactor
+            .add_rotating_secret(&format!("{} access token", self.server), &tokens.access_token);
         if let Some(token) = &tokens.refresh_token {
-            redactor.learn_rotating(&format!("{} refresh token", self.server), token);
+            redactor.add_rotating_secret(&format!("{} refresh token", self.server), token);
         }
-        let key = tokens.key.as_deref().and_then(Key::from_text);
-        Arc::new(Held { tokens, key })
+        let key = tokens.key.as_deref().and_then(DpopKey::from_text);
+        Arc::new(AccessToken { tokens, key })
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, CredentialState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A text as it may be shown.
-    pub(crate) fn clean(&self, text: &str) -> String {
-        self.host.redactor.clean(text).into_owned()
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.host.redactor.redact(text).into_owned()
     }
 
     fn warn(&self, text: &str) {
-        let text = self.clean(text);
-        self.host.observer.event(Event::Warning { server: self.server.clone(), text });
+        let text = self.redact(text);
+        self.host.observer.event(ClientEvent::Warning { server: self.server.clone(), text });
     }
 
     pub(crate) fn server(&self) -> &str {
@@ -441,12 +451,12 @@ impl Credentials {
         named.unwrap_or_else(|| self.host.identity.name.clone())
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &TokenStore {
         &self.store
     }
 
-    pub(crate) fn wire(&self) -> &Wire {
-        &self.wire
+    pub(crate) fn http(&self) -> &OAuthHttp {
+        &self.http
     }
 }
 
@@ -463,7 +473,6 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
-/// The challenges of a refusal, from all its headers.
 fn challenges(refusal: &HeaderMap) -> Vec<Challenge> {
     let values = refusal.get_all(WWW_AUTHENTICATE).iter();
     let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();

@@ -1,4 +1,4 @@
-//! Finds out who issues tokens for a server, and what that authorization server can do.
+//! Discovery of the authorization server of an MCP server, and of its metadata.
 
 use http::Uri;
 use serde_json::{Map, Value, json};
@@ -8,37 +8,35 @@ use super::dpop;
 use super::metadata::{
     ResourceMetadata, ServerMetadata, canonical, covers, resource_addresses, server_addresses,
 };
+use super::oauth_http::{HttpReply, MetadataOwner, OAuthHttp, one_line_excerpt, secure_address};
 use super::scope::OfferedScopes;
-use super::wire::{About, Reply, Wire, address, quoted};
 use crate::error::oauth::Error;
 use crate::protocol::LEGACY_VERSIONS;
-use crate::url::{leads_inside, origin};
+use crate::url::{enters_private_network, origin};
 
-/// What is known of how to sign in to a server.
+/// The result of a discovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// The name of the server in token requests.
+pub(crate) struct Discovery {
+    /// The `resource` parameter of token requests.
     pub(crate) resource: String,
-    /// The scopes its basic functions need.
+    /// The scopes that the MCP server needs for its basic functions.
     pub(crate) scopes: Option<Vec<String>>,
-    /// Everybody who may issue tokens for it.
+    /// All issuers that the MCP server trusts.
     pub(crate) issuers: Vec<String>,
-    /// The one that is used.
+    /// The selected issuer.
     pub(crate) server: ServerMetadata,
-    /// Tokens are bound to a key.
+    /// Tokens are bound to a key (`DPoP`).
     pub(crate) bind: bool,
 }
 
-/// What the server said when it refused us.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hints<'a> {
-    /// Its challenges.
+pub(crate) struct DiscoveryHints<'a> {
     pub(crate) challenges: &'a [Challenge],
-    /// An issuer that is taken if the server trusts several.
+    /// The issuer to select if the server trusts several.
     pub(crate) prefer: Option<&'a str>,
 }
 
-impl Hints<'_> {
+impl DiscoveryHints<'_> {
     fn resource_metadata(&self) -> Option<&str> {
         self.challenges.iter().find_map(|challenge| challenge.param("resource_metadata"))
     }
@@ -48,19 +46,22 @@ impl Hints<'_> {
     }
 }
 
-/// Looks everywhere the two standards allow, in their order.
-pub(crate) async fn discover(wire: &Wire, hints: Hints<'_>) -> Result<Found, Error> {
-    let Some(resource) = resource(wire, hints).await? else {
-        return without_resource(wire).await;
+/// Tries all locations of both standards, in their order.
+pub(crate) async fn discover(
+    http: &OAuthHttp,
+    hints: DiscoveryHints<'_>,
+) -> Result<Discovery, Error> {
+    let Some(resource) = resource(http, hints).await? else {
+        return without_resource(http).await;
     };
     let issuers = resource.authorization_servers;
     let preferred = hints.prefer.filter(|wanted| issuers.iter().any(|issuer| issuer == wanted));
     let issuer = preferred.or(issuers.first().map(String::as_str)).unwrap_or_default();
-    let server = server(wire, issuer).await?;
-    let bind = (hints.offers_binding() || resource.binds_tokens)
+    let server = server(http, issuer).await?;
+    let bind = (hints.offers_binding() || resource.supports_dpop)
         && server.dpop_algorithms.iter().any(|known| known == dpop::ALGORITHM);
-    Ok(Found {
-        resource: resource.resource.unwrap_or_else(|| canonical(wire.server())),
+    Ok(Discovery {
+        resource: resource.resource.unwrap_or_else(|| canonical(http.server())),
         scopes: resource.scopes_supported,
         server,
         issuers,
@@ -68,20 +69,23 @@ pub(crate) async fn discover(wire: &Wire, hints: Hints<'_>) -> Result<Found, Err
     })
 }
 
-/// Who issues tokens for the server now; nothing if that cannot be learned.
-pub(crate) async fn issuers(wire: &Wire, hints: Hints<'_>) -> Option<Vec<String>> {
-    resource(wire, hints).await.ok().flatten().map(|metadata| metadata.authorization_servers)
+/// The current issuers; `None` if they cannot be determined.
+pub(crate) async fn issuers(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Option<Vec<String>> {
+    resource(http, hints).await.ok().flatten().map(|metadata| metadata.authorization_servers)
 }
 
-/// What the server says about itself; nothing if it says nothing.
-async fn resource(wire: &Wire, hints: Hints<'_>) -> Result<Option<ResourceMetadata>, Error> {
+/// The protected resource metadata, if the server publishes any.
+async fn resource(
+    http: &OAuthHttp,
+    hints: DiscoveryHints<'_>,
+) -> Result<Option<ResourceMetadata>, Error> {
     let named = hints.resource_metadata();
     let places = match named {
-        Some(place) => vec![checked(wire.server(), place)?],
-        None => resource_addresses(wire.server()),
+        Some(place) => vec![checked(http.server(), place)?],
+        None => resource_addresses(http.server()),
     };
     for place in places {
-        let reply = wire.get(About::Resource, &place).await?;
+        let reply = http.get(MetadataOwner::Resource, &place).await?;
         let Some(document) = document(&reply)? else {
             if named.is_some() {
                 let reason = if reply.is_success() {
@@ -95,9 +99,9 @@ async fn resource(wire: &Wire, hints: Hints<'_>) -> Result<Option<ResourceMetada
         };
         let metadata = ResourceMetadata::read(&document);
         if let Some(found) = &metadata.resource
-            && !covers(found, wire.server())
+            && !covers(found, http.server())
         {
-            return Err(Error::WrongResource { url: place, found: quoted(found) });
+            return Err(Error::WrongResource { url: place, found: one_line_excerpt(found) });
         }
         if metadata.authorization_servers.is_empty() {
             let reason = "it names no authorization server".to_owned();
@@ -108,25 +112,25 @@ async fn resource(wire: &Wire, hints: Hints<'_>) -> Result<Option<ResourceMetada
     Ok(None)
 }
 
-/// An address that a server named for its metadata.
+/// Rejects a metadata URL that leads from a public server into a private network.
 fn checked(server: &Uri, place: &str) -> Result<String, Error> {
-    let uri = address("the address of the server's metadata", place)?;
-    if leads_inside(server, &uri) {
+    let uri = secure_address("the address of the server's metadata", place)?;
+    if enters_private_network(server, &uri) {
         let reason = "a public server names a private address".to_owned();
-        return Err(Error::Discovery { url: quoted(place), reason });
+        return Err(Error::Discovery { url: one_line_excerpt(place), reason });
     }
     Ok(place.to_owned())
 }
 
-async fn server(wire: &Wire, issuer: &str) -> Result<ServerMetadata, Error> {
-    let uri = address("the authorization server", issuer)?;
-    if leads_inside(wire.server(), &uri) {
+async fn server(http: &OAuthHttp, issuer: &str) -> Result<ServerMetadata, Error> {
+    let uri = secure_address("the authorization server", issuer)?;
+    if enters_private_network(http.server(), &uri) {
         let reason = "a public server names a private authorization server".to_owned();
-        return Err(Error::Discovery { url: quoted(issuer), reason });
+        return Err(Error::Discovery { url: one_line_excerpt(issuer), reason });
     }
     let mut wrong = None;
     for place in server_addresses(&uri) {
-        let reply = wire.get(About::Issuer { version: None }, &place).await?;
+        let reply = http.get(MetadataOwner::Issuer { version: None }, &place).await?;
         let Some(document) = document(&reply)? else { continue };
         match read(&document, &place)? {
             metadata if metadata.issuer == issuer => return Ok(metadata),
@@ -135,7 +139,7 @@ async fn server(wire: &Wire, issuer: &str) -> Result<ServerMetadata, Error> {
     }
     Err(match wrong {
         Some((url, found)) => {
-            Error::WrongIssuer { url, found: quoted(&found), expected: issuer.to_owned() }
+            Error::WrongIssuer { url, found: one_line_excerpt(&found), expected: issuer.to_owned() }
         }
         None => Error::Discovery {
             url: issuer.to_owned(),
@@ -144,27 +148,27 @@ async fn server(wire: &Wire, issuer: &str) -> Result<ServerMetadata, Error> {
     })
 }
 
-/// A server of revision 2025-03-26: it is its own authorization server.
-async fn without_resource(wire: &Wire) -> Result<Found, Error> {
-    let origin = origin(wire.server());
+/// A server of revision 2025-03-26 is its own authorization server.
+async fn without_resource(http: &OAuthHttp) -> Result<Discovery, Error> {
+    let origin = origin(http.server());
     let place = format!("{origin}/.well-known/oauth-authorization-server");
-    let about = About::Issuer { version: Some(LEGACY_VERSIONS[0]) };
-    let reply = wire.get(about, &place).await?;
+    let about = MetadataOwner::Issuer { version: Some(LEGACY_VERSIONS[0]) };
+    let reply = http.get(about, &place).await?;
     let server = if let Some(document) = document(&reply)? {
         let metadata = read(&document, &place)?;
-        // The slash at the end is what many write for an origin.
+        // Many servers write their origin with a trailing slash.
         if metadata.issuer.trim_end_matches('/') != origin {
-            let found = quoted(&metadata.issuer);
+            let found = one_line_excerpt(&metadata.issuer);
             return Err(Error::WrongIssuer { url: place, found, expected: origin });
         }
         metadata
     } else {
-        address("the server", &origin)?;
+        secure_address("the server", &origin)?;
         ServerMetadata::guess(&origin)
     };
-    let resource = canonical(wire.server());
+    let resource = canonical(http.server());
     let issuers = vec![server.issuer.clone()];
-    Ok(Found { resource, scopes: None, issuers, server, bind: false })
+    Ok(Discovery { resource, scopes: None, issuers, server, bind: false })
 }
 
 fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Error> {
@@ -177,10 +181,11 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
         ("the revocation endpoint", metadata.revocation_endpoint.as_deref()),
     ];
     for (what, endpoint) in endpoints {
-        let Some(endpoint) = endpoint.map(|endpoint| address(what, endpoint)).transpose()? else {
+        let Some(endpoint) = endpoint.map(|endpoint| secure_address(what, endpoint)).transpose()?
+        else {
             continue;
         };
-        if place.parse().is_ok_and(|place| leads_inside(&place, &endpoint)) {
+        if place.parse().is_ok_and(|place| enters_private_network(&place, &endpoint)) {
             let reason = format!("{what} it names is a private address");
             return Err(Error::Discovery { url: place.to_owned(), reason });
         }
@@ -188,8 +193,8 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
     Ok(metadata)
 }
 
-/// The document of an answer; nothing if there is none at this place.
-fn document(reply: &Reply) -> Result<Option<Map<String, Value>>, Error> {
+/// The document of a response; `None` if there is none at this URL.
+fn document(reply: &HttpReply) -> Result<Option<Map<String, Value>>, Error> {
     if let Some(unavailable) = reply.unavailable() {
         return Err(unavailable);
     }
@@ -197,13 +202,13 @@ fn document(reply: &Reply) -> Result<Option<Map<String, Value>>, Error> {
     Ok(reply.object().filter(|_| reply.is_success()))
 }
 
-impl Found {
+impl Discovery {
     pub(crate) fn offered_scopes(&self) -> OfferedScopes<'_> {
         let by_issuer = &self.server.scopes_supported;
         OfferedScopes { by_resource: self.scopes.as_deref(), by_issuer }
     }
 
-    /// A document that [`Found::read`] reads back.
+    /// The form that [`Discovery::read`] parses.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "resource": self.resource,

@@ -1,4 +1,4 @@
-//! Tokens bound to a key (RFC 9449): each request proves anew that we hold it.
+//! `DPoP` (RFC 9449): proofs of possession for tokens that are bound to a key.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -12,16 +12,14 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::pkce::random_word;
+use super::pkce::random_token;
 use crate::url::origin;
 
-/// The one algorithm we sign with.
 pub(crate) const ALGORITHM: &str = "ES256";
-/// The longest nonce a server can give us.
 const MAX_NONCE_BYTES: usize = 1024;
 
-/// A key, and the last nonce each side gave us.
-pub(crate) struct Key {
+/// A key, and the last nonce of each audience.
+pub(crate) struct DpopKey {
     pair: EcdsaKeyPair,
     document: Vec<u8>,
     nonces: Mutex<Nonces>,
@@ -33,16 +31,13 @@ struct Nonces {
     server: Option<String>,
 }
 
-/// Who a proof is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// The authorization server.
+pub(crate) enum ProofAudience {
     TokenEndpoint,
-    /// The MCP server.
     Server,
 }
 
-impl Key {
+impl DpopKey {
     pub(crate) fn generate() -> Option<Self> {
         let random = SystemRandom::new();
         let document =
@@ -50,12 +45,10 @@ impl Key {
         Self::read(document.as_ref())
     }
 
-    /// A key as it was kept.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         Self::read(&URL_SAFE_NO_PAD.decode(text).ok()?)
     }
 
-    /// The key as it is kept.
     pub(crate) fn to_text(&self) -> String {
         URL_SAFE_NO_PAD.encode(&self.document)
     }
@@ -67,16 +60,16 @@ impl Key {
         Some(Self { pair, document: document.to_vec(), nonces: Mutex::default() })
     }
 
-    /// Proves that we hold the key, for one request and, if one is sent with it, its token.
+    /// A proof for one request, bound to its access token if it carries one.
     pub(crate) fn proof(
         &self,
-        side: Side,
+        side: ProofAudience,
         method: &str,
         address: &Uri,
         token: Option<&str>,
     ) -> Option<String> {
         let mut claims = json!({
-            "jti": random_word().ok()?,
+            "jti": random_token().ok()?,
             "htm": method,
             "htu": format!("{}{}", origin(address), address.path()),
             "iat": SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()),
@@ -91,8 +84,7 @@ impl Key {
         self.sign(&header, &claims)
     }
 
-    /// Keeps a nonce for the next proofs.
-    pub(crate) fn keep_nonce(&self, side: Side, nonce: &str) {
+    pub(crate) fn store_nonce(&self, side: ProofAudience, nonce: &str) {
         if nonce.is_empty() || nonce.len() > MAX_NONCE_BYTES {
             return;
         }
@@ -100,12 +92,12 @@ impl Key {
         *nonces.of(side) = Some(nonce.to_owned());
     }
 
-    fn nonce(&self, side: Side) -> Option<String> {
+    fn nonce(&self, side: ProofAudience) -> Option<String> {
         self.nonces.lock().unwrap_or_else(PoisonError::into_inner).of(side).clone()
     }
 
     fn public(&self) -> Value {
-        // An uncompressed point: one byte that says so, then both coordinates.
+        // An uncompressed point: a type byte, then both coordinates.
         let point = self.pair.public_key().as_ref();
         let (x, y) = point.get(1..).unwrap_or_default().split_at(point.len() / 2);
         let coordinate = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
@@ -121,15 +113,15 @@ impl Key {
 }
 
 impl Nonces {
-    fn of(&mut self, side: Side) -> &mut Option<String> {
+    fn of(&mut self, side: ProofAudience) -> &mut Option<String> {
         match side {
-            Side::TokenEndpoint => &mut self.token_endpoint,
-            Side::Server => &mut self.server,
+            ProofAudience::TokenEndpoint => &mut self.token_endpoint,
+            ProofAudience::Server => &mut self.server,
         }
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for DpopKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")
     }
@@ -147,9 +139,10 @@ mod tests {
 
     #[test]
     fn a_proof_names_the_request_and_verifies_with_the_key_it_carries() {
-        let key = Key::generate().unwrap();
+        let key = DpopKey::generate().unwrap();
         let address: Uri = "https://A.example:443/token?x=1".parse().unwrap();
-        let proof = key.proof(Side::TokenEndpoint, "POST", &address, Some("secret")).unwrap();
+        let proof =
+            key.proof(ProofAudience::TokenEndpoint, "POST", &address, Some("secret")).unwrap();
         let (header, claims) = (part(&proof, 0), part(&proof, 1));
         assert_eq!(header["typ"], "dpop+jwt");
         assert_eq!(claims["htu"], "https://a.example/token");
@@ -166,16 +159,16 @@ mod tests {
 
     #[test]
     fn a_kept_key_is_the_same_and_each_side_has_its_own_nonce() {
-        let key = Key::generate().unwrap();
-        let again = Key::from_text(&key.to_text()).unwrap();
+        let key = DpopKey::generate().unwrap();
+        let again = DpopKey::from_text(&key.to_text()).unwrap();
         assert_eq!(again.public(), key.public());
-        key.keep_nonce(Side::Server, "n1");
+        key.store_nonce(ProofAudience::Server, "n1");
         let address: Uri = "https://a.example/".parse().unwrap();
         let nonce =
             |side| part(&key.proof(side, "GET", &address, None).unwrap(), 1)["nonce"].clone();
-        assert_eq!(nonce(Side::Server), "n1");
-        assert_eq!(nonce(Side::TokenEndpoint), Value::Null);
-        key.keep_nonce(Side::Server, &"x".repeat(MAX_NONCE_BYTES + 1));
-        assert_eq!(nonce(Side::Server), "n1");
+        assert_eq!(nonce(ProofAudience::Server), "n1");
+        assert_eq!(nonce(ProofAudience::TokenEndpoint), Value::Null);
+        key.store_nonce(ProofAudience::Server, &"x".repeat(MAX_NONCE_BYTES + 1));
+        assert_eq!(nonce(ProofAudience::Server), "n1");
     }
 }

@@ -1,70 +1,59 @@
-//! Who we say we are when a login begins: the table of the specification, as code. Pure.
+//! How we identify ourselves when a login begins: the decision table of the specification. Pure.
 //!
-//! A client document names ten redirects on five ports, and the redirect of a login must be one
-//! of them. So the port is chosen first, before the authorization server is known: one of the five
-//! wherever the document could come into use, any free one otherwise.
+//! A client document names ten redirects on five ports, and the redirect of a login must be one of
+//! them. So the port is chosen before the authorization server is known: one of the five if the
+//! document may be used, any free one otherwise.
 
 use super::metadata::ServerMetadata;
 use crate::config::OauthOptions;
 
-/// Who brings the person to the browser.
+/// The program that runs the login.
+#[expect(missing_docs, reason = "the names of the other variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Driver {
-    /// A command in a terminal.
+pub enum LoginFrontend {
     #[default]
     Terminal,
-    /// A dashboard or a desktop program, which has its own way back.
+    /// A dashboard or desktop program, which receives the redirect itself.
     Dashboard,
 }
 
-/// What is known when a login begins.
+/// The input of the decision.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    /// What the entry says.
+pub struct LoginFacts<'a> {
     pub options: &'a OauthOptions,
-    /// The document of this program, if it has one.
     pub default_document: Option<&'a str>,
-    /// Who drives the login.
-    pub driver: Driver,
+    pub driver: LoginFrontend,
     /// A client was registered for this server before.
     pub registered: bool,
-    /// The document was refused here before.
+    /// The document was refused before.
     pub refused: bool,
-    /// Whether the authorization server takes documents; none if it was never reached.
-    pub takes_documents: Option<bool>,
+    /// `None` if the authorization server was never reached.
+    pub supports_client_documents: Option<bool>,
 }
 
-/// Why the document cannot come into use.
+/// Why the client document cannot be used.
+#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Without {
-    /// `oauth.cimd: false`.
+pub enum DocumentExclusion {
     SwitchedOff,
-    /// `oauth.client_id` is given.
     ClientId,
-    /// `oauth.client_secret` is given.
     ClientSecret,
-    /// `oauth.client_name` is given.
     ClientName,
-    /// `oauth.token_endpoint_auth_method` is given.
     AuthMethod,
-    /// `oauth.redirect_uri` is given.
     RedirectUri,
-    /// `oauth.redirect_port` is given.
     RedirectPort,
-    /// `oauth.redirect_host` is none that the document names.
+    /// A host that the document does not name.
     RedirectHost,
-    /// A dashboard or desktop program drives the login.
     Driver,
-    /// A client is registered already.
     Registered,
-    /// The document was refused before.
     Refused,
-    /// The authorization server is known, and does not take documents.
+    /// The authorization server does not support documents.
     NotTaken,
 }
 
-impl Without {
-    /// The key of `oauth` that stands in its place, if it is one.
+impl DocumentExclusion {
+    /// The option of `oauth` that excludes the document, if it is one.
     pub fn key(self) -> Option<&'static str> {
         match self {
             Self::SwitchedOff => Some("cimd"),
@@ -80,21 +69,21 @@ impl Without {
     }
 }
 
-impl<'a> Facts<'a> {
-    /// What is known of a server that nobody has signed in to.
+impl<'a> LoginFacts<'a> {
+    /// The facts of a server without an earlier sign-in.
     pub fn first_time(options: &'a OauthOptions, default_document: Option<&'a str>) -> Self {
         Self {
             options,
             default_document,
-            driver: Driver::Terminal,
+            driver: LoginFrontend::Terminal,
             registered: false,
             refused: false,
-            takes_documents: None,
+            supports_client_documents: None,
         }
     }
 
-    /// Whether the way back is one of the five ports; if not, why.
-    pub fn pins(&self) -> Result<(), Without> {
+    /// Whether the client document may be used, so that the redirect needs one of its five ports.
+    pub fn check_document(&self) -> Result<(), DocumentExclusion> {
         let options = self.options;
         let is_other = |method: &str| !method.trim().is_empty() && method.trim() != "none";
         let is_named = |host: &str| {
@@ -104,29 +93,29 @@ impl<'a> Facts<'a> {
             text.as_ref().map(crate::config::Text::value).unwrap_or_default()
         };
         let conditions = [
-            (options.cimd == Some(false), Without::SwitchedOff),
-            (options.client_id.is_some(), Without::ClientId),
-            (options.client_secret.is_some(), Without::ClientSecret),
-            (options.client_name.is_some(), Without::ClientName),
-            (is_other(text(&options.token_endpoint_auth_method)), Without::AuthMethod),
-            (options.redirect_uri.is_some(), Without::RedirectUri),
-            (options.redirect_port.is_some(), Without::RedirectPort),
-            (!is_named(text(&options.redirect_host)), Without::RedirectHost),
-            (self.driver == Driver::Dashboard, Without::Driver),
-            (self.registered, Without::Registered),
-            (self.refused, Without::Refused),
-            (self.takes_documents == Some(false), Without::NotTaken),
+            (options.cimd == Some(false), DocumentExclusion::SwitchedOff),
+            (options.client_id.is_some(), DocumentExclusion::ClientId),
+            (options.client_secret.is_some(), DocumentExclusion::ClientSecret),
+            (options.client_name.is_some(), DocumentExclusion::ClientName),
+            (is_other(text(&options.token_endpoint_auth_method)), DocumentExclusion::AuthMethod),
+            (options.redirect_uri.is_some(), DocumentExclusion::RedirectUri),
+            (options.redirect_port.is_some(), DocumentExclusion::RedirectPort),
+            (!is_named(text(&options.redirect_host)), DocumentExclusion::RedirectHost),
+            (self.driver == LoginFrontend::Dashboard, DocumentExclusion::Driver),
+            (self.registered, DocumentExclusion::Registered),
+            (self.refused, DocumentExclusion::Refused),
+            (self.supports_client_documents == Some(false), DocumentExclusion::NotTaken),
         ];
         conditions.iter().find(|(holds, _)| *holds).map_or(Ok(()), |(_, why)| Err(*why))
     }
 
-    /// The document that identifies us at this authorization server, on a way back that it names.
+    /// The document for this authorization server, if it may be used.
     pub fn document(&self, server: &ServerMetadata) -> Option<&'a str> {
-        self.pins().ok().filter(|()| server.takes_documents)?;
+        self.check_document().ok().filter(|()| server.supports_client_documents)?;
         self.configured_document()
     }
 
-    /// The address of the document that is ours, whether or not it comes into use.
+    /// The URL of our document, whether or not it may be used.
     pub fn configured_document(&self) -> Option<&'a str> {
         let own = self.options.client_metadata_url.as_ref().map(crate::config::Text::value);
         own.or(self.default_document)
@@ -140,18 +129,18 @@ mod tests {
 
     const DOCUMENT: &str = "https://me.example/client.json";
 
-    fn facts(options: &OauthOptions) -> Facts<'_> {
-        Facts::first_time(options, Some(DOCUMENT))
+    fn facts(options: &OauthOptions) -> LoginFacts<'_> {
+        LoginFacts::first_time(options, Some(DOCUMENT))
     }
 
-    fn server(takes_documents: bool) -> ServerMetadata {
-        ServerMetadata { takes_documents, ..ServerMetadata::guess("https://a.example") }
+    fn server(supports_client_documents: bool) -> ServerMetadata {
+        ServerMetadata { supports_client_documents, ..ServerMetadata::guess("https://a.example") }
     }
 
     #[test]
     fn a_server_never_reached_before_is_pinned_because_nobody_knows_what_it_can() {
         let options = OauthOptions::default();
-        assert_eq!(facts(&options).pins(), Ok(()));
+        assert_eq!(facts(&options).check_document(), Ok(()));
         assert_eq!(facts(&options).document(&server(true)), Some(DOCUMENT));
         assert_eq!(facts(&options).document(&server(false)), None);
     }
@@ -159,10 +148,11 @@ mod tests {
     #[test]
     fn a_server_known_to_take_documents_is_pinned_and_one_known_not_to_is_not() {
         let options = OauthOptions::default();
-        let known = |takes| Facts { takes_documents: Some(takes), ..facts(&options) };
-        assert_eq!(known(true).pins(), Ok(()));
-        assert_eq!(known(false).pins(), Err(Without::NotTaken));
-        // It may have learned since: the way back is no longer one the document names.
+        let known =
+            |takes| LoginFacts { supports_client_documents: Some(takes), ..facts(&options) };
+        assert_eq!(known(true).check_document(), Ok(()));
+        assert_eq!(known(false).check_document(), Err(DocumentExclusion::NotTaken));
+        // It may support documents by now, but the redirect port is no longer a pinned one.
         assert_eq!(known(false).document(&server(true)), None);
     }
 
@@ -172,34 +162,52 @@ mod tests {
         let with = |change: fn(&mut OauthOptions, Option<Text>)| {
             let mut options = OauthOptions::default();
             change(&mut options, text());
-            facts(&options).pins()
+            facts(&options).check_document()
         };
-        assert_eq!(with(|options, text| options.client_id = text), Err(Without::ClientId));
-        assert_eq!(with(|options, text| options.client_secret = text), Err(Without::ClientSecret));
-        assert_eq!(with(|options, text| options.client_name = text), Err(Without::ClientName));
+        assert_eq!(
+            with(|options, text| options.client_id = text),
+            Err(DocumentExclusion::ClientId)
+        );
+        assert_eq!(
+            with(|options, text| options.client_secret = text),
+            Err(DocumentExclusion::ClientSecret)
+        );
+        assert_eq!(
+            with(|options, text| options.client_name = text),
+            Err(DocumentExclusion::ClientName)
+        );
         assert_eq!(
             with(|options, text| options.token_endpoint_auth_method = text),
-            Err(Without::AuthMethod)
+            Err(DocumentExclusion::AuthMethod)
         );
-        assert_eq!(with(|options, text| options.redirect_uri = text), Err(Without::RedirectUri));
+        assert_eq!(
+            with(|options, text| options.redirect_uri = text),
+            Err(DocumentExclusion::RedirectUri)
+        );
         assert_eq!(
             with(|options, _| options.redirect_port = Some(5000)),
-            Err(Without::RedirectPort)
+            Err(DocumentExclusion::RedirectPort)
         );
-        assert_eq!(with(|options, text| options.redirect_host = text), Err(Without::RedirectHost));
-        assert_eq!(with(|options, _| options.cimd = Some(false)), Err(Without::SwitchedOff));
-        // What changes nothing for the document leaves it in use.
+        assert_eq!(
+            with(|options, text| options.redirect_host = text),
+            Err(DocumentExclusion::RedirectHost)
+        );
+        assert_eq!(
+            with(|options, _| options.cimd = Some(false)),
+            Err(DocumentExclusion::SwitchedOff)
+        );
+        // Options without influence on the document.
         assert_eq!(with(|options, _| options.cimd = Some(true)), Ok(()));
         assert_eq!(with(|options, text| options.scope = text), Ok(()));
         assert_eq!(with(|options, text| options.user_agent = text), Ok(()));
         let method = Some(Text::literal("none"));
         let options =
             OauthOptions { token_endpoint_auth_method: method, ..OauthOptions::default() };
-        assert_eq!(facts(&options).pins(), Ok(()));
+        assert_eq!(facts(&options).check_document(), Ok(()));
         for host in ["localhost", "LOCALHOST", "127.0.0.1"] {
             let redirect_host = Some(Text::literal(host));
             let options = OauthOptions { redirect_host, ..OauthOptions::default() };
-            assert_eq!(facts(&options).pins(), Ok(()), "{host}");
+            assert_eq!(facts(&options).check_document(), Ok(()), "{host}");
         }
     }
 
@@ -207,9 +215,18 @@ mod tests {
     fn a_dashboard_a_registration_and_a_refusal_unpin() {
         let options = OauthOptions::default();
         let base = facts(&options);
-        assert_eq!(Facts { driver: Driver::Dashboard, ..base }.pins(), Err(Without::Driver));
-        assert_eq!(Facts { registered: true, ..base }.pins(), Err(Without::Registered));
-        assert_eq!(Facts { refused: true, ..base }.pins(), Err(Without::Refused));
+        assert_eq!(
+            LoginFacts { driver: LoginFrontend::Dashboard, ..base }.check_document(),
+            Err(DocumentExclusion::Driver)
+        );
+        assert_eq!(
+            LoginFacts { registered: true, ..base }.check_document(),
+            Err(DocumentExclusion::Registered)
+        );
+        assert_eq!(
+            LoginFacts { refused: true, ..base }.check_document(),
+            Err(DocumentExclusion::Refused)
+        );
     }
 
     #[test]
@@ -219,8 +236,8 @@ mod tests {
         let options = OauthOptions { client_metadata_url, ..OauthOptions::default() };
         assert_eq!(facts(&options).document(&server(true)), Some(own));
         let options = OauthOptions::default();
-        let none = Facts { default_document: None, ..facts(&options) };
+        let none = LoginFacts { default_document: None, ..facts(&options) };
         assert_eq!(none.document(&server(true)), None);
-        assert_eq!(none.pins(), Ok(()));
+        assert_eq!(none.check_document(), Ok(()));
     }
 }

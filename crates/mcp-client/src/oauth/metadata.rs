@@ -1,71 +1,60 @@
-//! What servers publish about signing in: RFC 9728 for the MCP server, RFC 8414 and the
-//! discovery of `OpenID` Connect for the authorization server. Pure: where to look, and how to read.
+//! OAuth metadata documents: RFC 9728 of the MCP server, RFC 8414 and `OpenID` Connect discovery of
+//! the authorization server. Pure: their URLs and their parsing.
 
 use http::Uri;
 use serde_json::{Map, Value, json};
 
 use crate::url::{origin, same_origin};
 
-/// The most scopes, servers or methods of one list that are read.
 const MAX_ITEMS: usize = 200;
 
-/// What an MCP server says about itself.
+/// The protected resource metadata of an MCP server.
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceMetadata {
-    /// Its name for itself.
     pub resource: Option<String>,
-    /// Who issues tokens for it, by issuer.
     pub authorization_servers: Vec<String>,
-    /// The scopes its basic functions need.
     pub scopes_supported: Option<Vec<String>>,
-    /// It takes tokens bound to a key (RFC 9449).
-    pub binds_tokens: bool,
+    pub supports_dpop: bool,
 }
 
 impl ResourceMetadata {
-    /// Reads the document; keys of a wrong type count as absent.
+    /// Keys of a wrong type count as absent.
     pub fn read(document: &Map<String, Value>) -> Self {
         let required = document.get("dpop_bound_access_tokens_required") == Some(&json!(true));
         Self {
             resource: text(document, "resource"),
             authorization_servers: list(document, "authorization_servers").unwrap_or_default(),
             scopes_supported: list(document, "scopes_supported"),
-            binds_tokens: required || list(document, "dpop_signing_alg_values_supported").is_some(),
+            supports_dpop: required
+                || list(document, "dpop_signing_alg_values_supported").is_some(),
         }
     }
 }
 
-/// What an authorization server says about itself.
+/// The metadata of an authorization server.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerMetadata {
-    /// Who it is.
     pub issuer: String,
-    /// Where a person signs in.
     pub authorization_endpoint: Option<String>,
-    /// Where tokens are granted.
     pub token_endpoint: String,
-    /// Where clients register.
     pub registration_endpoint: Option<String>,
-    /// Where tokens are given back.
     pub revocation_endpoint: Option<String>,
-    /// Every scope it knows.
     pub scopes_supported: Vec<String>,
-    /// How clients may prove themselves.
     pub auth_methods: Option<Vec<String>>,
-    /// How codes are bound; none if it does not say.
+    /// `None` if it does not say.
     pub code_challenge_methods: Option<Vec<String>>,
-    /// Our address may be our identity.
-    pub takes_documents: bool,
-    /// Its redirects say who sent them.
-    pub names_itself: bool,
-    /// The algorithms of proofs it takes.
+    pub supports_client_documents: bool,
+    /// Its redirects carry the `iss` parameter.
+    pub sends_issuer: bool,
     pub dpop_algorithms: Vec<String>,
-    /// Nothing was published: these are the paths of revision 2025-03-26.
+    /// Nothing was published: these are the default endpoints of revision 2025-03-26.
     pub guessed: bool,
 }
 
 impl ServerMetadata {
-    /// Reads a document. The error says what it lacks.
+    /// Parses a document. The error names the missing key.
     pub fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
         let flag = |key: &str| document.get(key) == Some(&Value::Bool(true));
         Ok(Self {
@@ -77,15 +66,15 @@ impl ServerMetadata {
             scopes_supported: list(document, "scopes_supported").unwrap_or_default(),
             auth_methods: list(document, "token_endpoint_auth_methods_supported"),
             code_challenge_methods: list(document, "code_challenge_methods_supported"),
-            takes_documents: flag("client_id_metadata_document_supported"),
-            names_itself: flag("authorization_response_iss_parameter_supported"),
+            supports_client_documents: flag("client_id_metadata_document_supported"),
+            sends_issuer: flag("authorization_response_iss_parameter_supported"),
             dpop_algorithms: list(document, "dpop_signing_alg_values_supported")
                 .unwrap_or_default(),
             guessed: false,
         })
     }
 
-    /// Where a server of revision 2025-03-26 without metadata has its endpoints.
+    /// The default endpoints of a server of revision 2025-03-26 without metadata.
     pub fn guess(origin: &str) -> Self {
         Self {
             issuer: origin.to_owned(),
@@ -96,14 +85,14 @@ impl ServerMetadata {
             scopes_supported: Vec::new(),
             auth_methods: None,
             code_challenge_methods: None,
-            takes_documents: false,
-            names_itself: false,
+            supports_client_documents: false,
+            sends_issuer: false,
             dpop_algorithms: Vec::new(),
             guessed: true,
         }
     }
 
-    /// A document that [`ServerMetadata::read`] reads back.
+    /// The form that [`ServerMetadata::read`] parses.
     pub fn to_json(&self) -> Value {
         let mut document = json!({
             "issuer": self.issuer,
@@ -114,8 +103,8 @@ impl ServerMetadata {
             "scopes_supported": self.scopes_supported,
             "token_endpoint_auth_methods_supported": self.auth_methods,
             "code_challenge_methods_supported": self.code_challenge_methods,
-            "client_id_metadata_document_supported": self.takes_documents,
-            "authorization_response_iss_parameter_supported": self.names_itself,
+            "client_id_metadata_document_supported": self.supports_client_documents,
+            "authorization_response_iss_parameter_supported": self.sends_issuer,
             "dpop_signing_alg_values_supported": self.dpop_algorithms,
         });
         if let Some(document) = document.as_object_mut() {
@@ -125,18 +114,18 @@ impl ServerMetadata {
     }
 
     /// Whether clients can register.
-    pub fn takes_registrations(&self) -> bool {
+    pub fn supports_registration(&self) -> bool {
         self.registration_endpoint.is_some()
     }
 
-    /// Whether a code can be bound to its verifier. A server that publishes nothing cannot say.
-    pub fn binds_codes(&self) -> bool {
+    /// Whether it supports PKCE with S256. A server without metadata cannot announce it.
+    pub fn supports_pkce(&self) -> bool {
         let methods = self.code_challenge_methods.as_deref();
         self.guessed || methods.is_some_and(|methods| methods.iter().any(|known| known == "S256"))
     }
 }
 
-/// Where an MCP server may publish who issues tokens for it, in the order to look.
+/// Where an MCP server may publish its metadata, in order.
 pub fn resource_addresses(server: &Uri) -> Vec<String> {
     const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
     let origin = origin(server);
@@ -148,7 +137,7 @@ pub fn resource_addresses(server: &Uri) -> Vec<String> {
     vec![format!("{origin}{WELL_KNOWN}{path}"), at_root]
 }
 
-/// Where an authorization server may publish what it can, in the order to look.
+/// Where an authorization server may publish its metadata, in order.
 pub fn server_addresses(issuer: &Uri) -> Vec<String> {
     let origin = origin(issuer);
     let path = issuer.path().trim_end_matches('/');
@@ -162,13 +151,12 @@ pub fn server_addresses(issuer: &Uri) -> Vec<String> {
     addresses
 }
 
-/// The address by which a server is meant in token requests: no query, which may hold secrets, and
-/// no slash at the end.
+/// The canonical URL in token requests: without query, which may hold secrets, and trailing slash.
 pub fn canonical(server: &Uri) -> String {
     format!("{}{}", origin(server), server.path().trim_end_matches('/'))
 }
 
-/// Whether a resource of this name is the server, or the whole of which it is a part.
+/// Whether a resource identifier is the server's URL or a prefix of it.
 pub fn covers(resource: &str, server: &Uri) -> bool {
     let Ok(named) = resource.parse::<Uri>() else { return false };
     let (whole, part) = (named.path().trim_end_matches('/'), server.path().trim_end_matches('/'));
@@ -277,18 +265,18 @@ mod tests {
         let read = ServerMetadata::read(document.as_object().unwrap()).unwrap();
         assert_eq!(read.scopes_supported, ["a", "b"]);
         assert_eq!(read.registration_endpoint, None);
-        assert!(read.takes_documents && read.binds_codes());
+        assert!(read.supports_client_documents && read.supports_pkce());
         let again = ServerMetadata::read(read.to_json().as_object().unwrap()).unwrap();
         assert_eq!(again, read);
-        assert!(ServerMetadata::guess("https://b.example").binds_codes());
+        assert!(ServerMetadata::guess("https://b.example").supports_pkce());
     }
 
     #[test]
     fn a_server_that_does_not_say_how_codes_are_bound_does_not_bind_them() {
         let mut metadata = ServerMetadata::guess("https://a.example");
         metadata.guessed = false;
-        assert!(!metadata.binds_codes());
+        assert!(!metadata.supports_pkce());
         metadata.code_challenge_methods = Some(vec!["plain".to_owned()]);
-        assert!(!metadata.binds_codes());
+        assert!(!metadata.supports_pkce());
     }
 }

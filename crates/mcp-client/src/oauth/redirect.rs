@@ -1,25 +1,25 @@
-//! What an authorization server sent the browser back with.
+//! Validation of the authorization redirect.
 //!
-//! Nothing here touches the network: a query goes in, a code or the reason why there is none comes
-//! out. The order of the checks is the protection. A redirect with another `state` is not ours and
-//! changes nothing; a redirect of another issuer ends the login, and none of its words are kept.
+//! Pure: from a query to a code or an error. The order of the checks matters: a redirect with
+//! another `state` is ignored, and one of another issuer ends the login without its texts being
+//! shown.
 
 use std::fmt;
 use std::hint::black_box;
 
-use crate::content::visible;
+use crate::content::strip_tag_characters;
 
-/// The longest query that is looked at; a longer one is not ours.
+/// The longest query that is parsed.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
-/// How much of an error code is kept, in characters.
+/// The longest error code that is shown.
 pub const MAX_ERROR_CHARS: usize = 100;
-/// How much of an error description is kept, in characters.
+/// The longest error description that is shown.
 pub const MAX_DESCRIPTION_CHARS: usize = 500;
 
-/// What a redirect must fit.
+/// What a redirect must match.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
-pub struct Expected {
-    /// What was sent as `state`.
+pub struct ExpectedRedirect {
     pub state: String,
     /// The issuer of the validated metadata.
     pub issuer: String,
@@ -28,54 +28,42 @@ pub struct Expected {
 }
 
 /// An authorization code. It is a secret.
-pub struct Code(String);
+pub struct AuthorizationCode(String);
 
-impl Code {
-    /// What is sent to the token endpoint.
+impl AuthorizationCode {
+    /// The code itself, for the token endpoint.
     pub fn value(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Code {
+impl fmt::Debug for AuthorizationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Code(…)")
     }
 }
 
-/// Why a redirect gives no code.
+/// Why a redirect yields no code.
+#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// Not our login: it must change nothing.
+pub enum RedirectError {
+    /// It belongs to another login and must be ignored.
     #[error("the redirect does not belong to this login")]
     WrongState,
-    /// The authorization server promised to name itself and did not.
     #[error("the redirect does not say which authorization server it comes from")]
     MissingIssuer,
-    /// Another authorization server answered.
     #[error("the redirect comes from another authorization server than the one that was asked")]
     WrongIssuer,
-    /// The authorization server said no, in its own words.
     #[error("the authorization server refused: {error}{}", Said(description.as_deref()))]
-    Refused {
-        /// Its code.
-        error: String,
-        /// What it adds for people.
-        description: Option<String>,
-    },
-    /// Neither a code nor an error.
+    Refused { error: String, description: Option<String> },
     #[error("the redirect holds no code")]
     NoCode,
-    /// It is not clear which of two values is meant.
     #[error("the redirect gives `{name}` more than once")]
-    Repeated {
-        /// The parameter.
-        name: &'static str,
-    },
+    Repeated { name: &'static str },
 }
 
-impl Fault {
-    /// Whether the login is over with it.
+impl RedirectError {
+    /// Whether the login fails.
     pub fn ends_login(&self) -> bool {
         *self != Self::WrongState
     }
@@ -89,30 +77,36 @@ impl fmt::Display for Said<'_> {
     }
 }
 
-/// Judges a redirect by its query, without the `?`.
-pub fn judge(query: &str, expected: &Expected) -> Result<Code, Fault> {
+/// Validates a redirect by its query, without the `?`.
+pub fn check_redirect(
+    query: &str,
+    expected: &ExpectedRedirect,
+) -> Result<AuthorizationCode, RedirectError> {
     if !has_state(query, &expected.state) {
-        return Err(Fault::WrongState);
+        return Err(RedirectError::WrongState);
     }
-    match only(query, "iss")? {
-        Some(issuer) if issuer != expected.issuer => return Err(Fault::WrongIssuer),
-        None if expected.issuer_required => return Err(Fault::MissingIssuer),
+    match single_value(query, "iss")? {
+        Some(issuer) if issuer != expected.issuer => return Err(RedirectError::WrongIssuer),
+        None if expected.issuer_required => return Err(RedirectError::MissingIssuer),
         _ => {}
     }
-    if let Some(error) = only(query, "error")?.filter(|error| !error.is_empty()) {
-        let description = only(query, "error_description")?;
-        let description = description.map(|words| shown(&words, MAX_DESCRIPTION_CHARS));
-        return Err(Fault::Refused {
-            error: shown(&error, MAX_ERROR_CHARS),
+    if let Some(error) = single_value(query, "error")?.filter(|error| !error.is_empty()) {
+        let description = single_value(query, "error_description")?;
+        let description = description.map(|words| visible_excerpt(&words, MAX_DESCRIPTION_CHARS));
+        return Err(RedirectError::Refused {
+            error: visible_excerpt(&error, MAX_ERROR_CHARS),
             description: description.filter(|words| !words.is_empty()),
         });
     }
-    only(query, "code")?.filter(|code| !code.is_empty()).map(Code).ok_or(Fault::NoCode)
+    single_value(query, "code")?
+        .filter(|code| !code.is_empty())
+        .map(AuthorizationCode)
+        .ok_or(RedirectError::NoCode)
 }
 
-/// The query of what a person pasted: a whole address, or `?code=…&state=…`, or only the query.
-/// Quotes and white space around it are forgiven, and so are the line breaks of a terminal. None
-/// if it holds neither a code nor an error.
+/// The query of a pasted text: a URL, `?code=…&state=…`, or the bare query. Tolerates surrounding
+/// quotes, white space, and line breaks of a terminal. `None` if it holds neither a code nor an
+/// error.
 pub fn query_of_pasted(text: &str) -> Option<String> {
     let joined: String = text.chars().filter(|letter| !letter.is_control()).collect();
     let is_wrapping = |letter: char| letter.is_whitespace() || "\"'`<>“”‘’«»".contains(letter);
@@ -125,40 +119,40 @@ pub fn query_of_pasted(text: &str) -> Option<String> {
     after.into_iter().chain([bare]).find(holds_answer).map(str::to_owned)
 }
 
-/// Whether a query has exactly one `state`, and this one.
+/// Whether a query has exactly one `state`, equal to this one.
 pub(crate) fn has_state(query: &str, state: &str) -> bool {
     if query.len() > MAX_QUERY_BYTES || state.is_empty() {
         return false;
     }
-    matches!(only(query, "state"), Ok(Some(found)) if same(found.as_bytes(), state.as_bytes()))
+    matches!(single_value(query, "state"), Ok(Some(found)) if constant_time_eq(found.as_bytes(), state.as_bytes()))
 }
 
-/// Whether a query names any `state`: one that was cut off does not.
+/// Whether a query has a `state`: a truncated one has none.
 pub(crate) fn names_state(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes())
         .any(|(name, value)| name == "state" && !value.is_empty())
 }
 
-/// The one value of a parameter; one that stands twice is a fault.
-fn only(query: &str, name: &'static str) -> Result<Option<String>, Fault> {
+/// The value of a parameter; a repeated one is an error.
+fn single_value(query: &str, name: &'static str) -> Result<Option<String>, RedirectError> {
     let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(found, _)| found == name);
     let first = values.next().map(|(_, value)| value.into_owned());
-    if values.next().is_some() { Err(Fault::Repeated { name }) } else { Ok(first) }
+    if values.next().is_some() { Err(RedirectError::Repeated { name }) } else { Ok(first) }
 }
 
-/// Compares in a time that does not tell where two texts of one length differ.
-fn same(one: &[u8], other: &[u8]) -> bool {
+/// Compares in constant time for a given length.
+fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (a, b)| black_box(sum | (a ^ b)));
     one.len() == other.len() && difference == 0
 }
 
-/// Words of a peer: bounded, on one line, and without what cannot be seen.
-pub(super) fn shown(words: &str, most: usize) -> String {
+/// A peer text: bounded, on one line, and without invisible characters.
+pub(super) fn visible_excerpt(words: &str, most: usize) -> String {
     let is_hidden = |letter: char| {
         letter.is_control()
             || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
-    let words = visible(words);
+    let words = strip_tag_characters(words);
     let mut seen = words.chars().filter(|letter| !is_hidden(*letter));
     let mut kept: String = seen.by_ref().take(most).collect();
     if seen.next().is_some() {

@@ -1,4 +1,4 @@
-//! Registers us with an authorization server (RFC 7591), where no document will do.
+//! Dynamic client registration (RFC 7591), for servers without client documents.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,27 +7,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::metadata::ServerMetadata;
-use super::token::{Client, Method};
-use super::wire::Wire;
+use super::oauth_http::OAuthHttp;
+use super::token::{ClientAuthMethod, OAuthClient};
 use crate::error::oauth::Error;
-use crate::url::is_safe;
+use crate::url::is_secure;
 
-/// What an authorization server knows us by.
+/// A registered client, as it is stored.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) client_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client_secret: Option<String>,
-    /// When the secret ends, in seconds since 1970; 0 is never.
+    /// Unix seconds; 0 is never.
     #[serde(default)]
     pub(crate) client_secret_expires_at: u64,
-    /// How we prove ourselves.
     pub(crate) token_endpoint_auth_method: String,
-    /// Where the browser comes back to; the server takes no other.
     pub(crate) redirect_uri: String,
-    /// The name we registered under.
     pub(crate) client_name: String,
-    /// A login with it led nowhere: the next one registers anew.
+    /// A login with it timed out: the next one registers again.
     #[serde(default)]
     pub(crate) suspect: bool,
 }
@@ -42,31 +39,30 @@ impl fmt::Debug for Registration {
 }
 
 impl Registration {
-    /// Who we are by it.
-    pub(crate) fn client(&self) -> Client {
-        let method = match (Method::of(&self.token_endpoint_auth_method), &self.client_secret) {
-            (Some(method), _) => method,
-            (None, Some(_)) => Method::Post,
-            (None, None) => Method::None,
-        };
-        Client { id: self.client_id.clone(), secret: self.client_secret.clone(), method }
+    pub(crate) fn client(&self) -> OAuthClient {
+        let method =
+            match (ClientAuthMethod::of(&self.token_endpoint_auth_method), &self.client_secret) {
+                (Some(method), _) => method,
+                (None, Some(_)) => ClientAuthMethod::Post,
+                (None, None) => ClientAuthMethod::None,
+            };
+        OAuthClient { id: self.client_id.clone(), secret: self.client_secret.clone(), method }
     }
 
-    /// Whether the next login can begin with it.
+    /// Whether the next login can use it.
     pub(crate) fn is_good(&self) -> bool {
         !self.suspect && !self.is_over()
     }
 
-    /// Whether its secret has ended.
     fn is_over(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         self.client_secret_expires_at != 0 && self.client_secret_expires_at <= now
     }
 
-    /// Whether its redirect and this one differ in nothing but a loopback port.
+    /// Whether the redirects differ in nothing but a loopback port.
     pub(crate) fn is_at(&self, redirect_uri: &str) -> bool {
         let without_port = |uri: &str| -> Option<(String, String)> {
-            let uri: http::Uri = uri.parse().ok().filter(is_safe)?;
+            let uri: http::Uri = uri.parse().ok().filter(is_secure)?;
             let is_loopback = uri.scheme_str() == Some("http");
             is_loopback.then(|| (uri.host().unwrap_or_default().to_owned(), uri.path().to_owned()))
         };
@@ -75,26 +71,25 @@ impl Registration {
     }
 }
 
-/// What we register.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct RegistrationRequest<'a> {
     pub(crate) client_name: &'a str,
     pub(crate) redirect_uri: &'a str,
     pub(crate) scope: Option<&'a str>,
-    /// Instead of what the server seems to want.
+    /// Overrides the default for the server.
     pub(crate) method: Option<&'a str>,
 }
 
-/// Registers. What the server gives is what counts, not what was asked for.
+/// Registers. The server's response overrides what was requested.
 pub(crate) async fn register(
-    wire: &Wire,
+    http: &OAuthHttp,
     server: &ServerMetadata,
-    wanted: Wanted<'_>,
+    wanted: RegistrationRequest<'_>,
 ) -> Result<Registration, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
         return Err(Error::NoIdentity { issuer: server.issuer.clone() });
     };
-    let method = wanted.method.unwrap_or_else(|| usual(server));
+    let method = wanted.method.unwrap_or_else(|| default_auth_method(server));
     let mut document = json!({
         "client_name": wanted.client_name,
         "redirect_uris": [wanted.redirect_uri],
@@ -106,15 +101,15 @@ pub(crate) async fn register(
     if let Some(scope) = wanted.scope {
         document["scope"] = json!(scope);
     }
-    let mut reply = wire.post_json(endpoint, &document).await?;
-    // The scopes of a resource need not be known to who registers clients.
+    let mut reply = http.post_json(endpoint, &document).await?;
+    // The registration endpoint need not know the scopes of the resource.
     if reply.status == 400
         && wanted.scope.is_some()
         && matches!(reply.refusal().0.as_deref(), Some("invalid_client_metadata" | "invalid_scope"))
         && let Some(document) = document.as_object_mut()
     {
         document.remove("scope");
-        reply = wire.post_json(endpoint, &Value::Object(document.clone())).await?;
+        reply = http.post_json(endpoint, &Value::Object(document.clone())).await?;
     }
     if !reply.is_success() {
         let (code, description) = reply.refusal();
@@ -151,8 +146,8 @@ pub(crate) async fn register(
     })
 }
 
-/// A program on a person's machine has no secrets, unless the server insists.
-fn usual(server: &ServerMetadata) -> &'static str {
+/// A native program is a public client, unless the server requires a secret.
+fn default_auth_method(server: &ServerMetadata) -> &'static str {
     let known = server.auth_methods.as_deref().unwrap_or(&[]);
     let takes = |name: &str| known.iter().any(|method| method == name);
     if known.is_empty() || takes("none") {
@@ -171,15 +166,15 @@ mod tests {
     #[test]
     fn a_public_client_is_asked_for_unless_the_server_insists_on_a_secret() {
         let mut server = ServerMetadata::guess("https://a.example");
-        let usual = |server: &mut ServerMetadata, methods: &[&str]| {
+        let method = |server: &mut ServerMetadata, methods: &[&str]| {
             server.auth_methods = Some(methods.iter().map(|&method| method.to_owned()).collect());
-            super::usual(server)
+            default_auth_method(server)
         };
-        assert_eq!(super::usual(&server), "none");
-        assert_eq!(usual(&mut server, &["client_secret_basic", "none"]), "none");
-        assert_eq!(usual(&mut server, &["client_secret_post"]), "client_secret_post");
+        assert_eq!(default_auth_method(&server), "none");
+        assert_eq!(method(&mut server, &["client_secret_basic", "none"]), "none");
+        assert_eq!(method(&mut server, &["client_secret_post"]), "client_secret_post");
         assert_eq!(
-            usual(&mut server, &["client_secret_post", "client_secret_basic"]),
+            method(&mut server, &["client_secret_post", "client_secret_basic"]),
             "client_secret_basic"
         );
     }
@@ -205,6 +200,6 @@ mod tests {
         registration.client_secret_expires_at = 1;
         assert!(registration.is_over());
         assert!(!format!("{registration:?}").contains("hidden"));
-        assert_eq!(registration.client().method, Method::Post);
+        assert_eq!(registration.client().method, ClientAuthMethod::Post);
     }
 }

@@ -1,37 +1,37 @@
-//! What is asked for: lists of scopes, in the order they were met. Pure.
+//! Selection of the scopes to request. Pure.
 
 use super::challenge::Challenge;
 
-/// What a server without a person's permission keeps a login for longer than the access token.
+/// Grants a refresh token on servers that follow `OpenID` Connect.
 const OFFLINE: &str = "offline_access";
 
-/// What goes into the choice.
+/// The sources of scopes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wishes<'a> {
-    /// What the entry says, or the command line.
+pub(crate) struct ScopeRequest<'a> {
+    /// By the entry or the command line.
     pub(crate) configured: Option<&'a str>,
-    /// What the server said when it refused us.
+    /// By the refusal of the server.
     pub(crate) challenges: &'a [Challenge],
-    /// What was asked for before, when more is needed now.
+    /// Requested before, if more is needed now.
     pub(crate) before: Option<&'a str>,
 }
 
 /// The scopes that metadata lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfferedScopes<'a> {
-    /// Those the MCP server says its basic functions need.
+    /// By the MCP server.
     pub(crate) by_resource: Option<&'a [String]>,
-    /// Those the authorization server knows.
+    /// By the authorization server.
     pub(crate) by_issuer: &'a [String],
 }
 
-impl Wishes<'_> {
-    /// The scopes to ask for; nothing where nobody named any.
+impl ScopeRequest<'_> {
+    /// The scopes to request; `None` if no source names any.
     pub(crate) fn choose(&self, offered: OfferedScopes<'_>) -> Option<String> {
-        let challenged = challenged(self.challenges);
+        let challenged = challenged_scope(self.challenges);
         let published = || offered.by_resource.map(|scopes| scopes.join(" "));
         let base = match (self.configured, self.before) {
-            // More is needed than before: nothing of what there was is lost.
+            // A step-up keeps all earlier scopes.
             (configured, Some(before)) => {
                 let all = [Some(before), configured, challenged.as_deref()];
                 all.into_iter().flatten().fold(String::new(), |one, other| union(&one, other))
@@ -45,25 +45,24 @@ impl Wishes<'_> {
     }
 }
 
-/// What a refusal says is needed.
-pub(crate) fn challenged(challenges: &[Challenge]) -> Option<String> {
+/// The scopes that a refusal demands.
+pub(crate) fn challenged_scope(challenges: &[Challenge]) -> Option<String> {
     let scopes = challenges.iter().find_map(|challenge| challenge.param("scope"))?;
     let scopes = union(scopes, "");
     (!scopes.is_empty()).then_some(scopes)
 }
 
-/// Whether a refusal says that the token is good but not good enough.
+/// Whether a refusal says `insufficient_scope`.
 pub(crate) fn is_insufficient(challenges: &[Challenge]) -> bool {
     challenges.iter().any(|challenge| challenge.param("error") == Some("insufficient_scope"))
 }
 
-/// The scopes that a refusal says a good token lacks.
+/// The scopes that an `insufficient_scope` refusal demands.
 pub(crate) fn missing_scope(challenge: &str) -> Option<String> {
     let challenges = super::challenge::parse(challenge);
-    is_insufficient(&challenges).then(|| challenged(&challenges)).flatten()
+    is_insufficient(&challenges).then(|| challenged_scope(&challenges)).flatten()
 }
 
-/// All scopes of both lists, each once.
 pub(crate) fn union(one: &str, other: &str) -> String {
     let mut all: Vec<&str> = Vec::new();
     for scope in one.split_whitespace().chain(other.split_whitespace()) {
@@ -74,8 +73,7 @@ pub(crate) fn union(one: &str, other: &str) -> String {
     all.join(" ")
 }
 
-/// Whether every scope of the second list is in the first.
-pub(crate) fn has_all(one: &str, other: &str) -> bool {
+pub(crate) fn contains_all(one: &str, other: &str) -> bool {
     other.split_whitespace().all(|wanted| one.split_whitespace().any(|scope| scope == wanted))
 }
 
@@ -84,7 +82,7 @@ mod tests {
     use super::super::challenge::parse;
     use super::*;
 
-    /// Scopes of a resource, and whether its authorization server offers longer logins.
+    /// Scopes of a resource, and whether its authorization server offers offline access.
     type Offer<'a> = (Option<&'a [&'a str]>, bool);
 
     fn choose(
@@ -97,7 +95,7 @@ mod tests {
         let by_resource: Option<Vec<String>> = published.map(owned);
         let by_issuer: &[String] = if offline { &[OFFLINE.to_owned()] } else { &[] };
         let offered = OfferedScopes { by_resource: by_resource.as_deref(), by_issuer };
-        Wishes { configured, challenges: &parse(challenge), before }.choose(offered)
+        ScopeRequest { configured, challenges: &parse(challenge), before }.choose(offered)
     }
 
     #[test]
@@ -130,6 +128,6 @@ mod tests {
             choose(Some("own"), challenge, Some("read"), published).as_deref(),
             Some("read own write")
         );
-        assert!(has_all("read write", "write") && !has_all("read", "write"));
+        assert!(contains_all("read write", "write") && !contains_all("read", "write"));
     }
 }

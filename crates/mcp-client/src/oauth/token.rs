@@ -1,4 +1,4 @@
-//! Requests to the token endpoint: a grant goes in, tokens come out.
+//! Requests to the token endpoint.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,39 +11,37 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 
 use super::assertion::SigningKey;
-use super::dpop::{Key, Side};
+use super::dpop::{DpopKey, ProofAudience};
 use super::metadata::ServerMetadata;
-use super::wire::{Reply, To, Wire, address, quoted};
+use super::oauth_http::{FormTarget, HttpReply, OAuthHttp, one_line_excerpt, secure_address};
 use crate::error::oauth::Error;
 
-/// The longest life of a token that is believed, in seconds: ten years.
+/// The longest lifetime that is believed: ten years.
 const MAX_LIFE_SECONDS: f64 = 315_360_000.0;
-/// The longest token that is kept.
 const MAX_TOKEN_BYTES: usize = 128 * 1024;
 
-/// Who asks.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Client {
+pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
-    pub(crate) method: Method,
+    pub(crate) method: ClientAuthMethod,
 }
 
-/// How a client proves itself at the token endpoint.
+/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Method {
-    /// Not at all: it only names itself.
+pub(crate) enum ClientAuthMethod {
+    /// Public client.
     None,
-    /// By its secret in a header.
+    /// `client_secret_basic`.
     Basic,
-    /// By its secret in the form.
+    /// `client_secret_post`.
     Post,
-    /// By a statement signed with its key.
+    /// `private_key_jwt`.
     Signed(Arc<SigningKey>),
 }
 
-impl Method {
-    /// The method of a name that stands in metadata, without one that needs a key.
+impl ClientAuthMethod {
+    /// Parses the name of a method that needs no key.
     pub(crate) fn of(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::None),
@@ -53,7 +51,7 @@ impl Method {
         }
     }
 
-    /// What a client with a secret uses where nothing else is said.
+    /// The default of a client with a secret.
     pub(crate) fn with_secret(server: &ServerMetadata) -> Self {
         let known = server.auth_methods.as_deref().unwrap_or_default();
         let takes = |name: &str| known.iter().any(|method| method == name);
@@ -65,13 +63,12 @@ impl Method {
     }
 }
 
-impl Client {
-    /// A client that only names itself.
+impl OAuthClient {
     pub(crate) fn public(id: &str) -> Self {
-        Self { id: id.to_owned(), secret: None, method: Method::None }
+        Self { id: id.to_owned(), secret: None, method: ClientAuthMethod::None }
     }
 
-    /// Adds to a form, and to the headers it is sent with, what shows who we are to this issuer.
+    /// Adds the client authentication to a form and its headers.
     pub(crate) fn prove<'a>(
         &'a self,
         form: &mut Vec<(&'a str, Cow<'a, str>)>,
@@ -79,12 +76,12 @@ impl Client {
     ) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
         match (&self.method, &self.secret) {
-            // The name stands in the form as well: the official Python SDK looks for it there.
-            (Method::Basic, Some(secret)) => {
-                headers.insert(AUTHORIZATION, basic(&self.id, secret)?);
+            // The id is in the form as well: the official Python SDK expects it there.
+            (ClientAuthMethod::Basic, Some(secret)) => {
+                headers.insert(AUTHORIZATION, basic_header(&self.id, secret)?);
             }
-            (Method::Post, Some(secret)) => form.push(("client_secret", secret.into())),
-            (Method::Signed(key), _) => {
+            (ClientAuthMethod::Post, Some(secret)) => form.push(("client_secret", secret.into())),
+            (ClientAuthMethod::Signed(key), _) => {
                 form.push(("client_assertion_type", CLIENT_ASSERTION.into()));
                 form.push(("client_assertion", key.client_assertion(&self.id, issuer)?.into()));
             }
@@ -95,7 +92,7 @@ impl Client {
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for OAuthClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("id", &self.id)
@@ -104,18 +101,17 @@ impl fmt::Debug for Client {
     }
 }
 
-/// What was granted.
-pub(crate) struct Granted {
+pub(crate) struct TokenResponse {
     pub(crate) access_token: String,
     pub(crate) refresh_token: Option<String>,
     /// Seconds from now.
     pub(crate) expires_in: Option<u64>,
     pub(crate) scope: Option<String>,
-    /// The token is bound to the key of the proof.
+    /// Bound to the key of the proof.
     pub(crate) bound: bool,
 }
 
-impl fmt::Debug for Granted {
+impl fmt::Debug for TokenResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Granted")
             .field("expires_in", &self.expires_in)
@@ -125,53 +121,51 @@ impl fmt::Debug for Granted {
     }
 }
 
-/// One token endpoint.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Endpoint<'a> {
-    pub(crate) wire: &'a Wire,
+pub(crate) struct TokenEndpoint<'a> {
+    pub(crate) http: &'a OAuthHttp,
     pub(crate) server: &'a ServerMetadata,
-    pub(crate) client: &'a Client,
-    /// What tokens are to be bound to.
-    pub(crate) key: Option<&'a Key>,
+    pub(crate) client: &'a OAuthClient,
+    /// The key to bind tokens to.
+    pub(crate) key: Option<&'a DpopKey>,
 }
 
-impl Endpoint<'_> {
-    /// Asks for tokens. A nonce that is demanded is taken up once.
-    pub(crate) async fn request(&self, grant: &[(&str, &str)]) -> Result<Granted, Error> {
+impl TokenEndpoint<'_> {
+    /// Requests tokens. Retries once with a `DPoP` nonce if the server demands it.
+    pub(crate) async fn request(&self, grant: &[(&str, &str)]) -> Result<TokenResponse, Error> {
         let mut reply = self.send(grant).await?;
         if let Some(key) = self.key
             && let Some(nonce) =
                 reply.headers.get("dpop-nonce").and_then(|nonce| nonce.to_str().ok())
         {
-            key.keep_nonce(Side::TokenEndpoint, nonce);
+            key.store_nonce(ProofAudience::TokenEndpoint, nonce);
             if reply.refusal().0.as_deref() == Some("use_dpop_nonce") {
                 reply = self.send(grant).await?;
             }
         }
-        granted(&reply)
+        parse_token_response(&reply)
     }
 
-    async fn send(&self, grant: &[(&str, &str)]) -> Result<Reply, Error> {
+    async fn send(&self, grant: &[(&str, &str)]) -> Result<HttpReply, Error> {
         let url = &self.server.token_endpoint;
         let mut form: Vec<(&str, Cow<'_, str>)> =
             grant.iter().map(|(key, value)| (*key, Cow::Borrowed(*value))).collect();
         let mut headers = self.client.prove(&mut form, &self.server.issuer)?;
         if let Some(key) = self.key {
-            let target = address("the token endpoint", url)?;
-            let proof = key.proof(Side::TokenEndpoint, "POST", &target, None);
+            let target = secure_address("the token endpoint", url)?;
+            let proof = key.proof(ProofAudience::TokenEndpoint, "POST", &target, None);
             if let Some(proof) = proof.and_then(|proof| HeaderValue::from_str(&proof).ok()) {
                 headers.insert("dpop", proof);
             }
         }
-        self.wire.post_form(To::TokenEndpoint, url, headers, &form).await
+        self.http.post_form(FormTarget::TokenEndpoint, url, headers, &form).await
     }
 }
 
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// The header of a client with a secret; both parts are encoded as in a form (RFC 6749, 2.3.1), a
-/// space in the way that everybody decodes.
-fn basic(id: &str, secret: &str) -> Result<HeaderValue, Error> {
+/// Both parts are form-encoded (RFC 6749, 2.3.1), spaces as `%20`, which every server decodes.
+fn basic_header(id: &str, secret: &str) -> Result<HeaderValue, Error> {
     let encoded = |text: &str| {
         form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
     };
@@ -182,8 +176,7 @@ fn basic(id: &str, secret: &str) -> Result<HeaderValue, Error> {
     Ok(header)
 }
 
-/// Reads an answer of the token endpoint.
-fn granted(reply: &Reply) -> Result<Granted, Error> {
+fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse, Error> {
     let malformed =
         |reason: &str| Error::Malformed { url: reply.url.clone(), reason: reason.to_owned() };
     if !reply.is_success() {
@@ -211,20 +204,20 @@ fn granted(reply: &Reply) -> Result<Granted, Error> {
     let kind = text("token_type").unwrap_or_else(|| "Bearer".to_owned());
     let bound = kind.eq_ignore_ascii_case("DPoP");
     if !bound && !kind.eq_ignore_ascii_case("Bearer") {
-        return Err(malformed(&format!("its token is of the kind `{}`", quoted(&kind))));
+        return Err(malformed(&format!("its token is of the kind `{}`", one_line_excerpt(&kind))));
     }
-    Ok(Granted {
+    Ok(TokenResponse {
         access_token,
         refresh_token: text("refresh_token"),
-        expires_in: life(&object),
+        expires_in: lifetime_seconds(&object),
         scope: text("scope"),
         bound,
     })
 }
 
-/// The life of a token in seconds: a number, or a text that holds one. What has no life is taken
-/// for a server that does not know it: a token that is renewed before every request helps nobody.
-fn life(object: &Map<String, Value>) -> Option<u64> {
+/// The lifetime in seconds: a number, or a string that holds one. Zero counts as unknown: the token
+/// would otherwise be renewed before every request.
+fn lifetime_seconds(object: &Map<String, Value>) -> Option<u64> {
     let seconds = match object.get("expires_in")? {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => text.trim().parse().ok()?,
@@ -248,14 +241,20 @@ mod tests {
     use bytes::Bytes;
     use serde_json::json;
 
-    fn answer(status: u16, body: &Value) -> Reply {
+    fn answer(status: u16, body: &Value) -> HttpReply {
         let body = Bytes::from(body.to_string());
-        Reply { url: "https://a.example/token".to_owned(), status, headers: HeaderMap::new(), body }
+        HttpReply {
+            url: "https://a.example/token".to_owned(),
+            status,
+            headers: HeaderMap::new(),
+            body,
+        }
     }
 
     #[test]
     fn the_life_of_a_token_is_read_from_whatever_form_it_has() {
-        let life = |value: Value| life(json!({ "expires_in": value }).as_object().unwrap());
+        let life =
+            |value: Value| lifetime_seconds(json!({ "expires_in": value }).as_object().unwrap());
         assert_eq!(life(json!(3600)), Some(3600));
         assert_eq!(life(json!("3600")), Some(3600));
         assert_eq!(life(json!(59.9)), Some(59));
@@ -277,20 +276,20 @@ mod tests {
     #[test]
     fn a_token_of_an_unknown_kind_is_not_taken() {
         let body = json!({ "access_token": "t", "token_type": "mac" });
-        let error = granted(&answer(200, &body)).unwrap_err();
+        let error = parse_token_response(&answer(200, &body)).unwrap_err();
         assert!(error.to_string().contains("of the kind `mac`"), "{error}");
         for kind in ["Bearer", "bearer", "BEARER"] {
             let body = json!({ "access_token": "t", "token_type": kind });
-            assert!(!granted(&answer(201, &body)).unwrap().bound);
+            assert!(!parse_token_response(&answer(201, &body)).unwrap().bound);
         }
         let body = json!({ "access_token": "t", "token_type": "dpop" });
-        assert!(granted(&answer(200, &body)).unwrap().bound);
+        assert!(parse_token_response(&answer(200, &body)).unwrap().bound);
     }
 
     #[test]
     fn a_refusal_is_believed_only_with_its_status_and_its_exact_word() {
         let refused = |status, code: &str| {
-            granted(&answer(status, &json!({ "error": code })))
+            parse_token_response(&answer(status, &json!({ "error": code })))
                 .unwrap_err()
                 .is_refusal("invalid_client")
         };
@@ -304,7 +303,7 @@ mod tests {
 
     #[test]
     fn both_parts_of_a_login_are_encoded() {
-        let header = basic("a:b", "p%+ ä").unwrap();
+        let header = basic_header("a:b", "p%+ ä").unwrap();
         let login = header.to_str().unwrap().strip_prefix("Basic ").unwrap();
         assert_eq!(STANDARD.decode(login).unwrap(), b"a%3Ab:p%25%2B%20%C3%A4");
     }
@@ -313,10 +312,10 @@ mod tests {
     fn a_page_and_a_token_that_no_header_can_hold_are_malformed() {
         let mut page = answer(200, &json!(null));
         page.body = Bytes::from_static(b"<html>");
-        assert!(matches!(granted(&page), Err(Error::Malformed { .. })));
+        assert!(matches!(parse_token_response(&page), Err(Error::Malformed { .. })));
         let split = answer(200, &json!({ "access_token": "a\r\nb" }));
-        assert!(matches!(granted(&split), Err(Error::Malformed { .. })));
+        assert!(matches!(parse_token_response(&split), Err(Error::Malformed { .. })));
         let page = answer(404, &json!("x"));
-        assert!(matches!(granted(&page), Err(Error::Malformed { .. })));
+        assert!(matches!(parse_token_response(&page), Err(Error::Malformed { .. })));
     }
 }

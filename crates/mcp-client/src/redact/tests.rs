@@ -24,8 +24,8 @@ fn known_values_go_in_every_form() {
         r#"p@ss\/wörd \"1\"+?"#.to_owned(),
         r#"p@ss/w\u00f6rd \"1\"+?"#.to_owned(),
     ] {
-        let cleaned = redactor.clean(&format!("before {form} after")).into_owned();
-        let rest = cleaned.replace('=', "");
+        let redacted = redactor.redact(&format!("before {form} after")).into_owned();
+        let rest = redacted.replace('=', "");
         assert_eq!(rest, "before [redacted:DB] after", "{form}");
     }
 }
@@ -37,12 +37,12 @@ fn a_value_is_found_inside_longer_base64() {
     for user in ["", "u:", "us:", "usr:", "user:"] {
         for after in ["", "x", "xy", "xyz"] {
             let basic = STANDARD.encode(format!("{user}{secret}{after}"));
-            let cleaned = redactor.clean(&basic).into_owned();
-            assert!(cleaned.contains("[redacted:PW]"), "{user} {after}: {cleaned}");
+            let redacted = redactor.redact(&basic).into_owned();
+            assert!(redacted.contains("[redacted:PW]"), "{user} {after}: {redacted}");
             // Beside the mark stand the user's name, what follows, and at most one mixed
             // character on either side.
             let beside = STANDARD.encode(format!("{user}{after}")).len() + 6;
-            assert!(cleaned.len() <= "[redacted:PW]".len() + beside, "{user} {after}: {cleaned}");
+            assert!(redacted.len() <= "[redacted:PW]".len() + beside, "{user} {after}: {redacted}");
         }
     }
 }
@@ -50,15 +50,15 @@ fn a_value_is_found_inside_longer_base64() {
 #[test]
 fn the_longest_value_counts_and_short_ones_are_left() {
     let redactor = redactor(&[("A", "secret"), ("B", "secret-longer"), ("C", "abc")]);
-    assert_eq!(redactor.clean("secret-longer secret abc"), "[redacted:B] [redacted:A] abc");
+    assert_eq!(redactor.redact("secret-longer secret abc"), "[redacted:B] [redacted:A] abc");
 }
 
 #[test]
 fn a_mark_never_spells_a_value() {
     let redactor = redactor(&[("L", "hunter2"), ("M", "]abc"), ("N", "redacted")]);
-    let cleaned = redactor.clean("hunter2abc redacted").into_owned();
+    let redacted = redactor.redact("hunter2abc redacted").into_owned();
     for value in ["hunter2", "]abc", "redacted"] {
-        assert!(!cleaned.contains(value), "{cleaned}");
+        assert!(!redacted.contains(value), "{redacted}");
     }
 }
 
@@ -79,7 +79,7 @@ fn shapes_of_secrets_go() {
         (r#"{"client_secret":"a\"b"}"#, r#"{"client_secret":"[redacted]"}"#),
         ("key=ü&x", "key=[redacted]&x"),
     ] {
-        assert_eq!(redactor.clean(text), expected);
+        assert_eq!(redactor.redact(text), expected);
     }
 }
 
@@ -99,9 +99,9 @@ fn ordinary_text_comes_through_untouched() {
         "{\"nextPageToken\": \"abc\"}",
     ] {
         assert!(
-            matches!(redactor.clean(text), Cow::Borrowed(_)),
+            matches!(redactor.redact(text), Cow::Borrowed(_)),
             "{text}: {}",
-            redactor.clean(text)
+            redactor.redact(text)
         );
     }
 }
@@ -109,17 +109,17 @@ fn ordinary_text_comes_through_untouched() {
 #[test]
 fn a_label_is_not_redacted_again() {
     let redactor = redactor(&[("TOKEN", "abcdefgh")]);
-    assert_eq!(redactor.clean("token=abcdefgh"), "token=[redacted:TOKEN]");
-    assert_eq!(redactor.clean("Bearer abcdefgh"), "Bearer [redacted:TOKEN]");
+    assert_eq!(redactor.redact("token=abcdefgh"), "token=[redacted:TOKEN]");
+    assert_eq!(redactor.redact("Bearer abcdefgh"), "Bearer [redacted:TOKEN]");
 }
 
 #[test]
 fn bytes_that_are_no_text_are_cleaned_too() {
     let redactor = Redactor::default();
-    redactor.learn([("A".to_owned(), "abcdefgh".to_owned())]);
-    redactor.learn([("B".to_owned(), "abcdefgh".to_owned())]);
-    assert_eq!(redactor.clean_bytes(b"\xFFabcdefgh\xFE"), b"\xFF[redacted:A]\xFE");
-    assert_eq!(redactor.clean_bytes(b"\xFF"), b"\xFF");
+    redactor.add_secrets([("A".to_owned(), "abcdefgh".to_owned())]);
+    redactor.add_secrets([("B".to_owned(), "abcdefgh".to_owned())]);
+    assert_eq!(redactor.redact_bytes(b"\xFFabcdefgh\xFE"), b"\xFF[redacted:A]\xFE");
+    assert_eq!(redactor.redact_bytes(b"\xFF"), b"\xFF");
 }
 
 #[test]
@@ -133,8 +133,8 @@ fn many_secrets_and_a_large_text_take_little_time() {
     let redactor = Redactor::new(known);
     let text = "an ordinary line, secret-value-0123 in it\n".repeat(50_000);
     let started = std::time::Instant::now();
-    let cleaned = redactor.clean(&text);
-    assert!(!cleaned.contains("secret-value"));
+    let redacted = redactor.redact(&text);
+    assert!(!redacted.contains("secret-value"));
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
 
@@ -153,11 +153,11 @@ proptest! {
             text.push_str(value);
             text.extend(value.chars().take(cut.index(value.len())));
         }
-        let cleaned = redactor.clean(&text);
+        let redacted = redactor.redact(&text);
         for value in values.iter().filter(|value| value.len() >= MIN_SECRET_BYTES) {
-            prop_assert!(!cleaned.contains(value.as_str()), "{:?} in {:?}", value, cleaned);
+            prop_assert!(!redacted.contains(value.as_str()), "{:?} in {:?}", value, redacted);
         }
-        prop_assert_eq!(cleaned.as_bytes(), redactor.clean_bytes(text.as_bytes()));
+        prop_assert_eq!(redacted.as_bytes(), redactor.redact_bytes(text.as_bytes()));
     }
 }
 
@@ -171,10 +171,10 @@ fn a_reference_to_a_secret_stays_as_it_is_written() {
         r#"{"password": "${P}"}"#,
         "https://x/?key=${K}&b=1",
     ] {
-        assert_eq!(redactor.clean(text), text);
+        assert_eq!(redactor.redact(text), text);
     }
-    assert_eq!(redactor.clean("token='${X}abc'"), "token='[redacted]'");
-    assert_eq!(redactor.clean("token=$abc"), "token=[redacted]");
+    assert_eq!(redactor.redact("token='${X}abc'"), "token='[redacted]'");
+    assert_eq!(redactor.redact("token=$abc"), "token=[redacted]");
 }
 
 /// A token is what a peer makes it: one that repeats itself must not cost us minutes.
@@ -184,8 +184,8 @@ fn a_long_value_is_taken_out_whole_and_soon() {
     let long = numbers.join("-");
     for value in ["x".repeat(128 * 1024), long] {
         let redactor = Redactor::new([("token".to_owned(), value.clone())]);
-        assert_eq!(redactor.clean_known(&format!("a {value} b")), "a [redacted:token] b");
+        assert_eq!(redactor.redact_known(&format!("a {value} b")), "a [redacted:token] b");
         let half = &value[..value.len() / 2];
-        assert!(!redactor.clean_known(half).contains(&value[..2 * MAX_PIECE_BYTES]));
+        assert!(!redactor.redact_known(half).contains(&value[..2 * MAX_PIECE_BYTES]));
     }
 }

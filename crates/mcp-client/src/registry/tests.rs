@@ -4,25 +4,27 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::config::{ToolPolicy, Trust};
-use crate::tool::{HeaderRule, tools_page};
+use crate::tool::{HeaderMirroring, tools_page};
 use proptest::prelude::*;
 use serde_json::json;
 
-fn catalogue(names: &[&str]) -> Catalogue {
+fn catalogue(names: &[&str]) -> ServerCatalogue {
     let tools: Vec<Value> = names
         .iter()
         .map(|name| json!({"name": name, "description": "d", "inputSchema": {"type": "object"}}))
         .collect();
-    let mut catalogue = Catalogue::default();
-    catalogue.absorb(tools_page(&json!({"tools": tools}).to_string(), HeaderRule::Ignore).unwrap());
+    let mut catalogue = ServerCatalogue::default();
+    catalogue.add_page(
+        tools_page(&json!({"tools": tools}).to_string(), HeaderMirroring::Ignore).unwrap(),
+    );
     catalogue
 }
 
-fn part(server: &str, catalogue: &Catalogue) -> Arc<ServerPart> {
-    Arc::new(ServerPart::build(server, &ToolPolicy::default(), Trust::Full, catalogue))
+fn part(server: &str, catalogue: &ServerCatalogue) -> Arc<ServerTools> {
+    Arc::new(ServerTools::build(server, &ToolPolicy::default(), Trust::Full, catalogue))
 }
 
-fn names(part: &ServerPart) -> Vec<&str> {
+fn names(part: &ServerTools) -> Vec<&str> {
     part.entries().map(|entry| &*entry.name).collect()
 }
 
@@ -45,10 +47,13 @@ fn utilities_need_both_the_switch_and_the_capability() {
             prompts: switches.1,
             ..ToolPolicy::default()
         };
-        let listed =
-            Catalogue { resources: capabilities.0, prompts: capabilities.1, ..catalogue(&["a"]) };
-        let part = ServerPart::build("s", &policy, Trust::Untrusted, &listed);
-        let found: Vec<&str> = part.entries().map(Entry::native).collect();
+        let listed = ServerCatalogue {
+            resources: capabilities.0,
+            prompts: capabilities.1,
+            ..catalogue(&["a"])
+        };
+        let part = ServerTools::build("s", &policy, Trust::Untrusted, &listed);
+        let found: Vec<&str> = part.entries().map(RegisteredTool::native_name).collect();
         assert_eq!(found, expected, "{switches:?} {capabilities:?}");
         assert!(part.entries().all(|entry| !entry.needs_approval()));
         assert_eq!((part.is_empty(), part.filtered()), (expected.is_empty(), 1));
@@ -59,28 +64,28 @@ fn utilities_need_both_the_switch_and_the_capability() {
 fn natives_that_look_alike_are_all_skipped_and_named() {
     let part = part("s", &catalogue(&["get-item", "list", "get.item", "get_item"]));
     assert_eq!(names(&part), ["mcp__s__list"]);
-    let skipped: Vec<&str> = part.skipped().iter().map(|one| one.native.as_str()).collect();
+    let skipped: Vec<&str> = part.skipped().iter().map(|one| one.native_name.as_str()).collect();
     assert_eq!(skipped, ["get-item", "get.item", "get_item"]);
     for one in part.skipped() {
         assert!(one.reason.contains("mcp__s__get_item"), "{}", one.reason);
-        assert!(!one.reason.contains(&format!("of `{}`", one.native)), "{}", one.reason);
+        assert!(!one.reason.contains(&format!("of `{}`", one.native_name)), "{}", one.reason);
     }
 }
 
 #[test]
 fn the_filter_stands_before_collisions() {
     let policy = ToolPolicy { exclude: vec!["get.item".into()], ..ToolPolicy::default() };
-    let part = ServerPart::build("s", &policy, Trust::Full, &catalogue(&["get-item", "get.item"]));
+    let part = ServerTools::build("s", &policy, Trust::Full, &catalogue(&["get-item", "get.item"]));
     assert_eq!(names(&part), ["mcp__s__get_item"]);
 }
 
 #[test]
 fn a_utility_gives_way_to_a_native_tool() {
-    let listed = Catalogue { resources: true, ..catalogue(&["read-resource"]) };
+    let listed = ServerCatalogue { resources: true, ..catalogue(&["read-resource"]) };
     let part = part("s", &listed);
     assert_eq!(names(&part), ["mcp__s__read_resource", "mcp__s__list_resources"]);
-    assert!(matches!(part.entries().next().unwrap().action, Action::Tool(_)));
-    assert_eq!(part.skipped()[0].native, "read_resource");
+    assert!(matches!(part.entries().next().unwrap().action, ToolAction::Tool(_)));
+    assert_eq!(part.skipped()[0].native_name, "read_resource");
 }
 
 #[test]
@@ -94,7 +99,7 @@ fn across_servers_the_earlier_one_keeps_the_name() {
     assert_eq!(&*registry.lookup("mcp__my_api__c").unwrap().server, "my_api");
     assert!(registry.lookup("mcp__my_api__d").is_none());
     let [skipped] = registry.skipped() else { panic!("{:?}", registry.skipped()) };
-    assert_eq!((&*skipped.server, skipped.native.as_str()), ("my_api", "b"));
+    assert_eq!((&*skipped.server, skipped.native_name.as_str()), ("my_api", "b"));
     assert!(skipped.reason.contains("`my-api`"), "{}", skipped.reason);
 }
 
@@ -105,7 +110,7 @@ fn a_boundary_inside_the_name_is_not_misread() {
     let registry = Registry::assemble(&[first, second]);
     assert_eq!(registry.len(), 1);
     let entry = registry.lookup("mcp__a__b__c").unwrap();
-    assert_eq!((&*entry.server, entry.native()), ("a", "b__c"));
+    assert_eq!((&*entry.server, entry.native_name()), ("a", "b__c"));
 }
 
 #[test]
@@ -123,14 +128,14 @@ fn only_untrusted_tools_that_may_write_need_approval() {
         {"name": "lie", "annotations": {"readOnlyHint": "true"}},
         {"name": "write"},
     ]});
-    let mut listed = Catalogue { prompts: true, ..Catalogue::default() };
-    listed.absorb(tools_page(&tools.to_string(), HeaderRule::Ignore).unwrap());
+    let mut listed = ServerCatalogue { prompts: true, ..ServerCatalogue::default() };
+    listed.add_page(tools_page(&tools.to_string(), HeaderMirroring::Ignore).unwrap());
     for (trust, expected) in [
         (Trust::Full, [false, false, false, false, false]),
         (Trust::Untrusted, [false, true, true, false, false]),
     ] {
-        let part = ServerPart::build("s", &ToolPolicy::default(), trust, &listed);
-        let gates: Vec<bool> = part.entries().map(Entry::needs_approval).collect();
+        let part = ServerTools::build("s", &ToolPolicy::default(), trust, &listed);
+        let gates: Vec<bool> = part.entries().map(RegisteredTool::needs_approval).collect();
         assert_eq!(gates, expected);
     }
 }
@@ -142,8 +147,8 @@ fn descriptions_are_cleaned_and_never_missing() {
         {"name": "b", "description": " \u{E0041}"},
         {"name": "c"},
     ]});
-    let mut listed = Catalogue::default();
-    listed.absorb(tools_page(&tools.to_string(), HeaderRule::Ignore).unwrap());
+    let mut listed = ServerCatalogue::default();
+    listed.add_page(tools_page(&tools.to_string(), HeaderMirroring::Ignore).unwrap());
     let part = part("s", &listed);
     let found: Vec<&str> = part.entries().map(|entry| &*entry.description).collect();
     assert_eq!(
@@ -155,7 +160,7 @@ fn descriptions_are_cleaned_and_never_missing() {
 #[test]
 fn repeats_on_later_pages_collapse_or_are_set_aside() {
     let mut listed = catalogue(&["a"]);
-    listed.absorb(tools_page(r#"{"tools":[{"name":"a"},7]}"#, HeaderRule::Ignore).unwrap());
+    listed.add_page(tools_page(r#"{"tools":[{"name":"a"},7]}"#, HeaderMirroring::Ignore).unwrap());
     let again = catalogue(&["a"]);
     listed.tools.extend(again.tools);
     let part = part("s", &listed);
@@ -169,7 +174,7 @@ fn repairs_are_noted_and_the_original_stays() {
     let part = part("s", &catalogue(&["a"]));
     let entry = part.entries().next().unwrap();
     assert_eq!(*entry.schema, json!({"type": "object", "properties": {}}));
-    let Action::Tool(tool) = &entry.action else { panic!("{:?}", entry.action) };
+    let ToolAction::Tool(tool) = &entry.action else { panic!("{:?}", entry.action) };
     assert_eq!(*tool.input_schema, json!({"type": "object"}));
     let notes: Vec<String> = part.notes().collect();
     assert_eq!(notes, ["tool `a`: an object got its `properties`"]);
@@ -198,12 +203,12 @@ proptest! {
         servers in prop::collection::vec(("[ab_.-]{1,3}", prop::collection::vec("[ab_.-]{1,4}|list_prompts|get-prompt", 0..6), any::<bool>()), 0..5)
     ) {
         let mut seen = HashSet::new();
-        let parts: Vec<Arc<ServerPart>> = servers
+        let parts: Vec<Arc<ServerTools>> = servers
             .iter()
             .filter(|(server, _, _)| seen.insert(server.clone()))
             .map(|(server, tools, prompts)| {
                 let names: Vec<&str> = tools.iter().map(String::as_str).collect();
-                part(server, &Catalogue { prompts: *prompts, ..catalogue(&names) })
+                part(server, &ServerCatalogue { prompts: *prompts, ..catalogue(&names) })
             })
             .collect();
         let registry = Registry::assemble(&parts);
@@ -211,12 +216,12 @@ proptest! {
         prop_assert_eq!(names.len(), registry.len());
         let origins: HashSet<(&str, &str, bool)> = registry
             .entries()
-            .map(|entry| (&*entry.server, entry.native(), matches!(entry.action, Action::Tool(_))))
+            .map(|entry| (&*entry.server, entry.native_name(), matches!(entry.action, ToolAction::Tool(_))))
             .collect();
         prop_assert_eq!(origins.len(), registry.len());
         for entry in registry.entries() {
-            let found = registry.lookup(&entry.name).map(|found| (&found.server, found.native()));
-            prop_assert_eq!(found, Some((&entry.server, entry.native())));
+            let found = registry.lookup(&entry.name).map(|found| (&found.server, found.native_name()));
+            prop_assert_eq!(found, Some((&entry.server, entry.native_name())));
         }
         let whole: usize = parts.iter().map(|part| part.len() + part.skipped().len()).sum();
         prop_assert_eq!(registry.len() + registry.skipped().len(), whole);

@@ -1,21 +1,20 @@
-//! The tools that the client adds for a server's resources and prompts.
+//! The utility tools for a server's resources and prompts.
 
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
-use super::Action;
+use super::ToolAction;
 use crate::config::ToolPolicy;
 
-/// One tool of the client's own.
 pub(super) struct Utility {
-    pub(super) native: &'static str,
-    pub(super) action: Action,
+    pub(super) native_name: &'static str,
+    pub(super) action: ToolAction,
     pub(super) description: String,
     pub(super) schema: Arc<Value>,
 }
 
-/// The utilities that are both wanted and backed by the server.
+/// The utilities that the policy admits and the server supports.
 pub(super) fn wanted(
     server: &str,
     policy: &ToolPolicy,
@@ -25,28 +24,28 @@ pub(super) fn wanted(
     let mut utilities = Vec::new();
     if policy.resources && resources {
         utilities.push(Utility {
-            native: "list_resources",
-            action: Action::ListResources,
+            native_name: "list_resources",
+            action: ToolAction::ListResources,
             description: format!("List the resources that the MCP server `{server}` offers."),
             schema: Arc::clone(&NOTHING),
         });
         utilities.push(Utility {
-            native: "read_resource",
-            action: Action::ReadResource,
+            native_name: "read_resource",
+            action: ToolAction::ReadResource,
             description: format!("Read one resource of the MCP server `{server}` by its URI."),
             schema: Arc::clone(&URI),
         });
     }
     if policy.prompts && prompts {
         utilities.push(Utility {
-            native: "list_prompts",
-            action: Action::ListPrompts,
+            native_name: "list_prompts",
+            action: ToolAction::ListPrompts,
             description: format!("List the prompts that the MCP server `{server}` offers."),
             schema: Arc::clone(&NOTHING),
         });
         utilities.push(Utility {
-            native: "get_prompt",
-            action: Action::GetPrompt,
+            native_name: "get_prompt",
+            action: ToolAction::GetPrompt,
             description: format!("Get one prompt of the MCP server `{server}`, filled in."),
             schema: Arc::clone(&PROMPT),
         });

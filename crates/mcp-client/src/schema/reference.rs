@@ -1,17 +1,17 @@
-//! References inside a schema, after what they point to may have moved.
+//! References inside a schema, after their targets may have moved.
 
 use serde_json::{Map, Value};
 
-use super::Work;
-use super::walk::{self, Holds, holds};
+use super::RepairLog;
+use super::walk::{self, KeywordValue, keyword_value};
 
 const KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Follows every reference to where its target stands now, and drops those that lead nowhere.
-pub(super) fn settle(schema: &mut Map<String, Value>, work: &mut Work) {
+/// Updates references to moved targets and removes those without a target.
+pub(super) fn resolve_references(schema: &mut Map<String, Value>, log: &mut RepairLog) {
     let mut wanted: Vec<String> = Vec::new();
     let mut anchors: Vec<String> = Vec::new();
-    walk::each(schema, &mut |node| {
+    walk::visit_all(schema, &mut |node| {
         for keyword in KEYWORDS {
             if let Some(Value::String(target)) = node.get(keyword)
                 && target != "#"
@@ -28,30 +28,31 @@ pub(super) fn settle(schema: &mut Map<String, Value>, work: &mut Work) {
     wanted.sort_unstable();
     wanted.dedup();
     anchors.sort_unstable();
-    wanted.retain(|target| !stands(schema, target) && anchors.binary_search(target).is_err());
+    wanted
+        .retain(|target| !is_resolvable(schema, target) && anchors.binary_search(target).is_err());
     if wanted.is_empty() {
         return;
     }
     let moved: Vec<Option<String>> = wanted
         .iter()
-        .map(|target| Some(renamed(target)).filter(|renamed| stands(schema, renamed)))
+        .map(|target| Some(with_defs(target)).filter(|renamed| is_resolvable(schema, renamed)))
         .collect();
-    walk::each(schema, &mut |node| {
+    walk::visit_all(schema, &mut |node| {
         for keyword in KEYWORDS {
             let Some(Value::String(target)) = node.get_mut(keyword) else { continue };
             let Ok(at) = wanted.binary_search(target) else { continue };
-            if let Some(renamed) = &moved[at] {
-                target.clone_from(renamed);
-                work.did("`definitions` is renamed to `$defs`");
+            if let Some(with_defs) = &moved[at] {
+                target.clone_from(with_defs);
+                log.record("`definitions` is renamed to `$defs`");
             } else {
                 node.remove(keyword);
-                work.did("a reference that leads nowhere is left out");
+                log.record("a reference that leads nowhere is left out");
             }
         }
     });
 }
 
-/// The schema that a local pointer leads to.
+/// The schema that a local JSON pointer refers to.
 pub(super) fn target<'a>(schema: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let mut tokens = pointer.strip_prefix("#/")?.split('/').map(unescaped);
     let first = schema.get(&tokens.next()?)?;
@@ -62,11 +63,11 @@ pub(super) fn target<'a>(schema: &'a Map<String, Value>, pointer: &str) -> Optio
     })
 }
 
-fn stands(schema: &Map<String, Value>, pointer: &str) -> bool {
+fn is_resolvable(schema: &Map<String, Value>, pointer: &str) -> bool {
     target(schema, pointer).is_some_and(|found| found.is_object() || found.is_boolean())
 }
 
-/// A token of a pointer: percent signs first, then tildes.
+/// Decodes percent escapes, then tildes.
 fn unescaped(token: &str) -> String {
     let mut bytes = Vec::with_capacity(token.len());
     let mut rest = token.as_bytes();
@@ -86,18 +87,18 @@ fn unescaped(token: &str) -> String {
     String::from_utf8_lossy(&bytes).replace("~1", "/").replace("~0", "~")
 }
 
-/// The pointer with `$defs` for `definitions`, where that is a keyword and not a name.
-fn renamed(pointer: &str) -> String {
-    let mut inside = Holds::Schema;
+/// The pointer with `$defs` for the keyword `definitions`, but not for a property of that name.
+fn with_defs(pointer: &str) -> String {
+    let mut inside = KeywordValue::Schema;
     let tokens: Vec<&str> = pointer
         .split('/')
         .enumerate()
         .map(|(at, token)| {
-            if at == 0 || inside != Holds::Schema {
-                inside = Holds::Schema;
+            if at == 0 || inside != KeywordValue::Schema {
+                inside = KeywordValue::Schema;
                 return token;
             }
-            inside = holds(token);
+            inside = keyword_value(token);
             if token == "definitions" { "$defs" } else { token }
         })
         .collect();
@@ -119,7 +120,7 @@ mod tests {
             ("#/items/definitions/X", "#/items/$defs/X"),
             ("#/anyOf/0/definitions/X", "#/anyOf/0/$defs/X"),
         ] {
-            assert_eq!(renamed(pointer), expected);
+            assert_eq!(with_defs(pointer), expected);
         }
     }
 
@@ -128,10 +129,10 @@ mod tests {
         let schema = json!({"$defs": {"a/b": {"x": 1}, "c d": {}, "l": [{}]}});
         let schema = schema.as_object().unwrap();
         for pointer in ["#/$defs/a~1b", "#/$defs/c%20d", "#/$defs/l/0", "#/%24defs/l/0"] {
-            assert!(stands(schema, pointer), "{pointer}");
+            assert!(is_resolvable(schema, pointer), "{pointer}");
         }
         for pointer in ["#/$defs/l/1", "#/$defs/a~1b/x", "#/nothing", "#anchor", ""] {
-            assert!(!stands(schema, pointer), "{pointer}");
+            assert!(!is_resolvable(schema, pointer), "{pointer}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Alternatives that are really one schema: "this or null", and lists of constants.
+//! Unions that are equivalent to one schema: nullable schemas, and lists of constants.
 
 use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 use serde_json::{Map, Value};
 
-use super::Work;
+use super::RepairLog;
 
-/// Says nothing about which values are valid.
-pub(super) fn annotation(keyword: &str) -> bool {
+/// Whether a keyword does not constrain values.
+pub(super) fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
         "title"
@@ -24,18 +24,18 @@ pub(super) fn annotation(keyword: &str) -> bool {
     )
 }
 
-/// Collapses the alternatives under `keyword` where they say no more than one schema would.
-pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, work: &mut Work) {
+/// Collapses the union under `keyword` if one schema can express it.
+pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, log: &mut RepairLog) {
     let Some(Value::Array(branches)) = node.get_mut(keyword) else { return };
     let before = branches.len();
-    if branches.iter().any(|branch| !only_null(branch)) {
-        branches.retain(|branch| !only_null(branch));
+    if branches.iter().any(|branch| !is_null_only(branch)) {
+        branches.retain(|branch| !is_null_only(branch));
     }
     let nullable = branches.len() < before;
     let branches = std::mem::take(branches);
     if nullable {
         nullable_hint(node);
-        work.did("a union with `null` became a hint");
+        log.record("a union with `null` became a hint");
     }
     if let Some(constants) = constants(&branches)
         && !["enum", "const"].iter().any(|other| node.contains_key(*other))
@@ -43,9 +43,9 @@ pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, work: &mut 
     {
         node.remove(keyword);
         constants.write(node);
-        work.did("a union of constants became an `enum`");
+        log.record("a union of constants became an `enum`");
     } else if let [Value::Object(only)] = branches.as_slice()
-        && fits(node, only)
+        && is_mergeable(node, only)
     {
         node.remove(keyword);
         for (inner, value) in only {
@@ -53,13 +53,13 @@ pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, work: &mut 
                 node.insert(inner.clone(), value.clone());
             }
         }
-        work.did("a union of one schema became that schema");
+        log.record("a union of one schema became that schema");
     } else {
         node.insert(keyword.to_owned(), Value::Array(branches));
     }
 }
 
-/// Says that null is allowed, in the one way that strict APIs take.
+/// Marks a schema as nullable in the form that strict APIs accept.
 pub(super) fn nullable_hint(node: &mut Map<String, Value>) {
     node.insert("nullable".to_owned(), Value::Bool(true));
     if let Some(Value::Array(values)) = node.get_mut("enum")
@@ -69,8 +69,7 @@ pub(super) fn nullable_hint(node: &mut Map<String, Value>) {
     }
 }
 
-/// Whether a branch allows null and nothing else.
-fn only_null(branch: &Value) -> bool {
+fn is_null_only(branch: &Value) -> bool {
     let Value::Object(branch) = branch else { return false };
     let null = match (branch.get("type"), branch.get("const"), branch.get("enum")) {
         (Some(kind), None, None) => kind == "null",
@@ -82,17 +81,16 @@ fn only_null(branch: &Value) -> bool {
     };
     null && branch
         .keys()
-        .all(|key| matches!(key.as_str(), "type" | "const" | "enum") || annotation(key))
+        .all(|key| matches!(key.as_str(), "type" | "const" | "enum") || is_annotation(key))
 }
 
-/// Whether everything the branch demands can be said beside what the node says itself.
-fn fits(node: &Map<String, Value>, branch: &Map<String, Value>) -> bool {
+/// Whether the node can express all constraints of the branch.
+fn is_mergeable(node: &Map<String, Value>, branch: &Map<String, Value>) -> bool {
     branch.iter().all(|(keyword, value)| {
-        annotation(keyword) || node.get(keyword).is_none_or(|other| other == value)
+        is_annotation(keyword) || node.get(keyword).is_none_or(|other| other == value)
     })
 }
 
-/// A union of constants of one type.
 struct Constants {
     kind: &'static str,
     values: Vec<Value>,

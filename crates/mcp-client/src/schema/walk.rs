@@ -1,27 +1,22 @@
-//! Where schemas stand inside a schema.
+//! The positions of schemas inside a schema.
 //!
-//! A keyword is one only in a schema: the same word below `properties` is the name of a property,
-//! and what stands below `default` or `enum` is data.
+//! A keyword is only one in a schema: below `properties` the same word is a property name, and
+//! values of `default` or `enum` are data.
 
 use serde_json::{Map, Value};
 
-/// Deeper schemas are left as they are. Nothing read from a server nests this deep.
+/// Deeper schemas are left unchanged. No decoded schema nests this deep.
 const MAX_DEPTH: usize = 128;
 
-/// What a keyword holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// One schema.
+pub(super) enum KeywordValue {
     Schema,
-    /// Schemas by name.
-    Named,
-    /// A list of schemas.
-    Listed,
-    /// Anything else.
+    SchemaMap,
+    SchemaList,
     Data,
 }
 
-pub(super) fn holds(keyword: &str) -> Holds {
+pub(super) fn keyword_value(keyword: &str) -> KeywordValue {
     match keyword {
         "items"
         | "additionalProperties"
@@ -33,16 +28,16 @@ pub(super) fn holds(keyword: &str) -> Holds {
         | "not"
         | "if"
         | "then"
-        | "else" => Holds::Schema,
+        | "else" => KeywordValue::Schema,
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
-        | "dependencies" => Holds::Named,
-        "anyOf" | "oneOf" | "allOf" | "prefixItems" => Holds::Listed,
-        _ => Holds::Data,
+        | "dependencies" => KeywordValue::SchemaMap,
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => KeywordValue::SchemaList,
+        _ => KeywordValue::Data,
     }
 }
 
-/// Visits every schema below and at last the one given.
-pub(super) fn each(
+/// Visits every inner schema, then the given one.
+pub(super) fn visit_all(
     schema: &mut Map<String, Value>,
     visit: &mut impl FnMut(&mut Map<String, Value>),
 ) {
@@ -58,13 +53,13 @@ fn below(
         return;
     }
     for (keyword, value) in &mut *schema {
-        match (holds(keyword), value) {
-            (Holds::Schema, Value::Object(inner)) => below(inner, depth - 1, visit),
-            (Holds::Named, Value::Object(named)) => {
+        match (keyword_value(keyword), value) {
+            (KeywordValue::Schema, Value::Object(inner)) => below(inner, depth - 1, visit),
+            (KeywordValue::SchemaMap, Value::Object(named)) => {
                 objects(named.values_mut(), depth - 1, visit);
             }
             // `items` may be a list in older drafts.
-            (Holds::Listed | Holds::Schema, Value::Array(list)) => {
+            (KeywordValue::SchemaList | KeywordValue::Schema, Value::Array(list)) => {
                 objects(list.iter_mut(), depth - 1, visit);
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! Calling tools, reading resources, getting prompts.
+//! Tool calls, resource reads and prompts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Ask, Inner, Limit, Session};
+use super::{Inner, Request, Session, Timeouts};
 use crate::content::{self, PromptMessages, ResourceContents, ToolOutcome};
 use crate::error::Error;
 use crate::message::{Params, RpcError};
 use crate::protocol::Era;
 use crate::router::ProgressSink;
 use crate::tool::{Tool, header_value};
-use crate::transport::Link;
+use crate::transport::Connection;
 
-/// What a caller may want different.
+/// Options of a call.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Clone, Default)]
 pub struct CallOptions {
-    /// Hears of progress.
     pub progress: Option<ProgressSink>,
-    /// How long the call may be silent, instead of what the entry says.
+    /// Overrides the idle timeout of the entry.
     pub timeout: Option<Duration>,
-    /// The [digest](Tool::digest) of the definition that was approved; a tool that is defined
-    /// otherwise by now is not called. Without it the host is asked where the server is untrusted.
+    /// The [digest](Tool::digest) of the approved definition; a tool whose definition has changed
+    /// is not called. Without it the host is asked if the server is untrusted.
     pub approved: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Session {
     ) -> Result<ToolOutcome, Error> {
         let answer = match self.call_once(tool, arguments, options).await {
             Err(Error::Rpc(error)) if error.code == RpcError::HEADER_MISMATCH && self.mirrors() => {
-                // The definition we mirrored headers by is an older one: look, and try once more.
+                // The mirrored headers follow an outdated definition: list again and retry once.
                 let listed = self.list_tools().await?;
                 self.inner.router.all_changed();
                 let fresh = listed.tools.iter().find(|fresh| fresh.name == tool.name);
@@ -73,7 +73,7 @@ impl Session {
         content::tool_outcome(answer.text()).map_err(Error::from)
     }
 
-    /// Reads a resource.
+    /// Calls `resources/read`.
     pub async fn read_resource(
         &self,
         uri: &str,
@@ -84,7 +84,7 @@ impl Session {
         content::resource_outcome(answer.text()).map_err(Error::from)
     }
 
-    /// Gets a prompt, filled in.
+    /// Calls `prompts/get`.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -102,22 +102,23 @@ impl Session {
         params: Params,
         headers: Vec<(String, String)>,
         options: &CallOptions,
-    ) -> Result<crate::message::Payload, Error> {
-        let _busy = Busy::new(&self.inner);
-        let limit = Limit::call(options.timeout.unwrap_or(self.inner.entry.timeout));
-        self.ask_to_the_end(|| Ask {
+    ) -> Result<crate::message::RawJson, Error> {
+        let _busy = ActiveCall::new(&self.inner);
+        let timeouts = Timeouts::call(options.timeout.unwrap_or(self.inner.entry.timeout));
+        self.request_with_input(|| Request {
             method,
             params: params.clone(),
             headers: headers.clone(),
             progress: options.progress.clone(),
-            limit,
+            timeouts,
         })
         .await
     }
 
     /// Whether parameters are mirrored into headers: only on stateless Streamable HTTP.
     pub(super) fn mirrors(&self) -> bool {
-        self.agreed().era == Era::Stateless && matches!(self.inner.link, Link::Http(_))
+        self.handshake().era == Era::Stateless
+            && matches!(self.inner.connection, Connection::Http(_))
     }
 
     fn named(&self, name: &str) -> Vec<(String, String)> {
@@ -125,18 +126,17 @@ impl Session {
     }
 }
 
-/// Counts a call for as long as it runs.
-struct Busy(Arc<Inner>);
+struct ActiveCall(Arc<Inner>);
 
-impl Busy {
+impl ActiveCall {
     fn new(inner: &Arc<Inner>) -> Self {
-        inner.busy.fetch_add(1, Ordering::AcqRel);
+        inner.active_calls.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(inner))
     }
 }
 
-impl Drop for Busy {
+impl Drop for ActiveCall {
     fn drop(&mut self) {
-        self.0.busy.fetch_sub(1, Ordering::AcqRel);
+        self.0.active_calls.fetch_sub(1, Ordering::AcqRel);
     }
 }

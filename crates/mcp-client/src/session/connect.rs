@@ -1,4 +1,4 @@
-//! From an entry to a session: the link, the order of handshakes, and their fallbacks.
+//! Opening a session: the transport, the order of handshakes, and their fallbacks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,53 +8,49 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::handshake::{discover, initialize};
-use super::{Agreed, Inner, Session, attend, cache, subscription};
+use super::{HandshakeResult, Inner, Session, response_cache, server_requests, subscription};
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry, Verify};
 use crate::content;
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::host::{Event, Host};
+use crate::host::{ClientEvent, Host};
 use crate::message::RpcError;
 use crate::oauth::credentials::Credentials;
-use crate::oauth::person::Person;
+use crate::oauth::interactive::InteractiveSignIn;
 use crate::protocol::{Era, LEGACY_VERSIONS};
 use crate::router::Router;
-use crate::transport::http::HttpLink;
+use crate::transport::http::HttpConnection;
 use crate::transport::http_client::{Authorizer, HttpClient};
-use crate::transport::sse::SseLink;
-use crate::transport::stdio::{StdioLink, Surroundings};
-use crate::transport::{Link, preflight};
+use crate::transport::sse::SseConnection;
+use crate::transport::stdio::{StdioConnection, StdioContext};
+use crate::transport::{Connection, preflight};
 
-/// How long the reason why a process has gone may take to be known.
-const GONE: Duration = Duration::from_secs(2);
+const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A step of connecting, for those who want to watch.
+/// A completed step of connecting.
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stage {
-    /// Which.
+pub struct ConnectStep {
     pub name: &'static str,
-    /// What came of it.
     pub outcome: Result<String, String>,
-    /// How long it took.
     pub took: Duration,
 }
 
-/// Hears of each step.
-pub type Trace<'a> = &'a (dyn Fn(Stage) + Send + Sync);
+/// Receives each step.
+pub type StepObserver<'a> = &'a (dyn Fn(ConnectStep) + Send + Sync);
 
-/// What is remembered of a server from one connection to the next.
+/// What is remembered of a server across reconnects.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    /// It was connected before: no more preflight, no more guessing of transports.
+pub(crate) struct ReconnectState {
+    /// It connected before: skip the pre-flight and the transport fallback.
     connected: AtomicBool,
-    /// It only speaks the older transport.
+    /// It supports the older transport only.
     sse: AtomicBool,
-    /// Who is signed in.
     credentials: OnceLock<Option<Arc<Credentials>>>,
 }
 
-impl Memory {
-    /// Who is signed in to a server that wants that.
+impl ReconnectState {
+    /// The OAuth credentials of the server, created on first use.
     pub(crate) fn credentials(
         &self,
         entry: &ServerEntry,
@@ -68,34 +64,32 @@ impl Memory {
         Ok(self.credentials.get_or_init(|| made).clone())
     }
 
-    /// Waits for what must not be broken off: a token that is being renewed.
-    pub(crate) async fn finished(&self) {
+    /// Waits for token renewals, which must not be aborted.
+    pub(crate) async fn renewals_finished(&self) {
         if let Some(Some(credentials)) = self.credentials.get() {
-            credentials.finished().await;
+            credentials.renewals_finished().await;
         }
     }
 }
 
-/// Connects one server.
+/// Opens a session to one server.
 #[derive(Clone, Copy)]
-pub(crate) struct Dialer<'a> {
+pub(crate) struct SessionConnector<'a> {
     pub(crate) entry: &'a Arc<ServerEntry>,
     pub(crate) host: &'a Arc<Host>,
     pub(crate) guardian: &'a Arc<Guardian>,
     pub(crate) tasks: &'a TaskTracker,
-    pub(crate) memory: &'a Memory,
-    pub(crate) trace: Option<Trace<'a>>,
+    pub(crate) reconnect_state: &'a ReconnectState,
+    pub(crate) steps: Option<StepObserver<'a>>,
 }
 
-/// Which handshake is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Attempt {
+enum Handshake {
     Initialize,
     Discover,
 }
 
-impl Dialer<'_> {
-    /// A session that has agreed on an era, or the reason there is none.
+impl SessionConnector<'_> {
     pub(crate) async fn connect(&self) -> Result<Session, Error> {
         let connected = match &self.entry.endpoint {
             Endpoint::Stdio(endpoint) => {
@@ -107,29 +101,34 @@ impl Dialer<'_> {
             Endpoint::Http(endpoint) => self.remote(endpoint).await,
         };
         let redactor = &self.host.redactor;
-        let (inner, mut agreed) = connected.map_err(|error| error.cleaned(redactor))?;
-        content::clean_value(&mut agreed.server_info, redactor);
-        agreed.instructions =
-            agreed.instructions.map(|text| redactor.clean_known(&text).into_owned());
-        self.memory.connected.store(true, Ordering::Release);
-        let era = agreed.era;
-        let _ = inner.agreed.set(agreed);
+        let (inner, mut handshake) = connected.map_err(|error| error.redacted(redactor))?;
+        content::redact_value(&mut handshake.server_info, redactor);
+        handshake.instructions =
+            handshake.instructions.map(|text| redactor.redact_known(&text).into_owned());
+        self.reconnect_state.connected.store(true, Ordering::Release);
+        let era = handshake.era;
+        let _ = inner.handshake.set(handshake);
         if era == Era::Stateless {
-            subscription::keep(&inner);
-        } else if let Link::Http(link) = &inner.link {
-            link.listen();
+            subscription::start(&inner);
+        } else if let Connection::Http(connection) = &inner.connection {
+            connection.listen();
         }
         Ok(Session { inner })
     }
 
-    async fn remote(&self, endpoint: &HttpEndpoint) -> Result<(Arc<Inner>, Agreed), Error> {
+    async fn remote(
+        &self,
+        endpoint: &HttpEndpoint,
+    ) -> Result<(Arc<Inner>, HandshakeResult), Error> {
         if endpoint.verify == Verify::Off {
             self.warn("certificate verification is off (`ssl_verify: false`): anyone on the way can read and change what is sent");
         }
-        if endpoint.transport == HttpTransport::Sse || self.memory.sse.load(Ordering::Acquire) {
+        if endpoint.transport == HttpTransport::Sse
+            || self.reconnect_state.sse.load(Ordering::Acquire)
+        {
             return self.by_protocol(HttpTransport::Sse).await;
         }
-        let first_time = !self.memory.connected.load(Ordering::Acquire);
+        let first_time = !self.reconnect_state.connected.load(Ordering::Acquire);
         if first_time && !endpoint.skip_preflight {
             self.preflight(endpoint).await?;
         }
@@ -137,12 +136,12 @@ impl Dialer<'_> {
             Ok(connected) => return Ok(connected),
             Err(error) => error,
         };
-        if !first_time || !is_older(&first) {
+        if !first_time || !is_sse_only_refusal(&first) {
             return Err(first);
         }
         match self.by_protocol(HttpTransport::Sse).await {
             Ok(connected) => {
-                self.memory.sse.store(true, Ordering::Release);
+                self.reconnect_state.sse.store(true, Ordering::Release);
                 self.warn("it only speaks the older SSE transport; set `transport: sse` to connect faster");
                 Ok(connected)
             }
@@ -158,12 +157,15 @@ impl Dialer<'_> {
         let client = HttpClient::new(endpoint, self.host)?;
         let probed = preflight::probe(&client, self.entry.connect_timeout).await;
         let outcome = probed.as_ref().map(|()| "no other content type".to_owned());
-        self.tell("preflight", outcome.map_err(ToString::to_string), began);
+        self.report_step("preflight", outcome.map_err(ToString::to_string), began);
         probed
     }
 
-    /// The order of handshakes that the entry wants.
-    async fn by_protocol(&self, transport: HttpTransport) -> Result<(Arc<Inner>, Agreed), Error> {
+    /// Runs the handshakes in the order of the entry's protocol.
+    async fn by_protocol(
+        &self,
+        transport: HttpTransport,
+    ) -> Result<(Arc<Inner>, HandshakeResult), Error> {
         let within = self.entry.connect_timeout;
         // The older transport has no stateless era.
         let protocol = match transport {
@@ -173,32 +175,32 @@ impl Dialer<'_> {
         match protocol {
             Protocol::Legacy => {
                 let inner = self.open(transport).await?;
-                let agreed = self.attempt(&inner, Attempt::Initialize, within).await?;
-                Ok((inner, agreed))
+                let handshake = self.attempt(&inner, Handshake::Initialize, within).await?;
+                Ok((inner, handshake))
             }
             Protocol::Auto => {
                 let inner = self.open(transport).await?;
-                let first = match self.attempt(&inner, Attempt::Initialize, within).await {
-                    Ok(agreed) => return Ok((inner, agreed)),
-                    Err(error) if is_refusal(&error) => error,
+                let first = match self.attempt(&inner, Handshake::Initialize, within).await {
+                    Ok(handshake) => return Ok((inner, handshake)),
+                    Err(error) if is_initialize_refusal(&error) => error,
                     Err(error) => return Err(error),
                 };
                 let inner = self.again(inner, transport).await?;
-                match self.attempt(&inner, Attempt::Discover, within).await {
-                    Ok(agreed) => Ok((inner, agreed)),
+                match self.attempt(&inner, Handshake::Discover, within).await {
+                    Ok(handshake) => Ok((inner, handshake)),
                     Err(_) => Err(first),
                 }
             }
             Protocol::Stateless => {
                 let inner = self.open(transport).await?;
-                let first = match self.attempt(&inner, Attempt::Discover, within / 4).await {
-                    Ok(agreed) => return Ok((inner, agreed)),
-                    Err(error) if is_final(&error) => return Err(error),
+                let first = match self.attempt(&inner, Handshake::Discover, within / 4).await {
+                    Ok(handshake) => return Ok((inner, handshake)),
+                    Err(error) if is_final_discover_error(&error) => return Err(error),
                     Err(error) => error,
                 };
                 let inner = self.again(inner, transport).await?;
-                match self.attempt(&inner, Attempt::Initialize, within).await {
-                    Ok(agreed) => Ok((inner, agreed)),
+                match self.attempt(&inner, Handshake::Initialize, within).await {
+                    Ok(handshake) => Ok((inner, handshake)),
                     Err(second) => {
                         let (first, second) = (Box::new(first), Box::new(second));
                         Err(Error::BothFailed { first, attempt: "with `initialize`", second })
@@ -211,55 +213,56 @@ impl Dialer<'_> {
     async fn attempt(
         &self,
         inner: &Arc<Inner>,
-        attempt: Attempt,
+        attempt: Handshake,
         within: Duration,
-    ) -> Result<Agreed, Error> {
+    ) -> Result<HandshakeResult, Error> {
         let began = Instant::now();
-        let (name, agreed) = match attempt {
-            Attempt::Initialize => ("initialize", initialize(inner, within).await),
-            Attempt::Discover => ("server/discover", discover(inner, within).await),
+        let (name, handshake) = match attempt {
+            Handshake::Initialize => ("initialize", initialize(inner, within).await),
+            Handshake::Discover => ("server/discover", discover(inner, within).await),
         };
-        // A process that was gone before it could be asked tells why a moment later.
-        let agreed = match agreed {
+        // The exit of a process that could not be written to is known a moment later.
+        let handshake = match handshake {
             Err(Error::Unsent) => {
-                let over = tokio::time::timeout(GONE, inner.router.closed()).await;
+                let over = tokio::time::timeout(EXIT_REASON_TIMEOUT, inner.router.closed()).await;
                 Err(over.map_or(Error::Unsent, |reason| reason.error()))
             }
             other => other,
         };
-        let outcome =
-            agreed.as_ref().map(|agreed| format!("{} era, version {}", agreed.era, agreed.version));
-        self.tell(name, outcome.map_err(ToString::to_string), began);
-        agreed
+        let outcome = handshake
+            .as_ref()
+            .map(|handshake| format!("{} era, version {}", handshake.era, handshake.version));
+        self.report_step(name, outcome.map_err(ToString::to_string), began);
+        handshake
     }
 
-    /// The link for a second attempt: the same process where it still lives, else a new one.
+    /// The connection for a second attempt: the same process if it is alive, else a new one.
     async fn again(
         &self,
         inner: Arc<Inner>,
         transport: HttpTransport,
     ) -> Result<Arc<Inner>, Error> {
-        if let Link::Stdio(link) = &inner.link {
-            // A server that ends itself over an unknown method does so right away.
+        if let Connection::Stdio(connection) = &inner.connection {
+            // A server that exits on an unknown method does so at once.
             let _ = tokio::time::timeout(Duration::from_millis(50), inner.router.closed()).await;
             if inner.router.close_reason().is_none() {
                 return Ok(inner);
             }
-            link.close();
-            link.ended().await;
+            connection.close();
+            connection.ended().await;
         }
         drop(inner);
         self.open(transport).await
     }
 
-    /// A link to the server. The stream of the older transport may want a sign-in at once.
+    /// Opens the transport. The older one may require a sign-in already here.
     async fn open(&self, transport: HttpTransport) -> Result<Arc<Inner>, Error> {
-        let credentials = self.memory.credentials(self.entry, self.host)?;
-        let mut person = Person::new(credentials.as_ref(), self.host);
+        let credentials = self.reconnect_state.credentials(self.entry, self.host)?;
+        let mut sign_in = InteractiveSignIn::new(credentials.as_ref(), self.host);
         loop {
             match self.open_as(transport, credentials.clone()).await {
                 Ok(inner) => return Ok(inner),
-                Err(error) => person.help(error).await?,
+                Err(error) => sign_in.resolve(error).await?,
             }
         }
     }
@@ -271,28 +274,31 @@ impl Dialer<'_> {
     ) -> Result<Arc<Inner>, Error> {
         let began = Instant::now();
         let (router, events) = Router::new();
-        let link = match &self.entry.endpoint {
+        let connection = match &self.entry.endpoint {
             Endpoint::Stdio(endpoint) => {
-                let around = Surroundings {
+                let around = StdioContext {
                     server: &self.entry.name,
                     host: self.host,
                     guardian: self.guardian,
                     tasks: self.tasks,
                 };
-                let started = StdioLink::start(endpoint, around, &router);
-                let outcome = started.as_ref().map(|link| format!("process {}", link.group_id()));
-                self.tell("start", outcome.map_err(ToString::to_string), began);
-                Link::Stdio(started?)
+                let started = StdioConnection::start(endpoint, around, &router);
+                let outcome =
+                    started.as_ref().map(|connection| format!("process {}", connection.group_id()));
+                self.report_step("start", outcome.map_err(ToString::to_string), began);
+                Connection::Stdio(started?)
             }
             Endpoint::Http(endpoint) => {
                 let authorizer = credentials.clone().map(|one| one as Arc<dyn Authorizer>);
                 let client = HttpClient::new(endpoint, self.host)?.authorized_by(authorizer);
                 match transport {
-                    HttpTransport::Streamable => {
-                        Link::Http(HttpLink::new(client, Arc::clone(&router), self.tasks.clone()))
-                    }
+                    HttpTransport::Streamable => Connection::Http(HttpConnection::new(
+                        client,
+                        Arc::clone(&router),
+                        self.tasks.clone(),
+                    )),
                     HttpTransport::Sse => {
-                        let opening = SseLink::open(client, Arc::clone(&router), self.tasks);
+                        let opening = SseConnection::open(client, Arc::clone(&router), self.tasks);
                         let within = self.entry.connect_timeout;
                         let opened = tokio::time::timeout(within, opening).await;
                         let opened = opened.unwrap_or_else(|_| {
@@ -301,63 +307,67 @@ impl Dialer<'_> {
                             Err(Error::ConnectTimeout { method, after: within, stderr, noise })
                         });
                         let outcome = opened.as_ref().map(|_| "stream open".to_owned());
-                        self.tell("event stream", outcome.map_err(ToString::to_string), began);
-                        Link::Sse(opened?)
+                        self.report_step(
+                            "event stream",
+                            outcome.map_err(ToString::to_string),
+                            began,
+                        );
+                        Connection::Sse(opened?)
                     }
                 }
             }
         };
-        let inner = self.inner(link, router, credentials);
-        attend::start(&inner, events);
+        let inner = self.inner(connection, router, credentials);
+        server_requests::start(&inner, events);
         Ok(inner)
     }
 
     fn inner(
         &self,
-        link: Link,
+        connection: Connection,
         router: Arc<Router>,
         credentials: Option<Arc<Credentials>>,
     ) -> Arc<Inner> {
         Arc::new(Inner {
             entry: Arc::clone(self.entry),
             host: Arc::clone(self.host),
-            link,
+            connection,
             router,
             credentials,
             tasks: self.tasks.clone(),
-            agreed: OnceLock::new(),
-            standing: OnceLock::new(),
+            handshake: OnceLock::new(),
+            common_meta: OnceLock::new(),
             next_id: AtomicU64::new(1),
-            busy: AtomicUsize::new(0),
-            cache: cache::Cache::default(),
+            active_calls: AtomicUsize::new(0),
+            cache: response_cache::ResponseCache::default(),
             began: Instant::now(),
         })
     }
 
-    fn tell(&self, name: &'static str, outcome: Result<String, String>, began: Instant) {
-        if let Some(trace) = self.trace {
-            let outcome = outcome.map_err(|reason| self.host.redactor.clean(&reason).into_owned());
-            trace(Stage { name, outcome, took: began.elapsed() });
+    fn report_step(&self, name: &'static str, outcome: Result<String, String>, began: Instant) {
+        if let Some(steps) = self.steps {
+            let outcome = outcome.map_err(|reason| self.host.redactor.redact(&reason).into_owned());
+            steps(ConnectStep { name, outcome, took: began.elapsed() });
         }
     }
 
     fn warn(&self, text: &str) {
         let (server, text) = (self.entry.name.clone(), text.to_owned());
-        self.host.observer.event(Event::Warning { server, text });
+        self.host.observer.event(ClientEvent::Warning { server, text });
     }
 }
 
 /// Whether a server of the older transport refuses like this.
-fn is_older(error: &Error) -> bool {
+fn is_sse_only_refusal(error: &Error) -> bool {
     match error {
         Error::Http { status, .. } => matches!(status, 400 | 404 | 405),
-        Error::BothFailed { second, .. } => is_older(second),
+        Error::BothFailed { second, .. } => is_sse_only_refusal(second),
         _ => false,
     }
 }
 
-/// Whether the server refused `initialize` in a way that a modern-only server does.
-fn is_refusal(error: &Error) -> bool {
+/// Whether a stateless-only server refuses `initialize` like this.
+fn is_initialize_refusal(error: &Error) -> bool {
     match error {
         Error::Rpc(_) => true,
         Error::Http { status, .. } => (400..500).contains(status),
@@ -365,9 +375,9 @@ fn is_refusal(error: &Error) -> bool {
     }
 }
 
-/// Whether a failed `server/discover` leaves nothing to try: a recognised modern error, unless it
-/// names a version that begins with a handshake; or what a handshake would fail of just as well.
-fn is_final(error: &Error) -> bool {
+/// Whether a failed `server/discover` rules out `initialize`: a stateless-only error that names no
+/// version with a handshake, or an error that `initialize` would hit as well.
+fn is_final_discover_error(error: &Error) -> bool {
     match error {
         Error::Rpc(error) if error.code == RpcError::UNSUPPORTED_VERSION => {
             let supported = error.supported_versions();

@@ -1,27 +1,27 @@
-//! Parameters that a server wants mirrored into `Mcp-Param-*` headers.
+//! Parameters that are mirrored into `Mcp-Param-*` headers.
 //!
-//! An `x-mcp-header` annotation counts only on a primitive property that is reached from the root
-//! by `properties` alone; one anywhere else makes the tool invalid for Streamable HTTP.
+//! An `x-mcp-header` annotation is valid only on a primitive property that is reachable from the
+//! root through `properties`; elsewhere it makes the tool invalid for Streamable HTTP.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::envelope::clip;
+use super::raw_object::printable_excerpt;
 
 const ANNOTATION: &str = "x-mcp-header";
 
 /// A parameter that is mirrored into a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderParam {
-    /// The header's name without `Mcp-Param-`.
+    /// The header name without `Mcp-Param-`.
     pub header: String,
-    /// The names that lead to the value in the arguments.
+    /// The property names that lead to the value.
     pub path: Vec<String>,
 }
 
 impl HeaderParam {
-    /// The header and its encoded value; none where the arguments hold no value at the path.
+    /// The header and its encoded value, if the arguments have a value at the path.
     pub(super) fn header(&self, arguments: &Value) -> Option<(String, String)> {
         let value = self.path.iter().try_fold(arguments, |at, name| at.get(name))?;
         let text = match value {
@@ -38,7 +38,7 @@ impl HeaderParam {
     }
 }
 
-/// A value as it may stand in a header: itself where that is safe, else `=?base64?...?=`.
+/// A header value: verbatim if safe, else `=?base64?...?=`.
 pub fn header_value(value: &str) -> String {
     let printable = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     let padded = value.starts_with([' ', '\t']) || value.ends_with([' ', '\t']);
@@ -61,13 +61,13 @@ pub(super) fn header_params(schema: &Value) -> Result<Vec<HeaderParam>, String> 
     }
     for (at, one) in found.iter().enumerate() {
         if found[..at].iter().any(|other| other.header.eq_ignore_ascii_case(&one.header)) {
-            return Err(format!("`{ANNOTATION}` names `{}` twice", clip(&one.header)));
+            return Err(format!("`{ANNOTATION}` names `{}` twice", printable_excerpt(&one.header)));
         }
     }
     Ok(found)
 }
 
-/// Looks through a schema that `properties` alone lead to.
+/// Collects the annotations of properties.
 fn walk(
     schema: &Map<String, Value>,
     path: &mut Vec<String>,
@@ -80,8 +80,10 @@ fn walk(
                     let Value::Object(property) = property else { continue };
                     path.push(name.clone());
                     if let Some(annotation) = property.get(ANNOTATION) {
-                        let header = judged(annotation, property)
-                            .map_err(|reason| format!("property `{}`: {reason}", clip(name)))?;
+                        let header =
+                            checked_header_name(annotation, property).map_err(|reason| {
+                                format!("property `{}`: {reason}", printable_excerpt(name))
+                            })?;
                         found.push(HeaderParam { header, path: path.clone() });
                     }
                     walk(property, path, found)?;
@@ -95,8 +97,11 @@ fn walk(
     Ok(())
 }
 
-/// The header that an annotation names, if it may stand on this property.
-fn judged(annotation: &Value, property: &Map<String, Value>) -> Result<String, String> {
+/// The header name of an annotation, if the property may have one.
+fn checked_header_name(
+    annotation: &Value,
+    property: &Map<String, Value>,
+) -> Result<String, String> {
     let Value::String(header) = annotation else {
         return Err(format!("`{ANNOTATION}` is not a string"));
     };
@@ -104,7 +109,7 @@ fn judged(annotation: &Value, property: &Map<String, Value>) -> Result<String, S
         return Err(format!("`{ANNOTATION}` is empty"));
     }
     if !header.bytes().all(token_character) {
-        return Err(format!("`{ANNOTATION}` is no header name: `{}`", clip(header)));
+        return Err(format!("`{ANNOTATION}` is no header name: `{}`", printable_excerpt(header)));
     }
     let primitive = |kind: &Value| matches!(kind.as_str(), Some("string" | "integer" | "boolean"));
     let permitted = match property.get("type") {
@@ -122,7 +127,7 @@ fn judged(annotation: &Value, property: &Map<String, Value>) -> Result<String, S
     }
 }
 
-/// Refuses an annotation below a keyword other than `properties`.
+/// Rejects annotations below other keywords than `properties`.
 fn unreachable_annotation(keyword: &str, value: &Value) -> Result<(), String> {
     match (keyword, value) {
         // Data, not schemas.
@@ -136,7 +141,7 @@ fn unreachable_annotation(keyword: &str, value: &Value) -> Result<(), String> {
             if schema.contains_key(ANNOTATION) {
                 return Err(format!(
                     "`{ANNOTATION}` stands where `properties` alone do not lead, below `{}`",
-                    clip(keyword)
+                    printable_excerpt(keyword)
                 ));
             }
             schema.iter().try_for_each(|(keyword, value)| unreachable_annotation(keyword, value))

@@ -1,105 +1,89 @@
-//! The prompts, resources and resource templates a server lists.
+//! Decoding of prompts, resources and resource templates.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::envelope::{DecodeError, Envelope, Items};
-use super::{Page, Quarantined, Refused, named, string};
+use super::raw_object::{DecodeError, RawList, RawObject};
+use super::{ListPage, QuarantinedItem, RejectedItem, take_name, take_string};
 
-/// A prompt as its server describes it.
+#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The server's own name of it.
     pub name: String,
-    /// A name for people.
     pub title: Option<String>,
-    /// What it is for.
     pub description: Option<String>,
-    /// What it takes.
     pub arguments: Vec<PromptArgument>,
 }
 
-/// One argument of a prompt.
+#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptArgument {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: Option<String>,
-    /// Whether the prompt needs it.
     pub required: bool,
 }
 
-/// A resource as its server describes it.
+#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// Where it is.
     pub uri: String,
-    /// Its name; the address where the server gives none.
+    /// The URI if the server names none.
     pub name: String,
-    /// A name for people.
     pub title: Option<String>,
-    /// What it holds.
     pub description: Option<String>,
-    /// Of which type it is.
     pub mime_type: Option<String>,
-    /// How many bytes it has.
     pub size: Option<u64>,
 }
 
-/// A family of resources.
+#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceTemplate {
-    /// The addresses, with variables (RFC 6570).
     pub uri_template: String,
-    /// Its name; the template where the server gives none.
+    /// The template if the server names none.
     pub name: String,
-    /// A name for people.
     pub title: Option<String>,
-    /// What it is for.
     pub description: Option<String>,
-    /// Of which type its resources are.
     pub mime_type: Option<String>,
 }
 
-/// Reads one page of `prompts/list`.
-pub fn prompts_page(result: &str) -> Result<Page<Prompt>, DecodeError> {
+/// Decodes one page of `prompts/list`.
+pub fn prompts_page(result: &str) -> Result<ListPage<Prompt>, DecodeError> {
     page(result, "prompts", |raw| {
-        let (name, mut object) = named(raw, "name")?;
+        let (name, mut object) = take_name(raw, "name")?;
         Ok(Prompt {
             name,
-            title: string(&mut object, "title"),
-            description: string(&mut object, "description"),
+            title: take_string(&mut object, "title"),
+            description: take_string(&mut object, "description"),
             arguments: arguments(object.remove("arguments")),
         })
     })
 }
 
-/// Reads one page of `resources/list`.
-pub fn resources_page(result: &str) -> Result<Page<Resource>, DecodeError> {
+/// Decodes one page of `resources/list`.
+pub fn resources_page(result: &str) -> Result<ListPage<Resource>, DecodeError> {
     page(result, "resources", |raw| {
-        let (uri, mut object) = named(raw, "uri")?;
+        let (uri, mut object) = take_name(raw, "uri")?;
         Ok(Resource {
             name: name_or(&mut object, &uri),
             uri,
-            title: string(&mut object, "title"),
-            description: string(&mut object, "description"),
-            mime_type: string(&mut object, "mimeType"),
+            title: take_string(&mut object, "title"),
+            description: take_string(&mut object, "description"),
+            mime_type: take_string(&mut object, "mimeType"),
             size: object.get("size").and_then(Value::as_u64),
         })
     })
 }
 
-/// Reads one page of `resources/templates/list`.
-pub fn templates_page(result: &str) -> Result<Page<ResourceTemplate>, DecodeError> {
+/// Decodes one page of `resources/templates/list`.
+pub fn templates_page(result: &str) -> Result<ListPage<ResourceTemplate>, DecodeError> {
     page(result, "resourceTemplates", |raw| {
-        let (uri_template, mut object) = named(raw, "uriTemplate")?;
+        let (uri_template, mut object) = take_name(raw, "uriTemplate")?;
         Ok(ResourceTemplate {
             name: name_or(&mut object, &uri_template),
             uri_template,
-            title: string(&mut object, "title"),
-            description: string(&mut object, "description"),
-            mime_type: string(&mut object, "mimeType"),
+            title: take_string(&mut object, "title"),
+            description: take_string(&mut object, "description"),
+            mime_type: take_string(&mut object, "mimeType"),
         })
     })
 }
@@ -107,35 +91,38 @@ pub fn templates_page(result: &str) -> Result<Page<ResourceTemplate>, DecodeErro
 fn page<T>(
     result: &str,
     key: &'static str,
-    decode: impl Fn(&RawValue) -> Result<T, Refused>,
-) -> Result<Page<T>, DecodeError> {
-    let envelope = Envelope::open(result)?;
-    let Items { items, left_out } = envelope.list(key)?;
-    let mut page = Page::around(&envelope, left_out, key);
+    decode: impl Fn(&RawValue) -> Result<T, RejectedItem>,
+) -> Result<ListPage<T>, DecodeError> {
+    let envelope = RawObject::open(result)?;
+    let RawList { items, left_out } = envelope.list(key)?;
+    let mut page = ListPage::around(&envelope, left_out, key);
     for (at, raw) in items.into_iter().enumerate() {
         match decode(raw) {
             Ok(item) => page.items.push(item),
-            Err(Refused { name, reason }) => page
-                .quarantined
-                .push(Quarantined { name: name.unwrap_or_else(|| format!("#{}", at + 1)), reason }),
+            Err(RejectedItem { name, reason }) => page.quarantined.push(QuarantinedItem {
+                name: name.unwrap_or_else(|| format!("#{}", at + 1)),
+                reason,
+            }),
         }
     }
     Ok(page)
 }
 
 fn name_or(object: &mut Map<String, Value>, address: &str) -> String {
-    string(object, "name").filter(|name| !name.is_empty()).unwrap_or_else(|| address.to_owned())
+    take_string(object, "name")
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| address.to_owned())
 }
 
-/// The arguments that have a name; the others cannot be given and are left out.
+/// Arguments without a name are skipped.
 fn arguments(value: Option<Value>) -> Vec<PromptArgument> {
     let Some(Value::Array(list)) = value else { return Vec::new() };
     list.into_iter()
         .filter_map(|argument| {
             let Value::Object(mut argument) = argument else { return None };
             Some(PromptArgument {
-                name: string(&mut argument, "name")?,
-                description: string(&mut argument, "description"),
+                name: take_string(&mut argument, "name")?,
+                description: take_string(&mut argument, "description"),
                 required: argument.get("required") == Some(&Value::Bool(true)),
             })
         })

@@ -3,15 +3,15 @@
 use super::*;
 use proptest::prelude::*;
 
-fn page(result: &Value) -> Page<Tool> {
-    tools_page(&result.to_string(), HeaderRule::Mirror).unwrap()
+fn page(result: &Value) -> ListPage<Tool> {
+    tools_page(&result.to_string(), HeaderMirroring::Mirror).unwrap()
 }
 
 fn good(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": {}}})
 }
 
-fn names(page: &Page<Tool>) -> Vec<&str> {
+fn names(page: &ListPage<Tool>) -> Vec<&str> {
     page.items.iter().map(|tool| tool.name.as_str()).collect()
 }
 
@@ -48,7 +48,7 @@ fn each_defect_sets_aside_only_its_own_tool() {
     ] {
         let page = page(&json!({"tools": [good("first"), bad, good("last")]}));
         assert_eq!(names(&page), ["first", "last"], "{name} {reason}");
-        let expected = Quarantined { name: name.to_owned(), reason: reason.to_owned() };
+        let expected = QuarantinedItem { name: name.to_owned(), reason: reason.to_owned() };
         assert_eq!(page.quarantined, [expected]);
     }
 }
@@ -77,7 +77,7 @@ fn a_name_over_the_limit_is_set_aside() {
 fn nesting_that_no_reader_takes_spoils_only_its_own_tool() {
     let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let result = format!(r#"{{"tools":[{{"name":"deep","x":{nested}}},{}]}}"#, good("flat"));
-    let page = tools_page(&result, HeaderRule::Ignore).unwrap();
+    let page = tools_page(&result, HeaderMirroring::Ignore).unwrap();
     assert_eq!(names(&page), ["flat"]);
     assert_eq!(page.quarantined[0].name, "deep");
 }
@@ -120,7 +120,7 @@ fn duplicates_collapse_and_contradictions_are_set_aside() {
         r#"{{"tools":[{},{{"inputSchema":{{"properties":{{}},"type":"object"}},"name":"a"}},{other}]}}"#,
         good("a")
     );
-    let page = tools_page(&result, HeaderRule::Ignore).unwrap();
+    let page = tools_page(&result, HeaderMirroring::Ignore).unwrap();
     assert_eq!(names(&page), ["a"]);
     assert!(page.items[0].description.is_none());
     assert_eq!(page.quarantined.len(), 1);
@@ -140,8 +140,8 @@ fn annotated_parameters_are_mirrored_only_where_the_transport_does() {
     let result = json!({"tools": [tool]}).to_string();
     let arguments = json!({"region": "us-west1"});
     for (rule, expected) in [
-        (HeaderRule::Mirror, vec![("Mcp-Param-Region".to_owned(), "us-west1".to_owned())]),
-        (HeaderRule::Ignore, vec![]),
+        (HeaderMirroring::Mirror, vec![("Mcp-Param-Region".to_owned(), "us-west1".to_owned())]),
+        (HeaderMirroring::Ignore, vec![]),
     ] {
         let page = tools_page(&result, rule).unwrap();
         assert_eq!(page.items[0].param_headers(&arguments), expected);
@@ -151,7 +151,8 @@ fn annotated_parameters_are_mirrored_only_where_the_transport_does() {
 #[test]
 fn the_digest_follows_meaning_and_not_the_order_of_keys() {
     let digest = |text: &str| {
-        let page = tools_page(&format!(r#"{{"tools":[{text}]}}"#), HeaderRule::Ignore).unwrap();
+        let page =
+            tools_page(&format!(r#"{{"tools":[{text}]}}"#), HeaderMirroring::Ignore).unwrap();
         page.items[0].digest()
     };
     let base = digest(r#"{"name":"a","description":"d","inputSchema":{"type":"object","x":1}}"#);
@@ -230,7 +231,7 @@ proptest! {
         for result in [value.to_string(), text, json!({"tools": value.clone()}).to_string(),
             json!({"prompts": value.clone()}).to_string(), json!({"resources": value}).to_string()]
         {
-            drop(tools_page(&result, HeaderRule::Mirror));
+            drop(tools_page(&result, HeaderMirroring::Mirror));
             drop(prompts_page(&result));
             drop(resources_page(&result));
             drop(templates_page(&result));

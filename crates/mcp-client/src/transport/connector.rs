@@ -1,7 +1,7 @@
-//! Makes connections: through a proxy or straight, with TLS or without.
+//! Opens connections: direct or through a proxy, plain or with TLS.
 //!
 //! On Linux every read is acknowledged at once. A server that writes small pieces without
-//! `TCP_NODELAY` otherwise waits for our delayed acknowledgement, forty milliseconds a call.
+//! `TCP_NODELAY` otherwise waits for our delayed acknowledgement, 40 ms per call.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -27,18 +27,18 @@ use crate::url::{bare_host, is_loopback};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// Which proxy stands between us and an address, by the usual variables.
+/// The proxies of the environment.
 #[derive(Debug, Clone)]
-pub(crate) struct Proxies(Arc<Matcher>);
+pub(crate) struct ProxySettings(Arc<Matcher>);
 
-impl Proxies {
-    /// Reads `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case.
-    pub(crate) fn of(environment: &BTreeMap<String, String>) -> Self {
+impl ProxySettings {
+    /// Reads `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower case.
+    pub(crate) fn from_environment(environment: &BTreeMap<String, String>) -> Self {
         let find = |name: &str| {
             let either = environment.get(&name.to_lowercase()).or_else(|| environment.get(name));
             either.map(String::as_str).unwrap_or_default().trim().to_owned()
         };
-        // `*.host` is written by many and means what `.host` means.
+        // `*.host` is a common spelling of `.host`.
         let spared: Vec<String> = find("NO_PROXY")
             .split(',')
             .map(str::trim)
@@ -53,24 +53,24 @@ impl Proxies {
         Self(Arc::new(matcher))
     }
 
-    /// The proxy for this address. Loopback is never proxied.
-    pub(crate) fn of_address(&self, address: &Uri) -> Option<Intercept> {
+    /// Loopback is never proxied.
+    pub(crate) fn for_url(&self, address: &Uri) -> Option<Intercept> {
         if is_loopback(bare_host(address)) {
             return None;
         }
         self.0.intercept(address)
     }
 
-    /// What a plain request through its proxy must carry.
+    /// The `Proxy-Authorization` of a plain request.
     pub(crate) fn credentials(&self, address: &Uri) -> Option<HeaderValue> {
         if address.scheme_str() == Some("https") {
             return None;
         }
-        self.of_address(address)?.basic_auth().cloned()
+        self.for_url(address)?.basic_auth().cloned()
     }
 }
 
-/// The address with its port written out: what is missing, SOCKS takes for 443.
+/// Adds the default port: SOCKS would assume 443.
 fn with_port(address: &Uri) -> Result<Uri, BoxError> {
     if address.port().is_some() {
         return Ok(address.clone());
@@ -81,16 +81,15 @@ fn with_port(address: &Uri) -> Result<Uri, BoxError> {
     Ok(Uri::from_parts(parts)?)
 }
 
-/// Makes the connections of one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     tcp: HttpConnector,
     tls: Arc<rustls::ClientConfig>,
-    proxies: Proxies,
+    proxies: ProxySettings,
 }
 
 impl Connector {
-    pub(crate) fn new(tls: Arc<rustls::ClientConfig>, proxies: Proxies) -> Self {
+    pub(crate) fn new(tls: Arc<rustls::ClientConfig>, proxies: ProxySettings) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -98,10 +97,10 @@ impl Connector {
         Self { tcp, tls, proxies }
     }
 
-    async fn connect(mut self, address: Uri) -> Result<TokioIo<Wire>, BoxError> {
+    async fn connect(mut self, address: Uri) -> Result<TokioIo<HttpStream>, BoxError> {
         let secure = address.scheme_str() == Some("https");
         let mut proxied = false;
-        let tcp = match self.proxies.of_address(&address) {
+        let tcp = match self.proxies.for_url(&address) {
             None => self.tcp.call(address.clone()).await?,
             Some(proxy) => match proxy.uri().scheme_str() {
                 Some("socks5" | "socks5h") => {
@@ -128,20 +127,20 @@ impl Connector {
                 }
             },
         };
-        let tcp = Prompt(tcp.into_inner());
+        let tcp = QuickAckStream(tcp.into_inner());
         let stream = if secure {
             let name = ServerName::try_from(bare_host(&address).to_owned())?;
             let tls = TlsConnector::from(self.tls).connect(name, tcp).await?;
-            Stream::Tls(Box::new(tls))
+            StreamKind::Tls(Box::new(tls))
         } else {
-            Stream::Plain(tcp)
+            StreamKind::Plain(tcp)
         };
-        Ok(TokioIo::new(Wire { stream, proxied }))
+        Ok(TokioIo::new(HttpStream { stream, proxied }))
     }
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Wire>;
+    type Response = TokioIo<HttpStream>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
@@ -154,47 +153,46 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A connection that is ready for HTTP.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    stream: Stream,
+pub(crate) struct HttpStream {
+    stream: StreamKind,
     proxied: bool,
 }
 
 #[derive(Debug)]
-enum Stream {
-    Plain(Prompt),
-    Tls(Box<TlsStream<Prompt>>),
+enum StreamKind {
+    Plain(QuickAckStream),
+    Tls(Box<TlsStream<QuickAckStream>>),
 }
 
-impl Connection for Wire {
+impl Connection for HttpStream {
     fn connected(&self) -> Connected {
         Connected::new().proxy(self.proxied)
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for HttpStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(context, room),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(context, room),
+            StreamKind::Plain(stream) => Pin::new(stream).poll_read(context, room),
+            StreamKind::Tls(stream) => Pin::new(stream).poll_read(context, room),
         }
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for HttpStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            StreamKind::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            StreamKind::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -204,45 +202,45 @@ impl AsyncWrite for Wire {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            StreamKind::Plain(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            StreamKind::Tls(stream) => Pin::new(stream).poll_write_vectored(context, parts),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
+            StreamKind::Plain(stream) => stream.is_write_vectored(),
+            StreamKind::Tls(stream) => stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+            StreamKind::Plain(stream) => Pin::new(stream).poll_flush(context),
+            StreamKind::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            StreamKind::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            StreamKind::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }
 
-/// A TCP stream that acknowledges what it reads without delay.
+/// A TCP stream that acknowledges reads without delay.
 #[derive(Debug)]
-struct Prompt(TcpStream);
+struct QuickAckStream(TcpStream);
 
-impl AsyncRead for Prompt {
+impl AsyncRead for QuickAckStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.0).poll_read(context, room);
-        // The kernel falls back to delaying by itself, so it is told each time.
+        // The kernel resets the option, so it is set after each read.
         #[cfg(target_os = "linux")]
         if read.is_ready() {
             let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
@@ -251,7 +249,7 @@ impl AsyncRead for Prompt {
     }
 }
 
-impl AsyncWrite for Prompt {
+impl AsyncWrite for QuickAckStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -288,7 +286,9 @@ mod tests {
     fn proxied(spared: &str, address: &str) -> bool {
         let variables = [("ALL_PROXY", "http://proxy.test:3128"), ("NO_PROXY", spared)];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Proxies::of(&variables.into()).of_address(&address.parse().unwrap()).is_some()
+        ProxySettings::from_environment(&variables.into())
+            .for_url(&address.parse().unwrap())
+            .is_some()
     }
 
     #[test]

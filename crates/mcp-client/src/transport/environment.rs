@@ -1,4 +1,4 @@
-//! What a local server gets of our environment, and where its executable is looked for.
+//! The environment of a local server, and the search for its executable.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::config::StdioEndpoint;
 use crate::error::Error;
 
-/// Variables every local server gets, by name. Nothing else passes unless the entry says so.
-pub const PASSED: &[&str] = &[
+/// Variables that every local server inherits. Others are passed only if the entry sets them.
+pub const INHERITED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -32,11 +32,11 @@ pub const PASSED: &[&str] = &[
     "CURL_CA_BUNDLE",
 ];
 
-/// Variables every local server gets, by the beginning of the name.
-pub const PASSED_PREFIXES: &[&str] = &["LC_", "XDG_"];
+/// Prefixes of further inherited variables.
+pub const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// What Windows programs cannot do without, in any case.
-pub const PASSED_WINDOWS: &[&str] = &[
+/// What Windows programs need, in upper or lower case.
+pub const INHERITED_WINDOWS_VARIABLES: &[&str] = &[
     "ALLUSERSPROFILE",
     "APPDATA",
     "COMMONPROGRAMFILES",
@@ -66,18 +66,17 @@ pub const PASSED_WINDOWS: &[&str] = &[
     "WINDIR",
 ];
 
-/// Where tools are also looked for: programs started by a desktop often lack the shell's PATH.
+/// Programs started by a desktop often lack the shell's PATH.
 const USUAL_DIRS: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin"];
 const USUAL_HOME_DIRS: &[&str] = &[".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin"];
 
-/// The variables a server is started with.
-pub(crate) fn of_child(
+pub(crate) fn child_environment(
     ours: &BTreeMap<String, String>,
     endpoint: &StdioEndpoint,
 ) -> BTreeMap<String, String> {
     let mut child: BTreeMap<String, String> = ours
         .iter()
-        .filter(|(name, _)| passes(name))
+        .filter(|(name, _)| is_inherited(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     for (name, value) in &endpoint.env {
@@ -86,24 +85,24 @@ pub(crate) fn of_child(
     child
 }
 
-fn passes(name: &str) -> bool {
-    PASSED.contains(&name)
-        || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || PASSED_WINDOWS.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+fn is_inherited(name: &str) -> bool {
+    INHERITED_VARIABLES.contains(&name)
+        || INHERITED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || INHERITED_WINDOWS_VARIABLES.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
-/// Where the executable of a local server is, looked for as starting it would.
-pub fn find(
+/// Finds the executable of a local server as starting it would.
+pub fn find_command(
     endpoint: &StdioEndpoint,
     ours: &BTreeMap<String, String>,
     home: Option<&Path>,
 ) -> Result<PathBuf, Error> {
-    locate(endpoint, &mut of_child(ours, endpoint), home)
+    resolve_command(endpoint, &mut child_environment(ours, endpoint), home)
 }
 
-/// Finds the executable in the child's own PATH and puts its folder in front of that PATH, so that
-/// a script finds the interpreter it was installed with.
-pub(crate) fn locate(
+/// Finds the executable in the child's PATH and prepends its folder to it, so that a script finds
+/// the interpreter it was installed with.
+pub(crate) fn resolve_command(
     endpoint: &StdioEndpoint,
     child: &mut BTreeMap<String, String>,
     home: Option<&Path>,
@@ -191,7 +190,7 @@ mod tests {
         let mut endpoint = StdioEndpoint::new("sh");
         endpoint.env.push(("TOKEN".to_owned(), Text::resolved("${T}", "secret")));
         endpoint.env.push(("LC_TIME".to_owned(), Text::literal("de_DE")));
-        let child = of_child(&ours(), &endpoint);
+        let child = child_environment(&ours(), &endpoint);
         let names: Vec<&str> = child.keys().map(String::as_str).collect();
         assert_eq!(names, ["LC_TIME", "PATH", "TOKEN", "Temp"]);
         assert_eq!((child["TOKEN"].as_str(), child["LC_TIME"].as_str()), ("secret", "de_DE"));
@@ -202,38 +201,40 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tool = folder.path().join("tool");
         std::fs::copy("/bin/true", &tool).unwrap();
-        let mut child = of_child(&ours(), &StdioEndpoint::new("tool"));
+        let mut child = child_environment(&ours(), &StdioEndpoint::new("tool"));
         child.insert("PATH".to_owned(), format!("{}:/bin", folder.path().display()));
-        let found = locate(&StdioEndpoint::new("tool"), &mut child, None).unwrap();
+        let found = resolve_command(&StdioEndpoint::new("tool"), &mut child, None).unwrap();
         assert_eq!(found, tool);
         assert_eq!(child["PATH"], format!("{}:/bin", folder.path().display()));
 
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(home.path().join(".local/bin")).unwrap();
         std::fs::copy("/bin/true", home.path().join(".local/bin/other")).unwrap();
-        let found = locate(&StdioEndpoint::new("other"), &mut child, Some(home.path())).unwrap();
+        let found =
+            resolve_command(&StdioEndpoint::new("other"), &mut child, Some(home.path())).unwrap();
         assert!(child["PATH"].starts_with(&*found.parent().unwrap().to_string_lossy()));
     }
 
     #[test]
     fn a_command_is_found_as_starting_it_would() {
-        let found = find(&StdioEndpoint::new("sh"), &ours(), None).unwrap();
+        let found = find_command(&StdioEndpoint::new("sh"), &ours(), None).unwrap();
         assert!(found.ends_with("sh") && found.is_file(), "{}", found.display());
         let mut elsewhere = StdioEndpoint::new("true");
         elsewhere.env.push(("PATH".to_owned(), Text::literal("/no-such-folder")));
-        assert!(find(&elsewhere, &ours(), None).unwrap().ends_with("true"));
-        assert!(find(&StdioEndpoint::new("no-such-tool"), &ours(), None).is_err());
+        assert!(find_command(&elsewhere, &ours(), None).unwrap().ends_with("true"));
+        assert!(find_command(&StdioEndpoint::new("no-such-tool"), &ours(), None).is_err());
     }
 
     #[test]
     fn a_missing_command_names_where_it_was_looked_for() {
-        let mut child = of_child(&ours(), &StdioEndpoint::new("x"));
-        let error = locate(&StdioEndpoint::new("no-such-tool"), &mut child, None).unwrap_err();
+        let mut child = child_environment(&ours(), &StdioEndpoint::new("x"));
+        let error =
+            resolve_command(&StdioEndpoint::new("no-such-tool"), &mut child, None).unwrap_err();
         assert_eq!(
             error.to_string(),
             "`no-such-tool` was not found; looked in PATH /usr/bin:/bin and the usual folders"
         );
-        assert!(locate(&StdioEndpoint::new("/etc/passwd"), &mut child, None).is_err());
-        assert!(locate(&StdioEndpoint::new("  "), &mut child, None).is_err());
+        assert!(resolve_command(&StdioEndpoint::new("/etc/passwd"), &mut child, None).is_err());
+        assert!(resolve_command(&StdioEndpoint::new("  "), &mut child, None).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! Streamable HTTP: every message is a POST, answered by JSON or by a stream of events.
+//! Streamable HTTP: every message is a POST, answered by JSON or by an event stream.
 //!
-//! The caller's own task reads the answer; whatever else arrives on the way goes to the router.
-//! In the legacy era the server may give us a session, keep a stream open for what it wants to
-//! say by itself, and let a broken stream be resumed.
+//! The caller's task reads the response; other messages go to the router. In the legacy era the
+//! server may create a session, keep a stream open for its own messages, and support resuming a
+//! broken stream.
 
-pub(crate) mod events;
+pub(crate) mod event_reader;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,68 +17,64 @@ use hyper::body::Incoming as Body;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::events::{Events, Step};
-use super::http_client::{HttpClient, MAX_BODY_BYTES, media_type, read_body, refusal};
-use super::{Outgoing, in_background};
+use self::event_reader::{EventReader, NextEvent};
+use super::http_client::{HttpClient, MAX_BODY_BYTES, media_type, read_body, refusal_error};
+use super::{OutgoingRequest, spawn_detached};
 use crate::error::Error;
-use crate::message::{self, Incoming, Payload, RpcError};
+use crate::message::{self, Message, RawJson, RpcError};
 use crate::protocol::Era;
-use crate::router::{CloseReason, Router, Ticket};
+use crate::router::{CloseReason, ResponseWaiter, Router};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const ACCEPT_ANY: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const ACCEPT_EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// How often an answer is looked for on a new stream after its stream broke.
+/// The most attempts to resume a response stream.
 const MAX_RESUMES: u32 = 5;
-/// The longest message that only says that a session is lost.
+/// The longest error message that can mean a lost session.
 const MAX_LOST_SESSION_BYTES: usize = 80;
-/// How long to wait before that, unless the server says.
+/// The delay before resuming, unless the server sets one.
 const RESUME_DELAY: Duration = Duration::from_secs(1);
-/// The shortest wait a server can ask for.
 const MIN_RESUME_DELAY: Duration = Duration::from_millis(100);
-/// The longest wait a server can ask for.
 const MAX_RESUME_DELAY: Duration = Duration::from_mins(1);
-/// How long the end of an answered stream is awaited, so that its connection serves the next call.
-const STREAM_END: Duration = Duration::from_millis(5);
-/// How long saying goodbye to a session may take.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// How long to wait for the end of an answered stream, which frees its connection for the next
+/// call.
+const STREAM_END_TIMEOUT: Duration = Duration::from_millis(5);
+const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The way to one Streamable HTTP server.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpLink {
-    shared: Arc<Shared>,
+pub(crate) struct HttpConnection {
+    shared: Arc<HttpState>,
     tasks: TaskTracker,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HttpState {
     client: HttpClient,
     router: Arc<Router>,
-    manner: OnceLock<Manner>,
+    negotiated: OnceLock<NegotiatedVersion>,
     session: OnceLock<HeaderValue>,
     closing: CancellationToken,
-    /// The server keeps streams open after the answer: no use waiting for their end.
+    /// The server keeps streams open after the response, so their end is not awaited.
     lingers: AtomicBool,
 }
 
-/// What the handshake settled.
 #[derive(Debug)]
-struct Manner {
+struct NegotiatedVersion {
     era: Era,
     version: HeaderValue,
 }
 
-impl HttpLink {
+impl HttpConnection {
     pub(crate) fn new(client: HttpClient, router: Arc<Router>, tasks: TaskTracker) -> Self {
-        let shared = Shared {
+        let shared = HttpState {
             client,
             router,
-            manner: OnceLock::new(),
+            negotiated: OnceLock::new(),
             session: OnceLock::new(),
             closing: CancellationToken::new(),
             lingers: AtomicBool::new(false),
@@ -86,26 +82,26 @@ impl HttpLink {
         Self { shared: Arc::new(shared), tasks }
     }
 
-    /// From now on every request says this version, and is shaped by this era.
+    /// Sets the version and era of the following requests.
     pub(crate) fn settle(&self, era: Era, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
-            let _ = self.shared.manner.set(Manner { era, version });
+            let _ = self.shared.negotiated.set(NegotiatedVersion { era, version });
         }
     }
 
-    /// Sends a request and reads until its answer is there.
+    /// Sends a request and reads until its response.
     pub(crate) async fn request(
         &self,
-        outgoing: &Outgoing<'_>,
-        ticket: &mut Ticket,
-    ) -> Result<Payload, Error> {
+        outgoing: &OutgoingRequest<'_>,
+        waiter: &mut ResponseWaiter,
+    ) -> Result<RawJson, Error> {
         let shared = &self.shared;
-        let repeat = if outgoing.method == "tools/call" { Repeat::Never } else { Repeat::Once };
+        let repeat = if outgoing.method == "tools/call" { Retry::Never } else { Retry::Once };
         let sent = shared.post(shared.headers(Some(outgoing)), &outgoing.body, repeat);
         let response = tokio::select! {
             response = sent => response?,
-            // The router may know better: the session can end, or the answer come another way.
-            answer = &mut ticket.answer => return answer.unwrap_or(Err(Error::Closed)),
+            // The session may close, or the response arrive on another stream.
+            answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
         };
         let status = response.status();
         if outgoing.method == "initialize"
@@ -115,48 +111,48 @@ impl HttpLink {
         }
         let kind = media_type(response.headers());
         if status.is_success() && kind == "text/event-stream" {
-            return self.follow(response, outgoing, ticket).await;
+            return self.follow(response, outgoing, waiter).await;
         }
         tokio::select! {
             answer = shared.plain(response, kind, outgoing) => answer,
-            answer = &mut ticket.answer => answer.unwrap_or(Err(Error::Closed)),
+            answer = &mut waiter.answer => answer.unwrap_or(Err(Error::Closed)),
         }
     }
 
-    /// Sends a notification or an answer of ours.
-    pub(crate) async fn tell(&self, body: Bytes) -> Result<(), Error> {
+    /// Sends a notification or a response.
+    pub(crate) async fn send_message(&self, body: Bytes) -> Result<(), Error> {
         let shared = &self.shared;
-        let response = shared.post(shared.headers(None), &body, Repeat::Once).await?;
+        let response = shared.post(shared.headers(None), &body, Retry::Once).await?;
         if response.status().is_success() {
             return Ok(());
         }
         Err(shared.refused(response).await)
     }
 
-    /// Reads events until the answer; a stream that breaks off is resumed where it can be.
+    /// Reads events until the response; resumes a broken stream if possible.
     async fn follow(
         &self,
         response: Response<Body>,
-        outgoing: &Outgoing<'_>,
-        ticket: &mut Ticket,
-    ) -> Result<Payload, Error> {
+        outgoing: &OutgoingRequest<'_>,
+        waiter: &mut ResponseWaiter,
+    ) -> Result<RawJson, Error> {
         let shared = &self.shared;
-        let mut events = Events::new(response, None);
+        let mut events = EventReader::new(response, None);
         let mut tries = 0;
         loop {
             let step = tokio::select! {
                 step = events.next() => step?,
-                answer = &mut ticket.answer => return answer.unwrap_or(Err(Error::Closed)),
+                answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
             };
             match step {
-                Step::Event(event) => {
+                NextEvent::Event(event) => {
                     tries = 0;
                     if let Some(outcome) = shared.take(&event.data, outgoing) {
-                        self.let_end(events).await;
+                        self.finish_stream(events).await;
                         return outcome;
                     }
                 }
-                Step::Ended => {
+                NextEvent::Ended => {
                     let resumable = events.last_id().is_some() && !shared.stateless();
                     if !resumable || tries == MAX_RESUMES {
                         let reason = "the stream of the answer ended without it".to_owned();
@@ -165,13 +161,13 @@ impl HttpLink {
                     tries += 1;
                     let resumed = tokio::select! {
                         resumed = shared.resume(&events) => resumed,
-                        answer = &mut ticket.answer => return answer.unwrap_or(Err(Error::Closed)),
+                        answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
                     };
                     match resumed {
                         Ok(resumed) => events = resumed,
-                        // The next round tries again, as long as there are tries.
+                        // The next iteration retries.
                         Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
-                        // Whatever the server says now, the request itself was taken before.
+                        // The server accepted the request before, so the outcome is unknown.
                         Err(error) => {
                             let reason = format!("the answer cannot be resumed: {error}");
                             return Err(Error::Broken { reason });
@@ -182,11 +178,11 @@ impl HttpLink {
         }
     }
 
-    /// The answer is there; the end of the stream usually follows at once, and then its connection
-    /// is free. A stream that stays open is read in the background for a moment, then dropped.
-    async fn let_end(&self, mut events: Events) {
+    /// Waits briefly for the end of the stream, which frees its connection. A stream that stays
+    /// open is drained in the background for a second.
+    async fn finish_stream(&self, mut events: EventReader) {
         if !self.shared.lingers.load(Ordering::Relaxed)
-            && tokio::time::timeout(STREAM_END, events.finish()).await.is_ok()
+            && tokio::time::timeout(STREAM_END_TIMEOUT, events.finish()).await.is_ok()
         {
             return;
         }
@@ -201,7 +197,7 @@ impl HttpLink {
         });
     }
 
-    /// Opens the stream on which a legacy server says things by itself, for as long as it lasts.
+    /// Opens the stream for messages of a legacy server.
     pub(crate) fn listen(&self) {
         let shared = Arc::clone(&self.shared);
         self.tasks.spawn(async move {
@@ -213,7 +209,7 @@ impl HttpLink {
         });
     }
 
-    /// Ends our streams and says goodbye to the session.
+    /// Ends the streams and deletes the session.
     pub(crate) fn close(&self) {
         let shared = Arc::clone(&self.shared);
         if shared.closing.is_cancelled() {
@@ -222,35 +218,35 @@ impl HttpLink {
         shared.closing.cancel();
         shared.router.close(CloseReason::Ours);
         if shared.session.get().is_some() {
-            in_background(&self.tasks, async move {
+            spawn_detached(&self.tasks, async move {
                 let url = shared.client.url();
                 let sent =
                     shared.client.send(Method::DELETE, url, shared.headers(None), Bytes::new());
-                let _ = tokio::time::timeout(GOODBYE, sent).await;
+                let _ = tokio::time::timeout(DELETE_TIMEOUT, sent).await;
             });
         }
     }
 }
 
-/// Whether a message may be sent a second time when its connection broke before an answer: a kept
-/// connection may have been closed at the other end just then.
+/// Whether to resend a message when the connection broke before a response: the server may just
+/// have closed an idle connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repeat {
+enum Retry {
     Once,
-    /// It may have changed something.
+    /// The request may have side effects.
     Never,
 }
 
-impl Shared {
+impl HttpState {
     async fn post(
         &self,
         headers: HeaderMap,
         body: &Bytes,
-        repeat: Repeat,
+        repeat: Retry,
     ) -> Result<Response<Body>, Error> {
         let send =
             |headers| self.client.send(Method::POST, self.client.url(), headers, body.clone());
-        if repeat == Repeat::Never {
+        if repeat == Retry::Never {
             return send(headers).await;
         }
         match send(headers.clone()).await {
@@ -260,15 +256,15 @@ impl Shared {
     }
 
     fn stateless(&self) -> bool {
-        self.manner.get().is_some_and(|manner| manner.era == Era::Stateless)
+        self.negotiated.get().is_some_and(|negotiated| negotiated.era == Era::Stateless)
     }
 
-    fn headers(&self, outgoing: Option<&Outgoing<'_>>) -> HeaderMap {
+    fn headers(&self, outgoing: Option<&OutgoingRequest<'_>>) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(8);
-        headers.insert(ACCEPT, BOTH);
+        headers.insert(ACCEPT, ACCEPT_ANY);
         headers.insert(CONTENT_TYPE, JSON);
-        if let Some(manner) = self.manner.get() {
-            headers.insert(PROTOCOL_VERSION, manner.version.clone());
+        if let Some(negotiated) = self.negotiated.get() {
+            headers.insert(PROTOCOL_VERSION, negotiated.version.clone());
         }
         if let Some(session) = self.session.get() {
             headers.insert(SESSION_ID, session.clone());
@@ -286,13 +282,12 @@ impl Shared {
         headers
     }
 
-    /// A response that is no stream.
     async fn plain(
         &self,
         response: Response<Body>,
         kind: String,
-        outgoing: &Outgoing<'_>,
-    ) -> Result<Payload, Error> {
+        outgoing: &OutgoingRequest<'_>,
+    ) -> Result<RawJson, Error> {
         let status = response.status();
         if !status.is_success() {
             return Err(self.refused(response).await);
@@ -305,13 +300,12 @@ impl Shared {
         self.whole(response, kind, outgoing).await
     }
 
-    /// A body that came whole.
     async fn whole(
         &self,
         response: Response<Body>,
         kind: String,
-        outgoing: &Outgoing<'_>,
-    ) -> Result<Payload, Error> {
+        outgoing: &OutgoingRequest<'_>,
+    ) -> Result<RawJson, Error> {
         let body = read_body(response, MAX_BODY_BYTES).await?;
         if let Some(outcome) = self.take(&body, outgoing) {
             return outcome;
@@ -327,26 +321,26 @@ impl Shared {
         Err(Error::Malformed { reason })
     }
 
-    /// Finds the answer to a request in a text; everything else is for the router.
-    fn take(&self, text: &Bytes, outgoing: &Outgoing<'_>) -> Option<Result<Payload, Error>> {
+    /// Finds the response to a request in a text and delivers other messages to the router.
+    fn take(&self, text: &Bytes, outgoing: &OutgoingRequest<'_>) -> Option<Result<RawJson, Error>> {
         let id = outgoing.id;
         let mut found = None;
-        message::read(text, |message| match message {
-            Incoming::Answer { id: answered, outcome } if answered == id => {
+        message::parse(text, |message| match message {
+            Message::Response { id: answered, outcome } if answered == id => {
                 found = Some(outcome.map_err(|error| self.rpc(error)));
             }
-            Incoming::Malformed { id: Some(answered), reason } if answered == id => {
+            Message::Malformed { id: Some(answered), reason } if answered == id => {
                 found = Some(Err(Error::Malformed { reason: reason.to_owned() }));
             }
-            // On a stream of its own an error without an id can only mean this request.
-            Incoming::Stray { error } => found = Some(Err(self.rpc(error))),
+            // On the response stream an error without an id can only concern this request.
+            Message::UnattributedError { error } => found = Some(Err(self.rpc(error))),
             other => self.router.deliver(other),
         });
         found
     }
 
-    /// Some servers tell of a lost session by an error in a good response. It must say nothing
-    /// else: a tool may have failed over a session of its own.
+    /// Some servers report a lost session by an error in a successful response. It must say nothing
+    /// else: the sessions of a tool are another matter.
     fn rpc(&self, error: RpcError) -> Error {
         let words = error.peer_message.trim();
         let lost = self.session.get().is_some()
@@ -356,17 +350,18 @@ impl Shared {
         if lost { Error::SessionGone } else { Error::Rpc(error) }
     }
 
-    /// A status that is no success: a lost session, a JSON-RPC error, or plain refusal.
+    /// Maps an error status to a lost session, a JSON-RPC error, or a refusal.
     async fn refused(&self, response: Response<Body>) -> Error {
         let status = response.status();
-        let (error, body) = refusal(response).await;
+        let (error, body) = refusal_error(response).await;
         let has_session = self.session.get().is_some();
         if has_session && status == StatusCode::NOT_FOUND {
             return Error::SessionGone;
         }
         let mut rpc = None;
-        message::read(&body, |message| match message {
-            Incoming::Answer { outcome: Err(error), .. } | Incoming::Stray { error } => {
+        message::parse(&body, |message| match message {
+            Message::Response { outcome: Err(error), .. }
+            | Message::UnattributedError { error } => {
                 rpc = Some(error);
             }
             _ => {}
@@ -384,17 +379,16 @@ impl Shared {
         }
     }
 
-    /// Continues a stream that broke off, after the wait it asked for.
-    async fn resume(&self, broken: &Events) -> Result<Events, Error> {
+    async fn resume(&self, broken: &EventReader) -> Result<EventReader, Error> {
         let wait = broken.retry_ms().map_or(RESUME_DELAY, Duration::from_millis);
         tokio::time::sleep(wait.clamp(MIN_RESUME_DELAY, MAX_RESUME_DELAY)).await;
         let response = self.open_stream(broken.last_id()).await?;
-        Ok(Events::new(response, broken.last_id()))
+        Ok(EventReader::new(response, broken.last_id()))
     }
 
     async fn open_stream(&self, last_id: Option<&str>) -> Result<Response<Body>, Error> {
         let mut headers = self.headers(None);
-        headers.insert(ACCEPT, EVENTS);
+        headers.insert(ACCEPT, ACCEPT_EVENTS);
         headers.remove(CONTENT_TYPE);
         if let Some(last) = last_id.and_then(|last| HeaderValue::from_str(last).ok()) {
             headers.insert(LAST_EVENT_ID, last);
@@ -410,8 +404,8 @@ impl Shared {
         Ok(response)
     }
 
-    /// Reads the server's own stream. A server may have none; one that breaks is opened again,
-    /// each time after a longer wait.
+    /// Reads the stream of the server's messages, and reopens it with growing delays. A server may
+    /// not have one.
     async fn listen(&self) {
         let mut last_id: Option<String> = None;
         let mut wait = RESUME_DELAY;
@@ -419,12 +413,12 @@ impl Shared {
             let opened = self.open_stream(last_id.as_deref()).await;
             match opened {
                 Ok(response) => {
-                    let mut events = Events::new(response, last_id.as_deref());
-                    while let Ok(Step::Event(event)) = events.next().await {
+                    let mut events = EventReader::new(response, last_id.as_deref());
+                    while let Ok(NextEvent::Event(event)) = events.next().await {
                         wait = RESUME_DELAY;
-                        message::read(&event.data, |message| {
-                            // An error without an id on this stream is about no call of ours.
-                            if !matches!(message, Incoming::Stray { .. }) {
+                        message::parse(&event.data, |message| {
+                            // An error without an id concerns no call here.
+                            if !matches!(message, Message::UnattributedError { .. }) {
                                 self.router.deliver(message);
                             }
                         });
@@ -437,7 +431,7 @@ impl Shared {
                 }
                 Err(Error::SessionGone) => return self.router.close(CloseReason::SessionGone),
                 Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
-                // 405 and its like: the server has no stream of its own.
+                // 405 and the like: the server has no such stream.
                 Err(_) => return,
             }
             tokio::time::sleep(wait).await;
@@ -460,7 +454,6 @@ fn starts_with_session(words: &str) -> bool {
     .any(|start| words.starts_with(start))
 }
 
-/// Servers tell of a lost session in many words.
 fn tells_of_lost_session(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("session")

@@ -1,5 +1,7 @@
-//! Requests to one remote server: its headers, its TLS, its proxy, and redirects that do not
-//! carry credentials to strangers. The program around this crate asks its own service this way too.
+//! HTTP requests to one remote server: configured headers, TLS, proxies, and redirects that do not
+//! leak credentials.
+//!
+//! The embedding program also uses it for its own service.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -18,31 +20,29 @@ use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::connector::{Connector, Proxies};
+use super::connector::{Connector, ProxySettings};
 use super::tls::{self, Peer};
 use crate::config::{Auth, HttpEndpoint, HttpTransport, Text, Verify};
 use crate::error::Error;
 use crate::host::Host;
-use crate::message::head;
-use crate::url::{leads_inside, resolve, same_origin, shown_address};
+use crate::message::truncated;
+use crate::url::{enters_private_network, resolve_reference, same_origin, without_query};
 use settings::percent;
 
-/// How many redirects one request follows.
 pub(crate) const MAX_REDIRECTS: usize = 5;
-/// The largest body that is read whole.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
-/// How much room is made for a body because it says that it will be so long.
+/// The most capacity that is reserved by a declared length.
 const MAX_RESERVED_BYTES: usize = 4 * 1024 * 1024;
-/// How much of the body of a refusal, of a challenge or a redirect is kept. It is more than is ever
-/// shown, so that a secret is not cut in two before it can be recognised.
+/// The most that is kept of a refusal, challenge or redirect: more than is shown, so that a secret
+/// is not cut before it is redacted.
 const MAX_QUOTED_BYTES: usize = 4096;
-/// How much of the body of a refusal is looked at for a JSON-RPC error.
+/// The most of a refusal that is searched for a JSON-RPC error.
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
-/// How long a connection waits for its next request. Many servers close theirs after five seconds,
-/// and a call that meets the closing is lost with an unknown outcome.
-const IDLE_CONNECTION: std::time::Duration = std::time::Duration::from_secs(4);
+/// Many servers close idle connections after five seconds, and a call that is sent meanwhile has an
+/// unknown outcome.
+const IDLE_CONNECTION_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(4);
 
-/// Headers the protocol itself sets: an entry's own are left out.
+/// Headers of the protocol: an entry cannot set them.
 const RESERVED: &[&str] = &[
     "accept",
     "accept-encoding",
@@ -67,16 +67,16 @@ const RESERVED: &[&str] = &[
 pub(crate) type Authorized<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Incoming>, Error>> + Send + 'a>>;
 
-/// Adds credentials to the requests of a client, and other ones when the server refuses them.
+/// Adds credentials to requests, and retries with others after a refusal.
 pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
     fn send(self: Arc<Self>, client: &HttpClient, request: Request<Bytes>) -> Authorized<'_>;
 }
 
-/// What sends requests to one server.
+/// An HTTP client for one server.
 #[derive(Debug)]
 pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
-    proxies: Proxies,
+    proxies: ProxySettings,
     url: Uri,
     shown: String,
     configured: HeaderMap,
@@ -84,13 +84,13 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// Reads the entry's certificates and headers; nothing is connected yet.
+    /// Loads certificates and headers; does not connect.
     pub(crate) fn new(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
         Self::of(endpoint, host, Peer::Server)
     }
 
-    /// What sends requests to one service with these headers, by the system's authorities and
-    /// through the proxies of this environment.
+    /// A client for one service with these headers, the system's certificate authorities, and the
+    /// proxies of the environment.
     pub fn to_service(
         url: &str,
         headers: Vec<(String, Text)>,
@@ -105,27 +105,27 @@ impl HttpClient {
             client_cert: None,
             auth: Auth::Static,
         };
-        // Reading the authorities takes longer than many a request.
+        // Loading the certificate authorities takes longer than many requests.
         let is_plain = url.starts_with("http://");
-        let peer = if is_plain { Peer::Plain } else { Peer::Server };
-        Self::with(&endpoint, Proxies::of(environment), peer)
+        let peer = if is_plain { Peer::PlainText } else { Peer::Server };
+        Self::with(&endpoint, ProxySettings::from_environment(environment), peer)
     }
 
-    /// What sends requests to those whom the server names: nothing that the entry says of the
-    /// server itself is taken for them, but for whom to believe beside the system's authorities.
+    /// A client for other hosts than the server, such as its authorization server: only the
+    /// certificate authorities of the entry apply.
     pub(crate) fn to_others(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
-        let mut client = Self::of(endpoint, host, Peer::Other)?;
+        let mut client = Self::of(endpoint, host, Peer::ThirdParty)?;
         client.configured.clear();
         Ok(client)
     }
 
     fn of(endpoint: &HttpEndpoint, host: &Host, peer: Peer) -> Result<Self, Error> {
-        Self::with(endpoint, Proxies::of(&host.environment), peer)
+        Self::with(endpoint, ProxySettings::from_environment(&host.environment), peer)
     }
 
-    fn with(endpoint: &HttpEndpoint, proxies: Proxies, peer: Peer) -> Result<Self, Error> {
+    fn with(endpoint: &HttpEndpoint, proxies: ProxySettings, peer: Peer) -> Result<Self, Error> {
         let shown = endpoint.url.shown().to_owned();
-        let (url, login) = address(endpoint.url.value())
+        let (url, login) = parse_address(endpoint.url.value())
             .map_err(|reason| Error::BadUrl { url: shown.clone(), reason })?;
         let mut configured = configured_headers(endpoint)?;
         if let (Some(login), false) = (login, configured.contains_key(AUTHORIZATION)) {
@@ -134,13 +134,13 @@ impl HttpClient {
         let connector = Connector::new(tls::configure(endpoint, peer)?, proxies.clone());
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_CONNECTION)
+            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
             .build(connector);
         Ok(Self { client, proxies, url, shown, configured, authorizer: None })
     }
 
-    /// Sends every request to the server through the authorizer, which replaces a configured
-    /// `Authorization` header.
+    /// Sends every request through the authorizer, which replaces a configured `Authorization`
+    /// header.
     pub(crate) fn authorized_by(mut self, authorizer: Option<Arc<dyn Authorizer>>) -> Self {
         if authorizer.is_some() {
             self.configured.remove(AUTHORIZATION);
@@ -149,22 +149,22 @@ impl HttpClient {
         self
     }
 
-    /// The headers of the entry, and the login in its address; they are no longer sent by themselves.
+    /// Removes the configured headers, including the credentials of the URL.
     pub(crate) fn take_headers(&mut self) -> HeaderMap {
         std::mem::take(&mut self.configured)
     }
 
-    /// The address of the server.
+    /// The URL of the server.
     pub fn url(&self) -> &Uri {
         &self.url
     }
 
-    /// The address as written in the configuration.
+    /// The URL as written in the configuration.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Sends one request and follows redirects. Any status that is no redirect is an answer.
+    /// Sends a request and follows redirects.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -182,7 +182,7 @@ impl HttpClient {
         Arc::clone(authorizer).send(self, request).await
     }
 
-    /// Sends one request without a token and follows redirects.
+    /// As [`HttpClient::send`], without the authorizer.
     pub(crate) async fn follow(
         &self,
         method: &Method,
@@ -199,7 +199,7 @@ impl HttpClient {
         Err(too_many_redirects(&target))
     }
 
-    /// Sends one request. A redirect is an answer like any other.
+    /// Sends a request without following redirects.
     pub async fn send_once(
         &self,
         method: &Method,
@@ -211,7 +211,7 @@ impl HttpClient {
         *request.method_mut() = method.clone();
         *request.uri_mut() = target.clone();
         let all = request.headers_mut();
-        // What the person configured is for this server and nobody else; so is a token.
+        // Configured headers and tokens are for this origin only.
         let is_ours = same_origin(target, &self.url);
         if is_ours {
             all.clone_from(&self.configured);
@@ -219,7 +219,7 @@ impl HttpClient {
         let has_token = self.authorizer.is_some();
         let own = |name: &HeaderName| has_token && (*name == AUTHORIZATION || *name == "dpop");
         let sent = headers.iter().filter(|(name, _)| is_ours || !own(name));
-        // What a request says itself stands in the place of what is configured, not beside it.
+        // Headers of the request replace configured ones.
         for name in headers.keys() {
             all.remove(name);
         }
@@ -232,22 +232,22 @@ impl HttpClient {
 
     fn failure(&self, target: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
         let url =
-            if same_origin(target, &self.url) { self.shown.clone() } else { shown_address(target) };
-        let mut reason = innermost(error);
-        if let Some(proxy) = self.proxies.of_address(target) {
+            if same_origin(target, &self.url) { self.shown.clone() } else { without_query(target) };
+        let mut reason = root_cause(error);
+        if let Some(proxy) = self.proxies.for_url(target) {
             let proxy = proxy.uri().authority().map(|place| place.as_str().rsplit('@').next());
             let proxy = proxy.flatten().unwrap_or_default();
             reason = format!("through the proxy {proxy}: {reason}");
         }
-        if chain(error).any(<dyn StdError>::is::<rustls::Error>)
-            || chain(error)
+        if error_chain(error).any(<dyn StdError>::is::<rustls::Error>)
+            || error_chain(error)
                 .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
                 .any(wraps_tls)
         {
             return Error::Tls { url, reason };
         }
-        // A server that refuses our certificate, or the lack of one, says so after the handshake; the
-        // connection may be gone before its word is read.
+        // A server that rejects our certificate closes the connection after the handshake, possibly
+        // before its alert is read.
         if target.scheme() == Some(&Scheme::HTTPS) && reason.ends_with("connection was not ready") {
             let reason = format!("{reason}; the server may want a client certificate");
             return Error::Tls { url, reason };
@@ -260,7 +260,7 @@ impl HttpClient {
     }
 }
 
-/// Where an answer sends us, if it is a redirect that may be followed.
+/// The target of a redirect that may be followed.
 pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
     let status = response.status();
     let followed = [
@@ -273,23 +273,22 @@ pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Opti
     let (true, Some(location)) = (followed.contains(&status), location) else {
         return Ok(None);
     };
-    let refused = |reason| Error::Redirect { to: head(location, MAX_QUOTED_BYTES), reason };
-    let to = resolve(from, location).ok_or_else(|| refused("not an address"))?;
+    let refused = |reason| Error::Redirect { to: truncated(location, MAX_QUOTED_BYTES), reason };
+    let to = resolve_reference(from, location).ok_or_else(|| refused("not an address"))?;
     if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
         return Err(refused("from https to http is not followed"));
     }
-    if leads_inside(from, &to) {
+    if enters_private_network(from, &to) {
         return Err(refused("from a public address to a private one is not followed"));
     }
     Ok(Some(to))
 }
 
-/// What is said when [`MAX_REDIRECTS`] were followed.
 pub(crate) fn too_many_redirects(to: &Uri) -> Error {
-    Error::Redirect { to: shown_address(to), reason: "too many redirects" }
+    Error::Redirect { to: without_query(to), reason: "too many redirects" }
 }
 
-fn chain<'a>(
+fn error_chain<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     let mut next = Some(error);
@@ -304,9 +303,9 @@ fn wraps_tls(error: &std::io::Error) -> bool {
     error.get_ref().is_some_and(<dyn StdError + Send + Sync>::is::<rustls::Error>)
 }
 
-/// The text of the cause at the bottom, which says most.
-fn innermost(error: &(dyn StdError + 'static)) -> String {
-    let texts: Vec<String> = chain(error).map(ToString::to_string).collect();
+/// The message of the innermost cause, which is the most specific.
+fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    let texts: Vec<String> = error_chain(error).map(ToString::to_string).collect();
     texts.last().cloned().unwrap_or_default()
 }
 
@@ -326,8 +325,8 @@ fn configured_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, Error> {
     Ok(map)
 }
 
-/// Takes an address apart: a login in it becomes a header.
-fn address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
+/// Parses a URL; credentials in it become a header.
+fn parse_address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
     let text = text.trim().split('#').next().unwrap_or_default();
     let uri: Uri = text.parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
     match uri.scheme_str() {
@@ -354,14 +353,13 @@ fn base64_of(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// The media type of a response, without parameters, in lower case.
+/// The media type in lower case, without parameters.
 pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let value = value.unwrap_or_default().split(';').next().unwrap_or_default();
     value.trim().to_ascii_lowercase()
 }
 
-/// Reads a whole body, up to a limit.
 pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Result<Bytes, Error> {
     if let Some(coding) = response.headers().get(CONTENT_ENCODING)
         && coding != "identity"
@@ -374,12 +372,12 @@ pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Res
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Error::Broken { reason: innermost(&error) })?;
+        let frame = frame.map_err(|error| Error::Broken { reason: root_cause(&error) })?;
         let Ok(data) = frame.into_data() else { continue };
         if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
             return Err(Error::TooLarge { limit });
         }
-        // Most bodies come in one piece, which needs no copy.
+        // Most bodies arrive in one piece, which needs no copy.
         match first.take() {
             None if whole.is_empty() => first = Some(data),
             None => whole.extend_from_slice(&data),
@@ -394,25 +392,24 @@ pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Res
     Ok(first.unwrap_or_else(|| whole.freeze()))
 }
 
-/// What a body said before it broke or ended, as an error's reason.
-pub(crate) fn broken(error: &hyper::Error) -> Error {
-    Error::Broken { reason: innermost(error) }
+pub(crate) fn connection_error(error: &hyper::Error) -> Error {
+    Error::Broken { reason: root_cause(error) }
 }
 
-/// A refusal, read as far as it helps: a sign-in, or the body's own words.
-pub(crate) async fn refusal(response: Response<Incoming>) -> (Error, Bytes) {
+/// The error for a refusal, and its body.
+pub(crate) async fn refusal_error(response: Response<Incoming>) -> (Error, Bytes) {
     let status = response.status();
     let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
     let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
     let challenge =
-        (!challenges.is_empty()).then(|| head(&challenges.join(", "), MAX_QUOTED_BYTES));
+        (!challenges.is_empty()).then(|| truncated(&challenges.join(", "), MAX_QUOTED_BYTES));
     if status == StatusCode::UNAUTHORIZED {
         return (Error::SignIn { challenge }, Bytes::new());
     }
     let body = read_body(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
     let words = String::from_utf8_lossy(&body);
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let quoted = head(&words, MAX_QUOTED_BYTES);
+    let quoted = truncated(&words, MAX_QUOTED_BYTES);
     if status == StatusCode::FORBIDDEN {
         return (Error::Forbidden { challenge, body: quoted }, Bytes::new());
     }

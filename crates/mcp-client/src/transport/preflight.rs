@@ -1,4 +1,4 @@
-//! The pre-flight probe: the content type of an address, before the first handshake.
+//! The pre-flight probe: the content type of a URL before the first handshake.
 
 use std::time::Duration;
 
@@ -9,17 +9,16 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use super::http_client::{HttpClient, media_type};
 use crate::error::Error;
 
-/// How long the probe may take; a slower address is left to the handshake.
-const MAX_PROBE: Duration = Duration::from_secs(5);
+/// How long the probe may take; a slower URL is left to the handshake.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long HEAD may take before GET is tried: some servers never answer it.
-const MAX_HEAD: Duration = Duration::from_secs(1);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Fails if HEAD, or else GET, succeeds with a content type that MCP never uses, whatever POST
-/// would answer. Any other answer says nothing about the address and is left to the handshake:
-/// another status than success, no content type, no answer within `connect_timeout`.
+/// Fails if HEAD, or else GET, succeeds with a content type that MCP never uses. Everything else is
+/// left to the handshake: an error status, no content type, a timeout.
 pub(crate) async fn probe(client: &HttpClient, connect_timeout: Duration) -> Result<(), Error> {
     let probing = content_type(client);
-    let Ok(found) = tokio::time::timeout(MAX_PROBE.min(connect_timeout), probing).await else {
+    let Ok(found) = tokio::time::timeout(PROBE_TIMEOUT.min(connect_timeout), probing).await else {
         return Ok(());
     };
     match found {
@@ -30,9 +29,9 @@ pub(crate) async fn probe(client: &HttpClient, connect_timeout: Duration) -> Res
     }
 }
 
-/// The content type of the first successful answer that has one.
+/// The content type of the first successful response that has one.
 async fn content_type(client: &HttpClient) -> Option<(Method, String)> {
-    for (method, most) in [(Method::HEAD, MAX_HEAD), (Method::GET, MAX_PROBE)] {
+    for (method, most) in [(Method::HEAD, HEAD_TIMEOUT), (Method::GET, PROBE_TIMEOUT)] {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let sent = client.send(method.clone(), client.url(), headers, Bytes::new());

@@ -1,5 +1,5 @@
-//! The HTTP transport of revision 2024-11-05: one stream of events brings everything, messages go
-//! to the address that the stream names first.
+//! The HTTP transport of revision 2024-11-05: an event stream carries all responses, and messages
+//! are posted to the endpoint that it names first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,29 +10,27 @@ use http::{HeaderMap, HeaderValue, Method, Uri};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::http::events::{Events, Step};
-use super::http_client::{HttpClient, media_type, refusal};
+use super::http::event_reader::{EventReader, NextEvent};
+use super::http_client::{HttpClient, media_type, refusal_error};
 use crate::error::Error;
 use crate::message;
 use crate::router::{CloseReason, Router};
-use crate::url::{resolve, same_origin};
+use crate::url::{resolve_reference, same_origin};
 
-/// How many events may come before the one that names the address.
+/// The most events before the one that names the endpoint.
 const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;
-/// How long a message may take to be accepted.
-const POST: Duration = Duration::from_secs(30);
+const POST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The way to one server of the older kind.
 #[derive(Debug)]
-pub(crate) struct SseLink {
+pub(crate) struct SseConnection {
     client: Arc<HttpClient>,
     endpoint: Uri,
     closing: CancellationToken,
     router: Arc<Router>,
 }
 
-impl SseLink {
-    /// Opens the stream and waits for the address.
+impl SseConnection {
+    /// Opens the stream and waits for the endpoint.
     pub(crate) async fn open(
         client: HttpClient,
         router: Arc<Router>,
@@ -42,7 +40,7 @@ impl SseLink {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let response = client.send(Method::GET, client.url(), headers, Bytes::new()).await?;
         if !response.status().is_success() {
-            return Err(refusal(response).await.0);
+            return Err(refusal_error(response).await.0);
         }
         let kind = media_type(response.headers());
         if kind != "text/event-stream" {
@@ -50,14 +48,14 @@ impl SseLink {
             let content_type = if kind.is_empty() { "no content type".to_owned() } else { kind };
             return Err(Error::NotMcp { url, content_type });
         }
-        let mut events = Events::new(response, None);
-        let endpoint = endpoint(&client, &mut events).await?;
+        let mut events = EventReader::new(response, None);
+        let endpoint = read_endpoint(&client, &mut events).await?;
         let closing = CancellationToken::new();
         let (reader, stop) = (Arc::clone(&router), closing.clone());
         tasks.spawn(async move {
             let reason = tokio::select! {
                 () = stop.cancelled() => CloseReason::Ours,
-                reason = read(&mut events, &reader) => CloseReason::Broken { reason },
+                reason = deliver_events(&mut events, &reader) => CloseReason::Broken { reason },
             };
             reader.close(reason);
         });
@@ -69,14 +67,14 @@ impl SseLink {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let sent = self.client.send(Method::POST, &self.endpoint, headers, body);
-        let Ok(response) = tokio::time::timeout(POST, sent).await else {
+        let Ok(response) = tokio::time::timeout(POST_TIMEOUT, sent).await else {
             return Err(Error::Broken { reason: "the server did not take the message".to_owned() });
         };
         let response = response?;
         if response.status().is_success() {
             return Ok(());
         }
-        Err(refusal(response).await.0)
+        Err(refusal_error(response).await.0)
     }
 
     pub(crate) fn close(&self) {
@@ -85,15 +83,15 @@ impl SseLink {
     }
 }
 
-impl Drop for SseLink {
+impl Drop for SseConnection {
     fn drop(&mut self) {
         self.closing.cancel();
     }
 }
 
-async fn endpoint(client: &HttpClient, events: &mut Events) -> Result<Uri, Error> {
+async fn read_endpoint(client: &HttpClient, events: &mut EventReader) -> Result<Uri, Error> {
     for _ in 0..MAX_EVENTS_BEFORE_ENDPOINT {
-        let Step::Event(event) = events.next().await? else {
+        let NextEvent::Event(event) = events.next().await? else {
             return Err(Error::Broken {
                 reason: "the stream ended before it named an address".to_owned(),
             });
@@ -102,8 +100,9 @@ async fn endpoint(client: &HttpClient, events: &mut Events) -> Result<Uri, Error
             continue;
         }
         let text = String::from_utf8_lossy(&event.data).into_owned();
-        let bad = |reason| Error::Redirect { to: message::head(&text, 300), reason };
-        let address = resolve(client.url(), &text).ok_or_else(|| bad("not an address"))?;
+        let bad = |reason| Error::Redirect { to: message::truncated(&text, 300), reason };
+        let address =
+            resolve_reference(client.url(), &text).ok_or_else(|| bad("not an address"))?;
         if !same_origin(&address, client.url()) {
             return Err(bad("messages are not sent to another origin"));
         }
@@ -112,11 +111,13 @@ async fn endpoint(client: &HttpClient, events: &mut Events) -> Result<Uri, Error
     Err(Error::Malformed { reason: "the stream does not begin by naming an address".to_owned() })
 }
 
-async fn read(events: &mut Events, router: &Router) -> String {
+async fn deliver_events(events: &mut EventReader, router: &Router) -> String {
     loop {
         match events.next().await {
-            Ok(Step::Event(event)) => message::read(&event.data, |message| router.deliver(message)),
-            Ok(Step::Ended) => return "the server's stream ended".to_owned(),
+            Ok(NextEvent::Event(event)) => {
+                message::parse(&event.data, |message| router.deliver(message));
+            }
+            Ok(NextEvent::Ended) => return "the server's stream ended".to_owned(),
             Err(Error::Broken { reason }) => return reason,
             Err(error) => return error.to_string(),
         }

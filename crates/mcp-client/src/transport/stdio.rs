@@ -1,12 +1,12 @@
-//! A server that runs here, spoken to over its standard streams.
+//! Local servers over their standard streams.
 //!
-//! One task attends each process: it reads both outputs, notices the exit, and ends the whole
-//! group whatever the reason. Sending never waits: what the pipe does not take at once is queued,
-//! up to a limit, and written by a task that lives as long as the queue.
+//! One task per process reads both outputs, notices the exit, and terminates the process group in
+//! any case. Sending never blocks: what the pipe does not accept at once is queued up to a limit
+//! and written by a task that lives as long as the queue.
 
-mod input;
-mod joined;
-mod log;
+mod line_joiner;
+mod stderr_log;
+mod stdin_queue;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,66 +21,64 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::input::{Input, Trouble};
-use self::joined::{Join, Joined, MAX_JOINED_BYTES};
-use self::log::Log;
+use self::line_joiner::{JoinResult, LineJoiner, MAX_JOINED_BYTES};
+use self::stderr_log::StderrLog;
+use self::stdin_queue::{StdinQueue, WriteFailure};
 use super::environment;
-use super::lines::{Line, Lines, MAX_LINE_BYTES};
+use super::line_decoder::{Line, LineDecoder, MAX_LINE_BYTES};
 use crate::config::StdioEndpoint;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ProcessExit};
 use crate::guardian::Guardian;
 use crate::host::Host;
-use crate::message::{self, Incoming, head};
-use crate::process::{Group, MARKER};
+use crate::message::{self, Message, truncated};
+use crate::process::{OWNER_VARIABLE, ProcessGroup};
 use crate::redact::Redactor;
 use crate::router::{CloseReason, Router};
 
-/// How much of a server's standard error is kept for the error that may follow.
+/// The most of a server's standard error that is kept for errors.
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
-/// How much of it is read at once.
 const STDERR_READ_BYTES: usize = 4096;
-/// How much of a line that is no message is quoted.
+/// The longest quote of a line that is no message.
 const MAX_NOISE_BYTES: usize = 200;
-/// How long the last output of a process that has ended may take to arrive.
-const DRAIN: Duration = Duration::from_millis(250);
-/// How long a process may outlive its closed output before we act.
-const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
-/// How long a process has to end by itself once its input is closed.
-const EXIT_AFTER_CLOSE: Duration = Duration::from_millis(200);
+/// How long the last output of an exited process may take to arrive.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long a process may run after closing its output.
+const EXIT_TIMEOUT_AFTER_EOF: Duration = Duration::from_secs(1);
+/// How long a process has to exit after its input is closed.
+const EXIT_TIMEOUT_AFTER_CLOSE: Duration = Duration::from_millis(200);
 
-/// What starting a server needs beside its entry.
+/// What starting a server needs besides its endpoint.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct StdioContext<'a> {
     pub(crate) server: &'a str,
     pub(crate) host: &'a Host,
     pub(crate) guardian: &'a Arc<Guardian>,
     pub(crate) tasks: &'a TaskTracker,
 }
 
-/// A running server.
 #[derive(Debug)]
-pub(crate) struct StdioLink {
-    input: Arc<Input>,
-    words: Arc<Words>,
-    group: Group,
+pub(crate) struct StdioConnection {
+    input: Arc<StdinQueue>,
+    output: Arc<OutputTail>,
+    group: ProcessGroup,
     closing: CancellationToken,
     ended: CancellationToken,
 }
 
-impl StdioLink {
-    /// Starts the process and the task that attends it.
+impl StdioConnection {
+    /// Starts the process and its monitor task.
     pub(crate) fn start(
         endpoint: &StdioEndpoint,
-        around: Surroundings<'_>,
+        around: StdioContext<'_>,
         router: &Arc<Router>,
     ) -> Result<Self, Error> {
         let host = around.host;
-        let mut variables = environment::of_child(&host.environment, endpoint);
-        let program = environment::locate(endpoint, &mut variables, host.home.as_deref())?;
+        let mut variables = environment::child_environment(&host.environment, endpoint);
+        let program = environment::resolve_command(endpoint, &mut variables, host.home.as_deref())?;
         let marker = around.guardian.next_marker();
         let mut command = Command::new(program);
         command.args(endpoint.args.iter().map(crate::config::Text::value));
-        command.env_clear().envs(&variables).env(MARKER, &marker);
+        command.env_clear().envs(&variables).env(OWNER_VARIABLE, &marker);
         if let Some(folder) = &endpoint.cwd {
             let path = Path::new(folder.value());
             if !path.is_dir() {
@@ -99,7 +97,8 @@ impl StdioLink {
         let failed = |source| Error::Spawn { command: endpoint.command.shown().to_owned(), source };
         let mut child = command.spawn().map_err(failed)?;
         let missing = || failed(std::io::Error::other("its streams are missing"));
-        let group = child.id().and_then(|id| Group::led_by(id, marker)).ok_or_else(missing)?;
+        let group =
+            child.id().and_then(|id| ProcessGroup::led_by(id, marker)).ok_or_else(missing)?;
         around.guardian.add(group.id());
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -107,28 +106,28 @@ impl StdioLink {
             group.kill();
             return Err(missing());
         };
-        let words = Arc::new(Words::new(Arc::clone(&host.redactor)));
-        let link = Self {
-            input: Arc::new(Input::new(stdin)),
-            words: Arc::clone(&words),
+        let output = Arc::new(OutputTail::new(Arc::clone(&host.redactor)));
+        let connection = Self {
+            input: Arc::new(StdinQueue::new(stdin)),
+            output: Arc::clone(&output),
             group: group.clone(),
             closing: CancellationToken::new(),
             ended: CancellationToken::new(),
         };
-        let log = host.log_dir.as_deref().map(|folder| Log::open(folder, around.server));
-        let attendant = Attendant {
+        let log = host.log_dir.as_deref().map(|folder| StderrLog::open(folder, around.server));
+        let attendant = ProcessMonitor {
             child,
             stdout: Some(stdout),
             stderr: Some(stderr),
-            lines: Lines::default(),
-            begun: Joined::default(),
+            lines: LineDecoder::default(),
+            joiner: LineJoiner::default(),
             router: Arc::clone(router),
-            words,
+            output,
             log,
-            input: Arc::clone(&link.input),
-            closing: link.closing.clone(),
+            input: Arc::clone(&connection.input),
+            closing: connection.closing.clone(),
         };
-        let (guardian, ended) = (Arc::clone(around.guardian), link.ended.clone());
+        let (guardian, ended) = (Arc::clone(around.guardian), connection.ended.clone());
         around.tasks.spawn(async move {
             let at_least_killed = KillOnDrop(group.clone());
             attendant.run(&group).await;
@@ -136,10 +135,10 @@ impl StdioLink {
             drop(at_least_killed);
             ended.cancel();
         });
-        Ok(link)
+        Ok(connection)
     }
 
-    /// Queues a message. It fails only if the server has stopped reading altogether.
+    /// Queues a message. Fails only if the server has stopped reading.
     pub(crate) fn send(&self, body: &Bytes) -> Result<(), Error> {
         self.input.send(body)
     }
@@ -148,31 +147,29 @@ impl StdioLink {
         self.closing.cancel();
     }
 
-    /// Waits until nothing of the server is left.
+    /// Waits until all processes have ended.
     pub(crate) async fn ended(&self) {
         self.ended.cancelled().await;
     }
 
-    /// What the server said so far, for an error: the end of its standard error, and the first
-    /// line on its standard output that was no message.
-    pub(crate) fn said(&self) -> (String, Option<String>) {
-        self.words.said()
+    /// The end of standard error, and the first line of standard output that is no message.
+    pub(crate) fn output_tail(&self) -> (String, Option<String>) {
+        self.output.output_tail()
     }
 
-    /// The id of the process group, for tests and status.
     pub(crate) fn group_id(&self) -> i32 {
         self.group.id()
     }
 }
 
-impl Drop for StdioLink {
+impl Drop for StdioConnection {
     fn drop(&mut self) {
         self.closing.cancel();
     }
 }
 
-/// If the attending task is dropped with its runtime, the processes still end.
-struct KillOnDrop(Group);
+/// Kills the processes if the task is dropped with its runtime.
+struct KillOnDrop(ProcessGroup);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
@@ -180,32 +177,31 @@ impl Drop for KillOnDrop {
     }
 }
 
-/// The task of one process.
-struct Attendant {
+struct ProcessMonitor {
     child: Child,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    lines: Lines,
-    /// The beginning of a message that a server spreads over several lines.
-    begun: Joined,
+    lines: LineDecoder,
+    /// The start of a message that spans several lines.
+    joiner: LineJoiner,
     router: Arc<Router>,
-    words: Arc<Words>,
-    log: Option<Log>,
-    input: Arc<Input>,
+    output: Arc<OutputTail>,
+    log: Option<StderrLog>,
+    input: Arc<StdinQueue>,
     closing: CancellationToken,
 }
 
-impl Attendant {
-    async fn run(mut self, group: &Group) {
+impl ProcessMonitor {
+    async fn run(mut self, group: &ProcessGroup) {
         let reason = self.listen().await;
-        self.input.shut();
+        self.input.close();
         self.router.close(reason);
-        // A server that obeys its closed input may finish what it writes.
-        let _ = tokio::time::timeout(EXIT_AFTER_CLOSE, self.child.wait()).await;
-        group.end().await;
-        let _ = tokio::time::timeout(DRAIN, self.child.wait()).await;
+        // A server that obeys the end of its input may finish writing.
+        let _ = tokio::time::timeout(EXIT_TIMEOUT_AFTER_CLOSE, self.child.wait()).await;
+        group.terminate().await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.child.wait()).await;
         if let Some(log) = &mut self.log {
-            log.close(&self.words.said().0, &self.words.redactor);
+            log.close(&self.output.output_tail().0, &self.output.redactor);
         }
     }
 
@@ -213,10 +209,10 @@ impl Attendant {
         let mut errors = Vec::with_capacity(STDERR_READ_BYTES);
         loop {
             tokio::select! {
-                // Answers first: somebody waits for them. A flood of them still gives way, because
-                // every read takes from the budget of the task.
+                // Responses first, since callers wait for them. A flood still yields, because every
+                // read uses the task's budget.
                 biased;
-                read = read_more(&mut self.stdout, self.lines.room()) => match read {
+                read = read_more(&mut self.stdout, self.lines.read_buffer()) => match read {
                     Some(_) => self.take_lines(),
                     None => return self.after_output().await,
                 },
@@ -229,8 +225,8 @@ impl Attendant {
                     return self.exited(status.ok());
                 }
                 trouble = self.input.trouble() => match trouble {
-                    Trouble::Stuck { queued } => return CloseReason::InputStuck { queued },
-                    Trouble::Closed => return self.after_input().await,
+                    WriteFailure::Stuck { queued } => return CloseReason::InputStuck { queued },
+                    WriteFailure::Closed => return self.after_input().await,
                 },
             }
         }
@@ -241,19 +237,19 @@ impl Attendant {
         self.take_rest();
         self.stdout = None;
         let mut errors = Vec::new();
-        let status = tokio::time::timeout(EXIT_AFTER_EOF, self.child.wait()).await;
+        let status = tokio::time::timeout(EXIT_TIMEOUT_AFTER_EOF, self.child.wait()).await;
         self.drain(&mut errors).await;
         if let Ok(status) = status {
             self.exited(status.ok())
         } else {
-            let (stderr, noise) = self.words.said();
+            let (stderr, noise) = self.output.output_tail();
             CloseReason::OutputClosed { stderr, noise }
         }
     }
 
-    /// The server no longer takes input; the exit usually follows at once.
+    /// The input is closed; the exit usually follows at once.
     async fn after_input(&mut self) -> CloseReason {
-        let status = tokio::time::timeout(EXIT_AFTER_EOF, self.child.wait()).await;
+        let status = tokio::time::timeout(EXIT_TIMEOUT_AFTER_EOF, self.child.wait()).await;
         self.drain(&mut Vec::new()).await;
         match status {
             Ok(status) => self.exited(status.ok()),
@@ -261,36 +257,36 @@ impl Attendant {
         }
     }
 
-    /// Reads what a process that has ended left in its pipes. Grandchildren may hold them open.
+    /// Reads what an exited process left in its pipes. Grandchildren may hold them open.
     async fn drain(&mut self, errors: &mut Vec<u8>) {
-        // Each output gets its chance even if somebody holds the other open.
+        // Each output is drained even if the other is held open.
         let output = async {
             while self.stdout.is_some()
-                && read_more(&mut self.stdout, self.lines.room()).await.is_some()
+                && read_more(&mut self.stdout, self.lines.read_buffer()).await.is_some()
             {
                 self.take_lines();
             }
         };
-        let _ = tokio::time::timeout(DRAIN, output).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, output).await;
         self.take_rest();
         let output = async {
             while self.stderr.is_some() && read_more(&mut self.stderr, errors).await.is_some() {
                 self.take_errors(errors);
             }
         };
-        let _ = tokio::time::timeout(DRAIN, output).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, output).await;
     }
 
-    /// What stands without a line end, or was only the beginning of a message.
+    /// Handles an unterminated line and an incomplete message.
     fn take_rest(&mut self) {
         if let Some(line) = self.lines.finish() {
             self.take(line);
         }
-        self.give_up_begun();
+        self.abandon_partial();
     }
 
     fn exited(&self, status: Option<ExitStatus>) -> CloseReason {
-        let (stderr, noise) = self.words.said();
+        let (stderr, noise) = self.output.output_tail();
         CloseReason::Exited { exit: exit_of(status), stderr, noise }
     }
 
@@ -306,7 +302,7 @@ impl Attendant {
             Line::TooLong { id: Some(id) } => {
                 self.router.settle(id, Err(Error::TooLarge { limit: MAX_LINE_BYTES }));
             }
-            // Nobody can be told apart: better to fail one caller than to let it wait.
+            // Its caller is unknown: better fail one than let it wait.
             Line::TooLong { id: None } => self.router.fail_oldest(message::RpcError::new(
                 0,
                 format!("a line of more than {MAX_LINE_BYTES} bytes"),
@@ -314,64 +310,67 @@ impl Attendant {
         }
     }
 
-    /// One line should be one message. A server that prints its JSON prettily spreads it: lines are
-    /// joined as long as they are the beginning of a message.
+    /// Handles one line, which should be one message. Pretty-printed JSON spans several lines,
+    /// which are joined.
     fn take_text(&mut self, text: &Bytes) {
-        // The ordinary case is taken apart once. Within a message that is spread over lines, a line
-        // that is a message by itself shows that the rest of it will not come.
-        if let Some(message) = message::read_one(text)
-            && (self.begun.is_empty() || message.is_whole())
+        // The usual case is parsed once. Inside a spanning message, a line that is complete by
+        // itself proves that the rest will not come.
+        if let Some(message) = message::parse_single(text)
+            && (self.joiner.is_empty() || message.is_whole())
         {
-            self.give_up_begun();
+            self.abandon_partial();
             self.router.deliver(message);
             return;
         }
-        if self.begun.is_empty() && (text.len() > MAX_JOINED_BYTES || !message::is_beginning(text))
+        if self.joiner.is_empty()
+            && (text.len() > MAX_JOINED_BYTES || !message::is_incomplete(text))
         {
             return self.read(text);
         }
-        match self.begun.push(text) {
-            Join::Begun => {}
-            Join::Whole(joined) | Join::GivenUp(joined) => self.read(&Bytes::from(joined)),
+        match self.joiner.push(text) {
+            JoinResult::Incomplete => {}
+            JoinResult::Complete(joined) | JoinResult::Abandoned(joined) => {
+                self.read(&Bytes::from(joined));
+            }
         }
     }
 
-    fn give_up_begun(&mut self) {
-        let begun = self.begun.take();
-        if !begun.is_empty() {
-            self.read(&Bytes::from(begun));
+    fn abandon_partial(&mut self) {
+        let joiner = self.joiner.take();
+        if !joiner.is_empty() {
+            self.read(&Bytes::from(joiner));
         }
     }
 
     fn read(&mut self, text: &Bytes) {
         let mut noise = false;
-        message::read(text, |message| {
-            if message == Incoming::Noise {
+        message::parse(text, |message| {
+            if message == Message::Noise {
                 noise = true;
             } else {
                 self.router.deliver(message);
             }
         });
         if noise {
-            self.words.noise(text);
+            self.output.noise(text);
             if let Some(log) = &mut self.log {
-                log.write(b"[standard output] ", &self.words.redactor);
-                log.write(text, &self.words.redactor);
-                log.write(b"\n", &self.words.redactor);
+                log.write(b"[standard output] ", &self.output.redactor);
+                log.write(text, &self.output.redactor);
+                log.write(b"\n", &self.output.redactor);
             }
         }
     }
 
     fn take_errors(&mut self, errors: &mut Vec<u8>) {
-        self.words.stderr(errors);
+        self.output.stderr(errors);
         if let Some(log) = &mut self.log {
-            log.write(errors, &self.words.redactor);
+            log.write(errors, &self.output.redactor);
         }
         errors.clear();
     }
 }
 
-/// Reads into `room`; `None` at the end of the stream. A stream that is gone is never ready.
+/// `None` at the end of the stream. A closed stream is never ready.
 async fn read_more<R: AsyncRead + Unpin, B: bytes::BufMut>(
     stream: &mut Option<R>,
     room: &mut B,
@@ -385,30 +384,30 @@ async fn read_more<R: AsyncRead + Unpin, B: bytes::BufMut>(
     }
 }
 
-fn exit_of(status: Option<ExitStatus>) -> Exit {
-    let Some(status) = status else { return Exit::Unknown };
+fn exit_of(status: Option<ExitStatus>) -> ProcessExit {
+    let Some(status) = status else { return ProcessExit::Unknown };
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return Exit::Signal(signal);
+        return ProcessExit::Signal(signal);
     }
-    status.code().map_or(Exit::Unknown, Exit::Status)
+    status.code().map_or(ProcessExit::Unknown, ProcessExit::Status)
 }
 
-/// What a server said outside the protocol.
-struct Words {
+/// What a server wrote outside the protocol.
+struct OutputTail {
     redactor: Arc<Redactor>,
-    said: Mutex<Said>,
+    said: Mutex<TailState>,
 }
 
 #[derive(Default)]
-struct Said {
+struct TailState {
     stderr: VecDeque<u8>,
-    /// Something before it is gone: its first line may be the end of a secret.
+    /// Earlier output was dropped: the first line may be the end of a secret.
     cut: bool,
     noise: Option<String>,
 }
 
-impl Words {
+impl OutputTail {
     fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, said: Mutex::default() }
     }
@@ -426,21 +425,21 @@ impl Words {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.noise.is_none() {
             let line = String::from_utf8_lossy(line);
-            said.noise = Some(head(&self.redactor.clean(line.trim()), MAX_NOISE_BYTES));
+            said.noise = Some(truncated(&self.redactor.redact(line.trim()), MAX_NOISE_BYTES));
         }
     }
 
-    fn said(&self) -> (String, Option<String>) {
+    fn output_tail(&self) -> (String, Option<String>) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let cut = said.cut;
         let bytes = said.stderr.make_contiguous();
         let start = if cut { memchr::memchr(b'\n', bytes).map_or(0, |at| at + 1) } else { 0 };
         let tail = String::from_utf8_lossy(&bytes[start..]).into_owned();
-        (self.redactor.clean(tail.trim_end()).into_owned(), said.noise.clone())
+        (self.redactor.redact(tail.trim_end()).into_owned(), said.noise.clone())
     }
 }
 
-impl fmt::Debug for Words {
+impl fmt::Debug for OutputTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Words")
     }

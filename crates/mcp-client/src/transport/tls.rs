@@ -1,4 +1,4 @@
-//! TLS as an entry wants it: whose certificates are believed, and which one we show.
+//! TLS configuration: certificate verification and client certificates.
 
 mod traditional_key;
 
@@ -15,56 +15,54 @@ use rustls::{ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureSchem
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
-use self::traditional_key::Failure;
+use self::traditional_key::DecryptError;
 use crate::config::{ClientCert, HttpEndpoint, Text, Verify};
 use crate::error::Error;
 
-/// Why an encrypted key is not used.
 const NO_PASSWORD: &str = "is encrypted, and no password is given";
 const WRONG_PASSWORD: &str = "cannot be decrypted with that password";
-/// The largest certificate or key file that is read.
 const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Whom a connection is made to.
+/// The kind of host that a connection is made to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// The server of the entry, which is believed as the entry says.
+    /// The server of the entry: verified as the entry says.
     Server,
-    /// Somebody whom the server names, as who signs people in: always verified, by the system's
-    /// authorities or those of the entry's bundle, and never shown our certificate.
-    Other,
-    /// A service that is spoken to in plain text and never redirects: nobody is believed.
-    Plain,
+    /// A host that the server names, such as an authorization server: always verified, by the
+    /// system's authorities or those of the entry's bundle, and never sent our certificate.
+    ThirdParty,
+    /// A plain-text service without redirects: no authorities are loaded.
+    PlainText,
 }
 
-/// Reads every file the entry names; a missing or unreadable one fails here, before connecting.
+/// Loads every file that the entry names, so that an unreadable one fails before connecting.
 pub(crate) fn configure(endpoint: &HttpEndpoint, peer: Peer) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| internal(endpoint, &error))?;
     let builder = match (&endpoint.verify, peer) {
-        (_, Peer::Plain) => builder.with_root_certificates(RootCertStore::empty()),
+        (_, Peer::PlainText) => builder.with_root_certificates(RootCertStore::empty()),
         (Verify::System, Peer::Server) => builder.with_root_certificates(required_roots(endpoint)?),
-        (Verify::System | Verify::Off, Peer::Other) => {
+        (Verify::System | Verify::Off, Peer::ThirdParty) => {
             builder.with_root_certificates(system_roots())
         }
         (Verify::Bundle(path), _) => {
             let beside = match peer {
-                Peer::Server | Peer::Plain => RootCertStore::empty(),
-                Peer::Other => RootCertStore::clone(&system_roots()),
+                Peer::Server | Peer::PlainText => RootCertStore::empty(),
+                Peer::ThirdParty => RootCertStore::clone(&system_roots()),
             };
-            let rule = Rule::listed(path, beside, &provider)?;
-            let judge = Arc::new(Judge { provider, rule });
+            let rule = VerifyRule::bundle(path, beside, &provider)?;
+            let judge = Arc::new(CertificateVerifier { provider, rule });
             builder.dangerous().with_custom_certificate_verifier(judge)
         }
         (Verify::Off, Peer::Server) => {
-            let judge = Arc::new(Judge { provider, rule: Rule::Anyone });
+            let judge = Arc::new(CertificateVerifier { provider, rule: VerifyRule::AcceptAny });
             builder.dangerous().with_custom_certificate_verifier(judge)
         }
     };
     let config = match (&endpoint.client_cert, peer) {
-        (Some(cert), Peer::Server) => identified(builder, cert)?,
+        (Some(cert), Peer::Server) => with_client_certificate(builder, cert)?,
         _ => builder.with_no_client_auth(),
     };
     Ok(Arc::new(config))
@@ -74,7 +72,7 @@ fn internal(endpoint: &HttpEndpoint, error: &rustls::Error) -> Error {
     Error::Tls { url: endpoint.url.shown().to_owned(), reason: error.to_string() }
 }
 
-/// The system's authorities, and why some could not be read. They are read once: it takes tens of
+/// The system's authorities, and why some could not be loaded. Loaded once: it takes tens of
 /// milliseconds.
 fn system() -> &'static (Arc<RootCertStore>, Option<String>) {
     static SYSTEM: OnceLock<(Arc<RootCertStore>, Option<String>)> = OnceLock::new();
@@ -90,7 +88,7 @@ fn system_roots() -> Arc<RootCertStore> {
     Arc::clone(&system().0)
 }
 
-/// The system's authorities, without which the server cannot be verified.
+/// The system's authorities; an error if there are none to verify the server with.
 fn required_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> {
     let (roots, trouble) = system();
     if roots.is_empty() && endpoint.url.value().starts_with("https") {
@@ -100,7 +98,7 @@ fn required_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> 
     Ok(Arc::clone(roots))
 }
 
-fn identified(
+fn with_client_certificate(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
     cert: &ClientCert,
 ) -> Result<ClientConfig, Error> {
@@ -136,19 +134,19 @@ fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'st
     if let Some(key) = traditional_key::find(&pem) {
         let password = password.ok_or_else(|| refused(path, NO_PASSWORD))?;
         return traditional_key::decrypt(&key, password.value()).map_err(|failure| match failure {
-            Failure::Unsupported(what) => {
+            DecryptError::Unsupported(what) => {
                 let reason =
                     format!("is encrypted with {what}: convert it with `openssl pkcs8 -topk8`");
                 unusable(WHAT, path, &reason)
             }
-            Failure::WrongPassword => refused(path, WRONG_PASSWORD),
+            DecryptError::WrongPassword => refused(path, WRONG_PASSWORD),
         });
     }
     PrivateKeyDer::from_pem_slice(&pem)
         .map_err(|error| unusable(WHAT, path, &format!("holds no usable private key: {error}")))
 }
 
-/// The DER of an `ENCRYPTED PRIVATE KEY` section, which the PEM reader of rustls passes over.
+/// The DER of an `ENCRYPTED PRIVATE KEY` section, which the PEM reader of rustls skips.
 fn encrypted_section(pem: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(pem).ok()?;
     let begin = text.find("-----BEGIN ENCRYPTED PRIVATE KEY-----")?;
@@ -179,26 +177,28 @@ fn unusable(what: &'static str, path: &Text, reason: &str) -> Error {
     Error::File { what, path: path.shown().into(), reason: reason.to_owned() }
 }
 
-/// Judges by a rule of ours; signatures are checked as everywhere.
+/// A custom verifier; signatures are checked as usual.
 #[derive(Debug)]
-struct Judge {
+struct CertificateVerifier {
     provider: Arc<CryptoProvider>,
-    rule: Rule,
+    rule: VerifyRule,
 }
 
 #[derive(Debug)]
-enum Rule {
-    /// Believes any certificate.
-    Anyone,
-    /// Believes what the authorities of a file signed, and the very certificates that stand in it:
-    /// a self-signed certificate is both, and the usual rules refuse it as a server's own. The
-    /// name must fit in either case. Others may be believed as authorities beside them.
-    Listed { by_authority: Arc<WebPkiServerVerifier>, listed: Vec<CertificateDer<'static>> },
+enum VerifyRule {
+    AcceptAny,
+    /// Accepts certificates signed by the bundle, and the certificates in it: a self-signed server
+    /// certificate is both, and webpki rejects it as an end entity. The name must match in either
+    /// case.
+    Bundle {
+        by_authority: Arc<WebPkiServerVerifier>,
+        listed: Vec<CertificateDer<'static>>,
+    },
 }
 
-impl Rule {
-    /// The authorities of a file, beside others.
-    fn listed(
+impl VerifyRule {
+    /// The authorities of a file, in addition to `beside`.
+    fn bundle(
         path: &Text,
         beside: RootCertStore,
         provider: &Arc<CryptoProvider>,
@@ -214,12 +214,12 @@ impl Rule {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
                 .build()
                 .map_err(|error| unusable(WHAT, path, &format!("cannot be used: {error}")))?;
-        Ok(Self::Listed { by_authority, listed })
+        Ok(Self::Bundle { by_authority, listed })
     }
 }
 
-/// Whether a certificate was refused for being an authority's own: the rules behind rustls tell it
-/// in no other way than by their name for it.
+/// Whether webpki rejected a CA certificate as an end entity. Its error is only visible in the
+/// debug output.
 fn is_authority_itself(error: &rustls::Error) -> bool {
     matches!(
         error,
@@ -228,7 +228,7 @@ fn is_authority_itself(error: &rustls::Error) -> bool {
     )
 }
 
-impl ServerCertVerifier for Judge {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         shown: &CertificateDer<'_>,
@@ -237,7 +237,7 @@ impl ServerCertVerifier for Judge {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Rule::Listed { by_authority, listed } = &self.rule else {
+        let VerifyRule::Bundle { by_authority, listed } = &self.rule else {
             return Ok(ServerCertVerified::assertion());
         };
         match by_authority.verify_server_cert(shown, between, name, ocsp, now) {

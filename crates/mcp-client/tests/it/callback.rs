@@ -5,8 +5,8 @@ mod pages;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::oauth::callback::{Arrived, Ending, Listener, MAX_CONNECTIONS};
-use mcp_client::oauth::redirect::{Expected, Fault};
+use mcp_client::oauth::callback::{Callback, CallbackListener, LoginOutcome, MAX_CONNECTIONS};
+use mcp_client::oauth::redirect::{ExpectedRedirect, RedirectError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -15,16 +15,16 @@ const STATE: &str = "the-state-of-this-login";
 const ISSUER: &str = "https://login.example.com";
 const WAIT: Duration = Duration::from_secs(20);
 
-fn expected() -> Expected {
-    Expected { state: STATE.to_owned(), issuer: ISSUER.to_owned(), issuer_required: false }
+fn expected() -> ExpectedRedirect {
+    ExpectedRedirect { state: STATE.to_owned(), issuer: ISSUER.to_owned(), issuer_required: false }
 }
 
-async fn listener() -> Arc<Listener> {
-    Arc::new(Listener::bind(0).await.unwrap())
+async fn listener() -> Arc<CallbackListener> {
+    Arc::new(CallbackListener::bind(0).await.unwrap())
 }
 
 /// Lets a listener wait in the background.
-fn waiting(listener: &Arc<Listener>) -> JoinHandle<Arrived> {
+fn waiting(listener: &Arc<CallbackListener>) -> JoinHandle<Callback> {
     let listener = Arc::clone(listener);
     tokio::spawn(async move { listener.redirect(&expected()).await })
 }
@@ -60,12 +60,12 @@ fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
 
-fn code(arrived: &Arrived) -> &str {
+fn code(arrived: &Callback) -> &str {
     arrived.outcome.as_ref().unwrap().value()
 }
 
-fn signed_in() -> Ending {
-    Ending::SignedIn { server: "docs".to_owned() }
+fn signed_in() -> LoginOutcome {
+    LoginOutcome::SignedIn { server: "docs".to_owned() }
 }
 
 /// Requests that are not the right one, by what is wrong with them.
@@ -154,20 +154,20 @@ async fn a_refusal_and_another_issuer_end_the_login() {
     for (query, fault) in [
         (
             "error=access_denied&error_description=no",
-            Fault::Refused {
+            RedirectError::Refused {
                 error: "access_denied".to_owned(),
                 description: Some("no".to_owned()),
             },
         ),
-        ("code=c&iss=https%3A%2F%2Fevil.test", Fault::WrongIssuer),
-        ("x=y", Fault::NoCode),
+        ("code=c&iss=https%3A%2F%2Fevil.test", RedirectError::WrongIssuer),
+        ("x=y", RedirectError::NoCode),
     ] {
         let listener = listener().await;
         let request = get(listener.port(), &format!("/callback?state={STATE}&{query}"));
         let browser = say(listener.port(), request).await;
         let arrived = listener.redirect(&expected()).await;
         assert_eq!(arrived.outcome.as_ref().unwrap_err(), &fault);
-        let ending = Ending::Failed {
+        let ending = LoginOutcome::Failed {
             server: "docs".to_owned(),
             what: fault.to_string(),
             hint: Some("Run `agent mcp login docs` again.".to_owned()),
@@ -241,13 +241,13 @@ async fn a_login_that_is_given_up_tells_the_browser() {
 }
 
 #[tokio::test]
-async fn the_page_is_shown_although_the_port_was_given_back() {
+async fn the_page_is_shown_although_the_port_was_revoked() {
     let listener = listener().await;
     let port = listener.port();
     let browser = say(port, right(port, "c")).await;
     let arrived = listener.redirect(&expected()).await;
     drop(listener);
-    while Listener::bind(port).await.is_err() {
+    while CallbackListener::bind(port).await.is_err() {
         tokio::task::yield_now().await;
     }
     let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
@@ -275,8 +275,10 @@ async fn a_login_may_be_waited_for_again_and_go_on_elsewhere() {
     let arrived = listener.redirect(&expected()).await;
     assert_eq!(code(&arrived), "first");
     let address = "https://login.example.com/authorize?state=second&x=1".to_owned();
-    let (answer, ()) =
-        tokio::join!(hear(browser), arrived.answer(Ending::Continue { address: address.clone() }));
+    let (answer, ()) = tokio::join!(
+        hear(browser),
+        arrived.answer(LoginOutcome::Continue { address: address.clone() })
+    );
     assert_eq!(status(&answer), "302");
     assert!(answer.contains(&format!("location: {address}\r\n")), "{answer}");
     // The browser is back before anybody waits for it.
@@ -284,7 +286,7 @@ async fn a_login_may_be_waited_for_again_and_go_on_elsewhere() {
     let mut byte = [0];
     let early = tokio::time::timeout(Duration::from_millis(100), browser.read(&mut byte));
     assert!(early.await.is_err(), "it waits");
-    let second = Expected { state: "second".to_owned(), ..expected() };
+    let second = ExpectedRedirect { state: "second".to_owned(), ..expected() };
     let arrived = listener.redirect(&second).await;
     assert_eq!(code(&arrived), "again");
     let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
@@ -298,7 +300,7 @@ async fn a_login_may_be_waited_for_again_and_go_on_elsewhere() {
 #[tokio::test]
 async fn a_proxied_redirect_has_its_own_path_and_host() {
     for path in ["/oauth/done", "oauth/done", "/oauth/done?x=y"] {
-        let listener = Arc::new(Listener::bind(0).await.unwrap().at_path(path));
+        let listener = Arc::new(CallbackListener::bind(0).await.unwrap().at_path(path));
         let port = listener.port();
         let login = waiting(&listener);
         assert_eq!(status(&hear(say(port, right(port, "c")).await).await), "404");
@@ -329,7 +331,7 @@ async fn a_browser_that_has_gone_or_does_not_read_keeps_nobody() {
 #[tokio::test]
 async fn a_browser_that_is_told_of_the_other_loopback_address_is_heard_there() {
     for place in ["::1", "127.0.0.1"] {
-        let listener = Arc::new(Listener::bind_for("[::1]", 0).await.unwrap());
+        let listener = Arc::new(CallbackListener::bind_for("[::1]", 0).await.unwrap());
         let port = listener.port();
         let login = waiting(&listener);
         let mut browser = TcpStream::connect((place, port)).await.unwrap();
@@ -338,11 +340,11 @@ async fn a_browser_that_is_told_of_the_other_loopback_address_is_heard_there() {
         browser.write_all(request.as_bytes()).await.unwrap();
         assert_eq!(code(&login.await.unwrap()), "c", "{place}");
         // No other program can have either of the two.
-        let error = Listener::bind_for("[::1]", port).await.unwrap_err();
+        let error = CallbackListener::bind_for("[::1]", port).await.unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
         assert!(std::net::TcpListener::bind((place, port)).is_err());
     }
-    let one = Listener::bind_for("localhost", 0).await.unwrap();
+    let one = CallbackListener::bind_for("localhost", 0).await.unwrap();
     assert!(std::net::TcpListener::bind(("::1", one.port())).is_ok());
 }
 

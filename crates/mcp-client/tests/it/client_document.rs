@@ -7,8 +7,9 @@ use axum::extract::Request;
 use axum::response::Response;
 use mcp_client::config::{HttpEndpoint, Text, Verify};
 use mcp_client::error::Error;
-use mcp_client::oauth::document::{
-    Answer, Broken, MAX_DOCUMENT_BYTES, MAX_FETCH_WAIT, fetch, judge, make, redirect_uris,
+use mcp_client::oauth::client_document::{
+    FetchedDocument, MAX_DOCUMENT_BYTES, MAX_FETCH_WAIT, RuleViolation, check, fetch, make,
+    redirect_uris,
 };
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -47,12 +48,12 @@ impl Web {
         Self { origin, endpoint, requests, _files: files }
     }
 
-    async fn fetch(&self, path: &str) -> Result<Answer, Error> {
+    async fn fetch(&self, path: &str) -> Result<FetchedDocument, Error> {
         fetch(&self.endpoint, &host().0, &format!("{}{path}", self.origin)).await
     }
 
-    async fn judged(&self, path: &str) -> Vec<Broken> {
-        judge(&format!("{}{path}", self.origin), &self.fetch(path).await.unwrap().fetched())
+    async fn judged(&self, path: &str) -> Vec<RuleViolation> {
+        check(&format!("{}{path}", self.origin), &self.fetch(path).await.unwrap().view())
     }
 }
 
@@ -80,23 +81,24 @@ fn answer(origin: &str, path: &str) -> Response {
 #[tokio::test]
 async fn each_broken_rule_is_found_over_tls() {
     let web = Web::start().await;
-    let kind = Broken::ContentType { found: Some("text/html".to_owned()) };
-    let few = Broken::MissingRedirects { missing: redirect_uris()[1..].to_vec() };
-    let none = Broken::MissingRedirects { missing: redirect_uris().to_vec() };
-    let copied = Broken::ClientId { found: Some("https://other.test/client.json".to_owned()) };
+    let kind = RuleViolation::ContentType { found: Some("text/html".to_owned()) };
+    let few = RuleViolation::MissingRedirects { missing: redirect_uris()[1..].to_vec() };
+    let none = RuleViolation::MissingRedirects { missing: redirect_uris().to_vec() };
+    let copied =
+        RuleViolation::ClientId { found: Some("https://other.test/client.json".to_owned()) };
     for (path, broken) in [
         ("/good", vec![]),
         ("/longest", vec![]),
-        ("/missing", vec![Broken::Status(404)]),
-        ("/moved", vec![Broken::Redirected { to: "/good".to_owned() }]),
+        ("/missing", vec![RuleViolation::Status(404)]),
+        ("/moved", vec![RuleViolation::Redirected { to: "/good".to_owned() }]),
         ("/page", vec![kind]),
         ("/few", vec![few]),
         ("/copied", vec![copied]),
-        ("/bad", vec![none, Broken::ClientId { found: None }]),
+        ("/bad", vec![none, RuleViolation::ClientId { found: None }]),
     ] {
         assert_eq!(web.judged(path).await, broken, "{path}");
     }
-    assert_eq!(web.judged("/").await, [Broken::Address("it has no path")]);
+    assert_eq!(web.judged("/").await, [RuleViolation::Address("it has no path")]);
     let requests = web.requests.lock().unwrap().clone();
     let paths: Vec<&str> = requests.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(paths.iter().filter(|path| **path == "/good").count(), 1, "no redirect is followed");

@@ -9,7 +9,7 @@ use mcp_client::Client;
 use mcp_client::config::{Endpoint, Text, ToolPolicy};
 use mcp_client::error::Error;
 use mcp_client::session::CallOptions;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::json;
 
 use crate::support::{call, host, names, stdio};
@@ -49,7 +49,7 @@ async fn until_thirty_are_ready(entries: Vec<mcp_client::config::ServerEntry>) -
     tokio::task::spawn_blocking(move || {
         eventually("thirty are ready", || {
             let status = watched.status();
-            status.iter().filter(|status| status.state == State::Ready).count() == 30
+            status.iter().filter(|status| status.state == ServerState::Ready).count() == 30
         });
     })
     .await
@@ -65,7 +65,7 @@ async fn a_reload_applies_time_limits_without_a_restart() {
     let entry = stdio("a", &hostile_stdio(Behaviour::CallSilent));
     let (host, _) = host();
     let client = Client::start([entry.clone()], host);
-    client.settled(Duration::from_secs(30)).await;
+    client.wait_until_settled(Duration::from_secs(30)).await;
     let mut changed = entry;
     changed.timeout = Duration::from_millis(10);
     changed.connect_timeout = Duration::from_secs(61);
@@ -75,7 +75,7 @@ async fn a_reload_applies_time_limits_without_a_restart() {
         endpoint.max_lifetime = Some(Duration::from_mins(150));
     }
     let done = client.reload(vec![changed]);
-    assert_eq!((done.adopted, done.restarted), (vec!["a".to_owned()], Vec::new()));
+    assert_eq!((done.updated, done.restarted), (vec!["a".to_owned()], Vec::new()));
     let error = client.call("mcp__a__good", json!({}), CallOptions::default()).await.unwrap_err();
     let is_new_limit =
         |error: &Error| matches!(error, Error::CallTimeout { idle, .. } if idle.as_millis() == 10);
@@ -92,7 +92,7 @@ async fn a_reload_touches_only_what_changed() {
     let entry = |name: &str| stdio(name, &hostile_stdio(Behaviour::Correct));
     let (host, notebook) = host();
     let client = Client::start([entry("a"), entry("b"), entry("c"), entry("d")], host);
-    client.settled(Duration::from_secs(30)).await;
+    client.wait_until_settled(Duration::from_secs(30)).await;
     // Who waits may be told before the notebook is.
     let noted = notebook.clone();
     tokio::task::spawn_blocking(move || {
@@ -112,12 +112,12 @@ async fn a_reload_touches_only_what_changed() {
         endpoint.env.push(("X".to_owned(), Text::literal("1")));
     }
     let entries = vec![entry("a"), policy, other, entry("e")];
-    let plan = client.would_reload(&entries);
+    let plan = client.plan_reload(&entries);
     let done = client.reload(entries.clone());
     assert_eq!(plan, done, "what is said before is what is done");
-    assert!(!plan.is_nothing() && client.would_reload(&entries).is_nothing());
+    assert!(!plan.is_empty() && client.plan_reload(&entries).is_empty());
     assert_eq!(
-        (done.kept, done.adopted, done.restarted, done.removed, done.added),
+        (done.unchanged, done.updated, done.restarted, done.removed, done.added),
         (
             vec!["a".to_owned()],
             vec!["b".to_owned()],
@@ -156,8 +156,8 @@ async fn a_lazy_server_is_offered_from_memory_and_started_by_the_first_call() {
         let (mut host, _) = host();
         host.cache_dir = Some(cache.path().to_owned());
         let client = Client::start([entry.clone()], host);
-        let status = client.server_settled("l", Duration::from_secs(20)).await.unwrap();
-        let expected = if round == 0 { State::Ready } else { State::Recycled };
+        let status = client.wait_until_server_settled("l", Duration::from_secs(20)).await.unwrap();
+        let expected = if round == 0 { ServerState::Ready } else { ServerState::Recycled };
         assert_eq!(status.state, expected);
         assert_eq!(call(&client, "mcp__l__good", json!({ "text": "x" })).await.text, "good: x");
         client.close().await;
@@ -170,8 +170,8 @@ async fn a_disabled_server_is_left_alone() {
     entry.enabled = false;
     let (host, _) = host();
     let client = Client::start([entry], host);
-    let status = client.server_settled("off", Duration::from_secs(5)).await.unwrap();
-    assert_eq!((status.state, status.tools), (State::Disabled, 0));
+    let status = client.wait_until_server_settled("off", Duration::from_secs(5)).await.unwrap();
+    assert_eq!((status.state, status.tools), (ServerState::Disabled, 0));
     assert!(names(&client).is_empty());
     client.close().await;
 }
@@ -197,11 +197,11 @@ async fn why_a_try_failed_is_known_while_the_next_is_waited_for_and_gone_once_it
     .await
     .unwrap();
     let status = client.status().remove(0);
-    assert_eq!(status.state, State::Connecting);
+    assert_eq!(status.state, ServerState::Connecting);
     assert_eq!(status.failure.unwrap().to_string(), "the server exited with status 9");
     std::fs::write(works, "").unwrap();
-    let status = client.server_settled("late", Duration::from_secs(20)).await.unwrap();
-    assert_eq!(status.state, State::Ready);
+    let status = client.wait_until_server_settled("late", Duration::from_secs(20)).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready);
     assert!(status.failure.is_none());
     client.close().await;
 }

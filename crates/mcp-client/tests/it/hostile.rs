@@ -114,8 +114,10 @@ async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
     story.say(&format!("{}: {}", behaviour.name(), behaviour.about()));
     let client = Client::start([entry], host);
     let began = Instant::now();
-    let status =
-        client.server_settled("h", 3 * CONNECT + 4 * Duration::from_secs(2)).await.unwrap();
+    let status = client
+        .wait_until_server_settled("h", 3 * CONNECT + 4 * Duration::from_secs(2))
+        .await
+        .unwrap();
     story.say(&format!("  state: {}", words(&status.state.to_string())));
     for bad in &status.quarantined {
         story.say(&format!("  quarantined: {} ({})", words(&bad.name), words(&bad.reason)));

@@ -9,7 +9,7 @@ use agent_test_support::mcp::{example, hostile_stdio};
 use agent_test_support::wait::eventually;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, ServerEntry, StdioEndpoint, Text};
-use mcp_client::supervise::{FIRST_TRIES, LATER_TRIES, State};
+use mcp_client::supervisor::{MAX_FIRST_ATTEMPTS, MAX_RECONNECT_ATTEMPTS, ServerState};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -60,7 +60,7 @@ async fn a_quiet_server_is_asked_again_and_again_and_a_refusal_is_life() {
         let client = ready(often(http("h", &server.url))).await;
         let watched = std::sync::Arc::clone(&server);
         until("three pings", move || asked(&watched, "ping") >= 3).await;
-        assert_eq!(client.status()[0].state, State::Ready);
+        assert_eq!(client.status()[0].state, ServerState::Ready);
         assert_eq!(asked(&server, "initialize"), 1, "{behaviour:?}: it was connected once");
         assert_eq!(asked(&server, "tools/list"), 1, "{behaviour:?}: a ping was enough");
         client.close().await;
@@ -75,7 +75,7 @@ async fn a_missed_ping_is_confirmed_by_listing_and_kills_nothing() {
     until("it is asked by listing", move || asked(&watched, "tools/list") >= 4).await;
     assert_eq!(asked(&server, "ping"), 1, "who ignores pings is asked in the other way");
     assert_eq!(asked(&server, "initialize"), 1);
-    assert_eq!(client.status()[0].state, State::Ready);
+    assert_eq!(client.status()[0].state, ServerState::Ready);
     client.close().await;
 
     let folder = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ async fn a_missed_ping_is_confirmed_by_listing_and_kills_nothing() {
     // sleep: several pings are missed meanwhile, and nothing must come of it
     tokio::time::sleep(8 * OFTEN).await;
     assert_eq!(call(&client, "mcp__h__good", json!({ "text": "a" })).await.text, "good: a");
-    assert_eq!((starts(&file), client.status()[0].state.clone()), (1, State::Ready));
+    assert_eq!((starts(&file), client.status()[0].state.clone()), (1, ServerState::Ready));
     client.close().await;
 }
 
@@ -99,8 +99,10 @@ async fn a_process_that_answers_nothing_but_lives_is_not_killed() {
     entry.timeout = Duration::from_secs(1);
     let client = ready(entry).await;
     let watched = client.clone();
-    until("it is degraded", move || matches!(watched.status()[0].state, State::Degraded { .. }))
-        .await;
+    until("it is degraded", move || {
+        matches!(watched.status()[0].state, ServerState::Degraded { .. })
+    })
+    .await;
     // sleep: the next pings are missed too, and nothing must come of it
     tokio::time::sleep(4 * OFTEN).await;
     assert_eq!(starts(&file), 1);
@@ -155,7 +157,8 @@ async fn a_remote_server_that_vanishes_loses_its_tools_and_comes_back_when_asked
     assert_eq!(all.len(), 6);
     door.shut().await;
     let watched = client.clone();
-    until("it is parked", move || matches!(watched.status()[0].state, State::Parked { .. })).await;
+    until("it is parked", move || matches!(watched.status()[0].state, ServerState::Parked { .. }))
+        .await;
     assert!(names(&client).is_empty(), "tools of a dead server are not offered");
     assert_eq!(client.status()[0].tools, 0);
     let reason = client.status()[0].state.to_string();
@@ -166,7 +169,7 @@ async fn a_remote_server_that_vanishes_loses_its_tools_and_comes_back_when_asked
     let (_door, _) = Door::open(port, place_of(&successor.url)).await;
     client.reconnect("h").unwrap();
     let watched = client.clone();
-    until("it is back", move || watched.status()[0].state == State::Ready).await;
+    until("it is back", move || watched.status()[0].state == ServerState::Ready).await;
     assert_eq!(names(&client), all);
     assert_eq!(call(&client, "mcp__h__good", json!({ "text": "a" })).await.text, "good: a");
     client.close().await;
@@ -176,16 +179,18 @@ async fn a_remote_server_that_vanishes_loses_its_tools_and_comes_back_when_asked
 async fn a_server_that_dies_after_each_start_is_parked_after_its_tries() {
     // The first never gets ready; the second is ready each time, and then its input ends.
     for (line, tries) in [
-        ("exec \"$0\" stdio die-at-once", FIRST_TRIES),
-        ("sed -u 3q | \"$0\" stdio correct", LATER_TRIES),
+        ("exec \"$0\" stdio die-at-once", MAX_FIRST_ATTEMPTS),
+        ("sed -u 3q | \"$0\" stdio correct", MAX_RECONNECT_ATTEMPTS),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("starts");
         let (host, _) = host();
         let client = Client::start([counted(line, &file)], host);
         let watched = client.clone();
-        until("it is parked", move || matches!(watched.status()[0].state, State::Parked { .. }))
-            .await;
+        until("it is parked", move || {
+            matches!(watched.status()[0].state, ServerState::Parked { .. })
+        })
+        .await;
         assert_eq!(starts(&file), tries as usize, "{line}");
         assert!(names(&client).is_empty());
         // sleep: longer than the first wait before another try, which must not come
@@ -200,7 +205,7 @@ async fn a_server_that_answers_before_it_dies_is_brought_back_every_time() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("starts");
     let client = ready(counted("exec \"$0\" stdio die-after-call", &file)).await;
-    for round in 1..=2 * LATER_TRIES as usize {
+    for round in 1..=2 * MAX_RECONNECT_ATTEMPTS as usize {
         let said = call(&client, "mcp__h__good", json!({ "text": "a" })).await.text;
         assert_eq!(said, "good: a", "round {round}");
         let file = file.clone();

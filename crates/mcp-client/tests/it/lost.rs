@@ -91,7 +91,7 @@ fn refused(message: &Value, words: &str) -> Response {
 
 async fn connected(entry: ServerEntry) -> Client {
     let client = Client::start([entry], host().0);
-    client.settled(Duration::from_secs(20)).await;
+    client.wait_until_settled(Duration::from_secs(20)).await;
     client
 }
 
@@ -175,9 +175,9 @@ async fn a_policy_that_changes_while_a_server_is_parked_holds_when_it_is_back() 
         endpoint.command = mcp_client::config::Text::literal(there.display().to_string());
     }
     let client = connected(entry.clone()).await;
-    assert_eq!(client.status()[0].state.word(), "parked");
+    assert_eq!(client.status()[0].state.as_str(), "parked");
     entry.trust = Trust::Untrusted;
-    assert_eq!(client.reload(vec![entry]).adopted, ["h"]);
+    assert_eq!(client.reload(vec![entry]).updated, ["h"]);
     std::os::unix::fs::symlink(program, &there).unwrap();
     client.reconnect("h").unwrap();
     let mut changes = client.registry_changes();

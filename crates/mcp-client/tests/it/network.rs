@@ -10,7 +10,7 @@ use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, Scope, ServerEnt
 use mcp_client::config::{Protocol, Verify};
 use mcp_client::error::Error;
 use mcp_client::host::Host;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -99,8 +99,8 @@ async fn a_header_that_cannot_be_sent_is_named_without_its_value() {
     for (name, value) in [("X Key", "s3cret-one"), ("X-Key", "s3cret\ntwo")] {
         let (host, notebook) = host();
         let client = Client::start([with_headers(http("h", &server.url), &[(name, value)])], host);
-        let status = client.server_settled("h", Duration::from_secs(20)).await.unwrap();
-        let State::Parked { reason, .. } = &status.state else { panic!("{}", status.state) };
+        let status = client.wait_until_server_settled("h", Duration::from_secs(20)).await.unwrap();
+        let ServerState::Parked { reason, .. } = &status.state else { panic!("{}", status.state) };
         assert!(reason.contains(name), "{reason}");
         let all = format!("{status:?} {:?}", notebook.events());
         assert!(!all.contains("s3cret"), "{all}");
@@ -237,7 +237,7 @@ async fn a_loop_of_redirects_ends_and_is_not_tried_again() {
     let server = HostileHttp::start(Behaviour::RedirectLoop).unwrap();
     let (host, _) = host();
     let client = Client::start([http("h", &server.url)], host);
-    let status = client.server_settled("h", Duration::from_secs(20)).await.unwrap();
+    let status = client.wait_until_server_settled("h", Duration::from_secs(20)).await.unwrap();
     let reason = status.state.reason().unwrap_or_default();
     assert!(reason.contains("too many redirects"), "{}", status.state);
     // Six for the look beforehand, six for the handshake.
@@ -343,8 +343,8 @@ fn behind(variables: &[(&str, String)]) -> Host {
 
 async fn works_behind(entry: ServerEntry, host: Host) {
     let client = Client::start([entry], host);
-    let status = client.server_settled("h", Duration::from_secs(30)).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled("h", Duration::from_secs(30)).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
     assert_eq!(call(&client, "mcp__h__good", json!({ "text": "a" })).await.text, "good: a");
     client.close().await;
 }
@@ -439,7 +439,7 @@ async fn loopback_and_spared_hosts_do_not_go_through_the_proxy() {
         [],
         behind(&[("HTTP_PROXY", proxy.clone()), ("NO_PROXY", "other.test, *.test".to_owned())]),
     );
-    let error = client.dial(&entry, &|_| {}).await.unwrap_err();
+    let error = client.connect_unsupervised(&entry, &|_| {}).await.unwrap_err();
     let expected = matches!(error, Error::Unreachable { .. } | Error::ConnectTimeout { .. });
     assert!(expected, "{error:?}");
     assert!(relay.seen().is_empty(), "{:?}", relay.seen());

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use agent_test_support::oauth::{Landed, visit, visit_and_refuse};
 use mcp_client::config::{Auth, Endpoint, OauthOptions, ServerEntry, Text};
-use mcp_client::host::{Answer, Browser, Event, Host, Visit, Visited};
+use mcp_client::host::{BoxFuture, Browser, ClientEvent, Host, SignInPage, SignInReply};
 use mcp_client::oauth::{Account, Error, LoginOptions};
 use mcp_client::{Client, Error as ClientError};
 use tempfile::TempDir;
@@ -108,7 +108,7 @@ impl Place {
     /// Every warning so far.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let texts = self.notebook.events().into_iter().filter_map(|event| match event {
-            Event::Warning { text, .. } => Some(text),
+            ClientEvent::Warning { text, .. } => Some(text),
             _ => None,
         });
         texts.collect()
@@ -142,10 +142,10 @@ pub(crate) fn text(value: &str) -> Option<Text> {
 }
 
 /// What somebody does at a page, on a thread of its own: where they landed.
-type Way = Arc<dyn Fn(&Visit) -> Landed + Send + Sync>;
+type Way = Arc<dyn Fn(&SignInPage) -> Landed + Send + Sync>;
 
 /// What somebody pastes, by the visit and how many there were before.
-type Words = Arc<dyn Fn(&Visit, usize) -> String + Send + Sync>;
+type Words = Arc<dyn Fn(&SignInPage, usize) -> String + Send + Sync>;
 
 #[derive(Clone)]
 enum Mind {
@@ -158,7 +158,7 @@ enum Mind {
 /// Somebody who is brought to pages, and remembers which and how it ended.
 pub(crate) struct Person {
     mind: Mind,
-    visits: Mutex<Vec<Visit>>,
+    visits: Mutex<Vec<SignInPage>>,
     landed: watch::Sender<Vec<Landed>>,
     document: Option<String>,
 }
@@ -180,13 +180,13 @@ impl Person {
     }
 
     /// Does this, and the browser comes back by itself.
-    pub(crate) fn who(goes: impl Fn(&Visit) -> Landed + Send + Sync + 'static) -> Self {
+    pub(crate) fn who(goes: impl Fn(&SignInPage) -> Landed + Send + Sync + 'static) -> Self {
         Self::of(Mind::Goes(Arc::new(goes)))
     }
 
     /// Pastes these words, by the visit and how many there were before.
     pub(crate) fn who_pastes(
-        words: impl Fn(&Visit, usize) -> String + Send + Sync + 'static,
+        words: impl Fn(&SignInPage, usize) -> String + Send + Sync + 'static,
     ) -> Self {
         Self::of(Mind::Pastes(Arc::new(words)))
     }
@@ -207,12 +207,12 @@ impl Person {
     }
 
     /// Every page so far.
-    pub(crate) fn visits(&self) -> Vec<Visit> {
+    pub(crate) fn visits(&self) -> Vec<SignInPage> {
         self.visits.lock().unwrap().clone()
     }
 
     /// The only page so far.
-    pub(crate) fn visit(&self) -> Visit {
+    pub(crate) fn visit(&self) -> SignInPage {
         let visits = self.visits();
         let [visit] = visits.as_slice() else { panic!("not one visit: {visits:?}") };
         visit.clone()
@@ -232,7 +232,7 @@ impl fmt::Debug for Person {
 }
 
 impl Browser for Person {
-    fn visit(&self, visit: Visit) -> Answer<Visited> {
+    fn open_sign_in(&self, visit: SignInPage) -> BoxFuture<SignInReply> {
         let before = self.visits().len();
         self.visits.lock().unwrap().push(visit.clone());
         match self.mind.clone() {
@@ -246,14 +246,14 @@ impl Browser for Person {
             }
             Mind::Pastes(words) => Box::pin(async move {
                 let pasted = tokio::task::spawn_blocking(move || words(&visit, before)).await;
-                Visited::Pasted(pasted.unwrap())
+                SignInReply::Pasted(pasted.unwrap())
             }),
             Mind::Leaves => Box::pin(std::future::pending()),
-            Mind::Cancels => Box::pin(std::future::ready(Visited::Cancelled)),
+            Mind::Cancels => Box::pin(std::future::ready(SignInReply::Cancelled)),
         }
     }
 
-    fn default_document(&self) -> Answer<Option<String>> {
+    fn default_document(&self) -> BoxFuture<Option<String>> {
         Box::pin(std::future::ready(self.document.clone()))
     }
 }

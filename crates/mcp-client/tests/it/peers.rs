@@ -185,7 +185,7 @@ async fn an_sse_server_is_found_without_being_told() {
     let peer = python_sse();
     let (host, notebook) = host();
     let client = Client::start([http("p", &peer.url)], host);
-    client.settled(Duration::from_secs(30)).await;
+    client.wait_until_settled(Duration::from_secs(30)).await;
     assert_eq!(call(&client, "mcp__p__echo", json!({ "text": "old" })).await.text, "old");
     assert!(format!("{:?}", notebook.events()).contains("transport: sse"));
     client.close().await;

@@ -16,10 +16,10 @@ use base64::engine::general_purpose::STANDARD;
 use mcp_client::Client;
 use mcp_client::config::{Configured, Scope, Severity, Trust, parse};
 use mcp_client::error::Error;
-use mcp_client::host::{Answer, Approval, Approver, Decision, Host};
+use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture, Host};
 use mcp_client::redact::Redactor;
 use mcp_client::session::CallOptions;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -108,10 +108,10 @@ fn answer(status: u16, body: String) -> Response {
 
 /// Says yes or no and remembers what it was asked.
 #[derive(Debug)]
-struct Person(Decision, Mutex<Vec<Approval>>);
+struct Person(ApprovalDecision, Mutex<Vec<ApprovalRequest>>);
 
 impl Approver for Person {
-    fn decide(&self, approval: Approval) -> Answer<Decision> {
+    fn decide(&self, approval: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
         self.1.lock().unwrap().push(approval);
         Box::pin(std::future::ready(self.0))
     }
@@ -124,7 +124,7 @@ async fn on_an_untrusted_server_only_reading_needs_no_yes() {
     entry.trust = Trust::Untrusted;
     let (nobody, _) = host();
     let client = Client::start([entry.clone()], nobody);
-    client.settled(Duration::from_secs(20)).await;
+    client.wait_until_settled(Duration::from_secs(20)).await;
     for tool in ["write", "erase", "sly"] {
         let name = format!("mcp__q__{tool}");
         let error = client.call(&name, json!({}), CallOptions::default()).await.unwrap_err();
@@ -137,20 +137,21 @@ async fn on_an_untrusted_server_only_reading_needs_no_yes() {
     assert_eq!(*called.lock().unwrap(), ["look"]);
     client.close().await;
 
-    for (decision, ran) in [(Decision::Deny, &["look"][..]), (Decision::Allow, &["look", "write"])]
+    for (decision, ran) in
+        [(ApprovalDecision::Deny, &["look"][..]), (ApprovalDecision::Allow, &["look", "write"])]
     {
         let person = Arc::new(Person(decision, Mutex::default()));
         let (plain, _) = host();
         let asking = Host { approver: Arc::clone(&person) as Arc<dyn Approver>, ..plain };
         let client = Client::start([entry.clone()], asking);
-        client.settled(Duration::from_secs(20)).await;
+        client.wait_until_settled(Duration::from_secs(20)).await;
         called.lock().unwrap().clear();
         call(&client, "mcp__q__look", json!({})).await;
         call(&client, "mcp__q__list_resources", json!({})).await;
         assert!(person.1.lock().unwrap().is_empty(), "nobody is asked about reading");
         let asked = json!({ "path": "/tmp/x", "n": 1 });
         let outcome = client.call("mcp__q__write", asked.clone(), CallOptions::default()).await;
-        assert_eq!(outcome.is_ok(), decision == Decision::Allow);
+        assert_eq!(outcome.is_ok(), decision == ApprovalDecision::Allow);
         assert_eq!(*called.lock().unwrap(), ran);
         let seen: Vec<_> = person.1.lock().unwrap().drain(..).collect();
         let [one] = &seen[..] else { panic!("{seen:?}") };
@@ -167,7 +168,7 @@ async fn on_a_trusted_server_nobody_is_asked() {
     let (url, called) = quoting().await;
     let (refusing, _) = host();
     let client = Client::start([http("q", &url)], refusing);
-    client.settled(Duration::from_secs(20)).await;
+    client.wait_until_settled(Duration::from_secs(20)).await;
     call(&client, "mcp__q__write", json!({})).await;
     assert_eq!(*called.lock().unwrap(), ["write"]);
     client.close().await;
@@ -227,7 +228,7 @@ async fn scoured(servers: Vec<Configured>) -> String {
     };
     let entries: Vec<_> = servers.into_iter().map(|server| server.entry).collect();
     let client = Client::start(entries, host);
-    client.settled(Duration::from_secs(30)).await;
+    client.wait_until_settled(Duration::from_secs(30)).await;
     let mut all = String::new();
     for name in names(&client) {
         match client
@@ -323,8 +324,8 @@ async fn only_what_the_filters_let_through_is_registered() {
         let text = format!("mcp_servers: {{h: {{url: '{}', tools: {policy}}}}}", server.url);
         let (plain, _) = host();
         let client = Client::start([configured(&text)[0].entry.clone()], plain);
-        let status = client.server_settled("h", Duration::from_secs(20)).await.unwrap();
-        assert_eq!((status.state, status.tools), (State::Ready, wanted.len()), "{policy}");
+        let status = client.wait_until_server_settled("h", Duration::from_secs(20)).await.unwrap();
+        assert_eq!((status.state, status.tools), (ServerState::Ready, wanted.len()), "{policy}");
         let wanted: Vec<String> = wanted.iter().map(|name| format!("mcp__h__{name}")).collect();
         assert_eq!(names(&client), wanted, "{policy}");
         let error = client.call("mcp__h__gone", json!({}), CallOptions::default()).await;
@@ -343,9 +344,9 @@ async fn utilities_need_the_capability_and_disabled_servers_hear_nothing() {
     );
     let (plain, notebook) = host();
     let client = Client::start(configured(&text).into_iter().map(|server| server.entry), plain);
-    client.settled(Duration::from_secs(20)).await;
+    client.wait_until_settled(Duration::from_secs(20)).await;
     assert_eq!(names(&client), ["mcp__h__good", "mcp__h__other"]);
-    assert_eq!(client.status()[1].state, State::Disabled);
+    assert_eq!(client.status()[1].state, ServerState::Disabled);
     client.close().await;
     assert!(off.requests().is_empty());
     assert!(!format!("{:?}", notebook.events()).contains("\"off\""));

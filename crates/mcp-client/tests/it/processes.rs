@@ -11,7 +11,7 @@ use mcp_client::Client;
 use mcp_client::config::Text;
 use mcp_client::config::{Endpoint, ServerEntry};
 use mcp_client::session::CallOptions;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::json;
 
 use crate::support::{call, host, ready, stdio};
@@ -115,7 +115,7 @@ async fn a_server_that_dies_is_brought_back_and_only_one_runs() {
     let mut entry = stdio("h", &hostile_stdio(Behaviour::DieMidCall));
     entry.timeout = Duration::from_secs(5);
     let client = Client::start([entry], host);
-    client.settled(Duration::from_secs(20)).await;
+    client.wait_until_settled(Duration::from_secs(20)).await;
     for _ in 0..3 {
         let lost =
             client.call("mcp__h__good", json!({}), CallOptions::default()).await.unwrap_err();
@@ -159,7 +159,7 @@ async fn an_old_server_is_recycled_too() {
 async fn recycled(client: &Client) {
     let client = client.clone();
     tokio::task::spawn_blocking(move || {
-        eventually("it is recycled", || client.status()[0].state == State::Recycled);
+        eventually("it is recycled", || client.status()[0].state == ServerState::Recycled);
     })
     .await
     .unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use agent_test_support::mcp::{rmcp_http, rmcp_stdio};
 use agent_test_support::wait::eventually;
 use mcp_client::config::{Protocol, ServerEntry};
-use mcp_client::host::{Answer, Host, Requests, ServerRequest};
+use mcp_client::host::{BoxFuture, Host, RequestHandler, ServerRequest};
 use mcp_client::{Client, RpcError};
 use mcp_client::{protocol::Era, session::CallOptions};
 use serde_json::{Value, json};
@@ -17,12 +17,12 @@ use crate::support::{call, host, http, names, ready, stdio};
 #[derive(Debug)]
 struct Ada;
 
-impl Requests for Ada {
+impl RequestHandler for Ada {
     fn capabilities(&self, _: &ServerEntry) -> Value {
         json!({ "elicitation": { "form": {} } })
     }
 
-    fn answer(&self, request: ServerRequest) -> Answer<Result<Value, RpcError>> {
+    fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>> {
         assert_eq!(request.method, "elicitation/create");
         let fields = request.params["requestedSchema"]["properties"].as_object().unwrap().clone();
         let content: serde_json::Map<String, Value> =
@@ -40,7 +40,7 @@ async fn all_tools(entry: ServerEntry, era: Era) {
     let (host, _) = host();
     let host = Host { requests: Arc::new(Ada), ..host };
     let client = Client::start([entry], host);
-    client.settled(Duration::from_secs(30)).await;
+    client.wait_until_settled(Duration::from_secs(30)).await;
     assert_eq!(client.status()[0].era, Some(era), "{}", client.status()[0].state);
     assert_eq!(call(&client, "mcp__r__echo", json!({ "text": "a" })).await.text, "a");
     let sum = client.call("mcp__r__add", json!({ "a": 1, "b": 2 }), CallOptions::default()).await;

@@ -8,9 +8,9 @@ use agent_test_support::mcp::Launch;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, StdioEndpoint, Text};
 use mcp_client::content::{Rendered, render};
-use mcp_client::host::{Event, Host, Observer};
+use mcp_client::host::{ClientEvent, Host, Observer};
 use mcp_client::session::CallOptions;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::Value;
 
 pub(crate) fn stdio(name: &str, launch: &Launch) -> ServerEntry {
@@ -33,16 +33,16 @@ pub(crate) fn sse(name: &str, url: &str) -> ServerEntry {
 
 /// Remembers every event.
 #[derive(Debug, Default)]
-pub(crate) struct Notebook(Mutex<Vec<Event>>);
+pub(crate) struct Notebook(Mutex<Vec<ClientEvent>>);
 
 impl Notebook {
-    pub(crate) fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<ClientEvent> {
         self.0.lock().unwrap().clone()
     }
 }
 
 impl Observer for Notebook {
-    fn event(&self, event: Event) {
+    fn event(&self, event: ClientEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
@@ -59,8 +59,8 @@ pub(crate) async fn ready(entry: ServerEntry) -> Client {
     let (host, _) = host();
     let name = entry.name.clone();
     let client = Client::start([entry], host);
-    let status = client.server_settled(&name, Duration::from_mins(1)).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled(&name, Duration::from_mins(1)).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
     client
 }
 

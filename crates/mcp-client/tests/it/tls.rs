@@ -12,8 +12,8 @@ use std::time::Duration;
 use agent_test_support::mcp::hostile::{Behaviour, HostileHttp};
 use mcp_client::config::{ClientCert, Endpoint, HttpTransport, ServerEntry, Text, Verify};
 use mcp_client::error::Error;
-use mcp_client::host::Event;
-use mcp_client::supervise::State;
+use mcp_client::host::ClientEvent;
+use mcp_client::supervisor::ServerState;
 use mcp_client::{Client, config};
 use pkcs8::{LineEnding, PrivateKeyInfoRef};
 use rcgen::{
@@ -186,7 +186,7 @@ impl Files {
 pub(crate) async fn attempt(entry: &ServerEntry) -> Result<(), Error> {
     let (host, _) = host();
     let client = Client::start([], host);
-    let session = client.dial(entry, &|_| {}).await?;
+    let session = client.connect_unsupervised(entry, &|_| {}).await?;
     session.close().await;
     client.close().await;
     Ok(())
@@ -286,10 +286,10 @@ async fn without_verification_it_works_and_warns_on_every_start() {
     let client = Client::start([entry], host);
     let warnings = || {
         let events = notebook.events();
-        let said = |event: &&Event| matches!(event, Event::Warning { text, .. } if text.contains("ssl_verify: false"));
+        let said = |event: &&ClientEvent| matches!(event, ClientEvent::Warning { text, .. } if text.contains("ssl_verify: false"));
         events.iter().filter(said).count()
     };
-    client.server_settled("h", Duration::from_secs(20)).await.unwrap();
+    client.wait_until_server_settled("h", Duration::from_secs(20)).await.unwrap();
     assert_eq!(call(&client, "mcp__h__good", json!({ "text": "a" })).await.text, "good: a");
     assert_eq!(warnings(), 1);
     client.reconnect("h").unwrap();
@@ -505,16 +505,18 @@ async fn a_wrong_file_is_named_before_anything_is_connected() {
             endpoint.transport = transport;
             let (host, notebook) = host();
             let client = Client::start([entry], host);
-            let status = client.server_settled("h", Duration::from_secs(20)).await.unwrap();
-            let State::Parked { reason, .. } = &status.state else { panic!("{}", status.state) };
+            let status =
+                client.wait_until_server_settled("h", Duration::from_secs(20)).await.unwrap();
+            let ServerState::Parked { reason, .. } = &status.state else {
+                panic!("{}", status.state)
+            };
             assert!(reason.contains(file) && reason.contains(wanted), "{file}, {wanted}: {reason}");
             assert!(matches!(
                 status.failure.as_deref(),
                 Some(Error::File { .. } | Error::Password { .. })
             ));
             client.close().await;
-            let parked =
-                |event: &&Event| matches!(event, Event::State { state, .. } if state != "stopped");
+            let parked = |event: &&ClientEvent| matches!(event, ClientEvent::State { state, .. } if state != "stopped");
             let count = notebook.events().iter().filter(parked).count();
             assert_eq!(count, 1, "parked by the first failure: {:?}", notebook.events());
             let all = format!("{status:?} {:?}", notebook.events());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use mcp_client::Reloaded;
+use mcp_client::ReloadReport;
 use mcp_client::config::{Endpoint, Problem, ServerEntry, StdioEndpoint};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 pub(super) async fn run(talk: &mut Talk<'_>) -> Result<(), Diagnostic> {
     let mut servers = read(talk)?;
     let entries = talk.bench.entries_of(&servers);
-    let plan = talk.client.would_reload(&entries);
+    let plan = talk.client.plan_reload(&entries);
     if !talk.output().is_json() {
         talk.output().note(plan_text(&plan));
     }
@@ -43,7 +43,7 @@ pub(super) async fn run(talk: &mut Talk<'_>) -> Result<(), Diagnostic> {
     let done = talk.client.reload(talk.bench.entries());
     talk.renew_toolbox()?;
     talk.bench.fleet.reporter.waiting_for("starting the servers …");
-    talk.client.settled(MAX_WAIT).await;
+    talk.client.wait_until_settled(MAX_WAIT).await;
     talk.bench.fleet.reporter.done_waiting();
     if talk.output().is_json() {
         return show::told(
@@ -53,13 +53,13 @@ pub(super) async fn run(talk: &mut Talk<'_>) -> Result<(), Diagnostic> {
                 "added": done.added,
                 "removed": done.removed,
                 "restarted": done.restarted,
-                "adopted": done.adopted,
-                "kept": done.kept,
+                "adopted": done.updated,
+                "kept": done.unchanged,
                 "refused": refused,
             }),
         );
     }
-    if done.is_nothing() {
+    if done.is_empty() {
         return Ok(());
     }
     talk.output().note(reloaded_line(&done));
@@ -80,16 +80,16 @@ fn read(talk: &Talk<'_>) -> Result<Servers, Diagnostic> {
 }
 
 /// What will change, before it does.
-fn plan_text(plan: &Reloaded) -> String {
-    if plan.is_nothing() {
+fn plan_text(plan: &ReloadReport) -> String {
+    if plan.is_empty() {
         return "nothing changed".to_owned();
     }
     let lines = [
         ("new", &plan.added),
         ("gone", &plan.removed),
         ("restarted", &plan.restarted),
-        ("adopted", &plan.adopted),
-        ("kept", &plan.kept),
+        ("adopted", &plan.updated),
+        ("kept", &plan.unchanged),
     ];
     let lines = lines.into_iter().filter(|(_, names)| !names.is_empty());
     let line = |(word, names): (&str, &Vec<String>)| {

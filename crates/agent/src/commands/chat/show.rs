@@ -101,14 +101,20 @@ pub(super) fn tools(talk: &Talk<'_>, words: &str) -> Result<(), Diagnostic> {
     };
     if let Some(found) = &found {
         for entry in found {
-            add(&entry.server, entry.native(), access(entry), entry.tokens, &entry.description);
+            add(
+                &entry.server,
+                entry.native_name(),
+                access(entry),
+                entry.tokens,
+                &entry.description,
+            );
         }
     } else {
         for tool in &offered {
             match registry.lookup(&tool.name) {
                 Some(entry) => {
                     let how = access(entry);
-                    add(&entry.server, entry.native(), how, tool.tokens, &tool.description);
+                    add(&entry.server, entry.native_name(), how, tool.tokens, &tool.description);
                 }
                 None => add("agent", &tool.name, "reads only", tool.tokens, &tool.description),
             }

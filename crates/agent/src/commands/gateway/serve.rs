@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gateway::config::Config;
 use gateway::{Ready, prepare};
-use mcp_client::oauth::document;
+use mcp_client::oauth::client_document;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -86,7 +86,7 @@ pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
 /// A service that is reached by https serves the document that MCP clients sign in with.
 fn offer_client_document(ready: &Ready) {
     if let Some(address) = ready.service.client_document_address() {
-        let document = document::make(&address, CLIENT_NAME, None);
+        let document = client_document::make(&address, CLIENT_NAME, None);
         ready.service.offer_client_document(document.to_string().into());
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::config::ServerEntry;
-use mcp_client::registry::Entry;
+use mcp_client::registry::RegisteredTool;
 use mcp_client::session::CallOptions;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use mcp_client::{Client, Error, Progress};
 use serde_json::Value;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
@@ -101,7 +101,7 @@ fn models(fleet: &Fleet, recorder: &Recorder, session: &Session) -> Result<Model
     let settings = Settings::load(session)?;
     let Some(key) = &settings.key else { return Ok(Models::None) };
     let secret = (key.value.label.clone(), key.value.value().to_owned());
-    fleet.host.redactor.learn([secret]);
+    fleet.host.redactor.add_secrets([secret]);
     let counting = Counting {
         recorder: recorder.clone(),
         entrypoint: Entrypoint::Interactive,
@@ -122,11 +122,11 @@ impl Call<'_> {
         &self,
         client: &Client,
         arguments: Value,
-    ) -> Result<(Entry, mcp_client::content::ToolOutcome), Diagnostic> {
+    ) -> Result<(RegisteredTool, mcp_client::content::ToolOutcome), Diagnostic> {
         let reporter = &self.fleet.reporter;
         let names: Vec<&str> = self.target.servers.iter().map(|entry| &*entry.name).collect();
         reporter.waiting_for(format!("connecting {}", names.join(", ")));
-        client.settled(self.fleet.patience(&self.target.servers)).await;
+        client.wait_until_settled(self.fleet.patience(&self.target.servers)).await;
         let registry = client.registry();
         let Some(entry) = self.target.lookup(&registry) else {
             return Err(self.not_there(client));
@@ -165,11 +165,12 @@ impl Call<'_> {
                 return left_out(&tool.name, &tool.reason);
             }
         }
-        if let Some(tool) = registry.skipped().iter().find(|tool| self.target.is(&tool.native)) {
-            return left_out(&tool.native, &tool.reason);
+        if let Some(tool) = registry.skipped().iter().find(|tool| self.target.is(&tool.native_name))
+        {
+            return left_out(&tool.native_name, &tool.reason);
         }
         for status in &statuses {
-            if let State::Degraded { reason } = &status.state {
+            if let ServerState::Degraded { reason } = &status.state {
                 let what = printable(&self.args.tool);
                 let mut diagnostic = Diagnostic::peer(format!("cannot find `{what}`"));
                 let reason = self.fleet.shown.first_line(reason);
@@ -178,7 +179,7 @@ impl Call<'_> {
             }
         }
         let names: Vec<&str> = match self.target.native {
-            Some(_) => registry.entries().map(Entry::native).collect(),
+            Some(_) => registry.entries().map(RegisteredTool::native_name).collect(),
             None => registry.entries().map(|entry| &*entry.name).collect(),
         };
         let wanted = self.target.native.as_deref().unwrap_or(&self.args.tool);
@@ -194,7 +195,7 @@ impl Call<'_> {
         })
     }
 
-    fn failed(&self, tool: &Entry, error: &Error) -> Diagnostic {
+    fn failed(&self, tool: &RegisteredTool, error: &Error) -> Diagnostic {
         let server = self.target.servers.iter().find(|entry| *entry.name == *tool.server);
         if let Error::NotApproved { .. } = error {
             let diagnostic = Diagnostic::failed(error.to_string());

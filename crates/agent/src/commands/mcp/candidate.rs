@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use mcp_client::config::{
     Configured, Endpoint, Problem, Scope, Text, danger, parse_entry, valid_name,
 };
-use mcp_client::name::registered;
 use mcp_client::redact::Redactor;
+use mcp_client::tool_name::registered_name;
 use serde_json::Value as Json;
 
 use super::literals::{self, Moved};
@@ -107,9 +107,9 @@ impl Candidate {
 
     /// Notes which of these servers would register tools under the same names.
     pub(super) fn note_twins<'n>(&mut self, others: impl Iterator<Item = &'n str>) {
-        let prefix = registered(&self.name, "");
+        let prefix = registered_name(&self.name, "");
         for other in others.filter(|other| *other != self.name) {
-            if registered(other, "") == prefix {
+            if registered_name(other, "") == prefix {
                 self.notes.push(format!(
                     "{}: its tools are registered as `{prefix}…`, as those of `{other}` are; \
                      another name keeps them apart",
@@ -144,7 +144,7 @@ impl Candidate {
                 (printable(endpoint.url.shown()), (" (with the headers ", names(&endpoint.headers)))
             }
         };
-        let line = Redactor::default().clean(&line).into_owned();
+        let line = Redactor::default().redact(&line).into_owned();
         match rest {
             (_, names) if names.is_empty() => line,
             (words, names) => format!("{line}{words}{names})"),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mcp_client::config::fault_of_client_document;
-use mcp_client::oauth::document::{RULES, make};
+use mcp_client::oauth::client_document::{RULES, make};
 use serde_json::json;
 
 use crate::diagnostic::Diagnostic;

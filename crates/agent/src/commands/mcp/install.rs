@@ -5,7 +5,7 @@ pub(crate) mod dialog;
 
 pub(super) use self::dangers::SIGN_IN_FILES as FILES_OF_SIGN_INS;
 use mcp_client::config::valid_name;
-use mcp_client::link;
+use mcp_client::install_link;
 use serde_json::{Value as Json, json};
 
 use super::add::tell_moved;
@@ -58,11 +58,11 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return Err(Diagnostic::usage(message)
             .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
     }
-    let link = link::parse(&args.link).map_err(|error| {
+    let link = install_link::parse(&args.link).map_err(|error| {
         let message = format!("the install link is refused: {}", error.code());
         let diagnostic = Diagnostic::configuration(message).because(&error);
         match error {
-            link::LinkError::NotALink => diagnostic.hint("put the whole link in quotes"),
+            install_link::LinkError::NotALink => diagnostic.hint("put the whole link in quotes"),
             _ => diagnostic.hint("ask whoever gave you the link for a new one"),
         }
     })?;

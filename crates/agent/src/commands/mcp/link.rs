@@ -2,7 +2,7 @@
 
 mod shareable;
 
-use mcp_client::link;
+use mcp_client::install_link;
 use serde_json::json;
 
 use self::shareable::Shareable;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         .map_err(|diagnostic| Diagnostic { exit: Exit::Configuration, ..diagnostic })?;
     let Shareable { entry, replaced, notes } =
         Shareable::of(name, file.entry(name).unwrap_or_default())?;
-    let link = link::make(name, &entry).map_err(|error| {
+    let link = install_link::make(name, &entry).map_err(|error| {
         let message = format!("no install link can be made for `{}`", printable(name));
         Diagnostic::configuration(message).because(&error)
     })?;

@@ -92,7 +92,7 @@ fn missing(client: &Client, fleet: &Fleet) -> Vec<String> {
 
 /// Waits until every server is settled, and says meanwhile which ones are not.
 async fn wait(client: &Client, fleet: &Fleet, most: Duration) {
-    let settled = client.settled(most);
+    let settled = client.wait_until_settled(most);
     tokio::pin!(settled);
     loop {
         let waiting: Vec<String> = client

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::config::{Auth, Configured, Endpoint, Problem, ServerEntry};
-use mcp_client::oauth::{Account, LoginOptions, Standing};
-use mcp_client::registry::ServerPart;
+use mcp_client::oauth::{Account, LoginOptions, SignInStatus};
+use mcp_client::registry::ServerTools;
 use mcp_client::{Client, Error};
 use serde_json::json;
 
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let done = account.login(&browser, options).await;
         fleet.reporter.done_waiting();
         done.map_err(|error| trouble(&fleet, &entry, &error))?;
-        let standing = fleet.standing(&entry).unwrap_or_else(|| account.standing());
+        let standing = fleet.standing(&entry).unwrap_or_else(|| account.status());
         if standing.granted.is_none() {
             return Err(Diagnostic::sign_in("the sign-in ended, and no tokens were kept")
                 .hint(format!("try again: {}", login(&entry.name))));
@@ -128,16 +128,16 @@ fn refuse_unset(fleet: &Fleet, name: &str) -> Result<(), Diagnostic> {
 
 /// Connects with what was granted: how many tools there are.
 async fn look(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {
-    let conversation = client.dial(entry, &|_| {}).await?;
+    let conversation = client.connect_unsupervised(entry, &|_| {}).await?;
     let listed = conversation.list_tools().await;
     conversation.close().await;
-    let part = ServerPart::build(&entry.name, &entry.tools, entry.trust, &listed?);
+    let part = ServerTools::build(&entry.name, &entry.tools, entry.trust, &listed?);
     Ok(part.len())
 }
 
 fn tell(
     entry: &ServerEntry,
-    standing: &Standing,
+    standing: &SignInStatus,
     seen: &Result<usize, Error>,
     session: &Session,
 ) -> Result<(), Diagnostic> {

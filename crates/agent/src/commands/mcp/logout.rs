@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry};
-use mcp_client::oauth::{Account, kept};
+use mcp_client::oauth::{Account, token_files};
 use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
@@ -46,7 +46,7 @@ pub(super) struct SignedOut {
     issuer: Option<String>,
     /// There was something to forget.
     pub(super) had: bool,
-    given_back: bool,
+    revoked: bool,
 }
 
 /// Gives back, forgets, tells.
@@ -98,7 +98,7 @@ fn named(name: &str, fleet: &Fleet) -> Result<ServerEntry, Diagnostic> {
 /// Every server that has files, or could have.
 fn every(fleet: &Fleet, folder: &Path) -> Vec<ServerEntry> {
     let mut entries: Vec<ServerEntry> = fleet.servers.entries().map(as_signing_in).collect();
-    for stem in kept::stems(folder) {
+    for stem in token_files::stems(folder) {
         let entry = gone(&stem);
         let stands_for_itself = fleet.account(&entry).is_some_and(|account| account.stem() == stem);
         if stands_for_itself && !entries.iter().any(|known| known.name == stem) {
@@ -147,13 +147,13 @@ pub(super) fn sign_out(
         let mut done = Vec::new();
         for (entry, account) in &accounts {
             fleet.reporter.waiting_for(format!("signing out of {}", printable(&entry.name)));
-            let before = account.standing();
+            let before = account.status();
             let ended = account.logout().await.map_err(|error| fleet.trouble(entry, &error))?;
             done.push(SignedOut {
                 name: entry.name.clone(),
                 issuer: before.granted.map(|granted| granted.issuer),
-                had: ended.had,
-                given_back: ended.given_back,
+                had: ended.had_tokens,
+                revoked: ended.revoked,
             });
         }
         Ok(done)
@@ -163,11 +163,11 @@ pub(super) fn sign_out(
 /// Removes the files of servers whose names cannot be told from them.
 fn forget_nameless(folder: &Path) -> Result<Vec<SignedOut>, Diagnostic> {
     let mut done = Vec::new();
-    for stem in kept::stems(folder) {
-        for file in kept::files(folder, &stem) {
+    for stem in token_files::stems(folder) {
+        for file in token_files::files(folder, &stem) {
             remove(&file)?;
         }
-        done.push(SignedOut { name: stem, issuer: None, had: true, given_back: false });
+        done.push(SignedOut { name: stem, issuer: None, had: true, revoked: false });
     }
     Ok(done)
 }
@@ -182,7 +182,7 @@ fn remove(file: &Path) -> Result<(), Diagnostic> {
 }
 
 fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
-    let count = kept::stems(folder).len();
+    let count = token_files::stems(folder).len();
     if count == 0 {
         return Ok(true);
     }
@@ -203,7 +203,7 @@ impl SignedOut {
         if !self.had {
             return format!("{name} was not signed in; nothing was kept.\n");
         }
-        let back = match (&self.issuer, self.given_back) {
+        let back = match (&self.issuer, self.revoked) {
             (Some(issuer), true) => format!("; {} took the tokens back", printable(issuer)),
             (Some(issuer), false) => {
                 format!(
@@ -221,7 +221,7 @@ impl SignedOut {
             "server": self.name,
             "had": self.had,
             "issuer": self.issuer,
-            "given_back": self.given_back,
+            "given_back": self.revoked,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What is kept of a sign-in, in words and as JSON.
 
 use mcp_client::config::ServerEntry;
-use mcp_client::oauth::{ClientKind, Grant, Standing};
+use mcp_client::oauth::{ClientKind, Grant, SignInStatus};
 use serde_json::{Value, json};
 
 use crate::mcp::is_alone;
@@ -30,7 +30,7 @@ pub(super) enum State {
 
 impl State {
     /// From what is kept for a server.
-    pub(super) fn of(entry: &ServerEntry, standing: &Standing, now: u64) -> Self {
+    pub(super) fn of(entry: &ServerEntry, standing: &SignInStatus, now: u64) -> Self {
         match (&standing.granted, &standing.unreadable) {
             (Some(granted), _) if has_ended(granted, now) => Self::Expired,
             (Some(_), _) => Self::SignedIn,
@@ -88,7 +88,11 @@ pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
 }
 
 /// Everything, for programs.
-pub(super) fn standing_json(entry: &ServerEntry, standing: &Standing, session: &Session) -> Value {
+pub(super) fn standing_json(
+    entry: &ServerEntry,
+    standing: &SignInStatus,
+    session: &Session,
+) -> Value {
     let (kind, id) = known_by(&standing.client);
     let kind = id.map(|_| kind.replace(' ', "_"));
     let granted = standing.granted.as_ref();

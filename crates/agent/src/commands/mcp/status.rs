@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcp_client::config::ServerEntry;
-use mcp_client::oauth::{Standing, kept};
+use mcp_client::oauth::{SignInStatus, token_files};
 use serde_json::{Value, json};
 
 use super::standing::{State, expiry, known_by, now, standing_json};
@@ -63,7 +63,7 @@ fn one(entry: &ServerEntry, fleet: &Fleet, session: &Session) -> Result<(), Diag
     Err(Diagnostic::sign_in(what).hint(format!("{} {hint}", login(&entry.name))))
 }
 
-fn detail(entry: &ServerEntry, standing: &Standing, session: &Session) -> String {
+fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> String {
     let state = State::of(entry, standing, now(session));
     let style = if state.is_good() { GOOD } else { WARNING };
     let name = printable(&entry.name);
@@ -100,10 +100,10 @@ fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
         known.insert(fleet.account(entry)?.stem().to_owned());
         Some((entry, fleet.standing(entry)?))
     });
-    let accounts: Vec<(&ServerEntry, Standing)> = accounts.collect();
+    let accounts: Vec<(&ServerEntry, SignInStatus)> = accounts.collect();
     let folder = session.home()?.mcp_tokens();
     let orphans: Vec<String> =
-        kept::stems(&folder).into_iter().filter(|stem| !known.contains(stem)).collect();
+        token_files::stems(&folder).into_iter().filter(|stem| !known.contains(stem)).collect();
     if session.output.is_json() {
         let servers =
             accounts.iter().map(|(entry, standing)| standing_json(entry, standing, session));
@@ -139,7 +139,7 @@ fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn table(accounts: &[(&ServerEntry, Standing)], session: &Session) -> String {
+fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String {
     let mut table = Table::new([
         ("server", Lean::Left),
         ("state", Lean::Left),

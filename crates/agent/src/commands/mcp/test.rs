@@ -6,9 +6,9 @@ mod steps;
 use std::time::{Duration, Instant};
 
 use mcp_client::config::{Configured, Endpoint};
-use mcp_client::content::warnings;
-use mcp_client::registry::ServerPart;
-use mcp_client::session::{Agreed, Session as Conversation, Stage};
+use mcp_client::content::injection_warnings;
+use mcp_client::registry::ServerTools;
+use mcp_client::session::{ConnectStep, HandshakeResult, Session as Conversation};
 use mcp_client::{Client, Error};
 
 pub(super) use self::ground::named_files;
@@ -65,8 +65,8 @@ impl Test<'_> {
         let entry = &self.configured.entry;
         self.configuration()?;
         self.ground().await?;
-        let trace = |stage: Stage| self.steps.stage(&stage);
-        let dialled = client.dial(entry, &trace).await;
+        let trace = |stage: ConnectStep| self.steps.stage(&stage);
+        let dialled = client.connect_unsupervised(entry, &trace).await;
         let conversation = dialled.map_err(|error| self.failure(&error, "connect"))?;
         let outcome = self.talk(&conversation).await;
         conversation.close().await;
@@ -102,7 +102,11 @@ impl Test<'_> {
                 let began = Instant::now();
                 let environment = &self.session.environment;
                 let home = environment.home.as_deref();
-                match mcp_client::transport::environment::find(stdio, &environment.all, home) {
+                match mcp_client::transport::environment::find_command(
+                    stdio,
+                    &environment.all,
+                    home,
+                ) {
                     Ok(path) => {
                         let path = path.display().to_string();
                         self.steps.tell(Mark::Ok, "executable", &path, Some(began.elapsed()));
@@ -121,9 +125,9 @@ impl Test<'_> {
 
     /// Everything a session can be asked without calling a tool.
     async fn talk(&self, conversation: &Conversation) -> Result<(), Diagnostic> {
-        self.introduced(conversation.agreed());
+        self.introduced(conversation.handshake());
         self.tools(conversation).await?;
-        let agreed = conversation.agreed();
+        let agreed = conversation.handshake();
         if agreed.offers("resources") {
             let began = Instant::now();
             let listed = conversation.list_resources().await.map(|listed| listed.items.len());
@@ -146,7 +150,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    fn introduced(&self, agreed: &Agreed) {
+    fn introduced(&self, agreed: &HandshakeResult) {
         let word = |key: &str| agreed.server_info.get(key).and_then(|value| value.as_str());
         let who = match (word("name"), word("version")) {
             (Some(name), Some(version)) => format!("it says it is {name} {version}"),
@@ -168,7 +172,7 @@ impl Test<'_> {
         let began = Instant::now();
         let listed = conversation.list_tools().await;
         let catalogue = listed.map_err(|error| self.failure(&error, "tools"))?;
-        let part = ServerPart::build(&entry.name, &entry.tools, entry.trust, &catalogue);
+        let part = ServerTools::build(&entry.name, &entry.tools, entry.trust, &catalogue);
         let mut detail = format!(
             "{} registered, about {} tokens in every request",
             part.len(),
@@ -183,12 +187,13 @@ impl Test<'_> {
             self.steps.tell(Mark::Warning, "tools", &detail, None);
         }
         for tool in part.skipped() {
-            let detail = format!("`{}` is skipped: {}", tool.native, tool.reason);
+            let detail = format!("`{}` is skipped: {}", tool.native_name, tool.reason);
             self.steps.tell(Mark::Warning, "tools", &detail, None);
         }
         for tool in part.entries() {
-            for warning in warnings(&tool.description) {
-                let detail = format!("look at the description of `{}`: {warning}", tool.native());
+            for warning in injection_warnings(&tool.description) {
+                let detail =
+                    format!("look at the description of `{}`: {warning}", tool.native_name());
                 self.steps.tell(Mark::Warning, "tools", &detail, None);
             }
         }

@@ -2,8 +2,8 @@
 
 use mcp_client::Client;
 use mcp_client::config::ServerEntry;
-use mcp_client::registry::{Action, Entry};
-use mcp_client::supervise::State;
+use mcp_client::registry::{RegisteredTool, ToolAction};
+use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Exit};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     fleet.run(entries.clone(), async |client| {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         fleet.reporter.waiting_for(format!("connecting {}", names.join(", ")));
-        client.settled(fleet.patience(&entries)).await;
+        client.wait_until_settled(fleet.patience(&entries)).await;
         fleet.reporter.done_waiting();
         let failed = failed(client, &fleet, &entries);
         tell_unusable(client, &fleet, &failed, session);
@@ -100,11 +100,11 @@ fn tell_unusable(client: &Client, fleet: &Fleet, failed: &[Failed], session: &Se
         }
     }
     for tool in client.registry().skipped() {
-        let (name, why) = (shown.line(&tool.native), shown.line(&tool.reason));
+        let (name, why) = (shown.line(&tool.native_name), shown.line(&tool.reason));
         tell("skipped", format!("`{name}` of {}: {why}", tool.server));
     }
     for status in client.status() {
-        if let (State::Degraded { reason }, server) = (&status.state, &status.server) {
+        if let (ServerState::Degraded { reason }, server) = (&status.state, &status.server) {
             let reason = shown.first_line(reason);
             tell("degraded", format!("server `{server}`: {reason}"));
         }
@@ -144,7 +144,7 @@ fn show(
             )
         });
         let skipped = registry.skipped().iter().map(
-            |tool| json!({ "server": &*tool.server, "name": tool.native, "reason": tool.reason }),
+            |tool| json!({ "server": &*tool.server, "name": tool.native_name, "reason": tool.reason }),
         );
         let not_ready = failed.iter().map(
             |failed| json!({ "server": failed.server, "error": failed.why.to_json()["error"] }),
@@ -169,7 +169,7 @@ fn show(
     Ok(())
 }
 
-fn table(entries: &[&Entry], fleet: &Fleet) -> String {
+fn table(entries: &[&RegisteredTool], fleet: &Fleet) -> String {
     let mut table = Table::new([
         ("tool", Lean::Left),
         ("native name", Lean::Left),
@@ -189,7 +189,7 @@ fn table(entries: &[&Entry], fleet: &Fleet) -> String {
     table.text()
 }
 
-fn with_schema(entry: &Entry, fleet: &Fleet) -> String {
+fn with_schema(entry: &RegisteredTool, fleet: &Fleet) -> String {
     let schema = fleet.shown.json((*entry.schema).clone());
     let schema = serde_json::to_string_pretty(&schema).unwrap_or_default();
     let native = native(entry).map(|name| format!(", natively {}", fleet.shown.line(name)));
@@ -205,25 +205,25 @@ fn with_schema(entry: &Entry, fleet: &Fleet) -> String {
 }
 
 /// The server's own name of a tool, where it cannot be seen in the registered one.
-fn native(entry: &Entry) -> Option<&str> {
-    let native = entry.native();
+fn native(entry: &RegisteredTool) -> Option<&str> {
+    let native = entry.native_name();
     (!entry.name.ends_with(&format!("__{native}"))).then_some(native)
 }
 
 /// What a call may do, and whether a person must say yes to it.
-pub(crate) fn access(entry: &Entry) -> &'static str {
+pub(crate) fn access(entry: &RegisteredTool) -> &'static str {
     match &entry.action {
         _ if entry.needs_approval() => "needs approval",
-        Action::Tool(tool) if !tool.read_only() => "may change",
+        ToolAction::Tool(tool) if !tool.read_only() => "may change",
         _ => "reads only",
     }
 }
 
-fn tool_json(entry: &Entry, schema: bool) -> Value {
+fn tool_json(entry: &RegisteredTool, schema: bool) -> Value {
     let mut tool = json!({
         "name": &*entry.name,
         "server": &*entry.server,
-        "native_name": entry.native(),
+        "native_name": entry.native_name(),
         "read_only": access(entry) == "reads only",
         "needs_approval": entry.needs_approval(),
         "tokens": entry.tokens,

@@ -2,8 +2,8 @@
 
 use mcp_client::config::ServerEntry;
 use mcp_client::oauth::challenge::{self, Challenge};
-use mcp_client::oauth::redirect::Fault;
-use mcp_client::oauth::{Error, Suspect};
+use mcp_client::oauth::redirect::RedirectError;
+use mcp_client::oauth::{Error, LikelyCause};
 
 use super::{operand, operand_with};
 use crate::mcp::{is_alone, oauth};
@@ -169,8 +169,8 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Assertion { .. } => {
             vec![format!("correct the key of `oauth` of {name} that it is made from")]
         }
-        Error::Alone(inner) => alone(inner, entry, granted),
-        Error::NotTaken => vec![format!(
+        Error::Unattended(inner) => alone(inner, entry, granted),
+        Error::TokenRejected => vec![format!(
             "a token was granted, and the server wants another: check `url` and `oauth.scope` of \
              {name}, and what its operator lets this client do"
         )],
@@ -192,12 +192,12 @@ fn by_hand(name: &str) -> String {
     )
 }
 
-fn timed_out(suspect: &Suspect, name: &str) -> Vec<String> {
+fn timed_out(suspect: &LikelyCause, name: &str) -> Vec<String> {
     let mut hints = vec![format!(
         "try again: {}; `--timeout SECONDS` waits longer, and over SSH the address can be pasted",
         login(name)
     )];
-    if let Suspect::Document(_) = suspect {
+    if let LikelyCause::Document(_) = suspect {
         hints.push(format!(
             "if the page showed an invalid client, set `oauth.cimd: false` for {name} first"
         ));
@@ -238,16 +238,16 @@ fn only_known_clients(name: &str) -> Vec<String> {
     ]
 }
 
-fn refused_redirect(fault: &Fault, name: &str) -> Vec<String> {
+fn refused_redirect(fault: &RedirectError, name: &str) -> Vec<String> {
     vec![match fault {
-        Fault::Refused { error, .. } if error == "access_denied" => {
+        RedirectError::Refused { error, .. } if error == "access_denied" => {
             format!("the page said no; {} asks again", login(name))
         }
-        Fault::Refused { error, .. } if error == "invalid_scope" => format!(
+        RedirectError::Refused { error, .. } if error == "invalid_scope" => format!(
             "name the scopes that it knows: `agent mcp login {}`, or `oauth.scope`",
             operand_with(name, "--scope \"...\"")
         ),
-        Fault::MissingIssuer | Fault::WrongIssuer => {
+        RedirectError::MissingIssuer | RedirectError::WrongIssuer => {
             "somebody may be mixing up sign-ins, so the code was not used; if it stays, tell the \
              server's operator"
                 .to_owned()
@@ -303,8 +303,8 @@ mod tests {
             mcp_client::Error::SignIn { challenge: None },
             mcp_client::Error::Forbidden { challenge: None, body: body() },
             mcp_client::Error::Forbidden { challenge: Some(scope), body: body() },
-            Error::Alone(Box::new(refused)).into(),
-            Error::NotTaken.into(),
+            Error::Unattended(Box::new(refused)).into(),
+            Error::TokenRejected.into(),
         ] {
             let hints = advice_with(&error, &entry, Some("read"));
             assert!(!hints.is_empty(), "{error}");
@@ -374,17 +374,20 @@ mod tests {
             (registration(503), "later"),
             (Error::PortTaken { port: 1 }, "`oauth.redirect_port`"),
             (Error::NoPort { source: source() }, "127.0.0.1"),
-            (Error::Redirect(Fault::WrongIssuer), "mixing up"),
-            (Error::Redirect(Fault::NoCode), "`agent mcp login docs`"),
-            (Error::TimedOut { after: second, suspect: Suspect::Nobody }, "--timeout"),
-            (Error::TimedOut { after: second, suspect: Suspect::Document(text()) }, "`oauth.cimd"),
-            (Error::TimedOut { after: second, suspect: Suspect::Registration }, "try again"),
+            (Error::Redirect(RedirectError::WrongIssuer), "mixing up"),
+            (Error::Redirect(RedirectError::NoCode), "`agent mcp login docs`"),
+            (Error::TimedOut { after: second, suspect: LikelyCause::Unknown }, "--timeout"),
+            (
+                Error::TimedOut { after: second, suspect: LikelyCause::Document(text()) },
+                "`oauth.cimd",
+            ),
+            (Error::TimedOut { after: second, suspect: LikelyCause::Registration }, "try again"),
             (Error::PortsTaken { issuer: text() }, "`oauth.redirect_port`"),
-            (Error::NotTaken, "`oauth.scope`"),
-            (Error::Alone(Box::new(refused("invalid_client"))), "`client_secret`"),
-            (Error::Alone(Box::new(refused("invalid_grant"))), "`oauth.assertion_file`"),
-            (Error::Alone(Box::new(refused("other"))), "by itself"),
-            (Error::Alone(Box::new(Error::NoPkce { issuer: text() })), "PKCE"),
+            (Error::TokenRejected, "`oauth.scope`"),
+            (Error::Unattended(Box::new(refused("invalid_client"))), "`client_secret`"),
+            (Error::Unattended(Box::new(refused("invalid_grant"))), "`oauth.assertion_file`"),
+            (Error::Unattended(Box::new(refused("other"))), "by itself"),
+            (Error::Unattended(Box::new(Error::NoPkce { issuer: text() })), "PKCE"),
             (Error::Cancelled, "`agent mcp login docs`"),
             (refused("invalid_client"), "`oauth.client_secret`"),
             (refused("invalid_scope"), "`oauth.scope`"),

@@ -20,8 +20,8 @@ fn desk(can_paste: bool) -> Desk {
     }
 }
 
-fn visit() -> Visit {
-    Visit {
+fn visit() -> SignInPage {
+    SignInPage {
         server: "docs".to_owned(),
         address: format!("https://auth.example/authorize?state={}", "x".repeat(3000)),
         issuer: "https://auth.example".to_owned(),
@@ -32,7 +32,7 @@ fn visit() -> Visit {
     }
 }
 
-fn told(visit: &Visit, page: Page, can_paste: bool) -> String {
+fn told(visit: &SignInPage, page: Page, can_paste: bool) -> String {
     steps(visit, &shown_address(&visit.address), page, &desk(can_paste))
 }
 
@@ -60,7 +60,7 @@ fn the_tunnel_leads_to_the_port_that_listens() {
     assert!(text.contains("ssh -N -L 27890:127.0.0.1:27890 ada@host\n"), "{text}");
     // A browser that comes back through a proxy needs none.
     let redirect_uri = "https://proxy.example/callback".to_owned();
-    let text = told(&Visit { redirect_uri, ..visit() }, Page::IsPrinted, true);
+    let text = told(&SignInPage { redirect_uri, ..visit() }, Page::IsPrinted, true);
     assert!(!text.contains("ssh"), "{text}");
 }
 

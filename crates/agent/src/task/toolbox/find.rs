@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use mcp_client::registry::{Entry, Registry};
+use mcp_client::registry::{RegisteredTool, Registry};
 use serde_json::json;
 
 use super::Definition;
@@ -49,9 +49,9 @@ pub(super) fn definition(registry: &Registry) -> Definition {
 }
 
 /// The tools that fit best, best first.
-pub(crate) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r Entry> {
+pub(crate) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r RegisteredTool> {
     let wanted = words(query);
-    let documents: Vec<(&Entry, Vec<String>, Vec<String>)> = registry
+    let documents: Vec<(&RegisteredTool, Vec<String>, Vec<String>)> = registry
         .entries()
         .map(|entry| (entry, words(&entry.name), words(&entry.description)))
         .collect();
@@ -61,7 +61,7 @@ pub(crate) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r Entry> 
         (1.0 + count(documents.len()) / (1.0 + count(with))).ln()
     };
     let rarities: Vec<(&String, f64)> = wanted.iter().map(|word| (word, rarity(word))).collect();
-    let mut scored: Vec<(f64, &Entry)> = documents
+    let mut scored: Vec<(f64, &RegisteredTool)> = documents
         .iter()
         .map(|(entry, name, about)| {
             let score = rarities.iter().map(|(word, rarity)| {
@@ -78,7 +78,7 @@ pub(crate) fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r Entry> 
 }
 
 /// What the model is told.
-pub(super) fn told(found: &[&Entry], query: &str) -> String {
+pub(super) fn told(found: &[&RegisteredTool], query: &str) -> String {
     if found.is_empty() {
         let query: String = query.chars().take(100).collect();
         return format!("no tool fits `{query}`; try other words");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_client::host::Answer;
+use mcp_client::host::BoxFuture;
 use serde_json::Value;
 use usage_metrics::catalogue::ToolCategory;
 
@@ -17,5 +17,5 @@ pub(crate) trait OwnTool: fmt::Debug + Send + Sync {
     fn category(&self) -> ToolCategory;
 
     /// Runs it: what the model is told, or what went wrong.
-    fn call(&self, arguments: Value) -> Answer<Result<String, String>>;
+    fn call(&self, arguments: Value) -> BoxFuture<Result<String, String>>;
 }

@@ -1,6 +1,6 @@
 //! `agent mcp link`: a configured server to give away, without its secrets.
 
-use mcp_client::link;
+use mcp_client::install_link;
 use serde_json::{Value, json};
 
 use crate::command_line::bench;
@@ -28,7 +28,7 @@ fn a_link_holds_no_secrets_and_says_what_it_leaves_out() {
     let bench = bench();
     configure(&bench, SERVERS);
     let run = bench.run(["mcp", "link", "files"]);
-    let offered = link::parse(&run.stdout).unwrap();
+    let offered = install_link::parse(&run.stdout).unwrap();
     assert_eq!(offered.name, "files");
     insta::assert_snapshot!(serde_json::to_string_pretty(&offered.config).unwrap(), @r#"
     {
@@ -61,7 +61,7 @@ fn a_link_holds_no_secrets_and_says_what_it_leaves_out() {
     ");
     let run = bench.run(["mcp", "link", "docs", "--json"]);
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    let offered = link::parse(told["link"].as_str().unwrap()).unwrap();
+    let offered = install_link::parse(told["link"].as_str().unwrap()).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&offered.config).unwrap(), @r#"
     {
       "headers": {
@@ -108,7 +108,7 @@ fn what_is_made_here_installs_elsewhere() {
     assert_eq!(run.code, 0, "{run:?}");
     let again = there.run(["mcp", "link", "open"]);
     assert_eq!(again.stdout, made.stdout);
-    let offered = link::parse(&made.stdout).unwrap();
+    let offered = install_link::parse(&made.stdout).unwrap();
     let entry = json!({"url": "https://example.com/mcp", "auth": "oauth"});
     assert_eq!(Value::Object(offered.config), entry);
 }

@@ -4,7 +4,7 @@
 use super::*;
 use crate::gateway::Ground;
 
-fn takes_documents() -> Scene {
+fn supports_client_documents() -> Scene {
     Scene::with(Script { client_documents: true, ..Script::default() })
 }
 
@@ -24,13 +24,13 @@ fn the_member_service_announces_the_document_where_none_is_configured() {
     let served = ground.serve();
     let base = format!("http://{}/v1", served.address);
     let document = "https://service.example/oauth/client-metadata.json";
-    let scene = takes_documents();
+    let scene = supports_client_documents();
     assert_eq!(client_of(&scene, &base), document);
     // It is known by its document from then on.
     let status = scene.bench.run(["mcp", "status"]);
     assert!(status.stdout.contains("  document  "), "{status:?}");
     // `cimd: false` registers instead.
-    let scene = takes_documents();
+    let scene = supports_client_documents();
     scene.configure("      cimd: false\n");
     assert_ne!(client_of(&scene, &base), document);
     assert_eq!(scene.server.requests_to("/register").len(), 1);
@@ -44,7 +44,7 @@ fn a_service_without_https_announces_none() {
     let ground = Ground::new();
     ground.configure("");
     let served = ground.serve();
-    let scene = takes_documents();
+    let scene = supports_client_documents();
     client_of(&scene, &format!("http://{}/v1", served.address));
     assert_eq!(scene.server.requests_to("/register").len(), 1);
 }

@@ -31,7 +31,7 @@ fn a_job_is_started_followed_and_read() {
 }
 
 #[test]
-fn what_is_given_with_a_job_is_given_back() {
+fn what_is_given_with_a_job_is_revoked() {
     let club = Club::new();
     let served = club.serve();
     let words = ["--metadata", "ticket=42", "--metadata", "who=me", "--max-sources", "1"];

@@ -9,7 +9,7 @@ use super::super::{Flow, OauthOptions};
 use super::http::fault_of_address;
 use super::section::Section;
 use super::server::Reader;
-use crate::url::{LOOPBACK_HOSTS, is_safe};
+use crate::url::{LOOPBACK_HOSTS, is_secure};
 
 /// How long a login waits unless told; only named in messages here.
 const DEFAULT_LOGIN_SECONDS: u64 = 300;
@@ -121,7 +121,7 @@ impl Reader<'_> {
         let again = field.clone()?;
         let text = self.optional(field)?;
         let value = text.value().trim();
-        let is_safe = value.parse().is_ok_and(|uri: Uri| is_safe(&uri));
+        let is_safe = value.parse().is_ok_and(|uri: Uri| is_secure(&uri));
         if fault_of_address(value).is_some() || value.contains('#') || !is_safe {
             let message = "must be an https address, or an http address of this machine, without \
                            a fragment";
@@ -153,7 +153,7 @@ impl Reader<'_> {
     fn safe_address(&mut self, field: Option<Field<'_>>) -> Option<Text> {
         let again = field.clone()?;
         let text = self.optional(field)?;
-        let is_safe = text.value().trim().parse().is_ok_and(|uri: Uri| is_safe(&uri));
+        let is_safe = text.value().trim().parse().is_ok_and(|uri: Uri| is_secure(&uri));
         if !is_safe {
             self.refuse(&again, "must be an https address, or one of this machine");
             return None;

@@ -1,7 +1,7 @@
-//! The pages a person sees in the browser when a login ends.
+//! The pages that the browser shows after a login.
 //!
-//! They are whole documents without scripts and without anything from elsewhere, so they can be
-//! read after the listener has gone. Every word that is not ours is escaped.
+//! They are complete documents without scripts or external resources, so they stay readable after
+//! the listener is gone. All variable text is escaped.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -17,9 +17,9 @@ use http::{HeaderValue, Response, StatusCode, Uri};
 use http_body_util::Full;
 use sha2::{Digest, Sha256};
 
-use super::Ending;
+use super::LoginOutcome;
 
-/// How much of a text of others stands on a page, in characters.
+/// The longest quote on a page.
 const MAX_TEXT_CHARS: usize = 1_000;
 
 const STYLE: &str = "\
@@ -51,7 +51,7 @@ border-radius:0 .5rem .5rem 0;background:var(--ground);color:var(--ink)}\
 const CHECK: &str = "<path d=\"M4.5 12.5l5 5 10-11\"/>";
 const BANG: &str = "<path d=\"M12 5v8.5M12 18.5v.01\"/>";
 
-/// The policy: nothing may be loaded, and only our own style applies.
+/// Content security policy: nothing may be loaded, and only our inline style applies.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
     format!(
@@ -60,7 +60,6 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// An answer to a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
     status: StatusCode,
@@ -68,18 +67,17 @@ pub(super) struct Page {
     html: String,
 }
 
-/// The page for an ending.
-pub(super) fn of(ending: &Ending) -> Page {
+pub(super) fn for_outcome(ending: &LoginOutcome) -> Page {
     match ending {
-        Ending::SignedIn { server } => signed_in(server),
-        Ending::Failed { server, what, hint } => failed(server, what, hint.as_deref()),
-        Ending::Continue { address } => elsewhere(address),
+        LoginOutcome::SignedIn { server } => signed_in(server),
+        LoginOutcome::Failed { server, what, hint } => failed(server, what, hint.as_deref()),
+        LoginOutcome::Continue { address } => redirect_to(address),
     }
 }
 
-/// For a second request with a `state` that was used.
-pub(super) fn used() -> Page {
-    Words {
+/// For a request with a used `state`.
+pub(super) fn already_used() -> Page {
+    PageContent {
         tone: Tone::Bad,
         title: "This sign-in link was already used",
         said: None,
@@ -88,9 +86,9 @@ pub(super) fn used() -> Page {
     .page(StatusCode::BAD_REQUEST)
 }
 
-/// For a login that was given up while the browser waited.
+/// For a login that was dropped while the browser waited.
 pub(super) fn unfinished() -> Page {
-    Words {
+    PageContent {
         tone: Tone::Bad,
         title: "The sign-in was not finished",
         said: None,
@@ -99,9 +97,9 @@ pub(super) fn unfinished() -> Page {
     .page(StatusCode::BAD_REQUEST)
 }
 
-/// For everything that is not ours.
-pub(super) fn nothing() -> Page {
-    Words {
+/// For every other request.
+pub(super) fn not_found() -> Page {
+    PageContent {
         tone: Tone::Bad,
         title: "There is nothing here",
         said: None,
@@ -113,18 +111,18 @@ pub(super) fn nothing() -> Page {
 fn signed_in(server: &str) -> Page {
     let title = format!("You are signed in to {server}");
     let lines = &["You can close this tab and go back to the terminal."];
-    Words { tone: Tone::Good, title: &title, said: None, lines }.page(StatusCode::OK)
+    PageContent { tone: Tone::Good, title: &title, said: None, lines }.page(StatusCode::OK)
 }
 
 fn failed(server: &str, what: &str, hint: Option<&str>) -> Page {
     let title = format!("You are not signed in to {server}");
     let close = "You can close this tab and go back to the terminal.";
     let lines: Vec<&str> = hint.into_iter().chain([close]).collect();
-    Words { tone: Tone::Bad, title: &title, said: Some(what), lines: &lines }
+    PageContent { tone: Tone::Bad, title: &title, said: Some(what), lines: &lines }
         .page(StatusCode::BAD_REQUEST)
 }
 
-fn elsewhere(address: &str) -> Page {
+fn redirect_to(address: &str) -> Page {
     let scheme = address.parse::<Uri>().ok().and_then(|uri| uri.scheme_str().map(str::to_owned));
     let is_web = matches!(scheme.as_deref(), Some("http" | "https"));
     match HeaderValue::from_str(address) {
@@ -158,22 +156,20 @@ impl Page {
     }
 }
 
-/// Whether a page brings good news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tone {
     Good,
     Bad,
 }
 
-/// What stands on a page.
-struct Words<'a> {
+struct PageContent<'a> {
     tone: Tone,
     title: &'a str,
     said: Option<&'a str>,
     lines: &'a [&'a str],
 }
 
-impl Words<'_> {
+impl PageContent<'_> {
     fn page(&self, status: StatusCode) -> Page {
         let (class, mark) = match self.tone {
             Tone::Good => ("good", CHECK),
@@ -199,7 +195,7 @@ impl Words<'_> {
     }
 }
 
-/// A text that is nothing but text in HTML, and not too long.
+/// Escapes a text for HTML and bounds its length.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars().take(MAX_TEXT_CHARS) {
@@ -216,7 +212,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// A text of ours as HTML: what stands between backquotes is code.
+/// Escapes a text of ours; backquoted parts become code.
 fn with_code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
@@ -240,12 +236,12 @@ mod tests {
     #[test]
     fn words_of_others_are_only_text() {
         let evil = "<img src=x onerror=alert(1)>\"'&\u{0}";
-        let ending = Ending::Failed {
+        let ending = LoginOutcome::Failed {
             server: evil.to_owned(),
             what: evil.to_owned(),
             hint: Some(evil.to_owned()),
         };
-        let Page { status, html, .. } = of(&ending);
+        let Page { status, html, .. } = for_outcome(&ending);
         assert_eq!(status, StatusCode::BAD_REQUEST);
         let safe = "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp; ";
         assert_eq!(html.matches(safe).count(), 4, "title, heading, words and hint: {html}");
@@ -269,8 +265,13 @@ mod tests {
 
     #[test]
     fn every_page_is_a_whole_document_that_loads_nothing() {
-        let pages =
-            [signed_in("docs"), failed("docs", "w", Some("h")), used(), unfinished(), nothing()];
+        let pages = [
+            signed_in("docs"),
+            failed("docs", "w", Some("h")),
+            already_used(),
+            unfinished(),
+            not_found(),
+        ];
         for page in pages {
             for part in
                 ["<!doctype html>", "<html lang=\"en\">", "<title>", "<main", "<h1>", "</html>"]
@@ -295,13 +296,13 @@ mod tests {
     #[test]
     fn the_browser_is_sent_on_to_web_addresses_only() {
         let address = "https://login.example.com/authorize?a=b&c=d";
-        let page = elsewhere(address);
+        let page = redirect_to(address);
         assert_eq!(page.status, StatusCode::FOUND);
         assert_eq!(headers(page)[LOCATION], address);
         for address in
             ["javascript:alert(1)", "file:///etc/passwd", "/relative", "", "https://x\r\ny"]
         {
-            assert_eq!(elsewhere(address), unfinished(), "{address}");
+            assert_eq!(redirect_to(address), unfinished(), "{address}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Renewing: one at a time, in this process and among all.
+//! Token renewal, serialized in this process and across processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,74 +6,74 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::challenge::{self, Challenge};
-use super::super::discovery::{self, Found, Hints};
-use super::super::store::Tokens;
-use super::super::token::{Client, Endpoint, Granted};
-use super::{Asked, Credentials, Held};
-use crate::error::Kind;
+use super::super::discovery::{self, Discovery, DiscoveryHints};
+use super::super::token::{OAuthClient, TokenEndpoint, TokenResponse};
+use super::super::token_store::StoredTokens;
+use super::{AccessToken, Credentials, GrantContext};
+use crate::error::ErrorKind;
 use crate::error::oauth::Error;
 
-/// How long nothing is asked of a server that wants to be left alone but does not say how long.
-const REST: Duration = Duration::from_secs(5);
+/// The back-off after a failure without `Retry-After`.
+const DEFAULT_BACKOFF: Duration = Duration::from_secs(5);
 
-/// How long it may take to learn whether a server moved.
-const LOOK: Duration = Duration::from_secs(3);
+const ISSUER_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Why there is no other token.
-pub(super) enum Stuck {
-    /// Only a person can help.
-    Person,
-    /// It may work later.
+pub(super) enum RenewalError {
+    SignInNeeded,
     Failed(Error),
 }
 
-impl From<Error> for Stuck {
+impl From<Error> for RenewalError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
 impl Credentials {
-    /// Renews one pair of tokens, once among all who want it. What was begun is brought to its end
-    /// even if nobody waits any more: the answer holds the only good refresh token.
+    /// Renews one pair of tokens, once for all callers. It completes even if every caller is
+    /// dropped: the response holds the only valid refresh token.
     pub(super) async fn refresh(
         self: &Arc<Self>,
-        used: &Arc<Held>,
+        used: &Arc<AccessToken>,
         challenges: &[Challenge],
-    ) -> Result<Arc<Held>, Stuck> {
+    ) -> Result<Arc<AccessToken>, RenewalError> {
         let (this, used, challenges) = (Arc::clone(self), Arc::clone(used), challenges.to_vec());
         let renewing = tokio::spawn(async move { this.refresh_now(&used, &challenges).await });
-        // It ends early only with the whole program.
-        renewing.await.unwrap_or(Err(Stuck::Failed(Error::Cancelled)))
+        // The task ends early only with the runtime.
+        renewing.await.unwrap_or(Err(RenewalError::Failed(Error::Cancelled)))
     }
 
-    /// Waits until nothing is being renewed.
-    pub(crate) async fn finished(&self) {
+    pub(crate) async fn renewals_finished(&self) {
         let _turn = self.turn.lock().await;
     }
 
-    async fn refresh_now(&self, used: &Held, challenges: &[Challenge]) -> Result<Arc<Held>, Stuck> {
+    async fn refresh_now(
+        &self,
+        used: &AccessToken,
+        challenges: &[Challenge],
+    ) -> Result<Arc<AccessToken>, RenewalError> {
         let _turn = self.turn.lock().await;
         match self.current() {
             Some(now) if now.tokens.replace(&used.tokens) => return Ok(now),
             Some(_) => {}
-            None => return Err(Stuck::Person),
+            None => return Err(RenewalError::SignInNeeded),
         }
-        if used.tokens.refresh_token.is_none() && !self.is_alone() {
-            return Err(Stuck::Person);
+        if used.tokens.refresh_token.is_none() && !self.is_unattended() {
+            return Err(RenewalError::SignInNeeded);
         }
         self.may_ask()?;
         let lock = self.store.lock().await?;
-        // Somebody else may have renewed them while we waited.
+        // Another process may have renewed them meanwhile.
         match self.kept() {
             Ok(Some(kept)) if kept.replace(&used.tokens) => return Ok(self.hold(kept)),
             Ok(Some(_)) => {}
             Ok(None) => {
                 self.drop_held();
-                return Err(Stuck::Person);
+                return Err(RenewalError::SignInNeeded);
             }
-            // Somebody damaged the file: what we have is still good.
-            Err(_) => self.store.set_tokens_aside(),
+            // The file is damaged; the tokens in memory are still valid.
+            Err(_) => self.store.back_up_tokens(),
         }
         let Some(refresh_token) = used.tokens.refresh_token.clone() else {
             let tokens = self.obtain(challenges).await.inspect_err(|error| self.rest(error))?;
@@ -84,7 +84,7 @@ impl Credentials {
         let client = self.client_of(&used.tokens, &found.server)?;
         let room = self.store.reserve_tokens()?;
         let mut granted = self.ask_to_renew(used, &refresh_token, &found, &client).await;
-        // What is known of the endpoint may be old: it is looked up again where nothing answers.
+        // The stored endpoint may be outdated: discover it again.
         if let Err(Error::Malformed { .. }) = &granted
             && let Some(newer) = self.found_anew(&used.tokens, &found).await
         {
@@ -96,7 +96,7 @@ impl Credentials {
             Err(error) => return Err(self.not_renewed(error, used, &client)),
         };
         let scope = used.requested();
-        let asked = Asked { scope, client: &client.id, key: used.key.as_ref() };
+        let asked = GrantContext { scope, client: &client.id, key: used.key.as_ref() };
         let mut tokens = Self::tokens(granted, &found, asked);
         tokens.refresh_token = tokens.refresh_token.or(Some(refresh_token));
         tokens.scope = tokens.scope.or_else(|| used.tokens.scope.clone());
@@ -111,25 +111,25 @@ impl Credentials {
 
     async fn ask_to_renew(
         &self,
-        used: &Held,
+        used: &AccessToken,
         refresh_token: &str,
-        found: &Found,
-        client: &Client,
-    ) -> Result<Granted, Error> {
+        found: &Discovery,
+        client: &OAuthClient,
+    ) -> Result<TokenResponse, Error> {
         let mut grant = vec![
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh_token),
             ("resource", found.resource.as_str()),
         ];
         grant.extend(used.tokens.scope.as_deref().map(|scope| ("scope", scope)));
-        let (wire, server) = (&self.wire, &found.server);
-        Endpoint { wire, server, client, key: used.key.as_ref() }.request(&grant).await
+        let (http, server) = (&self.http, &found.server);
+        TokenEndpoint { http, server, client, key: used.key.as_ref() }.request(&grant).await
     }
 
-    /// What the issuer of these tokens says about itself now, if that is something else.
-    async fn found_anew(&self, tokens: &Tokens, old: &Found) -> Option<Found> {
-        let hints = Hints { challenges: &[], prefer: Some(&tokens.issuer) };
-        let found = discovery::discover(&self.wire, hints).await.ok()?;
+    /// The issuer's current metadata, if its token endpoint changed.
+    async fn found_anew(&self, tokens: &StoredTokens, old: &Discovery) -> Option<Discovery> {
+        let hints = DiscoveryHints { challenges: &[], prefer: Some(&tokens.issuer) };
+        let found = discovery::discover(&self.http, hints).await.ok()?;
         let is_news = found.server.issuer == tokens.issuer
             && found.server.token_endpoint != old.server.token_endpoint;
         if !is_news || self.store.save_metadata(&found).is_err() {
@@ -138,20 +138,23 @@ impl Credentials {
         Some(found)
     }
 
-    /// Tokens of a program that signs in by itself, whatever it has.
-    pub(crate) async fn begin_anew(&self, challenge: Option<&str>) -> Result<(), crate::Error> {
+    /// Obtains new tokens without a person, whatever is stored.
+    pub(crate) async fn obtain_anew(&self, challenge: Option<&str>) -> Result<(), crate::Error> {
         let challenges = challenge.map(challenge::parse).unwrap_or_default();
         let _turn = self.turn.lock().await;
         let _lock = self.store.lock().await?;
         let tokens = self.obtain(&challenges).await;
-        let tokens = tokens.map_err(|error| Error::Alone(Box::new(error)))?;
+        let tokens = tokens.map_err(|error| Error::Unattended(Box::new(error)))?;
         self.store.save_tokens(&tokens)?;
         self.hold(tokens);
         Ok(())
     }
 
-    /// The first tokens of a program that signs in by itself.
-    pub(super) async fn begin_alone(&self, challenges: &[Challenge]) -> Result<Arc<Held>, Stuck> {
+    /// Obtains the first tokens without a person.
+    pub(super) async fn obtain_first(
+        &self,
+        challenges: &[Challenge],
+    ) -> Result<Arc<AccessToken>, RenewalError> {
         let _turn = self.turn.lock().await;
         if let Some(now) = self.current() {
             return Ok(now);
@@ -166,19 +169,21 @@ impl Credentials {
         Ok(self.hold(tokens))
     }
 
-    /// What a failed renewal means. The lock is held.
-    fn not_renewed(&self, error: Error, used: &Held, client: &Client) -> Stuck {
+    /// Handles a failed renewal. The caller holds the lock.
+    fn not_renewed(&self, error: Error, used: &AccessToken, client: &OAuthClient) -> RenewalError {
         if error.is_refusal("invalid_grant") {
-            // A last look: only what was refused is cleared.
+            // Only the tokens that were refused are deleted.
             return match self.kept() {
                 Ok(Some(kept)) if kept.replace(&used.tokens) => {
                     self.hold(kept);
-                    Stuck::Failed(error)
+                    RenewalError::Failed(error)
                 }
                 _ => {
                     self.warn(&format!("the kept sign-in has ended: {error}"));
                     self.drop_held();
-                    self.store.clear_tokens().map_or_else(Stuck::Failed, |()| Stuck::Person)
+                    self.store
+                        .clear_tokens()
+                        .map_or_else(RenewalError::Failed, |()| RenewalError::SignInNeeded)
                 }
             };
         }
@@ -194,23 +199,25 @@ impl Credentials {
                     }
                 })
             } else {
-                return Stuck::Failed(error);
+                return RenewalError::Failed(error);
             };
-            return recorded.map_or_else(Stuck::Failed, |()| Stuck::Person);
+            return recorded.map_or_else(RenewalError::Failed, |()| RenewalError::SignInNeeded);
         }
         self.rest(&error);
-        Stuck::Failed(error)
+        RenewalError::Failed(error)
     }
 
-    /// Leaves alone for a while whoever is in trouble, or asks for it.
+    /// Sets the back-off if the authorization server is overloaded or unreachable.
     fn rest(&self, error: &Error) {
         let (wait, status) = match error {
             Error::Unavailable { retry_after, status, .. } => {
-                (retry_after.unwrap_or(REST), *status)
+                (retry_after.unwrap_or(DEFAULT_BACKOFF), *status)
             }
-            // Whoever waited for it in vain need not do so again at once.
-            Error::Silent { .. } => (REST, 503),
-            Error::Refused { status, .. } if error.kind() == Kind::Transient => (REST, *status),
+            // The timeout has passed once; the next request need not wait for another.
+            Error::Silent { .. } => (DEFAULT_BACKOFF, 503),
+            Error::Refused { status, .. } if error.kind() == ErrorKind::Transient => {
+                (DEFAULT_BACKOFF, *status)
+            }
             _ => return,
         };
         self.state().not_before = Some((Instant::now() + wait, status));
@@ -226,25 +233,27 @@ impl Credentials {
         Err(Error::Unavailable { url, status, retry_after: Some(left) })
     }
 
-    /// What is known of the issuer of these tokens; if it is no longer known, it is found out.
-    async fn found(&self, tokens: &Tokens) -> Result<Found, Stuck> {
+    /// The stored metadata of the issuer of these tokens, or a new discovery.
+    async fn found(&self, tokens: &StoredTokens) -> Result<Discovery, RenewalError> {
         if let Some(kept) = self.known().filter(|kept| kept.server.issuer == tokens.issuer) {
             return Ok(kept);
         }
         let prefer = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
-        let found = discovery::discover(&self.wire, Hints { challenges: &[], prefer }).await?;
-        // A refresh token is for who granted it, and nobody else.
+        let found =
+            discovery::discover(&self.http, DiscoveryHints { challenges: &[], prefer }).await?;
+        // A refresh token may only be sent to its issuer.
         if found.server.issuer != tokens.issuer {
-            return Err(Stuck::Person);
+            return Err(RenewalError::SignInNeeded);
         }
         self.store.save_metadata(&found)?;
         Ok(found)
     }
 
     /// Whether the server now trusts another issuer than that of the token.
-    pub(super) async fn has_moved(&self, used: &Held, challenges: &[Challenge]) -> bool {
-        let hints = Hints { challenges, prefer: None };
-        let issuers = tokio::time::timeout(LOOK, discovery::issuers(&self.wire, hints)).await;
+    pub(super) async fn has_moved(&self, used: &AccessToken, challenges: &[Challenge]) -> bool {
+        let hints = DiscoveryHints { challenges, prefer: None };
+        let issuers =
+            tokio::time::timeout(ISSUER_CHECK_TIMEOUT, discovery::issuers(&self.http, hints)).await;
         let issuers = issuers.ok().flatten();
         let moved = issuers.is_some_and(|issuers| {
             !used.tokens.issuer.is_empty() && !issuers.contains(&used.tokens.issuer)
@@ -255,8 +264,8 @@ impl Credentials {
         moved
     }
 
-    /// Clears a pair that is of no more use; what somebody else has brought home since stays.
-    pub(super) async fn clear(&self, used: &Held) -> Result<(), Error> {
+    /// Deletes a pair, unless another process has replaced it.
+    pub(super) async fn clear(&self, used: &AccessToken) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         let _lock = self.store.lock().await?;
         match self.kept() {

@@ -7,8 +7,8 @@ use super::*;
 
 const ISSUER: &str = "https://login.example.com/tenant";
 
-fn expected(issuer_required: bool) -> Expected {
-    Expected { state: "right-state".to_owned(), issuer: ISSUER.to_owned(), issuer_required }
+fn expected(issuer_required: bool) -> ExpectedRedirect {
+    ExpectedRedirect { state: "right-state".to_owned(), issuer: ISSUER.to_owned(), issuer_required }
 }
 
 fn query(parameters: &[(&str, &str)]) -> String {
@@ -16,9 +16,9 @@ fn query(parameters: &[(&str, &str)]) -> String {
 }
 
 /// Judges parameters after the right state.
-fn judged(issuer_required: bool, parameters: &[(&str, &str)]) -> Result<String, Fault> {
+fn judged(issuer_required: bool, parameters: &[(&str, &str)]) -> Result<String, RedirectError> {
     let query = format!("state=right-state&{}", query(parameters));
-    judge(&query, &expected(issuer_required)).map(|code| code.value().to_owned())
+    check_redirect(&query, &expected(issuer_required)).map(|code| code.value().to_owned())
 }
 
 #[test]
@@ -26,10 +26,10 @@ fn every_row_of_the_issuer_table_is_followed() {
     let other = "https://login.example.org/tenant";
     for (required, issuer, outcome) in [
         (true, Some(ISSUER), Ok("c".to_owned())),
-        (true, Some(other), Err(Fault::WrongIssuer)),
-        (true, None, Err(Fault::MissingIssuer)),
+        (true, Some(other), Err(RedirectError::WrongIssuer)),
+        (true, None, Err(RedirectError::MissingIssuer)),
         (false, Some(ISSUER), Ok("c".to_owned())),
-        (false, Some(other), Err(Fault::WrongIssuer)),
+        (false, Some(other), Err(RedirectError::WrongIssuer)),
         (false, None, Ok("c".to_owned())),
     ] {
         let mut parameters = vec![("code", "c")];
@@ -55,22 +55,23 @@ fn an_issuer_is_compared_letter_by_letter() {
     ] {
         for required in [true, false] {
             let found = judged(required, &[("code", "c"), ("iss", other)]);
-            assert_eq!(found, Err(Fault::WrongIssuer), "{other}");
+            assert_eq!(found, Err(RedirectError::WrongIssuer), "{other}");
         }
     }
     // What is encoded for the way is decoded once, and only once.
     let way = "state=right-state&code=c&iss=https%3A%2F%2Flogin.example.com%2Ftenant";
-    assert!(judge(way, &expected(true)).is_ok());
+    assert!(check_redirect(way, &expected(true)).is_ok());
     let twice = "state=right-state&code=c&iss=https%253A%252F%252Flogin.example.com%252Ftenant";
-    assert_eq!(judge(twice, &expected(true)).unwrap_err(), Fault::WrongIssuer);
+    assert_eq!(check_redirect(twice, &expected(true)).unwrap_err(), RedirectError::WrongIssuer);
 }
 
 #[test]
 fn the_words_of_another_issuer_are_not_kept() {
     let words = [("error", "access_denied"), ("error_description", "call 555-0100")];
-    for (issuer, fault) in
-        [(Some("https://evil.test"), Fault::WrongIssuer), (None, Fault::MissingIssuer)]
-    {
+    for (issuer, fault) in [
+        (Some("https://evil.test"), RedirectError::WrongIssuer),
+        (None, RedirectError::MissingIssuer),
+    ] {
         let mut parameters = words.to_vec();
         parameters.extend(issuer.map(|issuer| ("iss", issuer)));
         let found = judged(true, &parameters).unwrap_err();
@@ -84,7 +85,11 @@ fn another_state_is_not_ours_whatever_else_it_says() {
     for state in ["", "right-stat", "right-state ", "Right-state", "right-statf", "right-state2"] {
         for more in ["code=c", "error=access_denied", "iss=x", "", "code=c&code=d"] {
             let query = format!("{}&{more}", query(&[("state", state)]));
-            assert_eq!(judge(&query, &expected(false)).unwrap_err(), Fault::WrongState, "{query}");
+            assert_eq!(
+                check_redirect(&query, &expected(false)).unwrap_err(),
+                RedirectError::WrongState,
+                "{query}"
+            );
         }
     }
     for query in [
@@ -94,34 +99,47 @@ fn another_state_is_not_ours_whatever_else_it_says() {
         "code=c&state=right-state&state=right-state",
         "code=c&state=wrong&state=right-state",
     ] {
-        assert_eq!(judge(query, &expected(false)).unwrap_err(), Fault::WrongState, "{query}");
+        assert_eq!(
+            check_redirect(query, &expected(false)).unwrap_err(),
+            RedirectError::WrongState,
+            "{query}"
+        );
     }
-    let nothing_expected = Expected { state: String::new(), ..expected(false) };
-    assert_eq!(judge("state=&code=c", &nothing_expected).unwrap_err(), Fault::WrongState);
+    let nothing_expected = ExpectedRedirect { state: String::new(), ..expected(false) };
+    assert_eq!(
+        check_redirect("state=&code=c", &nothing_expected).unwrap_err(),
+        RedirectError::WrongState
+    );
 }
 
 #[test]
 fn only_another_state_lets_the_login_go_on() {
-    assert!(!Fault::WrongState.ends_login());
-    let refused = Fault::Refused { error: "x".to_owned(), description: None };
-    let repeated = Fault::Repeated { name: "code" };
-    for fault in [Fault::MissingIssuer, Fault::WrongIssuer, refused, Fault::NoCode, repeated] {
+    assert!(!RedirectError::WrongState.ends_login());
+    let refused = RedirectError::Refused { error: "x".to_owned(), description: None };
+    let repeated = RedirectError::Repeated { name: "code" };
+    for fault in [
+        RedirectError::MissingIssuer,
+        RedirectError::WrongIssuer,
+        refused,
+        RedirectError::NoCode,
+        repeated,
+    ] {
         assert!(fault.ends_login(), "{fault:?}");
     }
 }
 
 #[test]
 fn what_stands_twice_is_a_fault_and_what_is_empty_is_not_there() {
-    let twice = |name| Err(Fault::Repeated { name });
+    let twice = |name| Err(RedirectError::Repeated { name });
     assert_eq!(judged(false, &[("code", "c"), ("code", "c")]), twice("code"));
     assert_eq!(judged(false, &[("iss", ISSUER), ("iss", ISSUER), ("code", "c")]), twice("iss"));
     assert_eq!(judged(false, &[("error", "a"), ("error", "b")]), twice("error"));
     let described = [("error", "a"), ("error_description", "b"), ("error_description", "c")];
     assert_eq!(judged(false, &described), twice("error_description"));
-    assert_eq!(judged(false, &[]), Err(Fault::NoCode));
-    assert_eq!(judged(false, &[("code", "")]), Err(Fault::NoCode));
+    assert_eq!(judged(false, &[]), Err(RedirectError::NoCode));
+    assert_eq!(judged(false, &[("code", "")]), Err(RedirectError::NoCode));
     assert_eq!(judged(false, &[("error", ""), ("code", "c")]), Ok("c".to_owned()));
-    let refused = Fault::Refused { error: "e".to_owned(), description: None };
+    let refused = RedirectError::Refused { error: "e".to_owned(), description: None };
     assert_eq!(judged(false, &[("error", "e"), ("error_description", "")]), Err(refused.clone()));
     // An error beside a code is an error.
     assert_eq!(judged(false, &[("code", "c"), ("error", "e")]), Err(refused));
@@ -131,17 +149,19 @@ fn what_stands_twice_is_a_fault_and_what_is_empty_is_not_there() {
 fn a_query_at_the_limit_is_read_and_a_longer_one_is_not_ours() {
     let start = "state=right-state&code=";
     let longest = format!("{start}{}", "x".repeat(MAX_QUERY_BYTES - start.len()));
-    assert!(judge(&longest, &expected(false)).is_ok());
+    assert!(check_redirect(&longest, &expected(false)).is_ok());
     let longer = format!("{longest}x");
-    assert_eq!(judge(&longer, &expected(false)).unwrap_err(), Fault::WrongState);
+    assert_eq!(check_redirect(&longer, &expected(false)).unwrap_err(), RedirectError::WrongState);
 }
 
 #[test]
 fn the_words_of_a_refusal_are_bounded_and_stay_text() {
     let markup = "<script>alert(1)</script> & \"more\"";
     let found = judged(false, &[("error", "access_denied"), ("error_description", markup)]);
-    let refused =
-        Fault::Refused { error: "access_denied".to_owned(), description: Some(markup.to_owned()) };
+    let refused = RedirectError::Refused {
+        error: "access_denied".to_owned(),
+        description: Some(markup.to_owned()),
+    };
     assert_eq!(found, Err(refused));
     assert_eq!(
         found.unwrap_err().to_string(),
@@ -150,19 +170,19 @@ fn the_words_of_a_refusal_are_bounded_and_stay_text() {
 
     let hidden = "a\u{1b}[31mb\r\n\0c\u{202e}d\u{200b}\u{e0041}e";
     let found = judged(false, &[("error", hidden), ("error_description", hidden)]).unwrap_err();
-    let Fault::Refused { error, description } = found else { panic!("{found:?}") };
+    let RedirectError::Refused { error, description } = found else { panic!("{found:?}") };
     assert_eq!((error.as_str(), description.as_deref()), ("a[31mbcde", Some("a[31mbcde")));
 
     let long = "ä".repeat(MAX_DESCRIPTION_CHARS + 1);
     let found = judged(false, &[("error", &long), ("error_description", &long)]).unwrap_err();
-    let Fault::Refused { error, description } = found else { panic!("{found:?}") };
+    let RedirectError::Refused { error, description } = found else { panic!("{found:?}") };
     assert_eq!(error.chars().count(), MAX_ERROR_CHARS + 1);
     assert_eq!(description.unwrap().chars().count(), MAX_DESCRIPTION_CHARS + 1);
 }
 
 #[test]
 fn a_code_is_never_shown() {
-    let code = judge("state=right-state&code=very-secret", &expected(false)).unwrap();
+    let code = check_redirect("state=right-state&code=very-secret", &expected(false)).unwrap();
     assert_eq!(code.value(), "very-secret");
     assert!(!format!("{code:?}").contains("secret"));
 }
@@ -210,17 +230,17 @@ proptest! {
     #[test]
     fn nothing_without_the_right_state_ends_a_login(query in ".{0,200}") {
         prop_assume!(!query.contains("right-state") && !query.contains('%'));
-        prop_assert_eq!(judge(&query, &expected(false)).unwrap_err(), Fault::WrongState);
+        prop_assert_eq!(check_redirect(&query, &expected(false)).unwrap_err(), RedirectError::WrongState);
     }
 
     #[test]
     fn any_code_comes_through_a_redirect_and_a_paste(code in "[^\\s].{0,80}", state in "[!-~]{1,40}") {
         let query = query(&[("code", &code), ("state", &state)]);
-        let expected = Expected { state, ..expected(false) };
-        let judged = judge(&query, &expected).unwrap();
+        let expected = ExpectedRedirect { state, ..expected(false) };
+        let judged = check_redirect(&query, &expected).unwrap();
         prop_assert_eq!(judged.value(), &code);
         let pasted = query_of_pasted(&format!("\"http://127.0.0.1:1/callback?{query}\" ")).unwrap();
-        let judged = judge(&pasted, &expected).unwrap();
+        let judged = check_redirect(&pasted, &expected).unwrap();
         prop_assert_eq!(judged.value(), &code);
     }
 }

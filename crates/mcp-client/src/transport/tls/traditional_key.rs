@@ -1,4 +1,4 @@
-//! Private keys in the traditional encrypted PEM form of OpenSSL (`Proc-Type: 4,ENCRYPTED`).
+//! Private keys in the traditional encrypted PEM format of OpenSSL (`Proc-Type: 4,ENCRYPTED`).
 //!
 //! The encryption is weak by today's standards, but tools still write it.
 
@@ -11,19 +11,16 @@ use md5::{Digest, Md5};
 use pem::Pem;
 use rustls_pki_types::PrivateKeyDer;
 
-/// How many bytes of the initialization vector are the salt of the key derivation.
+/// The first bytes of the initialization vector are the salt.
 const SALT_BYTES: usize = 8;
 
-/// Why a key could not be decrypted.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// It needs what this client does not have.
+pub(super) enum DecryptError {
     Unsupported(String),
-    /// The password is another one.
     WrongPassword,
 }
 
-/// The first key of a file that is encrypted like this.
+/// The first key in this format.
 pub(super) fn find(file: &[u8]) -> Option<Pem> {
     let is_encrypted = |part: &Pem| {
         let kind = part.headers().get("Proc-Type");
@@ -32,41 +29,40 @@ pub(super) fn find(file: &[u8]) -> Option<Pem> {
     pem::parse_many(file).ok()?.into_iter().find(is_encrypted)
 }
 
-/// The key in the clear.
-pub(super) fn decrypt(key: &Pem, password: &str) -> Result<PrivateKeyDer<'static>, Failure> {
+pub(super) fn decrypt(key: &Pem, password: &str) -> Result<PrivateKeyDer<'static>, DecryptError> {
     let info = key.headers().get("DEK-Info").unwrap_or_default();
-    let unsupported = || Failure::Unsupported(format!("`{}`", info.escape_default()));
+    let unsupported = || DecryptError::Unsupported(format!("`{}`", info.escape_default()));
     let (cipher, iv) = info.split_once(',').ok_or_else(unsupported)?;
     let iv = from_hex(iv.trim()).ok_or_else(unsupported)?;
     let (text, password) = (key.contents(), password.as_bytes());
     let der = match (cipher.trim().to_ascii_uppercase().as_str(), iv.len()) {
-        ("AES-128-CBC", 16) => opened::<Decryptor<Aes128>, 16>(text, password, &iv),
-        ("AES-192-CBC", 16) => opened::<Decryptor<Aes192>, 24>(text, password, &iv),
-        ("AES-256-CBC", 16) => opened::<Decryptor<Aes256>, 32>(text, password, &iv),
-        ("DES-EDE3-CBC", 8) => opened::<Decryptor<TdesEde3>, 24>(text, password, &iv),
+        ("AES-128-CBC", 16) => decrypt_cbc::<Decryptor<Aes128>, 16>(text, password, &iv),
+        ("AES-192-CBC", 16) => decrypt_cbc::<Decryptor<Aes192>, 24>(text, password, &iv),
+        ("AES-256-CBC", 16) => decrypt_cbc::<Decryptor<Aes256>, 32>(text, password, &iv),
+        ("DES-EDE3-CBC", 8) => decrypt_cbc::<Decryptor<TdesEde3>, 24>(text, password, &iv),
         _ => return Err(unsupported()),
     };
-    // One wrong password in 256 leaves a padding that looks right.
-    let der = der.filter(|der| is_one_sequence(der)).ok_or(Failure::WrongPassword)?;
+    // One wrong password in 256 yields valid padding.
+    let der = der.filter(|der| is_one_sequence(der)).ok_or(DecryptError::WrongPassword)?;
     match key.tag() {
         "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
         "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
         "PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
-        other => Err(Failure::Unsupported(format!("another kind of key, `{other}`"))),
+        other => Err(DecryptError::Unsupported(format!("another kind of key, `{other}`"))),
     }
 }
 
-fn opened<C: BlockModeDecrypt + KeyIvInit, const KEY_BYTES: usize>(
+fn decrypt_cbc<C: BlockModeDecrypt + KeyIvInit, const KEY_BYTES: usize>(
     text: &[u8],
     password: &[u8],
     iv: &[u8],
 ) -> Option<Vec<u8>> {
-    let key = derived::<KEY_BYTES>(password, iv.get(..SALT_BYTES)?);
+    let key = derive_key::<KEY_BYTES>(password, iv.get(..SALT_BYTES)?);
     C::new_from_slices(&key, iv).ok()?.decrypt_padded_vec::<Pkcs7>(text).ok()
 }
 
-/// The key derivation of OpenSSL (`EVP_BytesToKey`): MD5, one round.
-fn derived<const KEY_BYTES: usize>(password: &[u8], salt: &[u8]) -> [u8; KEY_BYTES] {
+/// `EVP_BytesToKey` of OpenSSL: MD5, one round.
+fn derive_key<const KEY_BYTES: usize>(password: &[u8], salt: &[u8]) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     let mut last: Vec<u8> = Vec::new();
     for chunk in key.chunks_mut(16) {
@@ -81,7 +77,7 @@ fn derived<const KEY_BYTES: usize>(password: &[u8], salt: &[u8]) -> [u8; KEY_BYT
     key
 }
 
-/// Whether the bytes are one DER sequence, whole and with nothing behind it.
+/// Whether the bytes are exactly one DER sequence.
 fn is_one_sequence(der: &[u8]) -> bool {
     let length = match der {
         [0x30, short @ 0..=0x7f, ..] => 2 + usize::from(*short),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use agent_test_support::browser::{Browser, Scheme};
-use mcp_client::oauth::callback::Ending;
+use mcp_client::oauth::callback::LoginOutcome;
 use serde_json::json;
 use tokio::task::block_in_place;
 
@@ -18,7 +18,7 @@ const VIOLATIONS: &str = "
     return found";
 
 /// Takes a browser through the end of a login.
-async fn show(browser: &Browser, ending: Ending) {
+async fn show(browser: &Browser, ending: LoginOutcome) {
     let listener = listener().await;
     let address = format!("http://127.0.0.1:{}/callback?code=c&state={STATE}", listener.port());
     let login = tokio::spawn(async move {
@@ -28,8 +28,8 @@ async fn show(browser: &Browser, ending: Ending) {
     login.await.unwrap();
 }
 
-fn failed() -> Ending {
-    Ending::Failed {
+fn failed() -> LoginOutcome {
+    LoginOutcome::Failed {
         server: "docs".to_owned(),
         what: "the authorization server refused: access_denied: <b onclick=alert(1)>no</b> \
                <script>document.title = 'owned'</script>"
@@ -38,8 +38,8 @@ fn failed() -> Ending {
     }
 }
 
-fn signed_in() -> Ending {
-    Ending::SignedIn { server: "docs".to_owned() }
+fn signed_in() -> LoginOutcome {
+    LoginOutcome::SignedIn { server: "docs".to_owned() }
 }
 
 /// Keeps a picture where somebody asked for it.

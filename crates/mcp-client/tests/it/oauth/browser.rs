@@ -7,8 +7,8 @@ use agent_test_support::oauth::{
     Faulty, Landed, Oidc, OidcOptions, Script, Twist, sign_in_with_browser,
 };
 use mcp_client::oauth::Error;
-use mcp_client::oauth::redirect::Fault;
-use mcp_client::supervise::State;
+use mcp_client::oauth::redirect::RedirectError;
+use mcp_client::supervisor::ServerState;
 use serde_json::json;
 
 use super::{PATIENCE, Person, Place, entry};
@@ -21,8 +21,8 @@ async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
     let person = Arc::new(Person::who(|page| sign_in_with_browser(&page.address, "ann")));
     let entry = entry("oidc", server.mcp_url());
     let client = place.client(entry.clone(), Some(&person));
-    let status = client.server_settled("oidc", PATIENCE).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled("oidc", PATIENCE).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
     assert_eq!(names(&client), ["mcp__oidc__echo", "mcp__oidc__write"]);
     let said = call(&client, "mcp__oidc__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("hello"), "{said:?}");
@@ -33,10 +33,10 @@ async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
 
     // Another program finds what is kept, and brings nobody anywhere.
     let client = place.client(entry.clone(), None);
-    let status = client.server_settled("oidc", PATIENCE).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled("oidc", PATIENCE).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
     call(&client, "mcp__oidc__echo", json!({ "text": "again" })).await;
-    let granted = place.account(&entry).standing().granted.unwrap();
+    let granted = place.account(&entry).status().granted.unwrap();
     assert_eq!(granted.issuer, server.issuer());
     assert!(granted.renewable);
     let asked = server.requests();
@@ -58,8 +58,7 @@ async fn whoever_refuses_is_not_signed_in_and_reads_so() {
         Landed { url: browser.address(), text: text.as_str().unwrap().to_owned() }
     });
     let error = place.failed_login(&entry("oidc", server.mcp_url()), &person).await;
-    let refused =
-        matches!(&error, Error::Redirect(Fault::Refused { error, .. }) if error == "access_denied");
+    let refused = matches!(&error, Error::Redirect(RedirectError::Refused { error, .. }) if error == "access_denied");
     assert!(refused, "{error}");
     let page = person.landed().await;
     assert_eq!(page.parameter("error").as_deref(), Some("access_denied"));

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use agent_test_support::oauth::{Endpoint, Faulty, Script, visit};
 use agent_test_support::wait::eventually;
 use mcp_client::oauth::LoginOptions;
-use mcp_client::oauth::ports::{PINNED, bind_pinned};
-use mcp_client::supervise::State;
+use mcp_client::oauth::redirect_ports::{PINNED_PORTS, bind_pinned};
+use mcp_client::supervisor::ServerState;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
@@ -19,17 +19,17 @@ use crate::support::call;
 #[tokio::test]
 async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
     let mut held = Vec::new();
-    for port in PINNED {
+    for port in PINNED_PORTS {
         let listener = bind_pinned().await.unwrap();
         assert_eq!(listener.port(), port);
         held.push(listener);
     }
     assert!(bind_pinned().await.is_none());
-    let given_back = held.remove(2).port();
+    let revoked = held.remove(2).port();
     let again = bind_pinned().await.unwrap();
-    assert_eq!(again.port(), given_back);
+    assert_eq!(again.port(), revoked);
     // Held from the beginning: nobody else can bind it, and nobody has to wait for a redirect.
-    assert!(TcpListener::bind((Ipv4Addr::LOCALHOST, given_back)).is_err());
+    assert!(TcpListener::bind((Ipv4Addr::LOCALHOST, revoked)).is_err());
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
     .unwrap();
     let at: BTreeSet<u16> = waiting.iter().map(|(person, _)| person.visit().port).collect();
     assert_eq!(at.len(), 6, "{at:?}");
-    assert!(PINNED.iter().all(|port| at.contains(port)), "{at:?}");
+    assert!(PINNED_PORTS.iter().all(|port| at.contains(port)), "{at:?}");
 
     // Every port is held until its own redirect arrives, whatever happens at the others.
     for (person, login) in waiting {
@@ -64,7 +64,7 @@ async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
         spawn_blocking(move || visit(&page.address)).await.unwrap();
         login.await.unwrap().unwrap();
     }
-    for port in PINNED {
+    for port in PINNED_PORTS {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         assert!(free.is_ok(), "{port} is still held");
     }
@@ -98,7 +98,7 @@ async fn a_login_that_is_given_up_leaves_its_port_to_others() {
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     assert_eq!(error.to_string(), "the sign-in was cancelled");
     let port = person.visit().port;
-    assert_eq!(port, PINNED[0]);
+    assert_eq!(port, PINNED_PORTS[0]);
     assert!(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok(), "it is still held");
 }
 
@@ -123,7 +123,7 @@ async fn of_two_programs_that_sign_in_at_once_the_last_leaves_what_belongs_toget
     // The tokens can be renewed: the secret of their client is the one that is kept.
     server.expire_access_tokens();
     let client = place.client(entry, None);
-    let status = client.server_settled("server", PATIENCE).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled("server", PATIENCE).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
     call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
 }

@@ -4,7 +4,7 @@
 use agent_test_support::oauth::{Endpoint, Fault, Faulty, Refresh};
 use agent_test_support::port;
 use mcp_client::Error;
-use mcp_client::error::Kind;
+use mcp_client::error::ErrorKind;
 use mcp_client::oauth::Error as Why;
 use serde_json::{Value, json};
 
@@ -33,21 +33,21 @@ async fn a_failure_that_renewed_nothing_costs_nothing() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let refused = |status| Fault::refuse(status, "invalid_grant");
     for (fault, kind, said) in [
-        (Fault::Page(200), Kind::Transient, "it is no JSON object"),
-        (Fault::Page(500), Kind::Transient, "is not available (HTTP status 500)"),
-        (Fault::Page(404), Kind::Transient, "HTTP status 404, without a reason"),
-        (Fault::status(503), Kind::Transient, "is not available (HTTP status 503)"),
-        (Fault::status(429), Kind::Transient, "is not available (HTTP status 429)"),
-        (Fault::HangUp, Kind::Transient, "cannot reach the authorization server"),
-        (Fault::Redirect(307), Kind::Transient, "HTTP status 307, without a reason"),
-        (Fault::Redirect(308), Kind::Transient, "HTTP status 308, without a reason"),
-        (Fault::Redirect(302), Kind::Transient, "HTTP status 302, without a reason"),
+        (Fault::Page(200), ErrorKind::Transient, "it is no JSON object"),
+        (Fault::Page(500), ErrorKind::Transient, "is not available (HTTP status 500)"),
+        (Fault::Page(404), ErrorKind::Transient, "HTTP status 404, without a reason"),
+        (Fault::status(503), ErrorKind::Transient, "is not available (HTTP status 503)"),
+        (Fault::status(429), ErrorKind::Transient, "is not available (HTTP status 429)"),
+        (Fault::HangUp, ErrorKind::Transient, "cannot reach the authorization server"),
+        (Fault::Redirect(307), ErrorKind::Transient, "HTTP status 307, without a reason"),
+        (Fault::Redirect(308), ErrorKind::Transient, "HTTP status 308, without a reason"),
+        (Fault::Redirect(302), ErrorKind::Transient, "HTTP status 302, without a reason"),
         // Not in the way, or not with the word, of a definite refusal.
-        (refused(500), Kind::Transient, "is not available (HTTP status 500)"),
-        (refused(403), Kind::SignIn, "`invalid_grant`"),
-        (refused(200), Kind::SignIn, "`invalid_grant`"),
-        (Fault::refuse(400, "invalid_grants"), Kind::Transient, "`invalid_grants`"),
-        (Fault::refuse(400, "invalid_scope"), Kind::SignIn, "`invalid_scope`"),
+        (refused(500), ErrorKind::Transient, "is not available (HTTP status 500)"),
+        (refused(403), ErrorKind::SignIn, "`invalid_grant`"),
+        (refused(200), ErrorKind::SignIn, "`invalid_grant`"),
+        (Fault::refuse(400, "invalid_grants"), ErrorKind::Transient, "`invalid_grants`"),
+        (Fault::refuse(400, "invalid_scope"), ErrorKind::SignIn, "`invalid_scope`"),
     ] {
         machine.make_old();
         let (before, asked) = (machine.tokens(), machine.asked());
@@ -58,7 +58,10 @@ async fn a_failure_that_renewed_nothing_costs_nothing() {
         assert_eq!(machine.tokens(), before, "{fault:?}");
         assert_eq!(machine.asked(), asked + 1, "{fault:?}");
         mend(&machine);
-        let session = machine.dial().await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        let session = machine
+            .connect_unsupervised()
+            .await
+            .unwrap_or_else(|error| panic!("{fault:?}: {error}"));
         assert_ne!(machine.tokens()["refresh_token"], before["refresh_token"]);
         session.close().await;
     }
@@ -73,7 +76,12 @@ async fn a_token_that_still_counts_is_used_while_the_authorization_server_fails(
         machine.make_ageing();
         let asked = machine.asked();
         fail(&machine, fault.clone());
-        machine.dial().await.unwrap_or_else(|error| panic!("{fault:?}: {error}")).close().await;
+        machine
+            .connect_unsupervised()
+            .await
+            .unwrap_or_else(|error| panic!("{fault:?}: {error}"))
+            .close()
+            .await;
         assert!(machine.asked() > asked, "{fault:?}: nobody tried to renew it");
     }
 }
@@ -100,7 +108,7 @@ async fn an_answer_that_cannot_be_used_is_followed_by_one_definite_refusal() {
         machine.server.change(|script| script.token = token.clone());
         let error = machine.failed().await;
         assert!(error.to_string().contains(said), "{token:?}: {error}");
-        assert_eq!((error.kind(), machine.tokens()), (Kind::Transient, before), "{token:?}");
+        assert_eq!((error.kind(), machine.tokens()), (ErrorKind::Transient, before), "{token:?}");
         mend(&machine);
         let error = machine.failed().await;
         assert!(matches!(error, Error::SignIn { .. }), "{token:?}: {error}");
@@ -117,7 +125,7 @@ async fn an_answer_that_was_lost_is_asked_for_again_where_refresh_tokens_last() 
         let before = machine.tokens();
         machine.server.change(|script| script.token = Endpoint::failing_times(1, fault));
         machine.failed().await;
-        machine.dial().await.unwrap().close().await;
+        machine.connect_unsupervised().await.unwrap().close().await;
         assert_eq!(machine.tokens()["refresh_token"], before["refresh_token"]);
         assert_ne!(machine.tokens()["access_token"], before["access_token"]);
     }
@@ -135,7 +143,7 @@ async fn an_authorization_server_that_is_down_costs_nothing() {
     std::fs::write(&file, known.replace(&token, &format!("http://{closed}/token"))).unwrap();
     let before = machine.tokens();
     let error = machine.failed().await;
-    assert_eq!(error.kind(), Kind::Transient, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Transient, "{error}");
     assert!(error.to_string().contains("cannot reach the authorization server"), "{error}");
     assert_eq!(machine.tokens(), before);
 }
@@ -151,7 +159,7 @@ async fn an_authorization_server_that_never_answers_is_not_waited_for_for_ever()
     tokio::time::resume();
     assert!(matches!(why(&error), Why::Silent { .. }), "{error}");
     assert!(error.to_string().ends_with("/token did not answer within 30 s"), "{error}");
-    assert_eq!((error.kind(), machine.tokens()), (Kind::Transient, before));
+    assert_eq!((error.kind(), machine.tokens()), (ErrorKind::Transient, before));
 }
 
 #[tokio::test]
@@ -163,7 +171,7 @@ async fn whoever_asks_to_be_left_alone_is_left_alone() {
     let (before, asked) = (machine.tokens(), machine.asked());
     for _ in 0..3 {
         let error = machine.call(&client, "echo").await.unwrap_err();
-        assert_eq!(error.kind(), Kind::Transient, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Transient, "{error}");
         assert!(error.to_string().contains("it asks to wait 3"), "{error}");
     }
     assert_eq!(machine.asked(), asked + 1);
@@ -215,16 +223,16 @@ async fn a_refusal_that_is_definite_ends_the_sign_in_once() {
 #[tokio::test]
 async fn a_registration_that_is_forgotten_is_made_again_by_the_next_login() {
     let machine = SignedIn::to_faulty(|_| {}).await;
-    let first = machine.account().standing().granted.unwrap().client_id;
+    let first = machine.account().status().granted.unwrap().client_id;
     machine.server.expire_access_tokens();
     machine.server.forget_clients();
     let error = machine.failed().await;
     assert!(matches!(error, Error::SignIn { .. }), "{error}");
     machine.sign_in().await;
-    let second = machine.account().standing().granted.unwrap().client_id;
+    let second = machine.account().status().granted.unwrap().client_id;
     assert_ne!(first, second);
     machine.make_old();
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
 }
 
 #[tokio::test]
@@ -233,18 +241,18 @@ async fn a_document_that_is_refused_at_renewing_is_recorded_and_given_another_ch
     let mut machine = SignedIn::not_yet(Faulty::start(script).unwrap());
     machine.document = Some(DOCUMENT.to_owned());
     machine.sign_in().await;
-    assert_eq!(machine.account().standing().granted.unwrap().client_id, DOCUMENT);
+    assert_eq!(machine.account().status().granted.unwrap().client_id, DOCUMENT);
     machine.server.expire_access_tokens();
     fail(&machine, Fault::refuse(401, "invalid_client"));
     let error = machine.failed().await;
     assert!(matches!(error, Error::SignIn { .. }), "{error}");
-    assert!(machine.account().standing().document_refused);
+    assert!(machine.account().status().document_refused);
     assert!(machine.folder.join("shared.cimd-off").exists());
     assert!(machine.warnings().iter().any(|text| text.contains("refused the client document")));
     mend(&machine);
     machine.sign_in().await;
-    assert!(!machine.account().standing().document_refused);
-    assert_eq!(machine.account().standing().granted.unwrap().client_id, DOCUMENT);
+    assert!(!machine.account().status().document_refused);
+    assert_eq!(machine.account().status().granted.unwrap().client_id, DOCUMENT);
 }
 
 #[tokio::test]
@@ -264,7 +272,7 @@ async fn a_client_of_the_entry_that_is_refused_is_told_and_kept() {
     machine.server.forget_clients();
     let error = machine.failed().await;
     assert!(error.to_string().contains("`invalid_client`"), "{error}");
-    assert_eq!((error.kind(), machine.tokens()), (Kind::SignIn, before));
+    assert_eq!((error.kind(), machine.tokens()), (ErrorKind::SignIn, before));
 }
 
 /// What a running program shows follows what its calls meet.
@@ -303,7 +311,8 @@ async fn the_life_of_a_token_is_read_in_every_form() {
             script.token = Endpoint::saying(json!({ "expires_in": said }));
         });
         let began = now();
-        let session = machine.dial().await.unwrap_or_else(|error| panic!("{said}: {error}"));
+        let session =
+            machine.connect_unsupervised().await.unwrap_or_else(|error| panic!("{said}: {error}"));
         assert_eq!(session.list_tools().await.unwrap().tools.len(), 2, "{said}");
         session.close().await;
         let found = machine.tokens()["expires_at"].as_u64();
@@ -326,7 +335,7 @@ async fn what_an_answer_leaves_out_stays() {
     let before = machine.tokens();
     machine.make_old();
     machine.server.change(|script| script.token = Endpoint::saying(json!({ "scope": null })));
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
     let after = machine.tokens();
     assert_ne!(after["access_token"], before["access_token"]);
     for key in ["refresh_token", "scope", "requested_scope", "issuer", "client_id", "resource"] {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use agent_test_support::oauth::{Faulty, Issuer, Oidc, OidcOptions, Script, Seen};
 use agent_test_support::port;
-use mcp_client::error::Kind;
+use mcp_client::error::ErrorKind;
 use mcp_client::oauth::Error;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 
 use super::{PATIENCE, Person, Place, entry, entry_with, text};
@@ -39,7 +39,7 @@ async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
     server.forget_requests();
 
     let client = place.client(entry.clone(), Some(&person));
-    client.server_settled("server", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     let said = call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("echo: hello"), "{said:?}");
     let mut to_other = server.requests();
@@ -51,7 +51,7 @@ async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
     let mut to_main = server.requests_to("/token");
     to_main.retain(|seen| seen.server == "main");
     assert_eq!(to_main, []);
-    let granted = place.account(&entry).standing().granted.unwrap();
+    let granted = place.account(&entry).status().granted.unwrap();
     assert_eq!(granted.issuer, server.other_url());
     assert_ne!(granted.client_id, old[2]);
 }
@@ -66,8 +66,8 @@ async fn a_server_that_moved_waits_for_a_person_and_forgets_its_tokens() {
     server.change(|script| script.issuer = Issuer::Other);
     server.forget_requests();
     let client = place.client(entry, None);
-    let status = client.server_settled("server", PATIENCE).await.unwrap();
-    assert!(matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
+    let status = client.wait_until_server_settled("server", PATIENCE).await.unwrap();
+    assert!(matches!(status.state, ServerState::NeedsSignIn { .. }), "{}", status.state);
     assert_eq!(place.kept("server.json"), None);
     let told = place.warnings();
     assert!(told.iter().any(|text| text.contains("moved")), "{told:?}");
@@ -88,7 +88,7 @@ async fn a_real_server_that_moved_to_another_real_one_is_followed() {
     old_home.move_to_issuer(new_home.issuer());
 
     let client = place.client(entry.clone(), Some(&person));
-    client.server_settled("oidc", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("oidc", PATIENCE).await.unwrap();
     call(&client, "mcp__oidc__echo", json!({ "text": "hello" })).await;
     assert_eq!(new_home.clients().len(), 1);
     assert_eq!(new_home.token_requests().len(), 1);
@@ -96,7 +96,7 @@ async fn a_real_server_that_moved_to_another_real_one_is_followed() {
     let mut ours = new_home.requests();
     ours.retain(|seen| seen.route() != "/token/introspection");
     assert_never_sent(&ours, &old);
-    assert_eq!(place.account(&entry).standing().granted.unwrap().issuer, new_home.issuer());
+    assert_eq!(place.account(&entry).status().granted.unwrap().issuer, new_home.issuer());
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_client_that_somebody_registered_does_not_move_along() {
     let moved =
         matches!(&error, Error::Moved { expected, found } if expected == from && found == to);
     assert!(moved, "{error}");
-    assert_eq!(error.kind(), Kind::Configuration);
+    assert_eq!(error.kind(), ErrorKind::Configuration);
     assert_eq!(
         error.to_string(),
         format!("the configured client belongs to {from}, and the server now trusts {to}")
@@ -144,12 +144,12 @@ async fn tokens_do_not_follow_an_entry_to_another_address() {
     first.forget_requests();
 
     let client = place.client(entry("server", &second.mcp_url()), None);
-    let status = client.server_settled("server", PATIENCE).await.unwrap();
-    assert!(matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
+    let status = client.wait_until_server_settled("server", PATIENCE).await.unwrap();
+    assert!(matches!(status.state, ServerState::NeedsSignIn { .. }), "{}", status.state);
     drop(client);
     let person = Arc::new(Person::who_visits());
     let client = place.client(entry("server", &second.mcp_url()), Some(&person));
-    client.server_settled("server", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
     assert_never_sent(&second.requests(), &old);
     assert_eq!(first.requests(), [], "the old server is not asked either");
@@ -163,8 +163,8 @@ async fn servers_with_names_that_look_alike_share_nothing() {
     for name in names {
         place.login(&entry(name, &server.mcp_url()), &Person::who_visits()).await.unwrap();
     }
-    let standings = names.map(|name| place.account(&entry(name, &server.mcp_url())).standing());
-    let count = |of: &dyn Fn(&mcp_client::oauth::Standing) -> String| {
+    let standings = names.map(|name| place.account(&entry(name, &server.mcp_url())).status());
+    let count = |of: &dyn Fn(&mcp_client::oauth::SignInStatus) -> String| {
         standings.iter().map(of).collect::<std::collections::BTreeSet<_>>().len()
     };
     assert_eq!(count(&|standing| standing.file.display().to_string()), names.len());
@@ -174,7 +174,7 @@ async fn servers_with_names_that_look_alike_share_nothing() {
     }
     // One that ends leaves the others.
     place.account(&entry("my/api", &server.mcp_url())).logout().await.unwrap();
-    let left = names
-        .map(|name| place.account(&entry(name, &server.mcp_url())).standing().granted.is_some());
+    let left =
+        names.map(|name| place.account(&entry(name, &server.mcp_url())).status().granted.is_some());
     assert_eq!(left, [false, true, true, true, true, true]);
 }

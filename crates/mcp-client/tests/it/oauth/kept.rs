@@ -7,7 +7,7 @@ use std::path::Path;
 use agent_test_support::disk::SmallDisk;
 use agent_test_support::oauth::{Faulty, Refresh, Script};
 use mcp_client::Error;
-use mcp_client::error::Kind;
+use mcp_client::error::ErrorKind;
 use serde_json::json;
 
 use super::signed_in::{SignedIn, is_ready, needs_sign_in, now, until};
@@ -31,12 +31,12 @@ async fn a_file_that_cannot_be_used_asks_for_a_sign_in_and_is_not_destroyed() {
         std::fs::write(machine.file(), text).unwrap();
         let error = machine.failed().await;
         assert!(matches!(error, Error::SignIn { .. }), "{text}: {error}");
-        assert_eq!(machine.account().standing().unreadable.as_deref(), Some(why), "{text}");
+        assert_eq!(machine.account().status().unreadable.as_deref(), Some(why), "{text}");
         let told = format!("{} {why}; sign in again", machine.file().display());
         assert!(machine.warnings().contains(&told), "{told}: {:?}", machine.warnings());
         assert_eq!(std::fs::read_to_string(machine.file()).unwrap(), text);
         machine.sign_in().await;
-        machine.dial().await.unwrap().close().await;
+        machine.connect_unsupervised().await.unwrap().close().await;
         let aside = machine.folder.join("shared.json.bak");
         assert_eq!(std::fs::read_to_string(aside).unwrap(), text);
     }
@@ -48,10 +48,10 @@ async fn a_folder_in_place_of_the_file_is_put_aside() {
     std::fs::remove_file(machine.file()).unwrap();
     std::fs::create_dir(machine.file()).unwrap();
     assert!(matches!(machine.failed().await, Error::SignIn { .. }));
-    let standing = machine.account().standing();
+    let standing = machine.account().status();
     assert!(standing.unreadable.unwrap().starts_with("cannot be read: "));
     machine.sign_in().await;
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
     assert!(machine.folder.join("shared.json.bak").is_dir());
 }
 
@@ -61,7 +61,7 @@ async fn an_open_folder_is_closed_when_something_is_kept_in_it() {
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&machine.folder, open).unwrap();
     machine.make_old();
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
     assert_eq!(mode(&machine.folder), 0o700);
     for name in ["shared.json", "shared.client.json", "shared.meta.json", "shared.lock"] {
         assert_eq!(mode(&machine.folder.join(name)), 0o600, "{name}");
@@ -79,10 +79,10 @@ async fn on_a_full_disk_the_old_token_survives_and_none_is_spent() {
     let ballast = disk.fill();
     let error = machine.failed().await;
     assert!(error.to_string().contains("shared.json cannot be written: "), "{error}");
-    assert_eq!((error.kind(), machine.asked()), (Kind::Transient, asked));
+    assert_eq!((error.kind(), machine.asked()), (ErrorKind::Transient, asked));
     assert_eq!(machine.tokens(), before);
     std::fs::remove_file(ballast).unwrap();
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
     assert_ne!(machine.tokens()["refresh_token"], before["refresh_token"]);
 }
 
@@ -95,13 +95,13 @@ async fn on_a_disk_that_cannot_be_written_a_good_token_is_used_and_none_is_spent
     machine.make_ageing();
     disk.make_read_only();
     let asked = machine.asked();
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
     machine.server.expire_access_tokens();
     let error = machine.failed().await;
     assert!(error.to_string().contains("Read-only file system"), "{error}");
-    assert_eq!((error.kind(), machine.asked()), (Kind::Transient, asked));
+    assert_eq!((error.kind(), machine.asked()), (ErrorKind::Transient, asked));
     disk.make_writable();
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
 }
 
 #[tokio::test]
@@ -123,11 +123,11 @@ async fn a_logout_elsewhere_is_noticed_and_so_is_the_next_login() {
     let client = machine.client().await;
     machine.echo(&client).await;
     let done = machine.account().logout().await.unwrap();
-    assert!(done.had && done.given_back);
+    assert!(done.had_tokens && done.revoked);
     let asked = machine.asked();
     // What is held is looked at now and then, and refused by the server at once.
     let error = machine.call(&client, "echo").await.unwrap_err();
-    assert_eq!(error.kind(), Kind::SignIn, "{error}");
+    assert_eq!(error.kind(), ErrorKind::SignIn, "{error}");
     until(&client, "signed out", needs_sign_in).await;
     assert_eq!(machine.asked(), asked, "there was nothing left to renew with");
     machine.sign_in().await;
@@ -155,7 +155,7 @@ async fn a_token_that_only_looks_over_is_renewed_or_used() {
         let machine = SignedIn::to_faulty(|script| script.refresh = refresh).await;
         machine.change_tokens(|tokens| tokens["expires_at"] = json!(1));
         let asked = machine.asked();
-        machine.dial().await.unwrap().close().await;
+        machine.connect_unsupervised().await.unwrap().close().await;
         assert_eq!(machine.asked(), asked + renewals, "{refresh:?}");
     }
 }
@@ -169,7 +169,7 @@ async fn a_token_from_the_future_is_renewed() {
             tokens["expires_at"] = json!(now() + ahead + 3600);
         });
         let asked = machine.asked();
-        machine.dial().await.unwrap().close().await;
+        machine.connect_unsupervised().await.unwrap().close().await;
         assert_eq!(machine.asked(), asked + renewals, "{ahead}");
     }
     assert!(machine.tokens()["obtained_at"].as_u64().unwrap() <= now());

@@ -15,7 +15,7 @@ async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
     let server = Faulty::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let client = place.client(entry("faulty", &server.mcp_url()), Some(&person));
-    client.server_settled("faulty", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("faulty", PATIENCE).await.unwrap();
     let said = call(&client, "mcp__faulty__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("echo: hello"), "{said:?}");
     assert_eq!(person.visit().issuer, server.issuer());
@@ -26,7 +26,7 @@ async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
 async fn goes_all_the_way(url: &str) -> Place {
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let client = place.client(entry("server", url), Some(&person));
-    client.server_settled("server", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     let said = call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("hello"), "{said:?}");
     assert_eq!(person.visits().len(), 1);

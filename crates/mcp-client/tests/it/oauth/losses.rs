@@ -10,10 +10,10 @@ use std::time::Duration;
 use agent_test_support::oauth::{Endpoint as Part, Fault, Faulty, Issuer, Script, visit};
 use mcp_client::Client;
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, OauthOptions, ServerEntry, Text};
-use mcp_client::host::{Answer, Browser, Host, Visit, Visited};
+use mcp_client::host::{BoxFuture, Browser, Host, SignInPage, SignInReply};
 use mcp_client::oauth::{Account, LoginOptions};
 use mcp_client::session::CallOptions;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -25,7 +25,7 @@ use crate::support::host;
 struct Willing;
 
 impl Browser for Willing {
-    fn visit(&self, asked: Visit) -> Answer<Visited> {
+    fn open_sign_in(&self, asked: SignInPage) -> BoxFuture<SignInReply> {
         Box::pin(async move {
             let _ = tokio::task::spawn_blocking(move || visit(&asked.address)).await;
             std::future::pending().await
@@ -38,8 +38,8 @@ impl Browser for Willing {
 struct Unwilling;
 
 impl Browser for Unwilling {
-    fn visit(&self, _: Visit) -> Answer<Visited> {
-        Box::pin(std::future::ready(Visited::Cancelled))
+    fn open_sign_in(&self, _: SignInPage) -> BoxFuture<SignInReply> {
+        Box::pin(std::future::ready(SignInReply::Cancelled))
     }
 }
 
@@ -80,8 +80,8 @@ async fn signed_in(script: Script) -> (Faulty, TempDir, ServerEntry) {
 
 async fn ready(entry: &ServerEntry, folder: &Path) -> Client {
     let client = Client::start([entry.clone()], host_in(folder));
-    let status = client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
     client
 }
 
@@ -207,8 +207,8 @@ async fn a_token_endpoint_that_has_gone_is_looked_for_anew() {
     fs::write(&path, text.replace("/token\"", "/old-token\"")).unwrap();
     server.expire_access_tokens();
     let client = Client::start([entry.clone()], host_in(folder.path()));
-    let status = client.server_settled("docs", Duration::from_secs(40)).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled("docs", Duration::from_secs(40)).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
 }
 
 /// A call that never left because the token was being renewed has no unknown outcome.
@@ -247,14 +247,14 @@ async fn one_no_is_an_answer_to_all_who_wait() {
         calls: watch::Sender<usize>,
     }
     impl Browser for Counting {
-        fn visit(&self, _: Visit) -> Answer<Visited> {
+        fn open_sign_in(&self, _: SignInPage) -> BoxFuture<SignInReply> {
             self.visits.fetch_add(1, Ordering::SeqCst);
             let mut calls = self.calls.subscribe();
             Box::pin(async move {
                 calls.wait_for(|calls| *calls == CALLS).await.unwrap();
                 // sleep: in this time those who have begun come to where the person is asked.
                 tokio::time::sleep(Duration::from_millis(1500)).await;
-                Visited::Cancelled
+                SignInReply::Cancelled
             })
         }
     }
@@ -267,7 +267,7 @@ async fn one_no_is_an_answer_to_all_who_wait() {
     let with_person = Arc::clone(&browser) as Arc<dyn Browser>;
     let host = Host { browser: Some(with_person), ..host_in(folder.path()) };
     let client = Client::start([entry.clone()], host);
-    client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    client.wait_until_server_settled("docs", Duration::from_secs(30)).await.unwrap();
     server.revoke_everything();
     let client = Arc::new(client);
     let calls: Vec<_> = (0..CALLS)
@@ -341,8 +341,8 @@ async fn a_refused_program_is_not_told_to_sign_in() {
     };
     let entry = entry_at(&server.mcp_url(), options);
     let client = Client::start([entry], host_in(folder.path()));
-    let status = client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
-    assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{}", status.state);
+    let status = client.wait_until_server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    assert!(!matches!(status.state, ServerState::NeedsSignIn { .. }), "{}", status.state);
 }
 
 /// An authorization server that forgot us shows a page and redirects nobody: some login must get out
@@ -379,9 +379,9 @@ async fn a_login_without_a_person_opens_no_browser() {
     #[derive(Debug, Default)]
     struct Counting(std::sync::atomic::AtomicUsize);
     impl Browser for Counting {
-        fn visit(&self, _: Visit) -> Answer<Visited> {
+        fn open_sign_in(&self, _: SignInPage) -> BoxFuture<SignInReply> {
             self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            Box::pin(std::future::ready(Visited::Cancelled))
+            Box::pin(std::future::ready(SignInReply::Cancelled))
         }
     }
     let (server, folder) =
@@ -411,13 +411,13 @@ async fn a_linked_remote_server_does_not_get_a_file_of_the_person() {
         "auth": "oauth",
         "oauth": { "flow": "workload", "assertion_file": private },
     });
-    let made = mcp_client::link::make("docs", config.as_object().unwrap()).unwrap();
-    let link = mcp_client::link::parse(&made).unwrap();
+    let made = mcp_client::install_link::make("docs", config.as_object().unwrap()).unwrap();
+    let link = mcp_client::install_link::parse(&made).unwrap();
     let scope = mcp_client::config::Scope::default();
     let (configured, _) =
         mcp_client::config::parse_entry(&link.name, &Value::Object(link.config), &scope).unwrap();
     let client = Client::start([configured.entry], host_in(&folder.path().join("tokens")));
-    client.server_settled("docs", Duration::from_secs(30)).await.unwrap();
+    client.wait_until_server_settled("docs", Duration::from_secs(30)).await.unwrap();
     let sent: Vec<_> =
         server.requests_to("/token").iter().filter_map(|seen| seen.field("assertion")).collect();
     assert!(sent.is_empty(), "{sent:?}");

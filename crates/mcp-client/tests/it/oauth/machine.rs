@@ -5,7 +5,7 @@ use agent_test_support::oauth::{Endpoint, Fault, Faulty, Script};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_client::config::{Flow, OauthOptions, Text};
-use mcp_client::error::Kind;
+use mcp_client::error::ErrorKind;
 use serde_json::{Value, json};
 
 use super::signed_in::SignedIn;
@@ -46,7 +46,7 @@ async fn a_program_signs_in_with_its_own_credentials_and_again_when_they_end() {
     assert_eq!(kinds(), ["client_credentials", "client_credentials"]);
     client.close().await;
     // Another program finds what is kept.
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
     assert_eq!(kinds().len(), 2);
     assert!(machine.server.requests_to("/authorize").is_empty());
 }
@@ -58,7 +58,7 @@ async fn a_program_that_is_refused_says_so_and_tries_nothing_else() {
     let error = machine.failed().await;
     assert!(error.to_string().contains("`invalid_client`"), "{error}");
     // No person can help a program: what is configured must change.
-    assert_eq!(error.kind(), Kind::Configuration);
+    assert_eq!(error.kind(), ErrorKind::Configuration);
     assert_eq!(machine.asked(), 1);
 }
 
@@ -98,7 +98,7 @@ async fn a_statement_is_read_anew_each_time() {
         let statement = statement(name);
         std::fs::write(&file, format!("{statement}\n")).unwrap();
         machine.server.expire_access_tokens();
-        machine.dial().await.unwrap().close().await;
+        machine.connect_unsupervised().await.unwrap().close().await;
         let last = machine.server.requests_to("/token").pop().unwrap();
         assert_eq!(last.field("assertion"), Some(statement));
     }
@@ -126,13 +126,13 @@ async fn a_statement_that_cannot_be_read_is_named_and_nothing_is_sent() {
         }
         let error = machine.failed().await;
         assert!(error.to_string().contains(why), "{error}");
-        assert_eq!(error.kind(), Kind::Configuration, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
     }
     assert_eq!(machine.asked(), 0);
     let mut longest = statement("");
     longest.push_str(&"x".repeat(limit - longest.len()));
     std::fs::write(&file, longest).unwrap();
-    machine.dial().await.unwrap().close().await;
+    machine.connect_unsupervised().await.unwrap().close().await;
 }
 
 /// A JSON Web Token that says nothing but its name.

@@ -9,7 +9,7 @@ use agent_test_support::oauth::{
 };
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;
-use mcp_client::error::Kind;
+use mcp_client::error::ErrorKind;
 use mcp_client::oauth::{Error, LoginOptions};
 use serde_json::{Value, json};
 
@@ -39,9 +39,9 @@ async fn a_user_agent_is_for_the_token_endpoint_alone() {
     place.login(&entry, &Person::who_visits()).await.unwrap();
     server.expire_access_tokens();
     let client = place.client(entry.clone(), None);
-    client.server_settled("server", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
-    assert!(place.account(&entry).logout().await.unwrap().given_back);
+    assert!(place.account(&entry).logout().await.unwrap().revoked);
 
     let grants: Vec<_> = server.requests_to("/token");
     let kinds: Vec<_> = grants.iter().map(|seen| seen.field("grant_type").unwrap()).collect();
@@ -246,7 +246,7 @@ async fn every_request_for_a_token_names_the_server_it_is_for() {
     place.login(&entry, &Person::who_visits()).await.unwrap();
     server.expire_access_tokens();
     let client = place.client(entry, None);
-    client.server_settled("server", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
     let [redeemed, renewed] = server.requests_to("/token").try_into().unwrap();
     assert_eq!(renewed.field("grant_type").as_deref(), Some("refresh_token"));
@@ -268,7 +268,7 @@ async fn codes_that_are_not_bound_are_refused_before_any_page() {
         let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
         let named = matches!(&error, Error::NoPkce { issuer } if issuer == server.issuer());
         assert!(named, "{methods}: {error}");
-        assert_eq!(error.kind(), Kind::Configuration);
+        assert_eq!(error.kind(), ErrorKind::Configuration);
         assert_eq!(person.visits(), []);
         assert!(server.requests_to("/register").is_empty());
     }
@@ -283,6 +283,6 @@ async fn a_server_that_knows_nobody_and_registers_nobody_is_named() {
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     let named = matches!(&error, Error::NoIdentity { issuer } if issuer == server.issuer());
     assert!(named, "{error}");
-    assert_eq!(error.kind(), Kind::Configuration);
+    assert_eq!(error.kind(), ErrorKind::Configuration);
     assert_eq!(person.visits(), []);
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use agent_test_support::oauth::{
     Endpoint, Faulty, Landed, Oidc, OidcOptions, Script, Twist, visit,
 };
-use mcp_client::host::Visit;
+use mcp_client::host::SignInPage;
 use mcp_client::oauth::Error;
-use mcp_client::oauth::redirect::Fault;
+use mcp_client::oauth::redirect::RedirectError;
 use serde_json::json;
 
 use super::{Person, Place, entry, entry_with, redirect_of};
@@ -41,7 +41,7 @@ fn twisted(redirect: Vec<Twist>) -> Faulty {
 }
 
 /// A login that must fail because of its redirect: why, and what the page says.
-async fn fault(server: &Faulty) -> (Fault, String) {
+async fn fault(server: &Faulty) -> (RedirectError, String) {
     let (place, person) = (Place::new(), Person::who_visits());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     let Error::Redirect(fault) = error else { panic!("{error}") };
@@ -80,14 +80,14 @@ async fn a_wrong_state_changes_nothing_and_the_right_one_still_works() {
 async fn another_issuer_ends_the_login() {
     let other = "https://elsewhere.test";
     let (fault, page) = fault(&twisted(vec![Twist::set("iss", other)])).await;
-    assert_eq!(fault, Fault::WrongIssuer);
+    assert_eq!(fault, RedirectError::WrongIssuer);
     assert!(page.contains("You are not signed in to server"), "{page}");
     assert!(!page.contains("elsewhere"), "{page}");
 }
 
 #[tokio::test]
 async fn an_issuer_that_was_promised_must_come() {
-    assert_eq!(fault(&twisted(vec![Twist::remove("iss")])).await.0, Fault::MissingIssuer);
+    assert_eq!(fault(&twisted(vec![Twist::remove("iss")])).await.0, RedirectError::MissingIssuer);
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn an_issuer_that_was_not_promised_may_be_missing_but_not_wrong() {
         Faulty::start(Script { redirect, server_metadata, ..Script::default() }).unwrap()
     };
     let server = quiet(vec![Twist::set("iss", "https://elsewhere.test")]);
-    assert_eq!(fault(&server).await.0, Fault::WrongIssuer);
+    assert_eq!(fault(&server).await.0, RedirectError::WrongIssuer);
     let server = quiet(vec![Twist::remove("iss")]);
     let place = Place::new();
     place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
@@ -109,7 +109,7 @@ async fn an_issuer_with_a_slash_more_is_another_one() {
     let server = server();
     let slash = format!("{}/", server.issuer());
     server.change(|script| script.redirect = vec![Twist::set("iss", &slash)]);
-    assert_eq!(fault(&server).await.0, Fault::WrongIssuer);
+    assert_eq!(fault(&server).await.0, RedirectError::WrongIssuer);
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn a_real_server_is_held_to_its_name() {
     let server = Oidc::start(&OidcOptions::default());
     let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
     for (iss, expected) in
-        [("https://elsewhere.test", Fault::WrongIssuer), ("", Fault::MissingIssuer)]
+        [("https://elsewhere.test", RedirectError::WrongIssuer), ("", RedirectError::MissingIssuer)]
     {
         server.set_redirect_iss(Some(iss));
         let error = place.failed_login(&entry, &Person::who_visits()).await;
@@ -131,13 +131,13 @@ async fn a_real_server_is_held_to_its_name() {
 #[tokio::test]
 async fn a_code_that_stands_twice_is_not_used() {
     let (fault, _) = fault(&twisted(vec![Twist::add("code", "another")])).await;
-    assert_eq!(fault, Fault::Repeated { name: "code" });
+    assert_eq!(fault, RedirectError::Repeated { name: "code" });
 }
 
 #[tokio::test]
 async fn a_redirect_without_a_code_ends_the_login() {
-    assert_eq!(fault(&twisted(vec![Twist::remove("code")])).await.0, Fault::NoCode);
-    assert_eq!(fault(&twisted(vec![Twist::set("code", "")])).await.0, Fault::NoCode);
+    assert_eq!(fault(&twisted(vec![Twist::remove("code")])).await.0, RedirectError::NoCode);
+    assert_eq!(fault(&twisted(vec![Twist::set("code", "")])).await.0, RedirectError::NoCode);
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn an_error_without_our_state_is_not_ours() {
 async fn the_words_of_an_error_are_shown_as_they_are() {
     let words = "<script>alert(1)</script> & \"more\"";
     let (fault, page) = fault(&twisted(Twist::error("access_denied", words))).await;
-    let Fault::Refused { error, description } = fault else { panic!("{fault}") };
+    let RedirectError::Refused { error, description } = fault else { panic!("{fault}") };
     assert_eq!((error.as_str(), description.as_deref()), ("access_denied", Some(words)));
     assert!(!page.contains("<script"), "{page}");
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp;"), "{page}");
@@ -216,8 +216,8 @@ async fn a_code_of_an_earlier_login_is_refused_and_what_was_kept_stays() {
 
 /// What a login by pasting ends in, and every visit.
 async fn pasted(
-    words: impl Fn(&Visit, usize) -> String + Send + Sync + 'static,
-) -> (Result<(), mcp_client::Error>, Vec<Visit>) {
+    words: impl Fn(&SignInPage, usize) -> String + Send + Sync + 'static,
+) -> (Result<(), mcp_client::Error>, Vec<SignInPage>) {
     let (server, person) = (server(), Person::who_pastes(words));
     let place = Place::new();
     let done = place.login(&entry("server", &server.mcp_url()), &person).await;
@@ -235,7 +235,7 @@ async fn the_whole_address_can_be_pasted() {
 
 #[tokio::test]
 async fn only_the_query_can_be_pasted() {
-    let query = |page: &Visit, _| {
+    let query = |page: &SignInPage, _| {
         let whole = redirect_of(&page.address);
         whole.split_once('?').unwrap().1.to_owned()
     };

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agent_test_support::oauth::{Faulty, Oidc, PythonOauth, Script, Seen};
 use mcp_client::config::ServerEntry;
-use mcp_client::host::{Browser, Event, Host};
+use mcp_client::host::{Browser, ClientEvent, Host};
 use mcp_client::oauth::{Account, LoginOptions};
 use mcp_client::session::{CallOptions, Session};
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use mcp_client::{Client, Error};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -140,20 +140,20 @@ impl<S: Peer> SignedIn<S> {
     pub(crate) async fn client_with(&self, person: Option<&Arc<Person>>) -> Client {
         let browser = person.map(|person| Arc::clone(person) as Arc<dyn Browser>);
         let client = Client::start([self.entry.clone()], Host { browser, ..self.host() });
-        client.settled(PATIENCE).await;
+        client.wait_until_settled(PATIENCE).await;
         client
     }
 
     /// One try to connect, by a program that was just started.
-    pub(crate) async fn dial(&self) -> Result<Session, Error> {
+    pub(crate) async fn connect_unsupervised(&self) -> Result<Session, Error> {
         let client = Client::start([], self.host());
-        let dialed = client.dial(&self.entry, &|stage| self.note(&stage)).await;
+        let dialed = client.connect_unsupervised(&self.entry, &|stage| self.note(&stage)).await;
         dialed.inspect_err(|error| self.heard(error))
     }
 
     /// One try that must fail.
     pub(crate) async fn failed(&self) -> Error {
-        match self.dial().await {
+        match self.connect_unsupervised().await {
             Err(error) => error,
             Ok(_) => panic!("it connected"),
         }
@@ -211,7 +211,7 @@ impl<S: Peer> SignedIn<S> {
 
     pub(crate) fn warnings(&self) -> Vec<String> {
         let texts = self.notebook.events().into_iter().filter_map(|event| match event {
-            Event::Warning { text, .. } => Some(text),
+            ClientEvent::Warning { text, .. } => Some(text),
             _ => None,
         });
         texts.collect()
@@ -263,7 +263,11 @@ impl<S: Peer> Drop for SignedIn<S> {
 }
 
 /// Waits until a server is in such a state.
-pub(crate) async fn until(client: &Client, what: &str, holds: impl Fn(&State) -> bool) -> State {
+pub(crate) async fn until(
+    client: &Client,
+    what: &str,
+    holds: impl Fn(&ServerState) -> bool,
+) -> ServerState {
     let waited = tokio::time::timeout(PATIENCE, async {
         loop {
             let state = client.status()[0].state.clone();
@@ -277,12 +281,12 @@ pub(crate) async fn until(client: &Client, what: &str, holds: impl Fn(&State) ->
     waited.await.unwrap_or_else(|_| panic!("never {what}: {}", client.status()[0].state))
 }
 
-pub(crate) fn needs_sign_in(state: &State) -> bool {
-    matches!(state, State::NeedsSignIn { .. })
+pub(crate) fn needs_sign_in(state: &ServerState) -> bool {
+    matches!(state, ServerState::NeedsSignIn { .. })
 }
 
-pub(crate) fn is_ready(state: &State) -> bool {
-    *state == State::Ready
+pub(crate) fn is_ready(state: &ServerState) -> bool {
+    *state == ServerState::Ready
 }
 
 pub(crate) fn now() -> u64 {

@@ -9,10 +9,10 @@ use std::time::Duration;
 use agent_test_support::oauth::{Endpoint, Fault, Faulty, Offer, Oidc, OidcOptions, Script, Seen};
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;
-use mcp_client::host::{Answer, Browser, Visit, Visited};
-use mcp_client::oauth::identification::Driver;
-use mcp_client::oauth::ports::PINNED;
-use mcp_client::oauth::{ClientKind, Error, LoginOptions, Suspect, document};
+use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
+use mcp_client::oauth::identification::LoginFrontend;
+use mcp_client::oauth::redirect_ports::PINNED_PORTS;
+use mcp_client::oauth::{ClientKind, Error, LikelyCause, LoginOptions, client_document};
 use serde_json::{Value, json};
 
 use super::{DOCUMENT, PATIENCE, Person, Place, entry, entry_with, text};
@@ -40,7 +40,7 @@ fn port_of(seen: &Seen) -> u16 {
 }
 
 fn is_pinned(seen: &Seen) -> bool {
-    PINNED.contains(&port_of(seen))
+    PINNED_PORTS.contains(&port_of(seen))
 }
 
 /// Signs in to a server that would take the document, with these options.
@@ -105,7 +105,7 @@ async fn a_server_known_to_take_documents_gets_a_pinned_port_again() {
         assert_eq!(client_of(&seen), DOCUMENT);
     }
     assert!(server.requests_to("/register").is_empty());
-    assert_eq!(place.account(&entry).standing().client, ClientKind::Document(DOCUMENT.to_owned()));
+    assert_eq!(place.account(&entry).status().client, ClientKind::Document(DOCUMENT.to_owned()));
     let exchanged = &server.requests_to("/token")[0];
     assert_eq!(exchanged.field("client_id").as_deref(), Some(DOCUMENT));
     assert_eq!(exchanged.field("client_secret"), None);
@@ -120,7 +120,7 @@ async fn a_client_id_takes_a_random_port() {
         options.timeout = Some(Duration::from_secs(1));
     });
     let error = Place::new().failed_login(&entry, &Person::who_visits()).await;
-    assert!(matches!(error, Error::TimedOut { suspect: Suspect::Nobody, .. }), "{error}");
+    assert!(matches!(error, Error::TimedOut { suspect: LikelyCause::Unknown, .. }), "{error}");
     let seen = asked(&server);
     assert!(!is_pinned(&seen), "{seen:?}");
     assert_eq!(client_of(&seen), "known");
@@ -174,7 +174,7 @@ async fn a_redirect_port_that_is_taken_is_an_error() {
 async fn a_dashboard_takes_a_random_port() {
     let server = open_minded();
     let account = Place::new().account(&entry("server", &server.mcp_url()));
-    let options = LoginOptions { driver: Driver::Dashboard, ..LoginOptions::default() };
+    let options = LoginOptions { driver: LoginFrontend::Dashboard, ..LoginOptions::default() };
     account.login(&Person::who_visits(), options).await.unwrap();
     assert_other(&asked(&server));
 }
@@ -215,7 +215,7 @@ async fn a_registration_on_disk_takes_a_random_port() {
     place.failed_login(&entry, &person).await;
     let visit = person.visit();
     assert!(visit.address.contains(&format!("client_id={}", client_of(&again))), "{visit:?}");
-    assert!(!PINNED.contains(&visit.port) && visit.port != port_of(&again), "{visit:?}");
+    assert!(!PINNED_PORTS.contains(&visit.port) && visit.port != port_of(&again), "{visit:?}");
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn the_document_that_the_host_names_is_used_where_none_is_configured() {
 
 #[tokio::test]
 async fn with_all_five_ports_held_by_others_there_is_a_random_one() {
-    let held = PINNED.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap());
+    let held = PINNED_PORTS.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap());
     assert_other(&login_with(|_| {}).await);
     drop(held);
 }
@@ -276,7 +276,7 @@ async fn the_document_of_an_entry_goes_before_that_of_the_program() {
 
 /// The document that a server would fetch, without its own address.
 fn body() -> Value {
-    let mut body = document::make(DOCUMENT, "Agent", None);
+    let mut body = client_document::make(DOCUMENT, "Agent", None);
     body["client_id"] = Value::Null;
     body
 }
@@ -292,12 +292,12 @@ async fn a_real_server_fetches_the_document_and_lets_us_in() {
     let place = Place::with_document(Some(&address));
     let person = Arc::new(Person::who_visits());
     let client = place.client(entry("oidc", server.mcp_url()), Some(&person));
-    client.server_settled("oidc", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("oidc", PATIENCE).await.unwrap();
     let said = call(&client, "mcp__oidc__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("hello"), "{said:?}");
     assert_eq!(server.token_requests()[0].field("client_id"), Some(address));
     assert_eq!(server.clients(), Vec::<Value>::new());
-    assert!(PINNED.contains(&person.visit().port));
+    assert!(PINNED_PORTS.contains(&person.visit().port));
 }
 
 #[tokio::test]
@@ -340,7 +340,7 @@ async fn a_login_without_a_document_times_out_without_naming_one() {
 struct Forgetful;
 
 impl Browser for Forgetful {
-    fn visit(&self, _: Visit) -> Answer<Visited> {
+    fn open_sign_in(&self, _: SignInPage) -> BoxFuture<SignInReply> {
         tokio::time::pause();
         Box::pin(std::future::pending())
     }
@@ -381,7 +381,7 @@ async fn a_document_refused_at_the_token_endpoint_gives_way_to_a_registration() 
             told.iter().any(|text| text.contains(DOCUMENT) && text.contains("refused")),
             "{told:?}"
         );
-        let standing = place.account(&entry).standing();
+        let standing = place.account(&entry).status();
         assert!(standing.document_refused);
         assert_eq!(standing.client, ClientKind::Registered(registered));
     }
@@ -400,7 +400,7 @@ async fn a_refused_document_is_not_tried_again_until_somebody_signs_in_by_hand()
     }
     let person = Arc::new(Person::who_visits());
     let client = place.client(entry.clone(), Some(&person));
-    client.server_settled("server", PATIENCE).await.unwrap();
+    client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
     assert_other(&asked(&server));
     assert!(place.kept("server.cimd-off").is_some());

@@ -7,7 +7,7 @@ use agent_test_support::oauth::{Dpop, Endpoint, Fault, Faulty, Oidc, OidcOptions
 use agent_test_support::oauth::{PythonOptions, Script};
 use mcp_client::Error;
 use mcp_client::config::Protocol;
-use mcp_client::error::Kind;
+use mcp_client::error::ErrorKind;
 use mcp_client::protocol::Era;
 
 use super::signed_in::{SignedIn, is_ready, needs_sign_in};
@@ -136,7 +136,10 @@ async fn a_program_without_a_browser_only_says_that_it_needs_a_sign_in() {
     for seen in machine.server.requests() {
         assert!(!["/authorize", "/register", "/token"].contains(&seen.route()), "{seen:?}");
     }
-    assert_eq!(machine.dial().await.map(drop).unwrap_err().kind(), Kind::SignIn);
+    assert_eq!(
+        machine.connect_unsupervised().await.map(drop).unwrap_err().kind(),
+        ErrorKind::SignIn
+    );
     client.close().await;
 }
 
@@ -145,7 +148,7 @@ async fn a_token_that_is_bound_to_a_key_stays_bound_to_it() {
     for dpop in [Dpop::On, Dpop::Nonce] {
         let machine = SignedIn::not_yet(Oidc::start(&OidcOptions { dpop, ..Default::default() }));
         machine.sign_in().await;
-        assert!(machine.account().standing().granted.unwrap().bound, "{dpop:?}");
+        assert!(machine.account().status().granted.unwrap().bound, "{dpop:?}");
         let key = machine.tokens()["key"].clone();
         assert!(key.is_string());
         // Each program is another one, which finds the key on disk.

@@ -7,7 +7,7 @@ use mcp_client::config::{
     ClientCert, Endpoint, HttpEndpoint, Scope, ServerEntry, Text, Verify, parse,
 };
 use mcp_client::oauth::Error;
-use mcp_client::supervise::State;
+use mcp_client::supervisor::ServerState;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
@@ -221,7 +221,7 @@ async fn a_login_in_the_address_does_not_spoil_that_of_the_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_tokens_are_given_back_is_encrypted_or_within_this_machine() {
+async fn where_tokens_are_revoked_is_encrypted_or_within_this_machine() {
     let server_metadata = Answers::saying(json!({ "revocation_endpoint": "http://a.test/x" }));
     let server = Faulty::start(Script { server_metadata, ..Script::default() }).unwrap();
     let entry = entry("docs", &server.mcp_url());
@@ -255,8 +255,8 @@ async fn a_life_of_zero_does_not_renew_before_every_request() {
     let (place, entry) = (Place::new(), entry("docs", &server.mcp_url()));
     place.login(&entry, &Person::who_visits()).await.unwrap();
     let client = place.client(entry, None);
-    let status = client.server_settled("docs", PATIENCE).await.unwrap();
-    assert_eq!(status.state, State::Ready, "{}", status.state);
+    let status = client.wait_until_server_settled("docs", PATIENCE).await.unwrap();
+    assert_eq!(status.state, ServerState::Ready, "{}", status.state);
     server.forget_requests();
     for _ in 0..10 {
         call(&client, "mcp__docs__echo", json!({ "text": "x" })).await;
@@ -274,8 +274,12 @@ async fn a_busy_token_endpoint_wants_no_sign_in() {
         server.expire_access_tokens();
         server.change(|script| script.token = Answers::failing(Fault::refuse(400, code)));
         let client = place.client(entry, None);
-        let status = client.server_settled("docs", PATIENCE).await.unwrap();
-        assert!(!matches!(status.state, State::NeedsSignIn { .. }), "{code}: {}", status.state);
+        let status = client.wait_until_server_settled("docs", PATIENCE).await.unwrap();
+        assert!(
+            !matches!(status.state, ServerState::NeedsSignIn { .. }),
+            "{code}: {}",
+            status.state
+        );
         assert!(place.kept("docs.json").is_some());
         client.close().await;
     }

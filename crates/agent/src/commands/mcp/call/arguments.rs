@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use mcp_client::registry::Entry;
+use mcp_client::registry::RegisteredTool;
 use serde_json::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Result<Value, Diagnostic> {
 }
 
 /// Whether everything is there that the tool says it needs.
-pub(super) fn check(tool: &Entry, arguments: &Value) -> Result<(), Diagnostic> {
+pub(super) fn check(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diagnostic> {
     let required = tool.schema.get("required").and_then(Value::as_array);
     let missing: Vec<String> = required
         .into_iter()

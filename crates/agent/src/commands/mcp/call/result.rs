@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcp_client::content::{Attachment, Block, Rendered, ToolOutcome, render};
-use mcp_client::registry::Entry;
+use mcp_client::content::{Attachment, ContentBlock, Rendered, ToolOutcome, render};
+use mcp_client::registry::RegisteredTool;
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Exit};
@@ -14,7 +14,7 @@ use crate::session::Session;
 
 /// Prints the outcome; one that says it is an error ends the program with a failure.
 pub(super) fn show(
-    tool: &Entry,
+    tool: &RegisteredTool,
     outcome: &ToolOutcome,
     folder: Option<&Path>,
     shown: &Shown,
@@ -52,7 +52,8 @@ pub(super) fn show(
 /// left to `--json`.
 fn once(outcome: &ToolOutcome, session: &Session) -> Rendered {
     let all = render(outcome);
-    let is_text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
+    let is_text =
+        |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if !text.trim().is_empty());
     if !outcome.blocks.iter().any(is_text) {
         return all;
     }
@@ -153,11 +154,11 @@ fn extension(attachment: &Attachment) -> &'static str {
 }
 
 /// The whole outcome.
-fn as_json(tool: &Entry, outcome: &ToolOutcome) -> Value {
+fn as_json(tool: &RegisteredTool, outcome: &ToolOutcome) -> Value {
     json!({
         "tool": &*tool.name,
         "server": &*tool.server,
-        "native_name": tool.native(),
+        "native_name": tool.native_name(),
         "is_error": outcome.is_error,
         "content": outcome.blocks.iter().map(block_json).collect::<Vec<_>>(),
         "structured": outcome.structured,
@@ -165,24 +166,28 @@ fn as_json(tool: &Entry, outcome: &ToolOutcome) -> Value {
     })
 }
 
-fn block_json(block: &Block) -> Value {
+fn block_json(block: &ContentBlock) -> Value {
     match block {
-        Block::Text(text) => json!({ "type": "text", "text": text }),
-        Block::Image { mime, base64 } => json!({ "type": "image", "mime": mime, "data": base64 }),
-        Block::Audio { mime, base64 } => json!({ "type": "audio", "mime": mime, "data": base64 }),
-        Block::EmbeddedText { uri, mime, text } => {
+        ContentBlock::Text(text) => json!({ "type": "text", "text": text }),
+        ContentBlock::Image { mime, base64 } => {
+            json!({ "type": "image", "mime": mime, "data": base64 })
+        }
+        ContentBlock::Audio { mime, base64 } => {
+            json!({ "type": "audio", "mime": mime, "data": base64 })
+        }
+        ContentBlock::EmbeddedText { uri, mime, text } => {
             json!({ "type": "resource", "uri": uri, "mime": mime, "text": text })
         }
-        Block::EmbeddedBlob { uri, mime, base64 } => {
+        ContentBlock::EmbeddedBlob { uri, mime, base64 } => {
             json!({ "type": "resource", "uri": uri, "mime": mime, "blob": base64 })
         }
-        Block::Link { uri, name, description, mime } => json!({
+        ContentBlock::Link { uri, name, description, mime } => json!({
             "type": "resource_link",
             "uri": uri,
             "name": name,
             "description": description,
             "mime": mime,
         }),
-        Block::Note(text) => json!({ "type": "note", "text": text }),
+        ContentBlock::Note(text) => json!({ "type": "note", "text": text }),
     }
 }

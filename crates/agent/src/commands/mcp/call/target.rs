@@ -1,8 +1,8 @@
 //! Which tool is meant, and which servers must be connected to find it.
 
 use mcp_client::config::ServerEntry;
-use mcp_client::name::registered;
-use mcp_client::registry::{Entry, Registry};
+use mcp_client::registry::{RegisteredTool, Registry};
+use mcp_client::tool_name::registered_name;
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::operand;
@@ -28,17 +28,18 @@ impl Target {
             return Self { name: typed.to_owned(), native, servers: vec![entry] }.enabled();
         }
         let may_own = |entry: &&ServerEntry| {
-            let prefix = registered(&entry.name, "");
+            let prefix = registered_name(&entry.name, "");
             // Names over the limit are cut before the tool's own begins.
             let cut = prefix.len() + 1 + HASH_CHARS > typed.len();
-            typed.starts_with(&prefix) || (cut && typed.len() == mcp_client::name::MAX_NAME_CHARS)
+            typed.starts_with(&prefix)
+                || (cut && typed.len() == mcp_client::tool_name::MAX_NAME_CHARS)
         };
         let found: Vec<ServerEntry> = servers.entries().filter(may_own).cloned().collect();
         if found.is_empty() {
             // A server with a faulty entry is not among the others: its faults are the reason.
             let names =
                 servers.parsed.problems.iter().filter_map(|problem| problem.section.as_ref());
-            let mut faulty = names.filter(|name| typed.starts_with(&registered(name, "")));
+            let mut faulty = names.filter(|name| typed.starts_with(&registered_name(name, "")));
             if let Some(name) = faulty.next() {
                 servers.find(name)?;
             }
@@ -65,10 +66,10 @@ impl Target {
     }
 
     /// The tool, if it is registered.
-    pub(super) fn lookup<'a>(&self, registry: &'a Registry) -> Option<&'a Entry> {
+    pub(super) fn lookup<'a>(&self, registry: &'a Registry) -> Option<&'a RegisteredTool> {
         match &self.native {
             None => registry.lookup(&self.name),
-            Some(native) => registry.entries().find(|entry| entry.native() == native),
+            Some(native) => registry.entries().find(|entry| entry.native_name() == native),
         }
     }
 
@@ -76,7 +77,9 @@ impl Target {
     pub(super) fn is(&self, native: &str) -> bool {
         match &self.native {
             Some(meant) => meant == native,
-            None => self.servers.iter().any(|entry| registered(&entry.name, native) == self.name),
+            None => {
+                self.servers.iter().any(|entry| registered_name(&entry.name, native) == self.name)
+            }
         }
     }
 }
@@ -88,9 +91,9 @@ const HASH_CHARS: usize = 9;
 fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {
     let enabled: Vec<&ServerEntry> = found.iter().filter(|entry| entry.enabled).collect();
     let alike = enabled.iter().find_map(|entry| {
-        let prefix = registered(&entry.name, "");
+        let prefix = registered_name(&entry.name, "");
         let tool = typed.strip_prefix(&prefix)?;
-        let alike = enabled.iter().filter(|other| registered(&other.name, "") == prefix);
+        let alike = enabled.iter().filter(|other| registered_name(&other.name, "") == prefix);
         let names: Vec<String> = alike.map(|other| printable(&other.name)).collect();
         (names.len() > 1).then_some((names, tool))
     });
@@ -104,7 +107,7 @@ fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {
 fn unknown(typed: &str, servers: &Servers) -> Diagnostic {
     let typed = printable(typed);
     let prefixes: Vec<String> =
-        servers.enabled().map(|entry| registered(&entry.name, "")).collect();
+        servers.enabled().map(|entry| registered_name(&entry.name, "")).collect();
     let diagnostic = Diagnostic::configuration(format!("no server has a tool `{typed}`"));
     match nearest(&typed, prefixes.iter().map(String::as_str)) {
         Some(near) => diagnostic.hint(format!("did you mean one that begins with `{near}`?")),

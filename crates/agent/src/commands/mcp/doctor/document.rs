@@ -1,7 +1,7 @@
 //! The client documents that sign-ins would use, fetched and held against the four rules.
 
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry, Verify};
-use mcp_client::oauth::document::{self, Answer, Broken};
+use mcp_client::oauth::client_document::{self, FetchedDocument, RuleViolation};
 
 use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
@@ -46,11 +46,11 @@ pub(super) fn check(
     spinner.set_message(format!("fetching {}", counted(used.len(), "client document")));
     let done = fleet.run(Vec::new(), async |_| {
         // Most servers share one document, and what judges its certificate.
-        let mut known: Vec<(&str, &Verify, Result<Answer, String>)> = Vec::new();
+        let mut known: Vec<(&str, &Verify, Result<FetchedDocument, String>)> = Vec::new();
         for (entry, http, url) in &used {
             let is_it = |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;
             if !known.iter().any(|known| is_it(&known)) {
-                let answer = document::fetch(http, &fleet.host, url).await;
+                let answer = client_document::fetch(http, &fleet.host, url).await;
                 known.push((url, &http.verify, answer.map_err(|error| error.to_string())));
             }
             let answers = known.iter().find(is_it).map(|(_, _, answer)| answer);
@@ -73,7 +73,7 @@ fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a Fleet) -> Option<Used<'a>>
     address(oauth, &fleet.servers.parsed).map(|url| (entry, &**http, url))
 }
 
-fn judged(url: &str, answer: &Result<Answer, String>) -> Vec<Finding> {
+fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
     const OTHERWISE: &str = "or set `oauth.cimd: false` to sign in without a document";
     let answer = match answer {
         Ok(answer) => answer,
@@ -83,7 +83,7 @@ fn judged(url: &str, answer: &Result<Answer, String>) -> Vec<Finding> {
             return vec![Finding::error(what).fix(fix).fix(OTHERWISE)];
         }
     };
-    let broken = document::judge(url, &answer.fetched());
+    let broken = client_document::check(url, &answer.view());
     if broken.is_empty() {
         let what = format!("its client document {url} keeps all four rules");
         return vec![Finding::good(what)];
@@ -95,17 +95,19 @@ fn judged(url: &str, answer: &Result<Answer, String>) -> Vec<Finding> {
     findings.collect()
 }
 
-fn fix(url: &str, broken: &Broken) -> String {
+fn fix(url: &str, broken: &RuleViolation) -> String {
     match broken {
-        Broken::Address(_) => format!("serve it elsewhere: {}", document::RULES[0]),
-        Broken::Status(_) => format!("serve the document at {url} with status 200"),
-        Broken::Redirected { .. } => {
+        RuleViolation::Address(_) => format!("serve it elsewhere: {}", client_document::RULES[0]),
+        RuleViolation::Status(_) => format!("serve the document at {url} with status 200"),
+        RuleViolation::Redirected { .. } => {
             "serve it there without a redirect, or name the address it leads to".to_owned()
         }
-        Broken::ContentType { .. } => {
+        RuleViolation::ContentType { .. } => {
             "let the web server send `Content-Type: application/json`".to_owned()
         }
-        Broken::NotJson | Broken::MissingRedirects { .. } | Broken::ClientId { .. } => {
+        RuleViolation::NotJson
+        | RuleViolation::MissingRedirects { .. }
+        | RuleViolation::ClientId { .. } => {
             format!("`agent mcp client-document --url {url}` prints one that fits")
         }
     }

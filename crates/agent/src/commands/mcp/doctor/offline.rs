@@ -7,7 +7,7 @@ use mcp_client::config::{
     Configured, Endpoint, HttpEndpoint, HttpTransport, Scope, ServerEntry, Trust, Verify, danger,
     env_file, parse,
 };
-use mcp_client::oauth::Standing;
+use mcp_client::oauth::SignInStatus;
 use mcp_client::transport::environment;
 
 use super::super::standing::{State, now};
@@ -141,7 +141,7 @@ pub(super) fn server(
     match &entry.endpoint {
         Endpoint::Stdio(stdio) => {
             let scope = &fleet.servers.scope;
-            match environment::find(stdio, &scope.process, scope.home.as_deref()) {
+            match environment::find_command(stdio, &scope.process, scope.home.as_deref()) {
                 Ok(path) => {
                     let command = stdio.command.shown();
                     add(Finding::good(format!("`{command}` is {}", path.display())));
@@ -198,7 +198,12 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
 }
 
 /// Whether somebody is signed in, as far as the kept files tell.
-fn signed_in(entry: &ServerEntry, standing: &Standing, session: &Session, findings: &mut Findings) {
+fn signed_in(
+    entry: &ServerEntry,
+    standing: &SignInStatus,
+    session: &Session,
+    findings: &mut Findings,
+) {
     let name = &entry.name;
     let file = standing.file.display();
     let mut add = |finding: Finding| findings.add(finding.of(name).at(file.to_string()));

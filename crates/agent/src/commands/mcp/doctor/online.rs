@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mcp_client::config::{ServerEntry, ToolPolicy};
-use mcp_client::content::warnings;
-use mcp_client::supervise::State;
+use mcp_client::content::injection_warnings;
+use mcp_client::supervisor::ServerState;
 
 use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
@@ -27,7 +27,7 @@ pub(super) fn servers(
     let spinner = session.output.spinner();
     fleet.run(entries, async |client| {
         spinner.set_message(format!("connecting {}", counted(enabled.len(), "server")));
-        client.settled(patience(enabled.iter().copied()).min(at_most)).await;
+        client.wait_until_settled(patience(enabled.iter().copied()).min(at_most)).await;
         spinner.finish_and_clear();
         let registry = client.registry();
         for status in client.status() {
@@ -42,7 +42,7 @@ pub(super) fn servers(
                 findings.add(finding.of(name).fix(format!("`{}` goes step by step", test(name))));
                 continue;
             }
-            if let State::Degraded { reason } = &status.state {
+            if let ServerState::Degraded { reason } = &status.state {
                 let fix = format!("`{}` goes step by step", test(name));
                 findings.add(Finding::warning(reason).of(name).fix(fix));
             }
@@ -56,7 +56,7 @@ pub(super) fn servers(
                 let only =
                     ToolPolicy { include: Some(vec![pattern.clone()]), ..ToolPolicy::default() };
                 let mut tools = registry.entries().filter(|tool| *tool.server == **name);
-                if !tools.any(|tool| only.admits(tool.native())) {
+                if !tools.any(|tool| only.admits(tool.native_name())) {
                     let what = format!("`{pattern}` in `tools.include` matches none of its tools");
                     findings.add(Finding::advice(what).of(name).fix("correct or remove it"));
                 }
@@ -67,13 +67,14 @@ pub(super) fn servers(
             }
         }
         for tool in registry.skipped() {
-            let what = format!("its tool `{}` is skipped: {}", tool.native, tool.reason);
+            let what = format!("its tool `{}` is skipped: {}", tool.native_name, tool.reason);
             let fix = "exclude one of them with `tools.exclude`, or rename the server";
             findings.add(Finding::warning(what).of(&tool.server).fix(fix));
         }
         for tool in registry.entries() {
-            for warning in warnings(&tool.description) {
-                let what = format!("look at the description of `{}`: {warning}", tool.native());
+            for warning in injection_warnings(&tool.description) {
+                let what =
+                    format!("look at the description of `{}`: {warning}", tool.native_name());
                 let fix = format!(
                     "`agent mcp tools {}` shows it; `tools.exclude` leaves it out",
                     operand_with(&tool.server, "--schema")

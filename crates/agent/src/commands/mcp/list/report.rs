@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_client::supervise::{State, Status};
+use mcp_client::supervisor::{ServerState, ServerStatus};
 use serde_json::{Value, json};
 
 use crate::mcp::advice::{command_line, operand, test};
@@ -12,7 +12,7 @@ use crate::mcp::{Fleet, Servers, told, transport};
 use crate::output::{DIM, printable};
 
 /// One row for each server.
-pub(crate) fn table(all: &[Status]) -> String {
+pub(crate) fn table(all: &[ServerStatus]) -> String {
     let mut table = Table::new([
         ("server", Lean::Left),
         ("transport", Lean::Left),
@@ -28,11 +28,11 @@ pub(crate) fn table(all: &[Status]) -> String {
             status.server.clone(),
             status.transport.to_owned(),
             status.era.map_or_else(|| "-".to_owned(), |era| era.to_string()),
-            status.state.word().to_owned(),
+            status.state.as_str().to_owned(),
             known(status.tools.to_string()),
             known(grouped(status.tokens)),
             match status.state {
-                State::Disabled => "-".to_owned(),
+                ServerState::Disabled => "-".to_owned(),
                 _ => ago(status.since.elapsed()),
             },
         ]);
@@ -41,7 +41,7 @@ pub(crate) fn table(all: &[Status]) -> String {
 }
 
 /// Why servers are not as they should be, and what to do.
-pub(crate) fn reasons(all: &[Status], fleet: &Fleet) -> String {
+pub(crate) fn reasons(all: &[ServerStatus], fleet: &Fleet) -> String {
     let mut text = String::new();
     for status in all {
         let name = &printable(&status.server);
@@ -52,9 +52,9 @@ pub(crate) fn reasons(all: &[Status], fleet: &Fleet) -> String {
         };
         if !why.is_empty() {
             let how = match status.state {
-                State::Connecting => "is connecting; the last try failed",
-                State::NeedsSignIn { .. } => "needs a sign-in",
-                _ => &format!("is {}", status.state.word()),
+                ServerState::Connecting => "is connecting; the last try failed",
+                ServerState::NeedsSignIn { .. } => "needs a sign-in",
+                _ => &format!("is {}", status.state.as_str()),
             };
             text.push_str(&format!("\n{name} {how}: {why}\n"));
             text.extend(said.iter().map(|line| format!("  {line}\n")));
@@ -71,7 +71,7 @@ pub(crate) fn reasons(all: &[Status], fleet: &Fleet) -> String {
     text
 }
 
-fn hints(status: &Status, fleet: &Fleet) -> Vec<String> {
+fn hints(status: &ServerStatus, fleet: &Fleet) -> Vec<String> {
     let name = &status.server;
     let entry = fleet.servers.entries().find(|entry| entry.name == *name);
     let mut hints = match (&status.failure, entry) {
@@ -83,14 +83,14 @@ fn hints(status: &Status, fleet: &Fleet) -> Vec<String> {
 }
 
 /// All that is known of a server, for programs.
-pub(crate) fn server_json(status: &Status, fleet: &Fleet) -> Value {
+pub(crate) fn server_json(status: &ServerStatus, fleet: &Fleet) -> Value {
     let failure = status.failure.as_ref().map(|failure| told(&fleet.shown, failure));
     let reason = match (&failure, status.state.reason()) {
         (Some((summary, _)), _) => Some(summary.clone()),
         (None, reason) => reason.map(str::to_owned),
     };
     let next_try = match &status.state {
-        State::Parked { next_try, .. } => {
+        ServerState::Parked { next_try, .. } => {
             let wait = next_try.saturating_duration_since(tokio::time::Instant::now());
             Some(wait.as_secs())
         }
@@ -103,7 +103,7 @@ pub(crate) fn server_json(status: &Status, fleet: &Fleet) -> Value {
         "era": status.era.map(|era| era.to_string()),
         "version": status.version,
         "server_info": status.server_info,
-        "state": status.state.word(),
+        "state": status.state.as_str(),
         "reason": reason,
         "said": failure.map(|(_, said)| said).unwrap_or_default(),
         "hints": hints,
@@ -114,7 +114,7 @@ pub(crate) fn server_json(status: &Status, fleet: &Fleet) -> Value {
         "quarantined": status.quarantined.iter()
             .map(|tool| json!({ "name": tool.name, "reason": tool.reason })).collect::<Vec<_>>(),
         "skipped": status.skipped.iter()
-            .map(|tool| json!({ "name": tool.native, "reason": tool.reason })).collect::<Vec<_>>(),
+            .map(|tool| json!({ "name": tool.native_name, "reason": tool.reason })).collect::<Vec<_>>(),
         "notes": status.notes,
     })
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use mcp_client::supervise::{State, Status};
-use mcp_client::{Client, Reloaded};
+use mcp_client::supervisor::{ServerState, ServerStatus};
+use mcp_client::{Client, ReloadReport};
 use serde_json::json;
 
 use super::report::{reasons, server_json, table};
@@ -45,7 +45,7 @@ struct Watch<'a> {
 /// What of a server is worth a new line when it changes.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
-    state: State,
+    state: ServerState,
     failure: Option<String>,
     tools: usize,
     tokens: u32,
@@ -93,15 +93,15 @@ impl Watch<'_> {
         Ok(())
     }
 
-    fn line(&self, status: &Status) -> String {
-        let (name, word) = (&status.server, status.state.word());
+    fn line(&self, status: &ServerStatus) -> String {
+        let (name, word) = (&status.server, status.state.as_str());
         let why = match (&status.failure, status.state.reason()) {
             (Some(failure), _) => Some(told(&self.fleet.shown, failure).0),
             (None, reason) => reason.map(|reason| self.fleet.shown.first_line(reason)),
         };
         match why {
             Some(why) => format!("{name}: {word}: {why}"),
-            None if status.state == State::Ready => format!(
+            None if status.state == ServerState::Ready => format!(
                 "{name}: ready, {}, about {} tokens",
                 counted(status.tools, "tool"),
                 grouped(status.tokens)
@@ -111,7 +111,7 @@ impl Watch<'_> {
     }
 
     /// The whole screen anew.
-    fn draw(&self, all: &[Status]) -> Result<(), Diagnostic> {
+    fn draw(&self, all: &[ServerStatus]) -> Result<(), Diagnostic> {
         let mut screen = String::from("\x1b[2J\x1b[H");
         screen.push_str(&table(all));
         screen.push_str(&reasons(all, self.fleet));
@@ -144,8 +144,8 @@ impl Watch<'_> {
                 "added": done.added,
                 "removed": done.removed,
                 "restarted": done.restarted,
-                "adopted": done.adopted,
-                "kept": done.kept,
+                "adopted": done.updated,
+                "kept": done.unchanged,
                 "problems": self.fleet.servers.problems_json(),
             });
             return self.session.output.json_line(&line);
@@ -174,13 +174,13 @@ impl Watch<'_> {
 }
 
 /// What a configuration that was read again changes, in a line.
-pub(crate) fn reloaded_line(done: &Reloaded) -> String {
+pub(crate) fn reloaded_line(done: &ReloadReport) -> String {
     let parts: Vec<String> = [
         ("added", &done.added),
         ("removed", &done.removed),
         ("restarted", &done.restarted),
-        ("adopted without a restart", &done.adopted),
-        ("kept", &done.kept),
+        ("adopted without a restart", &done.updated),
+        ("kept", &done.unchanged),
     ]
     .into_iter()
     .filter(|(_, names)| !names.is_empty())
@@ -189,7 +189,7 @@ pub(crate) fn reloaded_line(done: &Reloaded) -> String {
     format!("configuration read again; {}", parts.join("; "))
 }
 
-fn seen(status: &Status) -> Seen {
+fn seen(status: &ServerStatus) -> Seen {
     Seen {
         state: status.state.clone(),
         failure: status.failure.as_ref().map(ToString::to_string),
@@ -213,10 +213,10 @@ mod tests {
 
     #[test]
     fn a_reload_names_what_it_did() {
-        let done = Reloaded {
+        let done = ReloadReport {
             added: vec!["a".to_owned()],
             restarted: vec!["b".to_owned(), "c".to_owned()],
-            ..Reloaded::default()
+            ..ReloadReport::default()
         };
         assert_eq!(reloaded_line(&done), "configuration read again; added: a; restarted: b, c");
     }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_client::session::Stage;
+use mcp_client::session::ConnectStep;
 use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
@@ -61,7 +61,7 @@ impl Steps {
     }
 
     /// Tells a step of connecting.
-    pub(super) fn stage(&self, stage: &Stage) {
+    pub(super) fn stage(&self, stage: &ConnectStep) {
         match &stage.outcome {
             Ok(detail) => self.tell(Mark::Ok, stage.name, detail, Some(stage.took)),
             Err(reason) => self.tell(Mark::Failed, stage.name, reason, Some(stage.took)),

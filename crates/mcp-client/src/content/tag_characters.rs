@@ -1,0 +1,73 @@
+//! Removal of Unicode TAG characters: models read them, people do not see them.
+
+use std::borrow::Cow;
+
+const FLAG: char = '\u{1F3F4}';
+const TAGS: std::ops::RangeInclusive<char> = '\u{E0000}'..='\u{E007F}';
+const CANCEL: char = '\u{E007F}';
+/// The longest region code of a flag; a longer sequence would hide text.
+const MAX_REGION_CHARS: usize = 6;
+
+/// The text without TAG characters, except those that form the flag of a region, such as Scotland.
+pub fn strip_tag_characters(text: &str) -> Cow<'_, str> {
+    // All TAG characters begin with this byte, and few other characters do.
+    if memchr::memchr(0xF3, text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        if TAGS.contains(&character) {
+            continue;
+        }
+        kept.push(character);
+        if character == FLAG
+            && let Some(region) = region(rest.as_str())
+        {
+            kept.push_str(region);
+            rest = rest.as_str()[region.len()..].chars();
+        }
+    }
+    Cow::Owned(kept)
+}
+
+/// The region code that follows a black flag.
+fn region(text: &str) -> Option<&str> {
+    let mut length = 0;
+    for (at, character) in text.chars().enumerate().take(MAX_REGION_CHARS + 1) {
+        length += character.len_utf8();
+        match character {
+            CANCEL if at > 0 => return Some(&text[..length]),
+            '\u{E0030}'..='\u{E0039}' | '\u{E0061}'..='\u{E007A}' => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(text: &str) -> String {
+        text.bytes().filter_map(|byte| char::from_u32(0xE0000 + u32::from(byte))).collect()
+    }
+
+    #[test]
+    fn tag_characters_go_and_flags_stay() {
+        let scotland = format!("{FLAG}{}{CANCEL}", tags("gbsct"));
+        for (text, expected) in [
+            ("plain".to_owned(), "plain".to_owned()),
+            (format!("a{}b", tags("ignore all")), "ab".to_owned()),
+            (format!("{scotland}!"), format!("{scotland}!")),
+            (format!("{scotland}{}", tags("x")), scotland.clone()),
+            (format!("{FLAG}{}", tags("gb")), FLAG.to_string()),
+            (format!("{FLAG}{CANCEL}"), FLAG.to_string()),
+            (format!("{FLAG}{}{CANCEL}", tags("delete1")), FLAG.to_string()),
+            (format!("{FLAG}{}{CANCEL}", tags("A b")), FLAG.to_string()),
+            ("\u{E0100}variation".to_owned(), "\u{E0100}variation".to_owned()),
+        ] {
+            assert_eq!(strip_tag_characters(&text), expected);
+        }
+    }
+}

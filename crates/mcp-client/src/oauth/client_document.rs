@@ -1,0 +1,351 @@
+//! The OAuth client document (client ID metadata document).
+//!
+//! An authorization server that supports client documents takes its URL as the `client_id` and
+//! fetches it. The four rules here cover what it would reject.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use serde_json::{Value, json};
+
+use super::callback::CALLBACK_PATH;
+use super::redirect::visible_excerpt;
+use super::redirect_ports::PINNED_PORTS;
+use crate::config::{HttpEndpoint, fault_of_client_document};
+use crate::error::Error;
+use crate::host::Host;
+use crate::transport::http_client::{HttpClient, read_body};
+
+/// The largest document.
+pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
+/// The timeout of a fetch.
+pub const MAX_FETCH_WAIT: Duration = Duration::from_secs(10);
+/// The longest quote of a wrong value.
+const MAX_QUOTED_CHARS: usize = 200;
+
+/// The four rules, in order.
+pub const RULES: [&str; 4] = [
+    "its address is https with a path, without fragment, user information and dot segments",
+    "it answers status 200 with `Content-Type: application/json`, without a redirect",
+    "its `redirect_uris` hold all ten loopback addresses",
+    "its `client_id` is its own address",
+];
+
+/// The document for the URL at which it will be served.
+pub fn make(url: &str, client_name: &str, client_uri: Option<&str>) -> Value {
+    let mut document = json!({
+        "client_id": url,
+        "client_name": client_name,
+        "application_type": "native",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        "redirect_uris": redirect_uris(),
+    });
+    if let Some(uri) = client_uri {
+        document["client_uri"] = uri.into();
+    }
+    document
+}
+
+/// The loopback redirects that a document must declare: two hosts for each of the five ports.
+pub fn redirect_uris() -> [String; 10] {
+    std::array::from_fn(|index| {
+        let host = if index % 2 == 0 { "127.0.0.1" } else { "localhost" };
+        format!("http://{host}:{}{CALLBACK_PATH}", PINNED_PORTS[index / 2])
+    })
+}
+
+/// The parts of a response that the rules concern.
+#[expect(missing_docs, reason = "the names of the fields say it")]
+#[derive(Debug, Clone, Copy)]
+pub struct ResponseView<'a> {
+    pub status: u16,
+    pub content_type: Option<&'a str>,
+    pub location: Option<&'a str>,
+    pub body: &'a [u8],
+}
+
+/// How a document violates a rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum RuleViolation {
+    #[error("its address cannot be used: {0}")]
+    Address(&'static str),
+    #[error("it answers status {0} instead of 200")]
+    Status(u16),
+    #[error("it redirects to {to}")]
+    Redirected { to: String },
+    #[error("its content type is {} instead of `application/json`", quoted(found.as_deref()))]
+    ContentType { found: Option<String> },
+    #[error("it is not a JSON object")]
+    NotJson,
+    #[error("its `redirect_uris` lack {}", missing.join(", "))]
+    MissingRedirects { missing: Vec<String> },
+    #[error("its `client_id` is {} instead of its own address", quoted(found.as_deref()))]
+    ClientId { found: Option<String> },
+}
+
+impl RuleViolation {
+    /// The number of the rule, 1 to 4.
+    pub fn rule(&self) -> u8 {
+        match self {
+            Self::Address(_) => 1,
+            Self::Status(_)
+            | Self::Redirected { .. }
+            | Self::ContentType { .. }
+            | Self::NotJson => 2,
+            Self::MissingRedirects { .. } => 3,
+            Self::ClientId { .. } => 4,
+        }
+    }
+}
+
+fn quoted(found: Option<&str>) -> String {
+    found.map_or_else(|| "missing".to_owned(), |found| format!("`{found}`"))
+}
+
+/// Checks the URL before anything is fetched.
+pub fn check_address(url: &str) -> Option<RuleViolation> {
+    fault_of_client_document(url).map(RuleViolation::Address)
+}
+
+/// All violations in order. Without a document the last two rules are not checked.
+pub fn check(url: &str, fetched: &ResponseView<'_>) -> Vec<RuleViolation> {
+    let mut broken: Vec<RuleViolation> = check_address(url).into_iter().collect();
+    match fetched.location {
+        Some(to) if (300..400).contains(&fetched.status) => {
+            broken.push(RuleViolation::Redirected { to: visible_excerpt(to, MAX_QUOTED_CHARS) });
+            return broken;
+        }
+        _ if fetched.status != 200 => {
+            broken.push(RuleViolation::Status(fetched.status));
+            return broken;
+        }
+        _ => {}
+    }
+    let kind = fetched.content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+    if !kind.trim().eq_ignore_ascii_case("application/json") {
+        let found = fetched.content_type.map(|found| visible_excerpt(found, MAX_QUOTED_CHARS));
+        broken.push(RuleViolation::ContentType { found });
+    }
+    let Ok(Value::Object(document)) = serde_json::from_slice(fetched.body) else {
+        broken.push(RuleViolation::NotJson);
+        return broken;
+    };
+    let declared = document.get("redirect_uris").and_then(Value::as_array);
+    let declared = declared.map(Vec::as_slice).unwrap_or_default();
+    let missing: Vec<String> = redirect_uris()
+        .into_iter()
+        .filter(|uri| !declared.iter().any(|found| found == uri))
+        .collect();
+    if !missing.is_empty() {
+        broken.push(RuleViolation::MissingRedirects { missing });
+    }
+    let client_id = document.get("client_id").and_then(Value::as_str);
+    if client_id != Some(url) {
+        broken.push(RuleViolation::ClientId {
+            found: client_id.map(|id| visible_excerpt(id, MAX_QUOTED_CHARS)),
+        });
+    }
+    broken
+}
+
+/// The response to a fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedDocument {
+    status: u16,
+    content_type: Option<String>,
+    location: Option<String>,
+    body: Bytes,
+}
+
+impl FetchedDocument {
+    /// The view that [`check`] takes.
+    pub fn view(&self) -> ResponseView<'_> {
+        ResponseView {
+            status: self.status,
+            content_type: self.content_type.as_deref(),
+            location: self.location.as_deref(),
+            body: &self.body,
+        }
+    }
+}
+
+/// Fetches a document as an authorization server would: without credentials or redirects, but
+/// through the proxy and with the certificate authorities of the server `endpoint`.
+pub async fn fetch(
+    endpoint: &HttpEndpoint,
+    host: &Host,
+    url: &str,
+) -> Result<FetchedDocument, Error> {
+    let anonymous = HttpEndpoint { verify: endpoint.verify.clone(), ..HttpEndpoint::new(url) };
+    let client = HttpClient::new(&anonymous, host)?;
+    let timeout = || Error::ConnectTimeout {
+        method: "GET".to_owned(),
+        after: MAX_FETCH_WAIT,
+        stderr: String::new(),
+        noise: None,
+    };
+    tokio::time::timeout(MAX_FETCH_WAIT, get(&client, client.url()))
+        .await
+        .unwrap_or_else(|_| Err(timeout()))
+}
+
+async fn get(client: &HttpClient, url: &Uri) -> Result<FetchedDocument, Error> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    let response = client.send_once(&Method::GET, url, &headers, Bytes::new()).await?;
+    let text = |name: HeaderName| {
+        let value = response.headers().get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
+    let (content_type, location) = (text(CONTENT_TYPE), text(LOCATION));
+    let status = response.status().as_u16();
+    let body = read_body(response, MAX_DOCUMENT_BYTES).await?;
+    Ok(FetchedDocument { status, content_type, location, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URL: &str = "https://me.example.com/oauth/client.json";
+
+    fn served(body: &[u8]) -> ResponseView<'_> {
+        ResponseView { status: 200, content_type: Some("application/json"), location: None, body }
+    }
+
+    fn made() -> Value {
+        make(URL, "My agent", Some("https://me.example.com/"))
+    }
+
+    fn judged(document: &Value) -> Vec<RuleViolation> {
+        check(URL, &served(document.to_string().as_bytes()))
+    }
+
+    #[test]
+    fn what_is_made_breaks_no_rule() {
+        let document = made();
+        assert_eq!(judged(&document), []);
+        assert_eq!(judged(&make(URL, "My agent", None)), []);
+        assert_eq!(document["client_uri"], "https://me.example.com/");
+        assert!(make(URL, "My agent", None).get("client_uri").is_none());
+        let uris = redirect_uris();
+        assert_eq!(uris[0], "http://127.0.0.1:27890/callback");
+        assert_eq!(uris[9], "http://localhost:27894/callback");
+        for port in PINNED_PORTS {
+            assert_eq!(uris.iter().filter(|uri| uri.contains(&port.to_string())).count(), 2);
+        }
+    }
+
+    #[test]
+    fn every_address_that_breaks_the_first_rule_is_named() {
+        for url in [
+            "http://me.example.com/client.json",
+            "https://me.example.com",
+            "https://me.example.com/",
+            "https://me.example.com/client.json#x",
+            "https://me@me.example.com/client.json",
+            "https://me.example.com/a/../client.json",
+            "https://me.example.com/./client.json",
+            "https://me.example.com/%2e%2e/client.json",
+            "client.json",
+        ] {
+            let broken = check_address(url).unwrap();
+            assert_eq!(broken.rule(), 1, "{url}");
+            let document = make(url, "x", None).to_string();
+            assert_eq!(check(url, &served(document.as_bytes())), [broken], "{url}");
+        }
+        assert_eq!(check_address(URL), None);
+    }
+
+    #[test]
+    fn the_second_rule_wants_200_json_and_no_redirect() {
+        let body = made().to_string();
+        let good = served(body.as_bytes());
+        for status in [201, 204, 304, 401, 404, 500] {
+            let found = check(URL, &ResponseView { status, ..good });
+            assert_eq!(found, [RuleViolation::Status(status)]);
+            assert_eq!(found[0].rule(), 2);
+        }
+        for status in [301, 302, 303, 307, 308] {
+            let location = Some("https://elsewhere.test/\u{1b}x");
+            let found = check(URL, &ResponseView { status, location, ..good });
+            assert_eq!(
+                found,
+                [RuleViolation::Redirected { to: "https://elsewhere.test/x".to_owned() }]
+            );
+        }
+        for (kind, is_good) in [
+            (Some("application/json"), true),
+            (Some("Application/JSON; charset=utf-8"), true),
+            (Some("text/html"), false),
+            (Some("application/ld+json"), false),
+            (Some("text/plain; application/json"), false),
+            (None, false),
+        ] {
+            let found = check(URL, &ResponseView { content_type: kind, ..good });
+            let broken = RuleViolation::ContentType { found: kind.map(str::to_owned) };
+            assert_eq!(found, if is_good { vec![] } else { vec![broken] });
+        }
+        for body in ["", "<!doctype html>", "[]", "\"x\"", "{"] {
+            assert_eq!(check(URL, &served(body.as_bytes())), [RuleViolation::NotJson], "{body}");
+        }
+    }
+
+    #[test]
+    fn the_third_rule_wants_all_ten_addresses_to_the_letter() {
+        let uris = redirect_uris();
+        for (index, uri) in uris.iter().enumerate() {
+            let mut document = made();
+            document["redirect_uris"][index] = format!("{uri}/").into();
+            let missing = vec![uri.clone()];
+            assert_eq!(judged(&document), [RuleViolation::MissingRedirects { missing }]);
+        }
+        for wrong in [Value::Null, json!([]), json!("http://127.0.0.1:27890/callback")] {
+            let mut document = made();
+            document["redirect_uris"] = wrong;
+            assert_eq!(
+                judged(&document),
+                [RuleViolation::MissingRedirects { missing: uris.to_vec() }]
+            );
+        }
+        let mut more = made();
+        more["redirect_uris"].as_array_mut().unwrap().push("http://localhost:1/x".into());
+        assert_eq!(judged(&more), []);
+    }
+
+    #[test]
+    fn the_fourth_rule_wants_its_own_address_to_the_letter() {
+        for (wrong, found) in [
+            (
+                json!("https://me.example.com/oauth/client.json/"),
+                Some("https://me.example.com/oauth/client.json/"),
+            ),
+            (
+                json!("https://ME.example.com/oauth/client.json"),
+                Some("https://ME.example.com/oauth/client.json"),
+            ),
+            (json!(""), Some("")),
+            (json!(7), None),
+            (Value::Null, None),
+        ] {
+            let mut document = made();
+            document["client_id"] = wrong;
+            let broken = RuleViolation::ClientId { found: found.map(str::to_owned) };
+            assert_eq!(broken.rule(), 4);
+            assert_eq!(judged(&document), [broken]);
+        }
+    }
+
+    #[test]
+    fn all_that_is_broken_is_told_in_order() {
+        let fetched = ResponseView { content_type: Some("text/plain"), ..served(b"{}") };
+        let rules: Vec<u8> =
+            check("http://x/y", &fetched).iter().map(RuleViolation::rule).collect();
+        assert_eq!(rules, [1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Tests of the files.
+
+use super::*;
+
+fn tokens() -> StoredTokens {
+    StoredTokens {
+        access_token: "access-secret".to_owned(),
+        token_type: "Bearer".to_owned(),
+        refresh_token: Some("refresh-secret".to_owned()),
+        scope: Some("a b".to_owned()),
+        requested_scope: None,
+        expires_at: Some(2_000_000_000),
+        obtained_at: 1,
+        issuer: "https://a.example".to_owned(),
+        client_id: "me".to_owned(),
+        resource: "https://mcp.example/mcp".to_owned(),
+        key: None,
+        login: "one".to_owned(),
+        renewals: 0,
+    }
+}
+
+fn store() -> (tempfile::TempDir, TokenStore) {
+    let home = tempfile::tempdir().unwrap();
+    let store = TokenStore::new(&home.path().join("mcp-tokens"), "docs");
+    (home, store)
+}
+
+#[test]
+fn tokens_are_kept_under_the_servers_name_and_only_their_owner_can_read_them() {
+    let (home, store) = store();
+    assert_eq!(store.tokens(), Ok(None));
+    store.save_tokens(&tokens()).unwrap();
+    assert_eq!(store.tokens(), Ok(Some(tokens())));
+    let path = home.path().join("mcp-tokens/docs.json");
+    assert_eq!(store.tokens_path(), path);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        // What others could look into is closed by the next write.
+        std::fs::set_permissions(path.parent().unwrap(), std::fs::Permissions::from_mode(0o755))
+            .unwrap();
+        store.save_tokens(&tokens()).unwrap();
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+    }
+    let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn nothing_that_shows_tokens_shows_secrets() {
+    let shown = format!("{:?}", tokens());
+    assert!(!shown.contains("secret"), "{shown}");
+}
+
+#[test]
+fn a_damaged_file_says_which_without_its_contents_and_is_kept_aside() {
+    let (_home, store) = store();
+    store.save_tokens(&tokens()).unwrap();
+    let whole = std::fs::read(store.tokens_path()).unwrap();
+    for (bytes, reason) in [
+        (&whole[..whole.len() / 2], "is damaged: it is no JSON document"),
+        (b"{\"access_token\": 7}".as_slice(), "is damaged: a key is missing or wrong"),
+        (
+            b"{\"version\": 2, \"access_token\": \"access-secret\"}",
+            "was written by another version of this program",
+        ),
+    ] {
+        std::fs::write(store.tokens_path(), bytes).unwrap();
+        let unreadable = store.tokens().unwrap_err();
+        assert_eq!(unreadable.reason, reason);
+        assert!(!unreadable.to_string().contains("secret"));
+        if reason.starts_with("is damaged: a key") {
+            continue;
+        }
+        store.save_tokens(&tokens()).unwrap();
+        assert_eq!(store.tokens(), Ok(Some(tokens())));
+        let aside = store.tokens_path().with_extension("json.bak");
+        assert_eq!(std::fs::read(aside).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_file_of_the_first_shape_is_read() {
+    let (_home, store) = store();
+    store.forget().unwrap();
+    store.save_tokens(&tokens()).unwrap();
+    std::fs::write(store.tokens_path(), b"{\"access_token\": \"x\", \"expires_in\": 60}").unwrap();
+    let read = store.tokens().unwrap().unwrap();
+    assert_eq!((read.access_token.as_str(), read.token_type.as_str()), ("x", "Bearer"));
+    assert_eq!(read.expires_at, None);
+}
+
+#[test]
+fn two_servers_never_share_a_file() {
+    let names = [
+        "docs",
+        "docs.client",
+        "docs.meta",
+        "docs.json",
+        "docs_client",
+        "a.b",
+        "a_b",
+        "a b",
+        "a/b",
+        "..",
+        ".",
+        "",
+        "docs.cimd-off",
+        "docs.lock",
+        "ä",
+        "a\u{0}b",
+        "CON.",
+        ".docs",
+    ];
+    let parts = [
+        StoreFile::Tokens,
+        StoreFile::Clients,
+        StoreFile::Metadata,
+        StoreFile::Refused,
+        StoreFile::Lock,
+    ];
+    let mut seen = BTreeMap::new();
+    for name in names {
+        let store = TokenStore::new(Path::new("/x"), name);
+        for part in parts {
+            let path = store.path(part);
+            assert_eq!(path.parent(), Some(Path::new("/x")), "{name}");
+            if let Some(other) = seen.insert(path.clone(), name) {
+                panic!("{name} and {other} share {}", path.display());
+            }
+        }
+    }
+    assert_eq!(
+        file_stem("GitHub.com"),
+        if cfg!(target_os = "linux") { "GitHub.com".to_owned() } else { file_stem("GitHub.com") }
+    );
+    assert!(file_stem(&"x".repeat(1000)).len() < 100);
+}
+
+#[test]
+fn a_refused_document_is_remembered_until_it_is_forgiven() {
+    let (home, store) = store();
+    assert!(!store.has_refused_document());
+    store.mark_document_refused().unwrap();
+    assert!(home.path().join("mcp-tokens/docs.cimd-off").exists());
+    assert!(store.has_refused_document());
+    store.clear_refused_document().unwrap();
+    store.clear_refused_document().unwrap();
+    assert!(!store.has_refused_document());
+}
+
+#[test]
+fn registrations_are_kept_by_issuer_and_bounded() {
+    let (_home, store) = store();
+    let registration = |id: usize| Registration {
+        client_id: format!("client {id}"),
+        client_secret: None,
+        client_secret_expires_at: 0,
+        token_endpoint_auth_method: "none".to_owned(),
+        redirect_uri: String::new(),
+        client_name: String::new(),
+        suspect: false,
+    };
+    for id in 0..MAX_ISSUERS + 3 {
+        let issuer = format!("https://{id:02}.example");
+        store
+            .change_clients(|clients| {
+                clients.registrations.insert(issuer, registration(id));
+            })
+            .unwrap();
+    }
+    let kept = store.clients().registrations;
+    assert_eq!(kept.len(), MAX_ISSUERS);
+    assert_eq!(kept["https://10.example"].client_id, "client 10");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_right_to_renew_is_waited_for_and_then_given_up() {
+    let (_home, store) = store();
+    let held = store.lock().await.unwrap();
+    assert!(matches!(store.lock().await, Err(Error::Busy { .. })));
+    drop(held);
+    store.lock().await.unwrap();
+}
+
+#[test]
+fn room_that_was_made_and_not_used_leaves_nothing_behind() {
+    let (_home, store) = store();
+    store.save_tokens(&tokens()).unwrap();
+    drop(store.reserve_tokens().unwrap());
+    assert_eq!(store.tokens(), Ok(Some(tokens())));
+    let room = store.reserve_tokens().unwrap();
+    let mut newer = tokens();
+    newer.access_token = "newer".to_owned();
+    store.save_reserved(room, &newer).unwrap();
+    assert_eq!(store.tokens(), Ok(Some(newer)));
+    let left: Vec<_> = std::fs::read_dir(store.folder.as_path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn tokens_give_way_to_those_of_another_login_and_to_later_ones() {
+    let first = tokens();
+    let renewed = StoredTokens { access_token: "b".to_owned(), renewals: 1, ..tokens() };
+    assert!(renewed.replace(&first) && !first.replace(&renewed) && !first.replace(&first));
+    let only_refresh =
+        StoredTokens { refresh_token: Some("r2".to_owned()), renewals: 1, ..tokens() };
+    assert!(only_refresh.replace(&first));
+    let other = StoredTokens { login: "two".to_owned(), ..tokens() };
+    assert!(other.replace(&renewed) && renewed.replace(&other));
+}

@@ -1,0 +1,92 @@
+//! The encodings in which a secret may appear.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+/// The shortest base64 fragment that is searched.
+const MIN_INNER_CHARS: usize = 8;
+
+pub(super) fn of(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+        // Alone, padded or not, and inside a longer text such as `user:value`.
+        forms.push(engine.encode(value));
+        for before in 0..3 {
+            let inner = inner_base64(|bytes| engine.encode(bytes), value.as_bytes(), before);
+            if inner.len() >= MIN_INNER_CHARS {
+                forms.push(inner);
+            }
+        }
+    }
+    for kept in [&b"-._~"[..], b"-._~*", b"-_.!~*'()"] {
+        let encoded = percent(value, kept);
+        forms.push(encoded.replace("%20", "+"));
+        forms.push(lower_escapes(&encoded));
+        forms.push(encoded);
+    }
+    let json = json_escaped(value);
+    forms.push(json.replace('/', "\\/"));
+    forms.push(ascii_escaped(&json));
+    forms.push(json);
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
+/// The characters that a value always yields at this offset of a longer base64 text.
+fn inner_base64(encode: impl Fn(Vec<u8>) -> String, value: &[u8], before: usize) -> String {
+    let mut bytes = vec![0; before];
+    bytes.extend_from_slice(value);
+    let whole = bytes.len() / 3 * 4;
+    // Characters that mix bits of the value with preceding bits.
+    let mixed = [0, 2, 3][before];
+    let encoded = encode(bytes);
+    // After the last whole group, one of two or two of three characters are determined.
+    let firm = whole + (encoded.len() - whole).saturating_sub(1);
+    encoded.get(mixed..firm).unwrap_or_default().to_owned()
+}
+
+fn percent(value: &str, kept: &[u8]) -> String {
+    let mut encoded = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// The same with lower-case hex digits.
+fn lower_escapes(encoded: &str) -> String {
+    let mut since = usize::MAX;
+    encoded
+        .chars()
+        .map(|character| {
+            since = if character == '%' { 0 } else { since.saturating_add(1) };
+            if since <= 2 { character.to_ascii_lowercase() } else { character }
+        })
+        .collect()
+}
+
+/// The value between the quotes of a JSON string.
+fn json_escaped(value: &str) -> String {
+    let quoted = serde_json::Value::from(value).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// `\u` escapes for all non-ASCII characters.
+fn ascii_escaped(json: &str) -> String {
+    let mut escaped = String::new();
+    for character in json.chars() {
+        if character.is_ascii() {
+            escaped.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    escaped
+}

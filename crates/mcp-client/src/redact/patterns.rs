@@ -1,0 +1,184 @@
+//! Patterns of secrets: tokens with a known prefix, and values after `password=` and the like.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+/// What follows the prefix of a secret.
+#[derive(Clone, Copy)]
+enum Pattern {
+    /// The prefix belongs to the secret, which has at least this many more characters.
+    Token {
+        more: usize,
+    },
+    Bearer,
+    /// A value, quoted or not.
+    Assigned,
+    /// A JSON string.
+    Field,
+}
+
+const MARK: &[u8] = b"[redacted]";
+const MAX_GAP_BYTES: usize = 8;
+
+const PATTERNS: &[(&str, Pattern)] = &[
+    ("ghp_", Pattern::Token { more: 8 }),
+    ("gho_", Pattern::Token { more: 8 }),
+    ("ghu_", Pattern::Token { more: 8 }),
+    ("ghs_", Pattern::Token { more: 8 }),
+    ("ghr_", Pattern::Token { more: 8 }),
+    ("github_pat_", Pattern::Token { more: 8 }),
+    ("sk-", Pattern::Token { more: 8 }),
+    ("bearer ", Pattern::Bearer),
+    ("token=", Pattern::Assigned),
+    ("key=", Pattern::Assigned),
+    ("apikey=", Pattern::Assigned),
+    ("password=", Pattern::Assigned),
+    ("passwd=", Pattern::Assigned),
+    ("secret=", Pattern::Assigned),
+    ("access_token\":", Pattern::Field),
+    ("refresh_token\":", Pattern::Field),
+    ("id_token\":", Pattern::Field),
+    ("api_key\":", Pattern::Field),
+    ("password\":", Pattern::Field),
+    ("client_secret\":", Pattern::Field),
+];
+
+static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::LeftmostLongest)
+        .build(PATTERNS.iter().map(|(beginning, _)| beginning))
+        .ok()
+});
+
+/// `None` if nothing matches.
+pub(super) fn redact_patterns(bytes: &[u8]) -> Option<Vec<u8>> {
+    let finder = FINDER.as_ref()?;
+    let mut kept = Vec::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = finder.find(&bytes[at..]) {
+        let (start, end) = (at + found.start(), at + found.end());
+        let shape = PATTERNS[found.pattern().as_usize()].1;
+        at = end;
+        let Some((from, to)) = secret(bytes, start, end, shape) else { continue };
+        if bytes[from..].starts_with(b"[redacted") || is_reference(&bytes[from..]) {
+            continue;
+        }
+        kept.extend_from_slice(&bytes[copied..from]);
+        kept.extend_from_slice(MARK);
+        (copied, at) = (to, to);
+    }
+    if copied == 0 {
+        return None;
+    }
+    kept.extend_from_slice(&bytes[copied..]);
+    Some(kept)
+}
+
+/// Whether a value is only `${NAME}`: a reference to a secret.
+fn is_reference(value: &[u8]) -> bool {
+    let Some(name) = value.strip_prefix(b"${") else { return false };
+    let length = span(name, |byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte));
+    let after = name.get(length + 1);
+    name.get(length) == Some(&b'}') && after.is_none_or(|&byte| is_delimiter(byte) || byte == b'&')
+}
+
+/// The range of the secret after a prefix.
+fn secret(bytes: &[u8], start: usize, end: usize, shape: Pattern) -> Option<(usize, usize)> {
+    let inside_a_word = start > 0 && bytes[start - 1].is_ascii_alphanumeric();
+    match shape {
+        Pattern::Token { more } => {
+            let length =
+                span(&bytes[end..], |byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+            (!inside_a_word && length >= more).then_some((start, end + length))
+        }
+        Pattern::Bearer => {
+            let from = end + gap(&bytes[end..]);
+            let length = span(&bytes[from..], |byte| !is_delimiter(byte));
+            let word = &bytes[from..from + length];
+            (!inside_a_word && length > 0 && !is_ordinary_word(word))
+                .then_some((from, from + length))
+        }
+        Pattern::Assigned => {
+            // `monkey=` is no key, but `access_token=` and `CLIENT_SECRET=` are.
+            let key = bytes[start..end].eq_ignore_ascii_case(b"key=");
+            if key && inside_a_word {
+                return None;
+            }
+            let (from, length) = value(bytes, end);
+            (length > 0).then_some((from, from + length))
+        }
+        Pattern::Field => {
+            let from = end + gap(&bytes[end..]);
+            if bytes.get(from) != Some(&b'"') {
+                return None;
+            }
+            let (from, length) = value(bytes, from);
+            (length > 0).then_some((from, from + length))
+        }
+    }
+}
+
+/// Start and length of a value: up to the closing quote, or to a delimiter.
+fn value(bytes: &[u8], from: usize) -> (usize, usize) {
+    match bytes.get(from) {
+        Some(&quote @ (b'"' | b'\'')) => {
+            let inside = &bytes[from + 1..];
+            let mut escaped = false;
+            let length = span(inside, |byte| {
+                let ends = byte == quote && !escaped;
+                escaped = byte == b'\\' && !escaped;
+                !ends && byte != b'\n'
+            });
+            (from + 1, length)
+        }
+        _ => (from, span(&bytes[from..], |byte| !is_delimiter(byte) && byte != b'&')),
+    }
+}
+
+fn span(bytes: &[u8], mut goes_on: impl FnMut(u8) -> bool) -> usize {
+    bytes.iter().position(|&byte| !goes_on(byte)).unwrap_or(bytes.len())
+}
+
+fn gap(bytes: &[u8]) -> usize {
+    span(bytes, |byte| byte == b' ' || byte == b'\t').min(MAX_GAP_BYTES)
+}
+
+fn is_delimiter(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || b"\"'`,;<>()[]{}".contains(&byte)
+}
+
+/// Words that follow "bearer" in prose and challenges.
+fn is_ordinary_word(word: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "token",
+        "tokens",
+        "auth",
+        "authentication",
+        "authorization",
+        "credential",
+        "credentials",
+        "header",
+        "headers",
+        "scheme",
+        "challenge",
+        "realm",
+        "error",
+        "is",
+        "was",
+        "of",
+        "in",
+        "or",
+        "and",
+        "not",
+        "required",
+        "missing",
+        "invalid",
+        "expired",
+    ];
+    let trimmed = word.strip_suffix(b".").or(word.strip_suffix(b":")).unwrap_or(word);
+    let parameter = word.ends_with(b"=")
+        && word[..word.len() - 1].iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
+    parameter || WORDS.iter().any(|plain| plain.as_bytes().eq_ignore_ascii_case(trimmed))
+}

@@ -1,0 +1,235 @@
+//! The registered tools of one server.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::utility::{self, Utility};
+use super::{RegisteredTool, ServerCatalogue, SkippedTool, ToolAction};
+use crate::config::{ToolPolicy, Trust};
+use crate::content::strip_tag_characters;
+use crate::schema::{estimate_tokens, tokens_of_bytes};
+use crate::tool::{QuarantinedItem, Tool, printable_excerpt};
+use crate::tool_name::registered_name;
+
+/// The tools of one server, filtered, named and repaired. Shared by all snapshots until the server
+/// changes.
+pub struct ServerTools {
+    server: Arc<str>,
+    entries: Vec<Arc<RegisteredTool>>,
+    quarantined: Vec<QuarantinedItem>,
+    skipped: Vec<SkippedTool>,
+    filtered: usize,
+    tokens: u32,
+}
+
+impl ServerTools {
+    /// Builds the tools of `server` from its catalogue.
+    ///
+    /// Native tools with the same registered name are all skipped, since neither has priority. A
+    /// utility yields to a native tool.
+    pub fn build(
+        server: &str,
+        policy: &ToolPolicy,
+        trust: Trust,
+        catalogue: &ServerCatalogue,
+    ) -> Self {
+        let mut part = Self {
+            server: Arc::from(server),
+            entries: Vec::with_capacity(catalogue.tools.len() + 4),
+            quarantined: catalogue.quarantined.clone(),
+            skipped: Vec::new(),
+            filtered: 0,
+            tokens: 0,
+        };
+        let natives = part.admitted(policy, &catalogue.tools);
+        for NativeTool { name, tool, rival } in &natives.tools {
+            match rival {
+                Some(rival) => part.skip(
+                    &tool.name,
+                    format!(
+                        "`{name}` would be the name of `{}` too; both are skipped",
+                        printable_excerpt(&rival.name)
+                    ),
+                ),
+                None => part.add_native(name, tool, trust),
+            }
+        }
+        for utility in utility::wanted(server, policy, catalogue.resources, catalogue.prompts) {
+            let name: Arc<str> = registered_name(server, utility.native_name).into();
+            match natives.by_name.get(&name) {
+                Some(&at) => part.skip(
+                    utility.native_name,
+                    format!(
+                        "`{name}` is the name of the server's own `{}`",
+                        printable_excerpt(&natives.tools[at].tool.name)
+                    ),
+                ),
+                None => part.add_utility(name, utility, trust),
+            }
+        }
+        part
+    }
+
+    /// The name of the server.
+    pub fn server(&self) -> &Arc<str> {
+        &self.server
+    }
+
+    /// Native tools in the server's order, then utilities.
+    pub fn entries(&self) -> impl Iterator<Item = &RegisteredTool> {
+        self.entries.iter().map(|entry| &**entry)
+    }
+
+    pub(super) fn shared(&self) -> &[Arc<RegisteredTool>] {
+        &self.entries
+    }
+
+    /// The number of tools.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no tools.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The estimated tokens of all tools.
+    pub fn tokens(&self) -> u32 {
+        self.tokens
+    }
+
+    /// Tools that were rejected for their definition.
+    pub fn quarantined(&self) -> &[QuarantinedItem] {
+        &self.quarantined
+    }
+
+    /// Tools that were skipped for their names.
+    pub fn skipped(&self) -> &[SkippedTool] {
+        &self.skipped
+    }
+
+    /// Remarks on repaired tools.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().flat_map(|entry| {
+            let (name, notes) = match &entry.action {
+                ToolAction::Tool(tool) => {
+                    (printable_excerpt(&tool.name), tool.model_schema.notes.as_slice())
+                }
+                _ => (String::new(), &[][..]),
+            };
+            notes.iter().map(move |note| format!("tool `{name}`: {note}"))
+        })
+    }
+
+    /// How many native tools the policy excludes.
+    pub fn filtered(&self) -> usize {
+        self.filtered
+    }
+
+    /// The tools that the policy admits, under the names they would get.
+    fn admitted<'a>(&mut self, policy: &ToolPolicy, tools: &'a [Arc<Tool>]) -> NativeTools<'a> {
+        let mut natives = NativeTools {
+            tools: Vec::with_capacity(tools.len()),
+            by_name: HashMap::with_capacity_and_hasher(tools.len(), RandomState::default()),
+        };
+        for tool in tools {
+            if !policy.admits(&tool.name) {
+                self.filtered += 1;
+                continue;
+            }
+            let name: Arc<str> = registered_name(&self.server, &tool.name).into();
+            let next = natives.tools.len();
+            let first = *natives.by_name.entry(Arc::clone(&name)).or_insert(next);
+            if first == next {
+                natives.tools.push(NativeTool { name, tool, rival: None });
+                continue;
+            }
+            let first = &mut natives.tools[first];
+            let owner = first.tool;
+            if owner.name != tool.name {
+                first.rival.get_or_insert(tool);
+                natives.tools.push(NativeTool { name, tool, rival: Some(owner) });
+            } else if !owner.same_as(tool) {
+                // Pages may repeat a tool, but not with another definition.
+                self.quarantined.push(QuarantinedItem {
+                    name: printable_excerpt(&tool.name),
+                    reason: "listed before with another definition".to_owned(),
+                });
+            }
+        }
+        natives
+    }
+
+    fn add_native(&mut self, name: &Arc<str>, tool: &Arc<Tool>, trust: Trust) {
+        let described = tool.description.as_deref().map(strip_tag_characters);
+        let description: Arc<str> = match described {
+            Some(text) if !text.trim().is_empty() => Arc::from(&*text),
+            _ => format!(
+                "Tool `{}` of the MCP server `{}`.",
+                printable_excerpt(&tool.name),
+                self.server
+            )
+            .into(),
+        };
+        let model_schema = &tool.model_schema;
+        self.push(RegisteredTool {
+            name: Arc::clone(name),
+            server: Arc::clone(&self.server),
+            tokens: tokens_of_bytes(name.len() + description.len() + model_schema.compact_bytes),
+            action: ToolAction::Tool(Arc::clone(tool)),
+            description,
+            schema: Arc::clone(&model_schema.schema),
+            trust,
+        });
+    }
+
+    fn add_utility(&mut self, name: Arc<str>, utility: Utility, trust: Trust) {
+        self.push(RegisteredTool {
+            server: Arc::clone(&self.server),
+            tokens: estimate_tokens(&name, &utility.description, &utility.schema),
+            name,
+            action: utility.action,
+            description: utility.description.into(),
+            schema: utility.schema,
+            trust,
+        });
+    }
+
+    fn push(&mut self, entry: RegisteredTool) {
+        self.tokens = self.tokens.saturating_add(entry.tokens);
+        self.entries.push(Arc::new(entry));
+    }
+
+    fn skip(&mut self, native_name: &str, reason: String) {
+        let server = Arc::clone(&self.server);
+        self.skipped.push(SkippedTool { server, native_name: native_name.to_owned(), reason });
+    }
+}
+
+struct NativeTools<'a> {
+    tools: Vec<NativeTool<'a>>,
+    /// The first tool with each name.
+    by_name: HashMap<Arc<str>, usize, RandomState>,
+}
+
+struct NativeTool<'a> {
+    name: Arc<str>,
+    tool: &'a Arc<Tool>,
+    /// Another tool with the same name.
+    rival: Option<&'a Arc<Tool>>,
+}
+
+impl fmt::Debug for ServerTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerPart")
+            .field("server", &self.server)
+            .field("entries", &self.entries.len())
+            .field("quarantined", &self.quarantined)
+            .field("skipped", &self.skipped)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,235 @@
+//! The repair rules for one schema whose inner schemas are repaired already.
+
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
+use serde_json::{Map, Value, json};
+
+use super::RepairLog;
+use super::union::{self, nullable_hint};
+use super::walk::{KeywordValue, keyword_value};
+
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+pub(super) fn repair_node(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    misplaced(node, log);
+    definitions(node, log);
+    kind(node, log);
+    values(node, log);
+    union::collapse(node, "anyOf", log);
+    union::collapse(node, "oneOf", log);
+    object(node, log);
+    array(node, log);
+}
+
+/// Replaces or removes values that are not schemas.
+fn misplaced(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    node.retain(|keyword, value| match keyword_value(keyword) {
+        KeywordValue::Data => true,
+        KeywordValue::Schema => match value {
+            Value::Array(_) => keyword == "items",
+            Value::Bool(flag) if matches!(keyword.as_str(), "items" | "contains") => {
+                *value = spelled_out(*flag);
+                log.record("`true` and `false` are spelled out as schemas");
+                true
+            }
+            Value::Object(_) | Value::Bool(_) => true,
+            _ => {
+                log.record(format!("`{keyword}` is no schema and is left out"));
+                false
+            }
+        },
+        KeywordValue::SchemaMap => {
+            let Value::Object(named) = value else {
+                log.record(format!("`{keyword}` is not an object and is left out"));
+                return false;
+            };
+            for inner in named.values_mut() {
+                let list_of_names = keyword == "dependencies" && inner.is_array();
+                if !inner.is_object() && !list_of_names {
+                    log.record(format!(
+                        "what is no schema in `{keyword}` is taken to allow anything"
+                    ));
+                    *inner = spelled_out(*inner != Value::Bool(false));
+                }
+            }
+            true
+        }
+        KeywordValue::SchemaList => {
+            let Value::Array(list) = value else {
+                log.record(format!("`{keyword}` is not a list and is left out"));
+                return false;
+            };
+            for inner in list.iter_mut().filter(|inner| !inner.is_object()) {
+                log.record(format!("what is no schema in `{keyword}` is taken to allow anything"));
+                *inner = spelled_out(*inner != Value::Bool(false));
+            }
+            if list.is_empty() {
+                log.record(format!("`{keyword}` is empty and is left out"));
+            }
+            !list.is_empty()
+        }
+    });
+}
+
+/// The schema that a boolean abbreviates.
+fn spelled_out(flag: bool) -> Value {
+    if flag { json!({}) } else { json!({"not": {}}) }
+}
+
+/// `definitions` is the old name of `$defs`. Conflicting definitions stay separate.
+fn definitions(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    let Some(Value::Object(old)) = node.get_mut("definitions") else { return };
+    let mut old = std::mem::take(old);
+    let mut new = match node.remove("$defs") {
+        Some(Value::Object(new)) => new,
+        _ => Map::new(),
+    };
+    let before = old.len();
+    let names: Vec<String> = old.keys().cloned().collect();
+    for name in names {
+        let free = new.get(&name).is_none_or(|other| old.get(&name) == Some(other));
+        if free && let Some(schema) = old.remove(&name) {
+            new.insert(name, schema);
+        }
+    }
+    if old.len() < before || before == 0 {
+        log.record("`definitions` is renamed to `$defs`");
+    }
+    if old.is_empty() {
+        node.remove("definitions");
+    } else {
+        node.insert("definitions".to_owned(), Value::Object(old));
+    }
+    node.insert("$defs".to_owned(), Value::Object(new));
+}
+
+/// `type` must be one known name, or a list of several without `null`.
+fn kind(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    let Some(written) = node.get("type") else { return };
+    if written.as_str().is_some_and(|word| TYPES.contains(&word)) {
+        return;
+    }
+    let mut unknown = false;
+    let mut nullable = false;
+    let mut kinds: Vec<&'static str> = Vec::new();
+    let words = match written {
+        Value::Array(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    for word in words {
+        let known = word.as_str().map(str::to_ascii_lowercase);
+        match known.and_then(|word| TYPES.into_iter().find(|known| **known == word)) {
+            Some("null") if words.len() > 1 => nullable = true,
+            Some(known) if !kinds.contains(&known) => kinds.push(known),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    if kinds.is_empty() && nullable {
+        (kinds, nullable) = (vec!["null"], false);
+    }
+    let mended = match kinds.as_slice() {
+        [] => None,
+        [one] => Some(Value::from(*one)),
+        several => Some(Value::from(several.to_vec())),
+    };
+    if mended.as_ref() == Some(written) {
+        return;
+    }
+    match mended {
+        Some(mended) => drop(node.insert("type".to_owned(), mended)),
+        None => drop(node.remove("type")),
+    }
+    if unknown {
+        log.record("a `type` that JSON Schema does not know is left out");
+    }
+    if nullable {
+        nullable_hint(node);
+        log.record("`null` in a `type` became a hint");
+    } else {
+        log.record("a `type` is written in the usual way");
+    }
+}
+
+/// `enum` must not be empty, and references must be local.
+fn values(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    if node.get("enum").is_some_and(|list| list.as_array().is_none_or(Vec::is_empty)) {
+        node.remove("enum");
+        log.record("an `enum` without values is left out");
+    }
+    for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+        let Some(target) = node.get(keyword) else { continue };
+        if !target.as_str().is_some_and(|target| target.starts_with('#')) {
+            node.remove(keyword);
+            log.record(
+                "a reference to something outside of the schema is never fetched and is left out",
+            );
+        }
+    }
+}
+
+/// An object needs `type` and `properties`, and requires only known properties.
+fn object(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    if node.contains_key("properties") && !node.contains_key("type") {
+        node.insert("type".to_owned(), "object".into());
+        log.record("an object got its `type`");
+    }
+    let is_object = node.get("type").is_some_and(|kind| kind == "object");
+    if is_object && !node.contains_key("properties") {
+        node.insert("properties".to_owned(), json!({}));
+        log.record("an object got its `properties`");
+    }
+    required(node, log);
+}
+
+/// Prunes `required` to strings, and to known properties unless another keyword may add some.
+pub(super) fn required(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    let Some(written) = node.get("required") else { return };
+    let Value::Array(names) = written else {
+        node.remove("required");
+        log.record("a `required` that is not a list is left out");
+        return;
+    };
+    let elsewhere = ["$ref", "allOf", "anyOf", "oneOf", "if", "$dynamicRef", "$recursiveRef"]
+        .iter()
+        .any(|keyword| node.contains_key(*keyword));
+    let properties = match node.get("properties") {
+        Some(Value::Object(properties)) if !elsewhere => Some(properties),
+        _ => None,
+    };
+    let mut seen: HashSet<&str, RandomState> = HashSet::default();
+    let mut kept: Vec<Value> = Vec::with_capacity(names.len());
+    for name in names {
+        let Value::String(text) = name else { continue };
+        let known = properties.is_none_or(|properties| properties.contains_key(text));
+        if known && seen.insert(text) {
+            kept.push(name.clone());
+        }
+    }
+    if kept.len() == names.len() {
+        return;
+    }
+    log.record("`required` is pruned to known properties");
+    if kept.is_empty() {
+        node.remove("required");
+    } else {
+        node.insert("required".to_owned(), Value::Array(kept));
+    }
+}
+
+/// An array needs `items`; a list of schemas is the old form of `prefixItems`.
+fn array(node: &mut Map<String, Value>, log: &mut RepairLog) {
+    if let Some(items @ Value::Array(_)) = node.get_mut("items") {
+        let old = std::mem::replace(items, json!({}));
+        if let Some(rest @ Value::Object(_)) = node.remove("additionalItems") {
+            node.insert("items".to_owned(), rest);
+        }
+        node.entry("prefixItems").or_insert(old);
+        log.record("a list of `items` became `prefixItems`");
+    }
+    if node.get("type").is_some_and(|kind| kind == "array") && !node.contains_key("items") {
+        node.insert("items".to_owned(), json!({}));
+        log.record("an array got its `items`");
+    }
+}

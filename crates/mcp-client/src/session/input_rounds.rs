@@ -1,0 +1,162 @@
+//! Requests that a stateless server answers by asking for input first.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{Request, Session, server_requests};
+use crate::error::Error;
+use crate::message::{Params, RawJson, truncated};
+use crate::protocol::Era;
+
+/// The most rounds of input for one request.
+pub(crate) const MAX_ROUNDS: u32 = 10;
+/// The most inputs of one round.
+const MAX_INPUTS: usize = 16;
+
+#[derive(Deserialize)]
+struct InputRequired<'a> {
+    #[serde(rename = "resultType", default)]
+    kind: Option<Value>,
+    #[serde(rename = "inputRequests", default, borrow)]
+    requests: Option<BTreeMap<String, &'a RawValue>>,
+    #[serde(rename = "requestState", default, borrow)]
+    state: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct InputRequest {
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+impl Session {
+    /// Sends a request, answers the inputs that the server asks for, and repeats the request with
+    /// them until it has a result. `first` builds the request for every round.
+    pub(super) async fn request_with_input<'a>(
+        &self,
+        first: impl Fn() -> Request<'a>,
+    ) -> Result<RawJson, Error> {
+        let mut answer = self.request(first()).await?;
+        if self.handshake().era == Era::Legacy {
+            return Ok(answer);
+        }
+        for _ in 0..MAX_ROUNDS {
+            let Some(more) = self.wanted(&answer).await? else { return Ok(answer) };
+            let mut request = first();
+            request.params = more.onto(request.params);
+            answer = self.request(request).await?;
+        }
+        match self.wanted(&answer).await? {
+            None => Ok(answer),
+            Some(_) => Err(Error::TooManyRounds { rounds: MAX_ROUNDS }),
+        }
+    }
+
+    /// The input for the next round; `None` if the response is complete.
+    async fn wanted(&self, answer: &RawJson) -> Result<Option<InputResponses>, Error> {
+        if is_plainly_complete(answer.text()) {
+            return Ok(None);
+        }
+        let malformed = |reason: String| Error::Malformed { reason };
+        let parsed: InputRequired<'_> = serde_json::from_str(answer.text())
+            .map_err(|error| malformed(format!("its request for input cannot be read: {error}")))?;
+        match &parsed.kind {
+            None => return Ok(None),
+            Some(Value::String(kind)) if kind == "complete" => return Ok(None),
+            Some(Value::String(kind)) if kind == "input_required" => {}
+            Some(other) => {
+                let shown = truncated(&other.to_string(), 100);
+                return Err(malformed(format!("a result of the unknown type {shown}")));
+            }
+        }
+        if parsed.requests.is_none() && parsed.state.is_none() {
+            return Err(malformed("it wants input but says neither which nor why".to_owned()));
+        }
+        let responses = match parsed.requests {
+            Some(requests) => Some(self.responses(requests).await?),
+            None => None,
+        };
+        Ok(Some(InputResponses {
+            responses,
+            state: parsed.state.map(|state| state.get().to_owned()),
+        }))
+    }
+
+    async fn responses(
+        &self,
+        requests: BTreeMap<String, &RawValue>,
+    ) -> Result<Map<String, Value>, Error> {
+        if requests.len() > MAX_INPUTS {
+            let reason =
+                format!("it wants {} inputs at once, the most is {MAX_INPUTS}", requests.len());
+            return Err(Error::Malformed { reason });
+        }
+        let mut responses = Map::new();
+        for (key, request) in requests {
+            let request: InputRequest = serde_json::from_str(request.get()).map_err(|error| {
+                let reason = format!("its request for input `{}`: {error}", truncated(&key, 100));
+                Error::Malformed { reason }
+            })?;
+            let answer =
+                server_requests::handle_request(&self.inner, &request.method, request.params).await;
+            responses.insert(key, answer.map_err(Error::Rpc)?);
+        }
+        Ok(responses)
+    }
+}
+
+/// Whether a response is complete, without parsing a long one: the key is absent, or occurs once
+/// with this value. Inside a string its quotes would be escaped; below the top level it has no
+/// meaning.
+fn is_plainly_complete(answer: &str) -> bool {
+    const KEY: &str = "\"resultType\"";
+    let mut found = memchr::memmem::find_iter(answer.as_bytes(), KEY);
+    match (found.next(), found.next()) {
+        (None, _) => true,
+        (Some(at), None) => answer[at + KEY.len()..].starts_with(":\"complete\""),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+struct InputResponses {
+    responses: Option<Map<String, Value>>,
+    /// Opaque, repeated verbatim.
+    state: Option<String>,
+}
+
+impl InputResponses {
+    fn onto(&self, mut params: Params) -> Params {
+        if let Some(responses) = &self.responses {
+            params = params.with("inputResponses", responses);
+        }
+        if let Some(state) = &self.state {
+            params = params.with_raw("requestState", state);
+        }
+        params
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_cannot_ask_for_input_is_plainly_complete() {
+        for (answer, expected) in [
+            (r#"{"content":[]}"#, true),
+            (r#"{"resultType":"complete","content":[]}"#, true),
+            (r#"{"content":[],"structuredContent":{"resultType":"complete"}}"#, true),
+            (r#"{"content":["\"resultType\":\"x\""],"resultType":"complete"}"#, true),
+            (r#"{"resultType":"input_required"}"#, false),
+            (r#"{"resultType":"completely"}"#, false),
+            (r#"{"resultType": "complete"}"#, false),
+            (r#"{"_meta":{"resultType":"complete"},"resultType":"input_required"}"#, false),
+        ] {
+            assert_eq!(is_plainly_complete(answer), expected, "{answer}");
+        }
+    }
+}

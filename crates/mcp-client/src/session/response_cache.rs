@@ -1,0 +1,108 @@
+//! Responses that a stateless server declared cacheable by `ttlMs`.
+//!
+//! The cache belongs to the session, so that nothing outlives its server, and is cleared by any
+//! list change. It is smaller than a general cache crate: 64 entries, and a generation that rejects
+//! responses requested before a change.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::message::RawJson;
+
+const MAX_ENTRIES: usize = 64;
+const MAX_ENTRY_BYTES: usize = 1024 * 1024;
+/// The longest time to live, whatever the server says.
+const MAX_AGE: Duration = Duration::from_hours(1);
+
+#[derive(Debug, Default)]
+pub(super) struct ResponseCache(Mutex<CachedResponses>);
+
+#[derive(Debug, Default)]
+struct CachedResponses {
+    answers: HashMap<String, (RawJson, Instant)>,
+    generation: Generation,
+}
+
+/// Counts list changes. A response that was requested in an earlier generation is not cached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Generation(u64);
+
+impl ResponseCache {
+    pub(super) fn find(&self, key: &str) -> Option<RawJson> {
+        let kept = self.lock();
+        let (answer, until) = kept.answers.get(key)?;
+        (*until > Instant::now()).then(|| answer.clone())
+    }
+
+    pub(super) fn generation(&self) -> Generation {
+        self.lock().generation
+    }
+
+    pub(super) fn keep(&self, key: String, answer: &RawJson, asked_in: Generation) {
+        let Some(ttl) = ttl(answer) else { return };
+        if answer.text().len() > MAX_ENTRY_BYTES {
+            return;
+        }
+        let now = Instant::now();
+        let mut kept = self.lock();
+        kept.answers.retain(|_, (_, until)| *until > now);
+        if kept.answers.len() < MAX_ENTRIES && kept.generation == asked_in {
+            kept.answers.insert(key, (answer.clone(), now + ttl.min(MAX_AGE)));
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        let mut kept = self.lock();
+        kept.answers.clear();
+        kept.generation.0 += 1;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CachedResponses> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ttl(answer: &RawJson) -> Option<Duration> {
+    #[derive(serde::Deserialize)]
+    struct Hint {
+        #[serde(rename = "ttlMs")]
+        ttl_ms: Option<f64>,
+    }
+    let hint: Hint = serde_json::from_str(answer.text()).ok()?;
+    let ttl = hint.ttl_ms.filter(|ttl| ttl.is_finite() && *ttl >= 1.0)?;
+    Some(Duration::from_secs_f64((ttl / 1000.0).min(MAX_AGE.as_secs_f64())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_kept_as_long_as_the_server_said_and_no_longer() {
+        let cache = ResponseCache::default();
+        let answer = RawJson::from_value(&json!({ "ttlMs": 1500.0, "tools": [] }));
+        cache.keep("a".to_owned(), &answer, cache.generation());
+        assert_eq!(cache.find("a"), Some(answer.clone()));
+        tokio::time::advance(Duration::from_millis(1400)).await;
+        assert!(cache.find("a").is_some());
+        tokio::time::advance(Duration::from_millis(200)).await;
+        assert!(cache.find("a").is_none());
+        for none in
+            [json!({}), json!({ "ttlMs": -5 }), json!({ "ttlMs": 0 }), json!({ "ttlMs": "9" })]
+        {
+            cache.keep("b".to_owned(), &RawJson::from_value(&none), cache.generation());
+            assert_eq!(cache.find("b"), None, "{none}");
+        }
+        let before = cache.generation();
+        cache.keep("c".to_owned(), &answer, before);
+        cache.clear();
+        assert_eq!(cache.find("c"), None);
+        cache.keep("d".to_owned(), &answer, before);
+        assert_eq!(cache.find("d"), None, "it was asked for before the change");
+    }
+}

@@ -1,0 +1,166 @@
+//! Requests and notifications of a server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::Inner;
+use crate::host::{ClientEvent, ServerRequest};
+use crate::message::{self, RawJson, RpcError, truncated};
+use crate::router::ServerMessage;
+
+const MAX_CONCURRENT_REQUESTS: usize = 16;
+/// The longest log message that is passed on.
+const MAX_LOG_CHARS: usize = 2000;
+const FLOOD_WARNING_INTERVAL: Duration = Duration::from_secs(10);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Starts the task that handles them; it ends with the session.
+pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<ServerMessage>) {
+    let weak = Arc::downgrade(inner);
+    let router = Arc::clone(&inner.router);
+    inner.tasks.spawn(async move {
+        let places = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
+        let mut told: Option<Instant> = None;
+        let mut running: HashMap<String, AbortHandle> = HashMap::new();
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                _ = router.closed() => None,
+            };
+            let (Some(event), Some(inner)) = (event, weak.upgrade()) else { break };
+            running.retain(|_, task| !task.is_finished());
+            match event {
+                ServerMessage::Request { id, method, params } => {
+                    // A stateless server asks in its results; its other requests are ignored.
+                    if inner.stateless_http() {
+                        continue;
+                    }
+                    let doubled = running.contains_key(id.text());
+                    match Arc::clone(&places).try_acquire_owned() {
+                        Ok(place) if !doubled && method != "ping" => {
+                            let answering = answer(weak.clone(), id.clone(), method, params, place);
+                            let task = inner.tasks.spawn(answering);
+                            running.insert(id.text().to_owned(), task.abort_handle());
+                        }
+                        // These need no work, so they never queue up.
+                        _ => reply_at_once(&inner, &id, &method).await,
+                    }
+                }
+                ServerMessage::Notification { method, params } => {
+                    if method == "notifications/cancelled" {
+                        let id = params.map(|params| params.value()["requestId"].to_string());
+                        if let Some(task) = id.and_then(|id| running.remove(&id)) {
+                            task.abort();
+                        }
+                    } else {
+                        handle_notification(&inner, &method, params.as_ref());
+                    }
+                }
+            }
+            if told.is_some_and(|told: Instant| told.elapsed() < FLOOD_WARNING_INTERVAL) {
+                continue;
+            }
+            let dropped = inner.router.take_dropped();
+            if dropped > 0 {
+                told = Some(Instant::now());
+                let text =
+                    format!("{dropped} of its messages came faster than they could be looked at");
+                inner
+                    .host
+                    .observer
+                    .event(ClientEvent::Warning { server: inner.entry.name.clone(), text });
+            }
+        }
+        for (_, task) in running {
+            task.abort();
+        }
+    });
+}
+
+async fn answer(
+    inner: Weak<Inner>,
+    id: RawJson,
+    method: String,
+    params: Option<RawJson>,
+    _place: OwnedSemaphorePermit,
+) {
+    let Some(inner) = inner.upgrade() else { return };
+    let _asking = inner.router.answering();
+    let params = params.map_or(Value::Null, |params| params.value());
+    let body = match handle_request(&inner, &method, params).await {
+        Ok(result) => message::reply_result(id.text(), &result),
+        Err(error) => message::reply_error(id.text(), &error),
+    };
+    let _ = tokio::time::timeout(REPLY_TIMEOUT, inner.connection.send_message(body)).await;
+}
+
+/// Replies to a ping, or rejects a request over the limit.
+async fn reply_at_once(inner: &Inner, id: &RawJson, method: &str) {
+    let body = if method == "ping" {
+        message::reply_result(id.text(), &json!({}))
+    } else {
+        let reason =
+            format!("the most requests at once is {MAX_CONCURRENT_REQUESTS}, each with its own id");
+        message::reply_error(id.text(), &RpcError::new(RpcError::INTERNAL, reason))
+    };
+    let _ = tokio::time::timeout(REPLY_TIMEOUT, inner.connection.send_message(body)).await;
+}
+
+/// Handles one request within the entry's policy.
+pub(super) async fn handle_request(
+    inner: &Inner,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
+    let entry = &inner.entry;
+    let within = match method {
+        "ping" => return Ok(json!({})),
+        "elicitation/create" => {
+            let by_address = params.get("mode").and_then(Value::as_str) == Some("url");
+            if by_address || !entry.elicitation.enabled {
+                return Ok(json!({ "action": "decline" }));
+            }
+            entry.elicitation.timeout
+        }
+        "sampling/createMessage" => {
+            if !entry.sampling.enabled {
+                return Err(RpcError::new(-1, "sampling is switched off for this server"));
+            }
+            entry.sampling.timeout
+        }
+        "roots/list" => Duration::from_secs(10),
+        other => {
+            let message = format!("this client does not answer {}", truncated(other, 100));
+            return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
+        }
+    };
+    let request = ServerRequest { server: Arc::clone(entry), method: method.to_owned(), params };
+    match tokio::time::timeout(within, inner.host.requests.answer(request)).await {
+        Ok(answer) => answer,
+        Err(_) if method == "elicitation/create" => Ok(json!({ "action": "cancel" })),
+        Err(_) => {
+            let message = format!("no answer within {} s", within.as_secs());
+            Err(RpcError::new(-1, message))
+        }
+    }
+}
+
+fn handle_notification(inner: &Inner, method: &str, params: Option<&RawJson>) {
+    if method != "notifications/message" {
+        return;
+    }
+    let Some(params) = params.map(RawJson::value) else { return };
+    let text = match &params["data"] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let text: String = inner.host.redactor.redact(&text).chars().take(MAX_LOG_CHARS).collect();
+    let level = params["level"].as_str().unwrap_or("info").chars().take(20).collect();
+    inner.host.observer.event(ClientEvent::Log { server: inner.entry.name.clone(), level, text });
+}

@@ -1,0 +1,124 @@
+//! Supervision of servers: one task per server connects it, watches it, and reconnects it.
+
+mod backoff;
+mod circuit_breaker;
+mod handle;
+mod task;
+mod tool_cache;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+pub(crate) use self::handle::{CallEffect, ServerHandle};
+pub(crate) use self::task::{PublishTools, Supervisor};
+use crate::error::Error;
+use crate::protocol::Era;
+use crate::registry::SkippedTool;
+use crate::tool::QuarantinedItem;
+
+/// Attempts to connect a new server before it is parked.
+pub const MAX_FIRST_ATTEMPTS: u32 = 3;
+/// Attempts to reconnect a server before it is parked.
+pub const MAX_RECONNECT_ATTEMPTS: u32 = 5;
+/// How long a parked server is left alone.
+pub const PARK_DURATION: Duration = Duration::from_mins(5);
+
+/// The state of a server.
+#[expect(missing_docs, reason = "the names of the other variants say it")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerState {
+    /// By the configuration.
+    Disabled,
+    Connecting,
+    Ready,
+    /// Calls may work, but something is wrong.
+    Degraded {
+        reason: String,
+    },
+    /// It failed and is retried later.
+    Parked {
+        reason: String,
+        next_try: Instant,
+    },
+    NeedsSignIn {
+        reason: String,
+    },
+    /// Stopped until the next call.
+    Recycled,
+    Stopped,
+}
+
+impl ServerState {
+    /// The name of the state.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Connecting => "connecting",
+            Self::Ready => "ready",
+            Self::Degraded { .. } => "degraded",
+            Self::Parked { .. } => "parked",
+            Self::NeedsSignIn { .. } => "needs sign-in",
+            Self::Recycled => "recycled",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The reason of a bad state.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Degraded { reason }
+            | Self::Parked { reason, .. }
+            | Self::NeedsSignIn { reason } => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Whether the state is known: connecting has ended.
+    pub fn is_settled(&self) -> bool {
+        *self != Self::Connecting
+    }
+}
+
+impl fmt::Display for ServerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())?;
+        if let Some(reason) = self.reason() {
+            write!(f, ": {reason}")?;
+        }
+        if let Self::Parked { next_try, .. } = self {
+            let wait = next_try.saturating_duration_since(Instant::now());
+            write!(f, " (next try in {} s)", wait.as_secs())?;
+        }
+        Ok(())
+    }
+}
+
+/// The status of a server.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
+#[derive(Debug, Clone)]
+pub struct ServerStatus {
+    pub server: String,
+    /// `stdio`, `http` or `sse`.
+    pub transport: &'static str,
+    pub state: ServerState,
+    pub since: Instant,
+    pub era: Option<Era>,
+    pub version: Option<String>,
+    /// Its name and version, as it says.
+    pub server_info: Option<String>,
+    /// How many tools are registered.
+    pub tools: usize,
+    /// Their estimated cost in every request.
+    pub tokens: u32,
+    /// Tools rejected for their definition.
+    pub quarantined: Vec<QuarantinedItem>,
+    /// Tools skipped for their names.
+    pub skipped: Vec<SkippedTool>,
+    /// Further remarks.
+    pub notes: Vec<String>,
+    /// Why the last attempt to connect failed; `None` once the server is ready.
+    pub failure: Option<Arc<Error>>,
+}

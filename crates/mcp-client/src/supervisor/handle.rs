@@ -1,0 +1,244 @@
+//! The callers' side of a server: its session, across reconnects.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::circuit_breaker::CircuitBreaker;
+use super::{ServerState, ServerStatus};
+use crate::config::ServerEntry;
+use crate::error::{Error, ErrorKind};
+use crate::session::Session;
+
+/// The most concurrent calls of a server with `parallel_calls`.
+pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
+
+#[derive(Debug)]
+pub(crate) enum SupervisorCommand {
+    /// A call needs a session.
+    Wake,
+    /// A call failed: check that the server is alive.
+    Verify,
+}
+
+/// Whether a lost call may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallEffect {
+    ReadOnly,
+    MayWrite,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ServerHandle {
+    pub(crate) name: Arc<str>,
+    pub(crate) status: watch::Receiver<ServerStatus>,
+    pub(super) session: watch::Receiver<Option<Session>>,
+    pub(super) commands: mpsc::Sender<SupervisorCommand>,
+    pub(super) reconnect: Arc<Notify>,
+    pub(super) entry: Arc<watch::Sender<Arc<ServerEntry>>>,
+    pub(super) call_slots: Arc<Semaphore>,
+    pub(super) breaker: Arc<CircuitBreaker>,
+    pub(super) usage: Arc<Usage>,
+    pub(crate) stop: CancellationToken,
+}
+
+/// When the server was last used, and how many calls it answered.
+#[derive(Debug)]
+pub(super) struct Usage {
+    start: Instant,
+    last_ms: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Usage {
+    pub(super) fn new() -> Self {
+        Self { start: Instant::now(), last_ms: AtomicU64::new(0), answered: AtomicU64::new(0) }
+    }
+
+    pub(super) fn touch(&self) {
+        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_ms.store(now, Ordering::Release);
+    }
+
+    pub(super) fn last(&self) -> Instant {
+        self.start + Duration::from_millis(self.last_ms.load(Ordering::Acquire))
+    }
+
+    pub(super) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Acquire)
+    }
+}
+
+impl ServerHandle {
+    /// Runs a call on the server's session. A call that was certainly not executed, or that only
+    /// reads, is retried once on a new session; any other lost call reports an unknown outcome.
+    pub(crate) async fn run<T, F>(
+        &self,
+        tool: &str,
+        effect: CallEffect,
+        call: impl Fn(Session) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let Ok(_place) = self.call_slots.acquire().await else { return Err(Error::Closed) };
+        self.breaker.check().map_err(|(failures, retry)| Error::BreakerOpen {
+            server: self.name.to_string(),
+            failures,
+            retry,
+        })?;
+        let mut session = self.ready().await?;
+        self.usage.touch();
+        let mut outcome = call(session.clone()).await;
+        if let Err(lost) = &outcome
+            && may_retry(lost, effect)
+        {
+            self.lost(&session, lost);
+            if let Ok(another) = self.another(&session).await {
+                session = another;
+                outcome = call(session.clone()).await;
+            }
+        }
+        self.usage.touch();
+        match &outcome {
+            Err(error) if is_server_failure(error) => {
+                self.lost(&session, error);
+                self.breaker.failed();
+            }
+            Ok(_) | Err(Error::Rpc(_) | Error::Malformed { .. } | Error::TooLarge { .. }) => {
+                self.usage.answered.fetch_add(1, Ordering::AcqRel);
+                self.breaker.succeeded();
+            }
+            Err(error) if error.kind() == ErrorKind::SignIn => {
+                self.send_command(SupervisorCommand::Verify);
+            }
+            // The call never reached the server.
+            Err(_) => {}
+        }
+        outcome.map_err(|error| match error {
+            lost if effect == CallEffect::MayWrite && has_unknown_outcome(&lost) => {
+                Error::OutcomeUnknown { tool: tool.to_owned(), cause: Box::new(lost) }
+            }
+            other => other,
+        })
+    }
+
+    /// Replaces the entry; the connection stays.
+    pub(crate) fn update_entry(&self, entry: Arc<ServerEntry>) {
+        self.entry.send_replace(entry);
+    }
+
+    fn connect_timeout(&self) -> Duration {
+        self.entry.borrow().connect_timeout
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.entry.borrow().timeout
+    }
+
+    pub(crate) fn reconnect(&self) {
+        self.reconnect.notify_one();
+    }
+
+    /// Never blocks; a full channel means that a check is due anyway.
+    pub(crate) fn send_command(&self, command: SupervisorCommand) {
+        let _ = self.commands.try_send(command);
+    }
+
+    fn lost(&self, session: &Session, error: &Error) {
+        if matches!(error, Error::SessionGone) {
+            session.mark_lost();
+        } else {
+            self.send_command(SupervisorCommand::Verify);
+        }
+    }
+
+    /// The session, waiting for a connection in progress.
+    async fn ready(&self) -> Result<Session, Error> {
+        if let Some(session) = self.live() {
+            return Ok(session);
+        }
+        self.send_command(SupervisorCommand::Wake);
+        self.wait_for(self.connect_timeout(), |_| true).await
+    }
+
+    /// Another session than the one that was lost.
+    async fn another(&self, lost: &Session) -> Result<Session, Error> {
+        if !lost.is_closed() && lost.transport() == "http" {
+            // Only the connection broke; the next request opens a new one.
+            return Ok(lost.clone());
+        }
+        // The exit of a process may not have been noticed yet, so the session must differ.
+        self.send_command(SupervisorCommand::Wake);
+        self.wait_for(self.connect_timeout(), |session| !session.is_same(lost)).await
+    }
+
+    fn live(&self) -> Option<Session> {
+        self.session.borrow().clone().filter(|session| !session.is_closed())
+    }
+
+    async fn wait_for(
+        &self,
+        most: Duration,
+        wanted: impl Fn(&Session) -> bool,
+    ) -> Result<Session, Error> {
+        let mut sessions = self.session.clone();
+        let mut status = self.status.clone();
+        let waiting = async {
+            loop {
+                if let Some(session) = self.live().filter(|session| wanted(session)) {
+                    return Ok(session);
+                }
+                // Waiting does not help in these states.
+                let state = status.borrow_and_update().state.clone();
+                if matches!(
+                    state,
+                    ServerState::Parked { .. }
+                        | ServerState::NeedsSignIn { .. }
+                        | ServerState::Disabled
+                        | ServerState::Stopped
+                ) {
+                    return Err(self.not_ready(&state));
+                }
+                tokio::select! {
+                    changed = sessions.changed() => if changed.is_err() { return Err(Error::Closed) },
+                    changed = status.changed() => if changed.is_err() { return Err(Error::Closed) },
+                }
+            }
+        };
+        match tokio::time::timeout(most, waiting).await {
+            Ok(found) => found,
+            Err(_) => Err(self.not_ready(&self.status.borrow().state)),
+        }
+    }
+
+    fn not_ready(&self, state: &ServerState) -> Error {
+        Error::NotReady { server: self.name.to_string(), state: state.to_string() }
+    }
+}
+
+/// Whether the server certainly did not execute the request.
+fn was_not_sent(error: &Error) -> bool {
+    matches!(error, Error::Unsent | Error::Unreachable { .. } | Error::SessionGone)
+}
+
+/// Whether a call may have been executed.
+fn has_unknown_outcome(error: &Error) -> bool {
+    (error.ends_session() && !was_not_sent(error))
+        || matches!(error, Error::CallTimeout { .. } | Error::CallTooLong { .. })
+        || matches!(error, Error::Http { status, .. } if *status >= 500)
+}
+
+fn may_retry(error: &Error, effect: CallEffect) -> bool {
+    was_not_sent(error) || (error.ends_session() && effect == CallEffect::ReadOnly)
+}
+
+fn is_server_failure(error: &Error) -> bool {
+    error.ends_session()
+        || matches!(error, Error::CallTimeout { .. } | Error::CallTooLong { .. })
+        || matches!(error, Error::Http { status, .. } if *status >= 500)
+}

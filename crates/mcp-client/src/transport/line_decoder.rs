@@ -1,0 +1,176 @@
+//! Framing of stdio: one message per line.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use crate::message::response_id;
+
+/// The longest line.
+pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
+/// The initial capacity of the buffer.
+const FIRST_READ_BYTES: usize = 8 * 1024;
+/// How much of both ends of an oversized line is kept, to find its id.
+const KEPT_END_BYTES: usize = 1024;
+
+/// A line of a server.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Without its line end.
+    Whole(Bytes),
+    /// Longer than [`MAX_LINE_BYTES`] and discarded.
+    TooLong {
+        /// The request that it answers, if that could be read.
+        id: Option<u64>,
+    },
+}
+
+/// Splits a byte stream into lines.
+#[derive(Debug)]
+pub struct LineDecoder {
+    buffer: BytesMut,
+    /// The length of the prefix without a line feed.
+    scanned: usize,
+    overlong: Option<OversizedLine>,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct OversizedLine {
+    first: Bytes,
+    last: Vec<u8>,
+}
+
+impl Default for LineDecoder {
+    fn default() -> Self {
+        Self::with_limit(MAX_LINE_BYTES)
+    }
+}
+
+impl LineDecoder {
+    /// A decoder for lines of at most `limit` bytes.
+    pub fn with_limit(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), scanned: 0, overlong: None, limit }
+    }
+
+    /// The buffer to read into; it always has capacity.
+    pub fn read_buffer(&mut self) -> &mut BytesMut {
+        if self.buffer.capacity() - self.buffer.len() < FIRST_READ_BYTES / 2 {
+            self.buffer.reserve(FIRST_READ_BYTES.max(self.buffer.len()));
+        }
+        &mut self.buffer
+    }
+
+    /// The next complete line.
+    pub fn next_line(&mut self) -> Option<Line> {
+        if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+            let mut line = self.buffer.split_to(self.scanned + at);
+            self.buffer.advance(1);
+            self.scanned = 0;
+            if let Some(overlong) = self.overlong.take() {
+                return Some(overlong.finish(&line));
+            }
+            if line.last() == Some(&b'\r') {
+                line.truncate(line.len() - 1);
+            }
+            Some(Line::Whole(line.freeze()))
+        } else {
+            self.scanned = self.buffer.len();
+            if self.scanned > self.limit {
+                self.discard();
+            }
+            None
+        }
+    }
+
+    /// The unterminated last line at the end of the stream.
+    pub fn finish(&mut self) -> Option<Line> {
+        let rest = self.buffer.split().freeze();
+        self.scanned = 0;
+        match self.overlong.take() {
+            Some(overlong) => Some(overlong.finish(&rest)),
+            None if rest.is_empty() => None,
+            None => Some(Line::Whole(rest)),
+        }
+    }
+
+    fn discard(&mut self) {
+        let gone = std::mem::take(&mut self.buffer).freeze();
+        self.scanned = 0;
+        if let Some(overlong) = &mut self.overlong {
+            overlong.push(&gone);
+        } else {
+            let first = Bytes::copy_from_slice(&gone[..KEPT_END_BYTES.min(gone.len())]);
+            let mut overlong = OversizedLine { first, last: Vec::new() };
+            overlong.push(&gone);
+            self.overlong = Some(overlong);
+        }
+    }
+}
+
+impl OversizedLine {
+    fn push(&mut self, more: &[u8]) {
+        self.last.extend_from_slice(&more[more.len().saturating_sub(KEPT_END_BYTES)..]);
+        let excess = self.last.len().saturating_sub(KEPT_END_BYTES);
+        self.last.drain(..excess);
+    }
+
+    fn finish(mut self, end: &[u8]) -> Line {
+        self.push(end);
+        Line::TooLong { id: response_id(&self.first).or_else(|| response_id(&self.last)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cut(chunks: &[&[u8]], limit: usize) -> Vec<Line> {
+        let mut lines = LineDecoder::with_limit(limit);
+        let mut found = Vec::new();
+        for chunk in chunks {
+            lines.read_buffer().extend_from_slice(chunk);
+            found.extend(std::iter::from_fn(|| lines.next_line()));
+        }
+        found.extend(lines.finish());
+        found
+    }
+
+    fn whole(text: &str) -> Line {
+        Line::Whole(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    #[test]
+    fn lines_end_with_either_line_end_or_with_the_stream() {
+        assert_eq!(cut(&[b"a\r\nb\n\nc"], 100), [whole("a"), whole("b"), whole(""), whole("c")]);
+    }
+
+    #[test]
+    fn an_overlong_line_is_dropped_and_names_what_it_answers() {
+        let long = format!("{{\"id\":3,\"result\":\"{}\"}}\nnext\n", "x".repeat(5000));
+        let late = format!("{{\"result\":\"{}\",\"id\":4}}\nnext\n", "x".repeat(5000));
+        for (text, id) in [(long, 3), (late, 4)] {
+            let chunks: Vec<&[u8]> = text.as_bytes().chunks(700).collect();
+            assert_eq!(cut(&chunks, 2000), [Line::TooLong { id: Some(id) }, whole("next")]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn chunking_changes_nothing(
+            text in "[a-c\r\n]{0,200}",
+            sizes in prop::collection::vec(1_usize..20, 1..50),
+        ) {
+            let bytes = text.as_bytes();
+            let mut chunks = Vec::new();
+            let mut rest = bytes;
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() { break; }
+                let (chunk, after) = rest.split_at((*size).min(rest.len()));
+                chunks.push(chunk);
+                rest = after;
+            }
+            prop_assert_eq!(cut(&chunks, 1000), cut(&[bytes], 1000));
+        }
+    }
+}
