@@ -1,8 +1,7 @@
-//! What a hold and its end cost on SQLite and on PostgreSQL, in CPU time of the whole process.
+//! CPU time of a hold and its end on SQLite and PostgreSQL.
 //!
-//! A figure counts everything: the tasks that ask, the thread that writes, the one that moves the
-//! log. The disk's own time shows in the rate and in the slowest, not in the CPU time; nor does the
-//! CPU time of PostgreSQL's server, which is a process of its own.
+//! The figures include all threads of this process. Disk time shows only in the rate and the
+//! slowest pair; the CPU time of the PostgreSQL server is not included.
 #![expect(clippy::print_stdout, reason = "its table is its purpose")]
 #![expect(clippy::expect_used, reason = "a measurement that cannot begin ends")]
 
@@ -31,7 +30,7 @@ fn main() {
         "| database | commits | tasks | pairs/s | CPU per pair | p50 of a pair | p99 of a pair |"
     );
     println!("|---|---|---|---|---|---|---|");
-    // Beside the build, not in a folder that may be in memory.
+    // Next to the build, because a temporary folder may be in memory.
     let beside = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for power_loss_safe in [true, false] {
         let folder = tempfile::tempdir_in(beside).expect("a folder");
@@ -75,7 +74,7 @@ async fn measure(database: &str, place: &DatabaseLocation, power_loss_safe: bool
     store.close().await;
 }
 
-/// Members with money, and a key each.
+/// Members with a balance and a key.
 async fn fill(store: &Store) -> Vec<Key> {
     let by = Actor { name: "bench".to_owned(), request: None };
     let mut keys = Vec::new();
@@ -105,7 +104,7 @@ async fn fill(store: &Store) -> Vec<Key> {
     keys
 }
 
-/// Holds and settles until the time is over; gives how long each pair took.
+/// Opens and settles holds until the deadline; returns the duration of each pair.
 async fn work(store: Arc<Store>, keys: Arc<Vec<Key>>, task: usize, end: Instant) -> Vec<Duration> {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(task as u64 + 1);
     let mut took = Vec::new();
@@ -147,7 +146,7 @@ async fn pair(store: &Store, key: &Key, id: HoldId) {
         .expect("a store");
 }
 
-/// What this process has used of the processors, in steps of ten milliseconds.
+/// CPU time of this process, in steps of ten milliseconds.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let (_, fields) = stat.rsplit_once(')').unwrap_or_default();

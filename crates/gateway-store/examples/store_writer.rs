@@ -1,5 +1,5 @@
-//! A process that serves from a SQLite file until it is killed: it holds and ends, many at once,
-//! and says what it was told is written.
+//! Serves from a SQLite file until it is killed: opens and ends holds concurrently and prints
+//! acknowledged operations.
 #![expect(clippy::print_stdout, reason = "what it says is what it is for")]
 #![expect(clippy::expect_used, reason = "a process that cannot begin ends")]
 

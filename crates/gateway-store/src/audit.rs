@@ -1,45 +1,44 @@
-//! The log of every change an operator makes.
+//! The audit log: every change that an operator makes, as a chain of digests.
 
-use ledger::{Posting, Time};
+use ledger::{Posting, PostingKind, Time};
 use ring::digest::{Context, SHA256};
 use serde_json::{Value, json};
 
-/// Who makes a change: written into the audit log.
+/// Who makes a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
     /// `cli:<user>`, `admin-api:<address>`, `service`.
     pub name: String,
-    /// The request it came with.
+    /// The id of the request that made the change.
     pub request: Option<String>,
 }
 
-/// One change. Each entry carries the digest of the one before, so that none can be taken out
-/// unnoticed.
+/// One change. Its digest covers the digest of the entry before, so that a deleted entry is detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Its number, from 1 without gaps.
+    /// Number of the entry, from 1 without gaps.
     pub id: i64,
-    /// When.
+    /// When the change was made.
     pub at: Time,
-    /// Who.
+    /// Who made the change.
     pub actor: Actor,
-    /// What was done: `member.create`, `key.revoke`, `ledger.top_up` …
+    /// The action: `member.create`, `key.revoke`, `ledger.top_up` …
     pub action: String,
-    /// To whom or what: `mem_3`, a key's public id.
+    /// What was changed: `mem_3`, the public id of a key.
     pub subject: String,
-    /// What changed, as a JSON object; never a secret.
+    /// Details as a JSON object without secrets.
     pub detail: String,
-    /// SHA-256 over the previous entry's digest and all fields of this one.
+    /// SHA-256 of the previous entry's digest and all fields of this entry.
     pub digest: [u8; 32],
 }
 
 impl AuditEntry {
-    /// The digest, in hexadecimal digits.
+    /// The digest in hexadecimal.
     pub fn digest_text(&self) -> String {
         self.digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
     }
 
-    /// What its digest has to be after the entry before it; the first one comes after zeros.
+    /// The digest of this entry after the previous one; the first entry follows zeros.
     pub(crate) fn digest_after(&self, previous: &[u8; 32]) -> [u8; 32] {
         let mut context = Context::new(&SHA256);
         context.update(previous);
@@ -48,7 +47,7 @@ impl AuditEntry {
         let request = self.actor.request.as_deref();
         let texts = [Some(self.actor.name.as_str()), request, Some(&self.action)];
         for text in texts.into_iter().chain([Some(self.subject.as_str()), Some(&self.detail)]) {
-            // Lengths first: no text can pretend to be two. No text is not the empty text.
+            // The length first, so that texts cannot run together; a missing text is not empty.
             let length = text.map_or(u64::MAX, |text| text.len() as u64);
             context.update(&length.to_be_bytes());
             context.update(text.unwrap_or_default().as_bytes());
@@ -59,17 +58,57 @@ impl AuditEntry {
     }
 }
 
-/// What an entry says about money that a person moved.
-pub(crate) fn posted(posting: &Posting) -> Value {
-    let mut detail = json!({
-        "amount_micros": posting.amount.get(),
-        "balance_micros": posting.balance.get(),
-        "reason": posting.reason,
-    });
-    if let Some(reference) = &posting.reference {
-        detail["reference"] = json!(reference);
+/// The end of the audit log, which the next entry continues.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AuditTail {
+    pub(crate) id: i64,
+    pub(crate) digest: [u8; 32],
+}
+
+impl AuditTail {
+    /// Appends an entry, which becomes the tail.
+    pub(crate) fn append(&mut self, change: AuditChange, at: Time, by: &Actor) -> AuditEntry {
+        let mut entry = AuditEntry {
+            id: self.id + 1,
+            at,
+            actor: by.clone(),
+            action: change.action.to_owned(),
+            subject: change.subject,
+            detail: change.detail.to_string(),
+            digest: [0; 32],
+        };
+        entry.digest = entry.digest_after(&self.digest);
+        *self = Self { id: entry.id, digest: entry.digest };
+        entry
     }
-    detail
+}
+
+/// A change that is to be audited.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditChange {
+    pub(crate) action: &'static str,
+    pub(crate) subject: String,
+    pub(crate) detail: Value,
+}
+
+impl AuditChange {
+    /// A top-up or an adjustment.
+    pub(crate) fn posted(posting: &Posting) -> Self {
+        let action = match posting.kind {
+            PostingKind::TopUp => "ledger.top_up",
+            PostingKind::Adjustment => "ledger.adjustment",
+            PostingKind::Charge => "ledger.charge",
+        };
+        let mut detail = json!({
+            "amount_micros": posting.amount.get(),
+            "balance_micros": posting.balance.get(),
+            "reason": posting.reason,
+        });
+        if let Some(reference) = &posting.reference {
+            detail["reference"] = json!(reference);
+        }
+        Self { action, subject: posting.member.to_string(), detail }
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_depends_on_every_field_and_on_the_one_before() {
+    fn digest_covers_every_field_and_the_previous_digest() {
         let actor = Actor { name: "cli:a".to_owned(), request: Some(String::new()) };
         let first = AuditEntry {
             id: 1,

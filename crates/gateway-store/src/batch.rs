@@ -1,8 +1,8 @@
-//! Operations on money that wait at the same time become one transaction.
+//! Ledger operations that wait at the same time and become one transaction.
 //!
-//! A back end collects [`LedgerOperation`]s, loads the rows that they name, lets [`apply`] decide, writes what
-//! came of it, commits, and only then sends the replies. When the transaction fails, nothing has
-//! happened: every job is told so, or tried again.
+//! A back end collects [`LedgerOperation`]s, loads the rows that they need, calls [`apply`], writes
+//! the changes, commits, and then sends the replies. If the transaction fails, none of the operations
+//! has happened: each is refused or retried.
 
 use ledger::{
     Book, Changes, EndResult, Hold, HoldEnd, HoldId, HoldRequest, LineageId, MemberId, Posting,
@@ -12,97 +12,110 @@ use tokio::sync::oneshot;
 
 use crate::{Actor, Error, MediaRun, SavedAnswer, StoredResponse};
 
-/// A hold, and what begins with it.
+/// A hold to open, with a response to store.
 #[derive(Debug, Clone)]
 pub struct NewHold {
-    /// What is to be set aside.
+    /// The hold.
     pub request: HoldRequest,
-    /// A response that runs in the background, queued in the same transaction.
+    /// A background response, queued in the same transaction.
     pub response: Option<StoredResponse>,
 }
 
-/// The end of a hold, and what ends with it.
+/// The end of a hold, with results to store.
 #[derive(Debug, Clone)]
 pub struct HoldClosing {
-    /// How it ends.
+    /// How the hold ends.
     pub end: HoldEnd,
-    /// The answer to keep for whoever asks again.
+    /// The answer for later requests with the same idempotency key.
     pub answer: Option<SavedAnswer>,
-    /// The response to store or overwrite. It is written only if the hold ends now.
+    /// The response to insert or update, if the hold ends now.
     pub response: Option<StoredResponse>,
-    /// The media that were made. They are written only if the hold ends now.
+    /// The generated media to insert, if the hold ends now.
     pub media: Option<MediaRun>,
 }
 
-/// One operation, and where its result goes.
+/// One operation and the channel for its result.
 pub(crate) enum LedgerOperation {
     Open(Box<NewHold>, Reply<Result<Hold, Refusal>>),
     Close(Box<HoldClosing>, Reply<EndResult>),
-    Admit(MemberId, LineageId, Reply<Result<Option<RateLimitStatus>, Refusal>>),
-    Post(Box<Transfer>, Actor, Reply<Result<TransferResult, Refusal>>),
+    Admit(FreeRequest, Reply<Result<Option<RateLimitStatus>, Refusal>>),
+    Post(Box<AuditedTransfer>, Reply<Result<TransferResult, Refusal>>),
 }
 
-/// Where a result goes.
+/// A request that costs nothing but counts against the rate limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FreeRequest {
+    pub(crate) member: MemberId,
+    pub(crate) lineage: LineageId,
+}
+
+/// A transfer and the operator who makes it.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditedTransfer {
+    pub(crate) transfer: Transfer,
+    pub(crate) by: Actor,
+}
+
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
-/// What a batch has to write, and its jobs, which wait for the commit.
+/// The changes of a batch, and its operations, which wait for the commit.
 #[derive(Default)]
-pub(crate) struct Applied {
+pub(crate) struct AppliedBatch {
     pub(crate) changes: Changes,
-    /// Postings made by a person, for the audit log.
+    /// Postings of transfers, for the audit log.
     pub(crate) audited: Vec<(Posting, Actor)>,
-    decided: Vec<Decided>,
+    decided: Vec<DecidedOperation>,
 }
 
-/// A job, and what was decided about it.
-enum Decided {
+/// An operation with its result.
+enum DecidedOperation {
     Open(Box<NewHold>, Reply<Result<Hold, Refusal>>, Result<Hold, Refusal>),
     Close(Box<HoldClosing>, Reply<EndResult>, EndResult),
     Admit(
-        (MemberId, LineageId),
+        FreeRequest,
         Reply<Result<Option<RateLimitStatus>, Refusal>>,
         Result<Option<RateLimitStatus>, Refusal>,
     ),
     Post(
-        (Box<Transfer>, Actor),
+        Box<AuditedTransfer>,
         Reply<Result<TransferResult, Refusal>>,
         Result<TransferResult, Refusal>,
     ),
 }
 
-impl std::fmt::Debug for Applied {
+impl std::fmt::Debug for AppliedBatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Applied").field("changes", &self.changes).finish_non_exhaustive()
+        let mut output = formatter.debug_struct("AppliedBatch");
+        output.field("changes", &self.changes).finish_non_exhaustive()
     }
 }
 
-/// Lets the laws of the ledger decide about each job, in order.
+/// Applies the operations to the book, in order.
 pub(crate) fn apply(
     book: &mut Book,
-    jobs: impl IntoIterator<Item = LedgerOperation>,
+    operations: impl IntoIterator<Item = LedgerOperation>,
     now: Time,
-) -> Applied {
-    let mut applied = Applied::default();
-    for job in jobs {
-        applied.decided.push(match job {
-            LedgerOperation::Open(opening, reply) => {
-                let result = book.hold(opening.request.clone(), now);
-                Decided::Open(opening, reply, result)
+) -> AppliedBatch {
+    let mut applied = AppliedBatch::default();
+    for operation in operations {
+        applied.decided.push(match operation {
+            LedgerOperation::Open(hold, reply) => {
+                let result = book.hold(hold.request.clone(), now);
+                DecidedOperation::Open(hold, reply, result)
             }
             LedgerOperation::Close(closing, reply) => {
-                let ended = book.end(closing.end.clone(), now);
-                Decided::Close(closing, reply, ended)
+                let result = book.end(closing.end.clone(), now);
+                DecidedOperation::Close(closing, reply, result)
             }
-            LedgerOperation::Admit(member, lineage, reply) => {
-                let result = book.admit(lineage, now);
-                Decided::Admit((member, lineage), reply, result)
+            LedgerOperation::Admit(request, reply) => {
+                DecidedOperation::Admit(request, reply, book.admit(request.lineage, now))
             }
-            LedgerOperation::Post(transfer, actor, reply) => {
-                let result = book.post((*transfer).clone(), now);
+            LedgerOperation::Post(audited, reply) => {
+                let result = book.post(audited.transfer.clone(), now);
                 if let Ok(TransferResult::Posted(posting)) = &result {
-                    applied.audited.push((posting.clone(), actor.clone()));
+                    applied.audited.push((posting.clone(), audited.by.clone()));
                 }
-                Decided::Post((transfer, actor), reply, result)
+                DecidedOperation::Post(audited, reply, result)
             }
         });
     }
@@ -110,82 +123,78 @@ pub(crate) fn apply(
     applied
 }
 
-impl Applied {
-    /// Answers to keep, with the hold they belong to.
-    pub(crate) fn answers(&self) -> impl Iterator<Item = (HoldId, &SavedAnswer)> {
+impl AppliedBatch {
+    /// The holds that ended now.
+    fn closed(&self) -> impl Iterator<Item = &HoldClosing> {
         self.decided.iter().filter_map(|decided| match decided {
-            Decided::Close(closing, _, EndResult::Ended(_)) => {
-                Some((closing.end.id, closing.answer.as_ref()?))
-            }
+            DecidedOperation::Close(closing, _, EndResult::Ended(_)) => Some(&**closing),
             _ => None,
         })
     }
 
-    /// Responses to add or overwrite, in order.
+    /// Answers to store, each with its hold.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (HoldId, &SavedAnswer)> {
+        self.closed().filter_map(|closing| Some((closing.end.id, closing.answer.as_ref()?)))
+    }
+
+    /// Responses to insert or update, in order.
     pub(crate) fn responses(&self) -> impl Iterator<Item = &StoredResponse> {
         self.decided.iter().filter_map(|decided| match decided {
-            Decided::Open(opening, _, Ok(_)) => opening.response.as_ref(),
-            Decided::Close(closing, _, EndResult::Ended(_)) => closing.response.as_ref(),
+            DecidedOperation::Open(hold, _, Ok(_)) => hold.response.as_ref(),
+            DecidedOperation::Close(closing, _, EndResult::Ended(_)) => closing.response.as_ref(),
             _ => None,
         })
     }
 
-    /// Media that were made.
+    /// Generated media to insert.
     pub(crate) fn media(&self) -> impl Iterator<Item = &MediaRun> {
-        self.decided.iter().filter_map(|decided| match decided {
-            Decided::Close(closing, _, EndResult::Ended(_)) => closing.media.as_ref(),
-            _ => None,
-        })
+        self.closed().filter_map(|closing| closing.media.as_ref())
     }
 
-    /// Sends every reply, after the commit.
+    /// Sends the results after the commit.
     pub(crate) fn committed(self) {
         for decided in self.decided {
-            // Whoever asked may have left; the transaction stands all the same.
+            // The caller may be gone; the transaction is valid all the same.
             match decided {
-                Decided::Open(_, reply, result) => drop(reply.send(Ok(result))),
-                Decided::Close(_, reply, ended) => drop(reply.send(Ok(ended))),
-                Decided::Admit(_, reply, result) => drop(reply.send(Ok(result))),
-                Decided::Post(_, reply, result) => drop(reply.send(Ok(result))),
+                DecidedOperation::Open(_, reply, result) => drop(reply.send(Ok(result))),
+                DecidedOperation::Close(_, reply, result) => drop(reply.send(Ok(result))),
+                DecidedOperation::Admit(_, reply, result) => drop(reply.send(Ok(result))),
+                DecidedOperation::Post(_, reply, result) => drop(reply.send(Ok(result))),
             }
         }
     }
 
-    /// The jobs as they came, after a transaction that failed: nothing has happened.
-    pub(crate) fn into_jobs(self) -> Vec<LedgerOperation> {
-        let job = |decided| match decided {
-            Decided::Open(opening, reply, _) => LedgerOperation::Open(opening, reply),
-            Decided::Close(closing, reply, _) => LedgerOperation::Close(closing, reply),
-            Decided::Admit((member, lineage), reply, _) => {
-                LedgerOperation::Admit(member, lineage, reply)
-            }
-            Decided::Post((transfer, actor), reply, _) => {
-                LedgerOperation::Post(transfer, actor, reply)
-            }
+    /// The operations again, after a transaction that failed.
+    pub(crate) fn into_operations(self) -> Vec<LedgerOperation> {
+        let operation = |decided| match decided {
+            DecidedOperation::Open(hold, reply, _) => LedgerOperation::Open(hold, reply),
+            DecidedOperation::Close(closing, reply, _) => LedgerOperation::Close(closing, reply),
+            DecidedOperation::Admit(request, reply, _) => LedgerOperation::Admit(request, reply),
+            DecidedOperation::Post(audited, reply, _) => LedgerOperation::Post(audited, reply),
         };
-        self.decided.into_iter().map(job).collect()
+        self.decided.into_iter().map(operation).collect()
     }
 }
 
 impl LedgerOperation {
-    /// How many bytes of answers and responses it brings.
+    /// Bytes of the answers and responses that it stores.
     pub(crate) fn bytes(&self) -> usize {
         let (answer, response) = match self {
-            Self::Open(opening, _) => (None, opening.response.as_ref()),
+            Self::Open(hold, _) => (None, hold.response.as_ref()),
             Self::Close(closing, _) => (closing.answer.as_ref(), closing.response.as_ref()),
             Self::Admit(..) | Self::Post(..) => (None, None),
         };
-        let response = response.map_or(0, |kept| kept.body.len() + kept.input.len());
-        answer.map_or(0, |kept| kept.body.len()) + response
+        let response = response.map_or(0, |stored| stored.body.len() + stored.input.len());
+        answer.map_or(0, |saved| saved.body.len()) + response
     }
 
-    /// Tells the job that it was not done.
+    /// Replies with an error.
     pub(crate) fn refuse(self, error: Error) {
         match self {
             Self::Open(_, reply) => drop(reply.send(Err(error))),
             Self::Close(_, reply) => drop(reply.send(Err(error))),
-            Self::Admit(.., reply) => drop(reply.send(Err(error))),
-            Self::Post(.., reply) => drop(reply.send(Err(error))),
+            Self::Admit(_, reply) => drop(reply.send(Err(error))),
+            Self::Post(_, reply) => drop(reply.send(Err(error))),
         }
     }
 }

@@ -1,40 +1,49 @@
-//! What a check of the ledger finds.
+//! Results of a ledger check.
 
 use ledger::Micros;
 
-/// The most findings a check lists; it counts them all.
+/// The most findings that a check lists. It counts all of them.
 pub const MAX_FINDINGS: usize = 1000;
 
-/// The books, added up again from postings and holds.
+/// The ledger, recomputed from postings and holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LedgerCheck {
-    /// Members looked at.
+    /// Number of members.
     pub members: u64,
-    /// Postings added up.
+    /// Number of postings.
     pub postings: u64,
-    /// Live holds.
+    /// Number of live holds.
     pub holds: u64,
-    /// What all members have together, by the postings.
+    /// The sum of all balances, from the postings.
     pub members_total: Micros,
-    /// What the accounts of the house have, by the postings: name and sum.
+    /// Name and sum of each house account, from the postings.
     pub house: Vec<(String, Micros)>,
-    /// Sum over all accounts; zero when all is well.
+    /// The sum over all accounts; zero in a correct ledger.
     pub sum: Micros,
-    /// How many things do not add up.
+    /// Number of findings.
     pub wrong: u64,
-    /// The first of them.
+    /// The first findings.
     pub findings: Vec<LedgerFinding>,
 }
 
-/// One thing that does not add up.
+impl LedgerCheck {
+    /// Adds a finding to the list, up to [`MAX_FINDINGS`].
+    pub(crate) fn list(&mut self, finding: LedgerFinding) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(finding);
+        }
+    }
+}
+
+/// A stored figure that differs from the recomputed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerFinding {
-    /// Which row: `member 3`, `key lineage 7`, `posting 12`.
+    /// The row: `member 3`, `key lineage 7`, `posting 12`.
     pub what: String,
-    /// Which figure: `balance`, `held`, `spent`, `running` …
+    /// The figure: `balance`, `held`, `spent`, `running` …
     pub figure: String,
-    /// As it is stored.
+    /// The stored value.
     pub stored: i64,
-    /// As it adds up.
+    /// The recomputed value.
     pub added_up: i64,
 }

@@ -1,4 +1,4 @@
-//! What time it is, as the store is told.
+//! The clock of a SQLite store, which tests can move.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ledger::Time;
 
-/// What time it is. Tests hand in one that they move.
+/// A source of the current time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Time + Send + Sync>);
 
 impl Clock {
-    /// A clock that asks this.
-    pub fn new(ask: impl Fn() -> Time + Send + Sync + 'static) -> Self {
-        Self(Arc::new(ask))
+    /// A clock that calls a function.
+    pub fn new(read: impl Fn() -> Time + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
     }
 
-    /// The machine's.
+    /// The system clock.
     pub fn system() -> Self {
         Self::new(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -24,13 +24,13 @@ impl Clock {
         })
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Time {
         (self.0)()
     }
 }
 
-/// Two clocks are the same if one is a copy of the other.
+/// Clocks are equal if one is a clone of the other.
 impl PartialEq for Clock {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

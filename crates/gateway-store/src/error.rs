@@ -1,38 +1,38 @@
-//! What can go wrong with the store.
+//! Errors of the store.
 
 use crate::location::SchemaState;
 
-/// What went wrong.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database cannot be reached, or not in time; nothing is known to have been written.
+    /// The database cannot be reached in time. It is unknown whether anything was written.
     #[error("the database is not available")]
     Unavailable(#[source] Source),
-    /// There is no room for what had to be written; nothing was written.
+    /// The disk is full; nothing was written.
     #[error("the disk of the database is full")]
     Full(#[source] Source),
-    /// The database holds something this program does not know.
+    /// The schema is newer than this program, or not ours.
     #[error("the database holds a schema this program does not know: {0}")]
     Schema(SchemaState),
     /// The database has no schema yet, or an old one.
     #[error("the database must be migrated first: {0}")]
     NotMigrated(SchemaState),
-    /// Another service has the database open.
+    /// Another process serves from the database.
     #[error("another process serves from this database")]
     InUse,
-    /// What is asked about does not exist.
+    /// The named thing does not exist.
     #[error("there is no such {0}")]
     Missing(&'static str),
-    /// What should be made exists.
+    /// The named thing exists already.
     #[error("there is such a {0} already")]
     Exists(&'static str),
-    /// The database holds what cannot be.
+    /// The database is corrupt.
     #[error("the database holds what cannot be: {0}")]
     Damaged(String),
-    /// The database refused what we asked.
+    /// The database rejected a statement.
     #[error("the database refused a request")]
     Refused(#[source] Source),
-    /// Too many operations wait.
+    /// The queue of operations is full.
     #[error("too many operations wait for the database")]
     Busy,
     /// The store was closed.
@@ -40,22 +40,24 @@ pub enum Error {
     Closed,
 }
 
-/// What a driver said.
+/// An error of a database driver.
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// What callers decide by.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Who can resolve an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Try again later: the database is away, full, busy.
+    /// Retry later: the database is unavailable, full or busy.
     Temporary,
-    /// Ask for something else.
+    /// The caller has to change the request.
     Caller,
-    /// An operator has to look.
+    /// The operator has to act.
     Operator,
 }
 
 impl Error {
-    /// What callers decide by.
+    /// Who can resolve the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unavailable(_) | Self::Full(_) | Self::Busy | Self::Closed => {
@@ -63,6 +65,19 @@ impl Error {
             }
             Self::Missing(_) | Self::Exists(_) => ErrorKind::Caller,
             _ => ErrorKind::Operator,
+        }
+    }
+
+    /// A copy for each operation of a failed batch; sources are kept as text.
+    pub(crate) fn copy(&self) -> Self {
+        let text = |source: &Source| source.to_string().into();
+        match self {
+            Self::Unavailable(source) => Self::Unavailable(text(source)),
+            Self::Full(source) => Self::Full(text(source)),
+            Self::Refused(source) => Self::Refused(text(source)),
+            Self::Damaged(what) => Self::Damaged(what.clone()),
+            Self::Closed => Self::Closed,
+            other => Self::Unavailable(other.to_string().into()),
         }
     }
 }

@@ -1,11 +1,13 @@
-//! Keys of members.
+//! API keys of members.
 
 use std::fmt;
 
 use ledger::{Limits, LineageId, MemberId, Micros, Time};
 use serde_json::{Map, Value, json};
 
-/// What a key may be used for.
+use crate::audit::AuditChange;
+
+/// A permission of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Listing models.
@@ -27,7 +29,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All of them.
+    /// All scopes.
     pub const ALL: [Self; 8] = [
         Self::Models,
         Self::Chat,
@@ -39,7 +41,7 @@ impl Scope {
         Self::Mcp,
     ];
 
-    /// As it is stored and shown.
+    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Models => "models",
@@ -53,38 +55,42 @@ impl Scope {
         }
     }
 
-    /// Reads what [`Self::as_str`] gives.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == word)
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
     }
 }
 
-/// A key as it is kept: never its secret.
+pub(crate) fn scope_names(scopes: &[Scope]) -> Vec<&'static str> {
+    scopes.iter().map(|scope| scope.as_str()).collect()
+}
+
+/// A stored key, without its secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
     /// The public part of the key, unique.
     pub id: String,
     /// Keyed SHA-256 of the secret part.
     pub hash: [u8; 32],
-    /// Whose.
+    /// The owner.
     pub member: MemberId,
-    /// The key and those it was rotated into share one spend and one set of limits.
+    /// The lineage, which a key shares with the keys it is rotated into.
     pub lineage: LineageId,
-    /// What the operator calls it.
+    /// The name that the operator chose.
     pub name: String,
-    /// What it may be used for.
+    /// The permissions.
     pub scopes: Vec<Scope>,
-    /// Full ids or aliases of models it may use; `None` is all.
+    /// Ids or aliases of the allowed models; `None` allows all.
     pub models: Option<Vec<String>>,
-    /// Since when.
+    /// When the key was created.
     pub created_at: Time,
-    /// Until when.
+    /// When the key expires.
     pub expires_at: Option<Time>,
-    /// Since when it is worth nothing.
+    /// When the key was revoked.
     pub revoked_at: Option<Time>,
 }
 
-/// A key with what is needed to decide about a request.
+/// A key with everything that decides about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
     /// The key.
@@ -97,56 +103,123 @@ pub struct KeyRecord {
     pub member_blocked: bool,
 }
 
-/// A key to be made.
+/// A key to create.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewKey {
     /// The public part.
     pub id: String,
     /// Keyed SHA-256 of the secret part.
     pub hash: [u8; 32],
-    /// Whose.
+    /// The owner.
     pub member: MemberId,
-    /// What the operator calls it.
+    /// The name that the operator chose.
     pub name: String,
-    /// What it may be used for.
+    /// The permissions.
     pub scopes: Vec<Scope>,
-    /// Models it may use; `None` is all.
+    /// Ids or aliases of the allowed models; `None` allows all.
     pub models: Option<Vec<String>>,
-    /// Until when.
+    /// When the key expires.
     pub expires_at: Option<Time>,
     /// The limits of the new lineage.
     pub limits: Limits,
 }
 
-/// What can be changed of a key; `None` leaves a thing as it is.
+/// The replacement of a key by a new one of the same lineage.
+#[derive(Clone)]
+pub struct KeyRotation {
+    /// The public part of the old key.
+    pub old_id: String,
+    /// The public part of the new key.
+    pub new_id: String,
+    /// Keyed SHA-256 of the secret part of the new key.
+    pub new_hash: [u8; 32],
+    /// How long the old key remains valid.
+    pub overlap_micros: i64,
+}
+
+/// A change of a key; `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyChange {
-    /// Another name.
+    /// The new name.
     pub name: Option<String>,
-    /// Other scopes.
+    /// The new permissions.
     pub scopes: Option<Vec<Scope>>,
-    /// Other models.
+    /// The new list of models.
     pub models: Option<Option<Vec<String>>>,
-    /// Another end.
+    /// The new expiry.
     pub expires_at: Option<Option<Time>>,
-    /// Other limits, for the whole lineage.
+    /// The new limits of the lineage.
     pub limits: LimitsChange,
 }
 
-/// What can be changed of a key's limits; `None` leaves a limit as it is, also where somebody else
-/// changes it at the same time.
+/// A change of limits; `None` keeps a limit, also one that is changed concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LimitsChange {
-    /// Another spend limit, or none.
+    /// The new spend limit.
     pub spend: Option<Option<Micros>>,
-    /// Another rate, or none.
+    /// The new rate limit.
     pub requests_per_minute: Option<Option<u32>>,
-    /// Another number of requests at once, or none.
+    /// The new limit of concurrent requests.
     pub concurrency: Option<Option<u32>>,
 }
 
+impl NewKey {
+    pub(crate) fn creation(&self) -> AuditChange {
+        let detail = json!({
+            "member": self.member.to_string(),
+            "name": self.name,
+            "scopes": scope_names(&self.scopes),
+            "models": self.models,
+            "expires_at": self.expires_at.map(Time::millis),
+            "limits": LimitsChange::to(self.limits).described(),
+        });
+        AuditChange { action: "key.create", subject: self.id.clone(), detail }
+    }
+}
+
+impl KeyRotation {
+    /// The overlap, never negative.
+    pub(crate) fn overlap_micros(&self) -> i64 {
+        self.overlap_micros.max(0)
+    }
+
+    pub(crate) fn audited(&self) -> AuditChange {
+        let detail = json!({ "from": self.old_id, "overlap_ms": self.overlap_micros() / 1000 });
+        AuditChange { action: "key.rotate", subject: self.new_id.clone(), detail }
+    }
+}
+
+impl KeyRecord {
+    /// Applies a change and describes it for the audit log.
+    pub(crate) fn apply(&mut self, change: &KeyChange) -> AuditChange {
+        let key = &mut self.key;
+        let mut detail = Map::new();
+        if let Some(name) = &change.name {
+            key.name.clone_from(name);
+            detail.insert("name".to_owned(), json!(name));
+        }
+        if let Some(scopes) = &change.scopes {
+            key.scopes.clone_from(scopes);
+            detail.insert("scopes".to_owned(), json!(scope_names(scopes)));
+        }
+        if let Some(models) = &change.models {
+            key.models.clone_from(models);
+            detail.insert("models".to_owned(), json!(models));
+        }
+        if let Some(expires_at) = change.expires_at {
+            key.expires_at = expires_at;
+            detail.insert("expires_at".to_owned(), json!(expires_at.map(Time::millis)));
+        }
+        if !change.limits.is_empty() {
+            self.limits = change.limits.applied(self.limits);
+            detail.insert("limits".to_owned(), change.limits.described());
+        }
+        AuditChange { action: "key.change", subject: key.id.clone(), detail: detail.into() }
+    }
+}
+
 impl LimitsChange {
-    /// All limits, to these.
+    /// Sets all limits.
     pub fn to(limits: Limits) -> Self {
         Self {
             spend: Some(limits.spend),
@@ -155,7 +228,7 @@ impl LimitsChange {
         }
     }
 
-    /// These limits, changed.
+    /// The changed limits.
     pub fn applied(self, before: Limits) -> Limits {
         Limits {
             spend: self.spend.unwrap_or(before.spend),
@@ -164,37 +237,43 @@ impl LimitsChange {
         }
     }
 
-    /// Whether there is nothing to change.
+    /// Whether no limit changes.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
 
-    /// What is changed, for the audit log.
-    pub(crate) fn described(self) -> Value {
-        let mut words = Map::new();
+    fn described(self) -> Value {
+        let mut limits = Map::new();
         if let Some(spend) = self.spend {
-            words.insert("spend_limit_micros".to_owned(), json!(spend.map(Micros::get)));
+            limits.insert("spend_limit_micros".to_owned(), json!(spend.map(Micros::get)));
         }
         if let Some(rate) = self.requests_per_minute {
-            words.insert("requests_per_minute".to_owned(), json!(rate));
+            limits.insert("requests_per_minute".to_owned(), json!(rate));
         }
         if let Some(concurrency) = self.concurrency {
-            words.insert("concurrency".to_owned(), json!(concurrency));
+            limits.insert("concurrency".to_owned(), json!(concurrency));
         }
-        words.into()
+        limits.into()
     }
 }
 
-/// Hashes are not shown.
+/// Does not print the hash.
 impl fmt::Debug for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-/// Hashes are not shown.
+/// Does not print the hash.
 impl fmt::Debug for NewKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("NewKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Does not print the hash.
+impl fmt::Debug for KeyRotation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("KeyRotation").field("new_id", &self.new_id).finish_non_exhaustive()
     }
 }

@@ -1,21 +1,20 @@
-//! Durable state of the member service in SQLite or PostgreSQL: the only place with SQL of it.
+//! Durable state of the member service in SQLite or PostgreSQL. All SQL of the service is here.
 //!
-//! One method of [`Store`] is one transaction of the service's domain. Both back ends pass the same
-//! tests. Whatever moves money goes through `batch`: the operations that wait at the same time
-//! become one transaction, decided by the laws of the `ledger` crate on the rows that the back end
-//! loaded, so that the money is the same arithmetic on every database and one commit serves many.
+//! Each method of [`Store`] is one transaction. Both back ends pass the same tests. Operations that
+//! move money go through `batch`: those that wait at the same time become one transaction on rows
+//! that the back end loads and the `ledger` crate changes, so that both databases follow the same
+//! rules and one commit serves many operations.
 
 mod audit;
-mod backend;
 mod batch;
 mod check;
 mod clock;
 mod error;
 mod key;
+mod limits;
 mod location;
 mod media;
 mod member;
-
 mod postgres;
 mod research;
 mod response;
@@ -29,7 +28,7 @@ pub use batch::{HoldClosing, NewHold};
 pub use check::{LedgerCheck, LedgerFinding, MAX_FINDINGS};
 pub use clock::Clock;
 pub use error::{Error, ErrorKind};
-pub use key::{Key, KeyChange, KeyRecord, LimitsChange, NewKey, Scope};
+pub use key::{Key, KeyChange, KeyRecord, KeyRotation, LimitsChange, NewKey, Scope};
 pub use location::{DatabaseLocation, SchemaState, StoreOptions};
 pub use media::{Artifact, MediaRun};
 pub use member::{Member, MemberChange};

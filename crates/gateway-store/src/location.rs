@@ -1,4 +1,4 @@
-//! Where the state is kept, and how.
+//! Where the database is, and the options of a store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::Clock;
 
-/// Where the state is kept.
+/// Where the database is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseLocation {
     /// A SQLite file.
@@ -15,24 +15,24 @@ pub enum DatabaseLocation {
     Postgres(String),
 }
 
-/// How it is kept.
+/// Options of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// Connections to PostgreSQL besides the one that moves money; readers of SQLite.
+    /// Pooled connections to PostgreSQL besides the writer's; readers of SQLite.
     pub connections: usize,
-    /// How long to wait for a connection or a lock.
-    pub wait: Duration,
-    /// Whether a commit outlives a power loss. Without it, it outlives only the process.
+    /// Timeout for connections, locks and statements.
+    pub timeout: Duration,
+    /// Whether commits survive a power loss, or only a crash of the process.
     pub power_loss_safe: bool,
-    /// How long an idempotency key and its answer are remembered.
-    pub repeats_kept: Duration,
-    /// What time it is.
+    /// How long idempotency keys and their answers are stored.
+    pub idempotency_retention: Duration,
+    /// The clock of a SQLite store; PostgreSQL uses its own.
     pub clock: Clock,
 }
 
 impl StoreOptions {
-    pub(crate) fn repeats_kept_micros(&self) -> i64 {
-        i64::try_from(self.repeats_kept.as_micros()).unwrap_or(i64::MAX)
+    pub(crate) fn idempotency_retention_micros(&self) -> i64 {
+        i64::try_from(self.idempotency_retention.as_micros()).unwrap_or(i64::MAX)
     }
 }
 
@@ -40,24 +40,24 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             connections: 4,
-            wait: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
             power_loss_safe: true,
-            repeats_kept: Duration::from_hours(24),
+            idempotency_retention: Duration::from_hours(24),
             clock: Clock::system(),
         }
     }
 }
 
-/// What a database holds.
+/// The schema of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
-    /// Nothing yet.
+    /// No schema.
     Empty,
-    /// An older schema that migrations bring up to date.
+    /// An older version that can be migrated.
     Old(i64),
-    /// The one this program knows.
+    /// The version of this program.
     Current(i64),
-    /// A newer one, or one that is not ours.
+    /// A newer version, or another program's schema.
     Unknown(i64),
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for SchemaState {
     }
 }
 
-/// Passwords are not shown.
+/// Does not print passwords.
 impl fmt::Debug for DatabaseLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

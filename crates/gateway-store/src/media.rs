@@ -1,56 +1,54 @@
-//! Media that were made: runs, their artifacts, and the objects that hold the bytes of these.
+//! Generated media: runs, their artifacts, and the objects that hold the bytes of artifacts.
 //!
-//! The bytes are elsewhere; here is what refers to them. An object is claimed
-//! ([`Store::claim_object`](crate::Store::claim_object)) before its bytes are written, so that there
-//! are never bytes that no row knows. A run is written with the end of its hold. When the last run
-//! of an object is over, or nobody came to refer to it, the object is doomed: it is not claimed
-//! again under that name, its bytes are removed, and then its row is.
+//! The bytes are stored elsewhere. An object is claimed
+//! ([`Store::claim_object`](crate::Store::claim_object)) before its bytes are written, so that all
+//! bytes have a row. A run is written with the end of its hold. An object without a run becomes
+//! deletable: it cannot be claimed again, its bytes are deleted, and then its row.
 
 use ledger::{HoldId, MemberId, Micros, Time};
 
-/// How long an object that nobody refers to yet is kept: far longer than from its claim to the end
-/// of the hold that pays for it.
-pub(crate) const UNUSED_KEPT_MICROS: i64 = 3600 * 1_000_000;
+/// How long an object without a run is kept: far longer than from its claim to the end of the hold.
+pub(crate) const UNUSED_RETENTION_MICROS: i64 = 3600 * 1_000_000;
 
-/// One request for media that was answered.
+/// One answered request for media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaRun {
-    /// Its name.
+    /// Id of the run.
     pub id: String,
-    /// Whose it is.
+    /// The owner.
     pub member: MemberId,
-    /// What paid for it.
+    /// The hold that paid for it.
     pub hold: HoldId,
     /// The full id of the model.
     pub model: String,
-    /// What the model was used for.
+    /// The capability of the model that was used.
     pub capability: String,
-    /// What it cost.
+    /// The charged amount.
     pub charge: Micros,
-    /// When it was made.
+    /// When the run was made.
     pub created_at: Time,
-    /// Until when it is kept.
+    /// When the run is deleted.
     pub expires_at: Time,
-    /// What came of it, in order.
+    /// The generated files, in order.
     pub artifacts: Vec<Artifact>,
 }
 
-/// A file that was made.
+/// A generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Its name.
+    /// Id of the artifact.
     pub id: String,
-    /// The object that holds its bytes.
+    /// The object that holds the bytes.
     pub object: String,
-    /// What it is.
+    /// The media type.
     pub media_type: String,
-    /// How many bytes it has.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Their digest.
+    /// Digest of the bytes.
     pub sha256: [u8; 32],
 }
 
-/// A number of bytes as both databases keep it.
+/// A number of bytes as both databases store it.
 pub(crate) fn stored_bytes(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }

@@ -1,27 +1,56 @@
 //! Members.
 
 use ledger::{MemberId, Time};
+use serde_json::json;
+
+use crate::audit::AuditChange;
 
 /// A member of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its number.
+    /// Id of the member.
     pub id: MemberId,
-    /// What the operator calls it; unique.
+    /// The unique name that the operator chose.
     pub name: String,
-    /// Since when.
+    /// When the member was created.
     pub created_at: Time,
-    /// Whether the operator blocked it.
+    /// Whether the operator blocked the member.
     pub blocked: bool,
 }
 
-/// What can be changed of a member.
+/// A change of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
-    /// Another name.
+    /// Sets another name.
     Rename(String),
-    /// No more requests.
+    /// Rejects further requests.
     Block,
-    /// Requests again.
+    /// Accepts requests again.
     Unblock,
+}
+
+impl Member {
+    pub(crate) fn creation(&self) -> AuditChange {
+        let detail = json!({ "name": self.name });
+        AuditChange { action: "member.create", subject: self.id.to_string(), detail }
+    }
+
+    /// Applies a change and describes it for the audit log.
+    pub(crate) fn apply(&mut self, change: &MemberChange) -> AuditChange {
+        let (action, detail) = match change {
+            MemberChange::Rename(name) => {
+                let before = std::mem::replace(&mut self.name, name.clone());
+                ("member.rename", json!({ "from": before, "to": name }))
+            }
+            MemberChange::Block => {
+                self.blocked = true;
+                ("member.block", json!({}))
+            }
+            MemberChange::Unblock => {
+                self.blocked = false;
+                ("member.unblock", json!({}))
+            }
+        };
+        AuditChange { action, subject: self.id.to_string(), detail }
+    }
 }

@@ -1,50 +1,47 @@
-//! Research jobs: durable work that runs for minutes, next to the hold that pays for it.
+//! Research jobs: durable work of several minutes, with the hold that pays for it.
 //!
-//! A job has the id of its hold. The hold is [`JOB_OWNER`]'s, which is no process: no lease of a
-//! process ends it, and neither does a start after a crash. It stands for exactly as long as its
-//! job is queued or running, because only the end of the job ends it, in the same transaction; and
-//! every job ends, since it has a deadline that any process enforces. So money cannot be given back
-//! for work that goes on, however long all processes were away.
+//! A job has the id of its hold. The owner of the hold is [`JOB_OWNER`], which is no process, so that
+//! neither a lease nor a restart ends it. The hold lives exactly as long as its job is queued or
+//! running: one transaction ends both. Every job ends, because any process enforces its deadline.
+//! Money is therefore never given back for work that continues, however long all processes were down.
 //!
-//! Whoever claims a job raises its `attempt`. That number is the fence: every write names it, and
-//! with an older one nothing is written.
+//! Each claim of a job increments its `attempt`, a fencing token: a write with an older one has no
+//! effect.
 
 use ledger::{
-    AnswerProgress, ChargeRule, EndReason, Hold, HoldId, HoldRequest, LineageId, MemberId, Micros,
-    Receipt, Refusal, Time, TokenCounts,
+    AnswerProgress, ChargeRule, EndReason, HoldId, HoldRequest, LineageId, MemberId, Micros,
+    Receipt, Time, TokenCounts,
 };
 
-use crate::backend::Result;
-
-/// Who has the holds of jobs: no process, whose numbers begin at 1.
+/// The owner of job holds. Processes have owner numbers from 1.
 pub const JOB_OWNER: i64 = i64::MIN;
 
-/// The longest pause before a failed step is retried. A job that is free only later than that was
+/// The longest pause before a failed step is retried. A queued job whose time lies further ahead was
 /// written before the clock was set back.
 pub const MAX_PAUSE_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// A hundred years: as long as its job lives.
+/// A hundred years: the hold lives as long as its job.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
 
-/// Where a job stands.
+/// The status of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobStatus {
-    /// It waits for a worker.
+    /// The job waits for a worker.
     Queued,
-    /// A worker has it.
+    /// A worker has claimed the job.
     Running,
-    /// It has a report, and was charged.
+    /// The job has a report and was charged.
     Completed,
-    /// It came to nothing, and was not charged.
+    /// The job failed and was not charged.
     Failed,
-    /// Its member ended it.
+    /// The member cancelled the job.
     Cancelled,
-    /// It did not end in time.
+    /// The job missed its deadline.
     Expired,
 }
 
 impl JobStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 6] = [
         Self::Queued,
         Self::Running,
@@ -54,7 +51,7 @@ impl JobStatus {
         Self::Expired,
     ];
 
-    /// As it is stored and shown.
+    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -66,222 +63,227 @@ impl JobStatus {
         }
     }
 
-    /// Reads what [`Self::as_str`] gives.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
-    /// Whether nothing more happens to it.
+    /// Whether the job has ended.
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
 }
 
-/// A job that is to be queued with its hold.
+/// A job to queue, with its hold.
 #[derive(Debug, Clone)]
 pub struct NewJob {
-    /// What is to be set aside. Its id becomes that of the job; owner and lease are the store's.
+    /// The hold. Its id becomes that of the job; the store sets owner and lease.
     pub hold: HoldRequest,
-    /// What is asked.
+    /// The question.
     pub query: String,
-    /// The model that works on it.
+    /// The model to use.
     pub model: String,
-    /// All else that was asked, JSON.
+    /// The other parameters, JSON.
     pub request: Vec<u8>,
-    /// Where its end is told.
+    /// The webhook that is called when the job ends.
     pub webhook_url: Option<String>,
-    /// How many jobs, queued or running, the member may have with this one.
+    /// The most open jobs of the member, including this one.
     pub max_open: u32,
-    /// How often it is claimed without a step being finished.
+    /// The most claims without a finished step.
     pub max_tries: u32,
-    /// How long it may take, queued or running.
+    /// The time until the job expires.
     pub deadline_micros: i64,
-    /// How long it is kept after its end.
-    pub kept_micros: i64,
-    /// Its first event.
+    /// How long the job is stored after its end.
+    pub retention_micros: i64,
+    /// The first event.
     pub event: NewJobEvent,
 }
 
-/// A job.
+/// A research job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResearchJob {
-    /// Its id, which is that of its hold.
+    /// Id of the job and of its hold.
     pub id: HoldId,
-    /// Whose.
+    /// The owner.
     pub member: MemberId,
-    /// By which key.
+    /// The API key that was used.
     pub lineage: LineageId,
-    /// Where it stands.
+    /// The status.
     pub status: JobStatus,
-    /// What is asked.
+    /// The question.
     pub query: String,
-    /// The model that works on it.
+    /// The model to use.
     pub model: String,
-    /// All else that was asked, JSON.
+    /// The other parameters, JSON.
     pub request: Vec<u8>,
-    /// How often it was claimed: the fence.
+    /// Number of claims: the fencing token.
     pub attempt: i64,
-    /// How often it was claimed since a step was finished.
+    /// Claims since the last finished step.
     pub tries: u32,
-    /// How often that may be.
+    /// The most claims without a finished step.
     pub max_tries: u32,
-    /// How far it is.
+    /// The progress.
     pub progress: Progress,
-    /// When it was queued.
+    /// When the job was queued.
     pub created_at: Time,
-    /// When it was first claimed.
+    /// When the job was first claimed.
     pub started_at: Option<Time>,
-    /// When it ended.
+    /// When the job ended.
     pub finished_at: Option<Time>,
-    /// Until when it must have ended.
+    /// When the job expires.
     pub deadline: Time,
-    /// What it came to, JSON.
+    /// The result, JSON.
     pub result: Option<Vec<u8>>,
-    /// Why it came to nothing, JSON.
+    /// The error, JSON.
     pub error: Option<Vec<u8>>,
-    /// What was charged, once it has ended.
+    /// The charged amount of an ended job.
     pub charged: Option<Micros>,
 }
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// What is being done.
+    /// The current step.
     pub step: String,
-    /// How many steps are done.
+    /// Number of finished steps.
     pub done: u32,
-    /// How many there will be, as far as that is known.
+    /// Expected number of steps.
     pub total: u32,
 }
 
-/// A step that was finished.
+/// A finished step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobStep {
-    /// Its number, from 0 without gaps.
+    /// Number of the step, from 0 without gaps.
     pub number: u32,
-    /// What kind it is.
+    /// The kind of step.
     pub kind: String,
-    /// By which attempt it was done.
+    /// The attempt that finished it.
     pub attempt: i64,
-    /// What is shown of it, JSON.
+    /// The public details, JSON.
     pub detail: Vec<u8>,
-    /// What later steps work with; nothing once the job has ended.
+    /// Input for later steps; deleted when the job ends.
     pub output: Option<Vec<u8>>,
-    /// When it began.
+    /// When the step started.
     pub started_at: Time,
-    /// When it ended.
+    /// When the step finished.
     pub finished_at: Time,
 }
 
-/// An event that is to be added.
+/// A job event to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJobEvent {
-    /// Its name.
+    /// The event name.
     pub kind: &'static str,
-    /// What it tells, JSON.
+    /// The data, JSON.
     pub data: Vec<u8>,
 }
 
-/// An event of a job.
+/// A stored job event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobEvent {
-    /// Its number, from 1 without gaps.
+    /// Number of the event, from 1 without gaps.
     pub sequence: i64,
-    /// When.
+    /// When the event happened.
     pub at: Time,
-    /// Its name.
+    /// The event name.
     pub kind: String,
-    /// What it tells, JSON.
+    /// The data, JSON.
     pub data: Vec<u8>,
 }
 
-/// Which claim of a job: what a worker shows with everything it writes.
+/// A worker's claim of a job. Every write of the worker names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobClaim {
     /// The job.
     pub id: HoldId,
-    /// Its attempt.
+    /// The attempt: the fencing token.
     pub attempt: i64,
 }
 
-/// A step that a worker has finished, and what comes next.
+/// A step to record as finished.
 #[derive(Debug, Clone)]
 pub struct FinishedStep {
-    /// Its number: how many were finished before.
+    /// Number of the step: the steps that were finished before.
     pub number: u32,
-    /// What kind it is.
+    /// The kind of step.
     pub kind: String,
-    /// What is shown of it, JSON.
+    /// The public details, JSON.
     pub detail: Vec<u8>,
-    /// What later steps work with.
+    /// Input for later steps.
     pub output: Vec<u8>,
-    /// How long it took.
+    /// Duration of the step.
     pub took_micros: i64,
-    /// How far the job is now.
+    /// The new progress.
     pub progress: Progress,
-    /// What is told of it.
+    /// Events to append.
     pub events: Vec<NewJobEvent>,
-    /// How long the claim lasts from now.
+    /// The new lease of the claim.
     pub lease_micros: i64,
 }
 
-/// Why a worker gives a job back.
+/// Why a worker releases a job.
 #[derive(Debug, Clone)]
 pub enum JobRelease {
-    /// It stops: another one goes on at once, and nothing counts against the job.
+    /// The worker stops. Another one can continue at once; the attempt does not count.
     Stopping,
-    /// The step failed, and is tried again later.
+    /// The step failed and is retried later.
     Failed {
-        /// How much later.
+        /// Delay of the retry.
         after_micros: i64,
-        /// What is told of it.
+        /// The event to append.
         event: NewJobEvent,
     },
 }
 
-/// How a job ends.
+/// The end of a job.
 #[derive(Debug, Clone)]
 pub struct JobEnd {
-    /// Which.
+    /// The job.
     pub id: HoldId,
-    /// Whose it is.
+    /// The owner.
     pub member: MemberId,
-    /// The attempt of the worker that ends it; nothing if it is its member who does.
+    /// The attempt of the worker that ends the job; `None` if the member ends it.
     pub attempt: Option<i64>,
-    /// Where it stands then; one that is over.
+    /// The final status.
     pub status: JobStatus,
-    /// What ended it. The store adds how far the job had come, and has the rule from both.
-    pub ending: EndReason,
-    /// What its models counted.
+    /// Why the job ended. Together with its progress this decides about the charge.
+    pub reason: EndReason,
+    /// Token counts of the models.
     pub tokens: TokenCounts,
-    /// What it came to, JSON.
+    /// The result, JSON.
     pub result: Option<Vec<u8>>,
-    /// Why it came to nothing, JSON.
+    /// The error, JSON.
     pub error: Option<Vec<u8>>,
-    /// How far it came.
+    /// The final progress.
     pub progress: Option<Progress>,
-    /// What is told of it.
+    /// Events to append.
     pub events: Vec<NewJobEvent>,
 }
 
 impl JobEnd {
-    /// The rule by which the hold ends, for a job of this status with this many finished steps.
+    /// The rule for the hold of a job with this status and number of finished steps.
     ///
-    /// Every step asks a model, searches or reads a page, and a worker begins one as soon as it has
-    /// claimed the job. A job that is queued again without a finished step has only met failures.
+    /// Every step costs money, and a worker starts one as soon as it has claimed the job. A job that
+    /// is queued again without a finished step has only met failures.
     pub(crate) fn rule(&self, status: JobStatus, done: u32) -> ChargeRule {
-        let reached = if self.result.is_some() {
+        let progress = if self.result.is_some() {
             AnswerProgress::Content
         } else if status == JobStatus::Running || done > 0 {
             AnswerProgress::Begun
         } else {
             AnswerProgress::Nothing
         };
-        self.ending.rule(reached)
+        self.reason.rule(progress)
+    }
+
+    /// The end of a job without a hold. Only its job ends a hold, so the job can only fail.
+    pub(crate) fn without_hold(&self) -> Self {
+        AutomaticEnd::new(false).end(self.id, self.member)
     }
 }
 
-/// What came of ending a job.
+/// The result of ending a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEndResult {
     /// The job ended now.
@@ -290,63 +292,63 @@ pub enum JobEndResult {
     NotEnded,
 }
 
-/// The end of a job that is to be told to its member.
+/// A webhook call that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Which job.
+    /// The job that ended.
     pub id: HoldId,
-    /// Where to.
+    /// The address.
     pub url: String,
-    /// Which try this is, from 1: the fence of it.
+    /// Number of this try, from 1: the fencing token.
     pub tries: u32,
 }
 
-/// What came of telling it.
+/// The result of a webhook call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebhookOutcome {
-    /// It was taken.
+    /// The receiver accepted it.
     Delivered,
-    /// It is given up.
+    /// No further try.
     GivenUp,
-    /// It is tried again, so much later.
-    Again {
-        /// How much later.
+    /// Another try later.
+    Retry {
+        /// Delay of the retry.
         after_micros: i64,
     },
 }
 
-/// What both databases do for jobs, one transaction a method. [`crate::Store`] documents each.
-pub(crate) trait Jobs {
-    async fn create_job(&self, job: NewJob) -> Result<std::result::Result<Hold, Refusal>>;
-    async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>>;
-    async fn job_status(&self, id: HoldId) -> Result<Option<(JobStatus, i64)>>;
-    async fn jobs(&self, member: MemberId, before: HoldId, limit: u32) -> Result<Vec<ResearchJob>>;
-    async fn job_steps(&self, id: HoldId) -> Result<Vec<JobStep>>;
-    async fn job_events(&self, id: HoldId, after: i64, limit: u32) -> Result<Vec<JobEvent>>;
-    async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<ResearchJob>>;
-    async fn renew_job(&self, fence: JobClaim, lease_micros: i64) -> Result<bool>;
-    async fn finish_step(&self, fence: JobClaim, step: FinishedStep) -> Result<bool>;
-    async fn release_job(&self, fence: JobClaim, why: JobRelease) -> Result<bool>;
-    async fn end_job(&self, end: JobEnd) -> Result<JobEndResult>;
-    async fn end_overdue_jobs(&self) -> Result<u64>;
-    async fn claim_webhook(&self, lease_micros: i64) -> Result<Option<(Webhook, ResearchJob)>>;
-    async fn finish_webhook(&self, hook: &Webhook, outcome: WebhookOutcome) -> Result<bool>;
+impl WebhookOutcome {
+    /// The stored outcome, and the delay of the next try.
+    pub(crate) fn stored(self) -> (Option<&'static str>, i64) {
+        match self {
+            Self::Delivered => (Some("delivered"), 0),
+            Self::GivenUp => (Some("given_up"), 0),
+            Self::Retry { after_micros } => (None, after_micros),
+        }
+    }
 }
 
-/// The most jobs that end by themselves in one transaction, and that are removed in one sweep.
-pub(crate) const MAX_REAPED: u32 = 100;
-
-/// What is written where a job ends without a worker.
-pub(crate) struct Unattended {
-    pub(crate) status: JobStatus,
-    pub(crate) kind: &'static str,
-    pub(crate) error: Vec<u8>,
-    pub(crate) ending: EndReason,
+impl JobRelease {
+    /// How many tries are given back, the delay of the next claim, and the events to append.
+    pub(crate) fn parts(&self) -> (i64, i64, &[NewJobEvent]) {
+        match self {
+            Self::Stopping => (1, 0, &[]),
+            Self::Failed { after_micros, event } => (0, *after_micros, std::slice::from_ref(event)),
+        }
+    }
 }
 
-impl Unattended {
-    /// A job whose time is over, or whose workers have all stopped.
-    pub(crate) fn of(is_late: bool) -> Self {
+/// The end of a job that no worker ends.
+pub(crate) struct AutomaticEnd {
+    status: JobStatus,
+    kind: &'static str,
+    error: Vec<u8>,
+    reason: EndReason,
+}
+
+impl AutomaticEnd {
+    /// A job that missed its deadline, or has used up its tries.
+    pub(crate) fn new(is_late: bool) -> Self {
         let (status, kind, code, message) = if is_late {
             (JobStatus::Expired, "expired", "expired", "the job did not end in time")
         } else {
@@ -354,11 +356,11 @@ impl Unattended {
             (JobStatus::Failed, "failed", "attempts_exhausted", message)
         };
         let error = serde_json::json!({ "code": code, "message": message });
-        let ending = if is_late { EndReason::LeaseOver } else { EndReason::ServiceFailed };
-        Self { status, kind, error: error.to_string().into_bytes(), ending }
+        let reason = if is_late { EndReason::LeaseOver } else { EndReason::ServiceFailed };
+        Self { status, kind, error: error.to_string().into_bytes(), reason }
     }
 
-    pub(crate) fn event(&self) -> NewJobEvent {
+    fn event(&self) -> NewJobEvent {
         let error: serde_json::Value = serde_json::from_slice(&self.error).unwrap_or_default();
         let data = serde_json::json!({ "status": self.status.as_str(), "error": error });
         NewJobEvent { kind: self.kind, data: data.to_string().into_bytes() }
@@ -370,7 +372,7 @@ impl Unattended {
             member,
             attempt: None,
             status: self.status,
-            ending: self.ending,
+            reason: self.reason,
             tokens: TokenCounts::default(),
             result: None,
             error: Some(self.error.clone()),
@@ -385,11 +387,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_is_read_as_it_is_written() {
+    fn every_status_parses_back() {
         for status in JobStatus::ALL {
             assert_eq!(JobStatus::parse(status.as_str()), Some(status));
         }
         assert_eq!(JobStatus::parse("done"), None);
         assert_eq!(JobStatus::ALL.iter().filter(|status| !status.is_over()).count(), 2);
+    }
+
+    #[test]
+    fn a_job_without_a_hold_fails() {
+        let end = AutomaticEnd::new(true).end(HoldId::new(1, 1), MemberId(1));
+        let statuses = (end.status, end.without_hold().status);
+        assert_eq!(statuses, (JobStatus::Expired, JobStatus::Failed));
     }
 }

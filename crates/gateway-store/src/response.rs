@@ -1,4 +1,4 @@
-//! Answers of the responses interface that members can ask for again.
+//! Stored answers of the responses API.
 
 use ledger::{HoldId, LineageId, MemberId, Time};
 use serde_json::json;
@@ -6,11 +6,11 @@ use serde_json::json;
 /// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// Its id, `resp_…`.
+    /// Id of the response: `resp_…`.
     pub id: String,
-    /// Whose.
+    /// The owner.
     pub member: MemberId,
-    /// By which key.
+    /// The API key that was used.
     pub lineage: LineageId,
     /// The hold that pays for it.
     pub hold: HoldId,
@@ -20,18 +20,18 @@ pub struct StoredResponse {
     pub body: Vec<u8>,
     /// The input items, a JSON list.
     pub input: Vec<u8>,
-    /// The response it goes on from.
+    /// The previous response of the conversation.
     pub previous: Option<String>,
-    /// Whether it runs without its client.
+    /// Whether it runs in the background.
     pub background: bool,
-    /// Since when.
+    /// When the response was created.
     pub created_at: Time,
-    /// Until when it is kept.
+    /// When the response is deleted.
     pub expires_at: Time,
 }
 
 impl StoredResponse {
-    /// The same, come to nothing because whoever worked on it stopped.
+    /// The response as failed, because its process stopped.
     #[must_use]
     pub fn failed(&self) -> Self {
         let body = failed_body(&self.id, &self.body);
@@ -39,12 +39,12 @@ impl StoredResponse {
     }
 }
 
-/// One event of a response that runs in the background.
+/// One event of a background response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseEvent {
-    /// Its `sequence_number`.
+    /// The `sequence_number`.
     pub sequence: i64,
-    /// The whole event as it is sent.
+    /// The whole event as it is sent to clients.
     pub event: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_body_keeps_what_it_had() {
+    fn a_failed_body_keeps_its_other_fields() {
         let body = failed_body("resp_1", br#"{"id":"resp_1","status":"queued","model":"m"}"#);
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!((&body["model"], &body["status"]), (&json!("m"), &json!("failed")));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_none_becomes_one() {
+    fn an_invalid_body_is_replaced() {
         for body in [&b""[..], b"[]", b"{"] {
             let body: serde_json::Value =
                 serde_json::from_slice(&failed_body("resp_1", body)).unwrap();

@@ -5,12 +5,12 @@ use ledger::Posting;
 /// One line of a member's statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementLine {
-    /// Its number.
+    /// Id of the posting.
     pub id: i64,
     /// The posting.
     pub posting: Posting,
-    /// What the charged request was for.
+    /// The charged operation.
     pub operation: Option<String>,
-    /// The model that answered it.
+    /// The model that answered.
     pub model: Option<String>,
 }

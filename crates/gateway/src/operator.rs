@@ -4,7 +4,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use gateway_store::{Actor, KeyChange, KeyRecord, Member, MemberChange, NewKey, Scope, Store};
+use gateway_store::{
+    Actor, KeyChange, KeyRecord, KeyRotation, Member, MemberChange, NewKey, Scope, Store,
+};
 use ledger::{Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer, TransferResult};
 use wire::admin::{
     MAX_AMOUNT_MICROS, MAX_KEY_MODELS, MAX_KEY_RATE, MAX_NAME_CHARS, MAX_OVERLAP_SECONDS,
@@ -180,9 +182,13 @@ impl Operator<'_> {
             return Err(Error::KeyOver);
         }
         let key = key_secret::draw().ok_or(Error::NoRandom)?;
-        let new = (key.public_id(), hasher.hash(&key));
-        let overlap = i64::try_from(overlap.as_micros()).unwrap_or(i64::MAX);
-        self.store.rotate_key(id, new, overlap, self.by).await?;
+        let rotation = KeyRotation {
+            old_id: id.to_owned(),
+            new_id: key.public_id().to_owned(),
+            new_hash: hasher.hash(&key),
+            overlap_micros: i64::try_from(overlap.as_micros()).unwrap_or(i64::MAX),
+        };
+        self.store.rotate_key(&rotation, self.by).await?;
         self.issued(key).await
     }
 

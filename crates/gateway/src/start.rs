@@ -106,7 +106,10 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
 
 /// Where a configuration keeps its state, and how.
 pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
-    let mut options = StoreOptions { repeats_kept: config.idempotency, ..StoreOptions::default() };
+    let mut options = StoreOptions {
+        idempotency_retention: config.idempotency,
+        ..StoreOptions::default()
+    };
     let place = match &config.database {
         Database::Sqlite { path, durability } => {
             options.power_loss_safe = *durability == Durability::Power;

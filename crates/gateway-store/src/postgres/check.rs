@@ -1,21 +1,18 @@
-//! Adds everything up again. The database does the sums, so that memory is bounded by it, and
-//! everything is seen at one moment.
+//! The ledger check: the database recomputes all figures on one snapshot, in bounded memory.
 
 use ledger::{HouseAccount, Micros};
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
-use super::audit::Last;
-use super::fault::fault;
-use super::rows::{self, Columns};
-use crate::backend::Result;
+use super::rows::{self, RowReader};
+use crate::audit::AuditTail;
 use crate::check::MAX_FINDINGS;
+use crate::error::Result;
 use crate::{LedgerCheck, LedgerFinding};
 
-/// How many audit entries are read at a time.
+/// Audit entries per query.
 const PAGE: i64 = 1000;
 
-/// What may be wrong: the figure's name, and a query for what does not add up, as `what, stored,
-/// added_up`.
+/// The name of a figure, and a query for rows that do not match: `what, stored, added_up`.
 const CHECKS: [(&str, &str); 9] = [
     (
         "balance",
@@ -101,18 +98,17 @@ const HOUSE: &str = "SELECT house, count(*), -sum(amount)::bigint FROM postings 
 const ENTRIES: &str = "SELECT id, at, actor, request, action, subject, detail, digest FROM audit \
     WHERE id > $1 ORDER BY id LIMIT $2";
 
-/// Checks everything as it is at one moment. It takes as long as it takes.
-pub(super) async fn ledger(client: &mut Client) -> Result<LedgerCheck> {
+/// Checks one snapshot without a timeout.
+pub(super) async fn run(client: &mut Client) -> Result<LedgerCheck> {
     let transaction = client
         .build_transaction()
         .isolation_level(IsolationLevel::RepeatableRead)
         .read_only(true)
         .start()
-        .await
-        .map_err(fault)?;
-    let patience =
+        .await?;
+    let no_timeouts =
         "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
-    transaction.batch_execute(patience).await.map_err(fault)?;
+    transaction.batch_execute(no_timeouts).await?;
     let mut check = totals(&transaction).await?;
     for (figure, sql) in CHECKS {
         find(&transaction, figure, sql, &mut check).await?;
@@ -122,8 +118,8 @@ pub(super) async fn ledger(client: &mut Client) -> Result<LedgerCheck> {
 }
 
 async fn totals(transaction: &Transaction<'_>) -> Result<LedgerCheck> {
-    let row = transaction.query_one(COUNTS, &[]).await.map_err(fault)?;
-    let mut columns = Columns::of(&row);
+    let row = transaction.query_one(COUNTS, &[]).await?;
+    let mut columns = RowReader::new(&row);
     let mut check = LedgerCheck {
         members: count(columns.take()?),
         holds: count(columns.take()?),
@@ -131,23 +127,22 @@ async fn totals(transaction: &Transaction<'_>) -> Result<LedgerCheck> {
     };
     let stored: i64 = columns.take()?;
     check.house = HouseAccount::ALL.map(|house| (house.as_str().to_owned(), Micros::ZERO)).into();
-    let mut of_house: i64 = 0;
-    for row in transaction.query(HOUSE, &[]).await.map_err(fault)? {
-        let mut columns = Columns::of(&row);
+    let mut house_total: i64 = 0;
+    for row in transaction.query(HOUSE, &[]).await? {
+        let mut columns = RowReader::new(&row);
         let (name, postings, sum): (&str, i64, i64) =
             (columns.take()?, columns.take()?, columns.take()?);
         check.postings += count(postings);
-        of_house = of_house.saturating_add(sum);
+        house_total = house_total.saturating_add(sum);
         for (house, total) in &mut check.house {
             if house == name {
                 *total = Micros::new(sum);
             }
         }
     }
-    check.members_total = Micros::new(of_house.saturating_neg());
-    // What members have is what their rows say, or a balance that was changed without a posting
-    // would not show.
-    check.sum = Micros::new(stored.saturating_add(of_house));
+    check.members_total = Micros::new(house_total.saturating_neg());
+    // The stored balances, so that a balance that was changed without a posting is detected.
+    check.sum = Micros::new(stored.saturating_add(house_total));
     Ok(check)
 }
 
@@ -162,9 +157,9 @@ async fn find(
         ORDER BY length(what), what LIMIT $1"
     );
     let limit = i64::try_from(MAX_FINDINGS).unwrap_or(i64::MAX);
-    let found = transaction.query(&sql, &[&limit]).await.map_err(fault)?;
+    let found = transaction.query(&sql, &[&limit]).await?;
     for (index, row) in found.iter().enumerate() {
-        let mut columns = Columns::of(row);
+        let mut columns = RowReader::new(row);
         let finding = LedgerFinding {
             what: columns.take()?,
             figure: figure.to_owned(),
@@ -174,17 +169,17 @@ async fn find(
         if index == 0 {
             check.wrong += count(columns.take()?);
         }
-        list(check, finding);
+        check.list(finding);
     }
     Ok(())
 }
 
-/// Every entry is where it belongs, and sealed with the one before.
+/// Checks that no audit entry is missing or changed.
 async fn check_audit(transaction: &Transaction<'_>, check: &mut LedgerCheck) -> Result<()> {
-    let entries = transaction.prepare(ENTRIES).await.map_err(fault)?;
-    let mut last = Last::default();
+    let entries = transaction.prepare(ENTRIES).await?;
+    let mut last = AuditTail::default();
     loop {
-        let page = transaction.query(&entries, &[&last.id, &PAGE]).await.map_err(fault)?;
+        let page = transaction.query(&entries, &[&last.id, &PAGE]).await?;
         if page.is_empty() {
             return Ok(());
         }
@@ -195,16 +190,10 @@ async fn check_audit(transaction: &Transaction<'_>, check: &mut LedgerCheck) -> 
                 check.wrong += 1;
                 let what = format!("audit entry {}", entry.id);
                 let figure = "digest".to_owned();
-                list(check, LedgerFinding { what, figure, stored: entry.id, added_up: expected });
+                check.list(LedgerFinding { what, figure, stored: entry.id, added_up: expected });
             }
-            last = Last { id: entry.id, digest: entry.digest };
+            last = AuditTail { id: entry.id, digest: entry.digest };
         }
-    }
-}
-
-fn list(check: &mut LedgerCheck, finding: LedgerFinding) {
-    if check.findings.len() < MAX_FINDINGS {
-        check.findings.push(finding);
     }
 }
 

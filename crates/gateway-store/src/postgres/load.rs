@@ -1,184 +1,192 @@
-//! The first half of a batch: locks the members, and reads the rows that the laws decide on.
+//! The first half of a batch: locks the members and reads the rows that the operations need.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ledger::{Book, HoldId, LineageId, MemberId, Time};
+use ledger::{Book, HoldId, HoldRequest, LineageId, MemberId, Time};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error as Failure, Row};
+use tokio_postgres::{Client, Error as DriverError, Row};
 
-use super::audit::Last;
-use super::fault::{fault, too_late};
-use super::needs::Needs;
-use super::rows::{self, Columns, Uid};
+use super::audit;
+use super::error::timed_out;
+use super::rows::{self, HoldUuid, RowReader};
 use super::statements::Statements;
-use crate::backend::Result;
+use crate::audit::AuditTail;
 use crate::batch::LedgerOperation;
+use crate::error::Result;
 
-/// Which rows a transaction works on.
+/// The rows that a transaction needs, in the order in which they are locked.
 #[derive(Debug, Default)]
-pub(super) struct Wants {
-    members: Vec<i64>,
-    lineages: Vec<i64>,
-    holds: Vec<Uid>,
-    repeats: (Vec<i64>, Vec<String>),
-    references: (Vec<i64>, Vec<String>),
-    /// New holds: their ids must not have been used.
-    begins: Vec<Uid>,
+pub(super) struct RowSet {
+    pub(super) members: BTreeSet<MemberId>,
+    pub(super) lineages: BTreeSet<LineageId>,
+    /// Holds that end. Their lineages and idempotency records are loaded with them.
+    pub(super) holds: BTreeSet<HoldId>,
+    /// New holds, whose ids must not have been used.
+    pub(super) new_holds: Vec<HoldId>,
+    idempotency_keys: BTreeSet<(LineageId, String)>,
+    /// References of transfers, which earlier postings may have.
+    references: BTreeSet<(MemberId, String)>,
     is_audited: bool,
 }
 
-impl Wants {
-    /// The rows that these jobs name.
-    pub(super) fn of(jobs: &[LedgerOperation]) -> Self {
-        let mut wants = Self::from(Needs::of(jobs));
-        for job in jobs {
-            match job {
-                LedgerOperation::Open(opening, _) => wants.begins.push(Uid(opening.request.id)),
-                LedgerOperation::Post(..) => wants.is_audited = true,
-                LedgerOperation::Close(..) | LedgerOperation::Admit(..) => {}
+impl RowSet {
+    pub(super) fn of(operations: &[LedgerOperation]) -> Self {
+        let mut needed = Self::default();
+        for operation in operations {
+            match operation {
+                LedgerOperation::Open(hold, _) => needed.add_new_hold(&hold.request),
+                LedgerOperation::Close(closing, _) => {
+                    needed.members.insert(closing.end.member);
+                    needed.holds.insert(closing.end.id);
+                }
+                LedgerOperation::Admit(request, _) => {
+                    needed.members.insert(request.member);
+                    needed.lineages.insert(request.lineage);
+                }
+                LedgerOperation::Post(audited, _) => {
+                    needed.members.insert(audited.transfer.member);
+                    if let Some(reference) = &audited.transfer.reference {
+                        needed.references.insert((audited.transfer.member, reference.clone()));
+                    }
+                    needed.is_audited = true;
+                }
             }
         }
-        wants.holds.extend_from_slice(&wants.begins);
-        wants
+        needed
     }
-}
 
-impl Wants {
-    /// The same with a new hold.
-    pub(super) fn beginning(mut self, id: HoldId) -> Self {
-        self.begins.push(Uid(id));
-        self.holds.push(Uid(id));
-        self
-    }
-}
-
-impl From<Needs> for Wants {
-    fn from(needs: Needs) -> Self {
-        Self {
-            members: needs.members.into_iter().map(|id| id.0).collect(),
-            lineages: needs.lineages.into_iter().map(|id| id.0).collect(),
-            holds: needs.holds.into_iter().map(Uid).collect(),
-            repeats: needs.repeats.into_iter().map(|(LineageId(id), word)| (id, word)).unzip(),
-            references: needs.references.into_iter().map(|(MemberId(id), word)| (id, word)).unzip(),
-            ..Self::default()
+    pub(super) fn add_new_hold(&mut self, request: &HoldRequest) {
+        self.members.insert(request.member);
+        self.lineages.insert(request.lineage);
+        if let Some(key) = &request.idempotency {
+            self.idempotency_keys.insert((request.lineage, key.key.clone()));
         }
+        self.new_holds.push(request.id);
     }
 }
 
-/// The rows, and the time at which they were locked.
+/// The loaded rows, and the time at which they were locked.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedBatch {
     pub(super) book: Book,
     pub(super) now: Time,
     /// Ids of new holds that were used before.
-    pub(super) used: Vec<HoldId>,
-    /// The end of the audit log, locked if it is to be written.
-    pub(super) last_audit: Last,
+    pub(super) used_ids: Vec<HoldId>,
+    /// The end of the audit log, locked if the batch writes to it.
+    pub(super) audit_tail: AuditTail,
 }
 
-/// The answers of the server, not yet read.
-struct Answers {
+/// Results of the queries.
+struct LoadedRows {
     members: Vec<Row>,
     lineages: Vec<Row>,
     holds: Vec<Row>,
-    repeats: Vec<Row>,
-    referred: Vec<Row>,
+    idempotency: Vec<Row>,
+    referenced: Vec<Row>,
     now: Row,
     audit: Vec<Row>,
 }
 
-/// Begins a transaction, locks, and reads: one round trip, unless somebody has a lock.
+/// Begins a transaction, locks and reads in one round trip, unless a lock is taken.
 pub(super) async fn load(
     client: &Client,
     statements: &Statements,
-    wants: &Wants,
-) -> std::result::Result<Result<Loaded>, Failure> {
-    Ok(read(&ask(client, statements, wants).await?))
+    needed: &RowSet,
+) -> std::result::Result<Result<LoadedBatch>, DriverError> {
+    Ok(read(&query(client, statements, needed).await?))
 }
 
-/// The statements go out together, in this order. Each sees what was committed when it began, and
-/// the server begins it when the one before has ended: all that follow the lock see the last
-/// state of what the lock protects, and so does the clock.
-async fn ask(
+/// Sends all statements at once. The server runs them in this order, so that all that follow the lock,
+/// including the clock, see the last committed state of what the lock protects.
+async fn query(
     client: &Client,
     statements: &Statements,
-    wants: &Wants,
-) -> std::result::Result<Answers, Failure> {
+    needed: &RowSet,
+) -> std::result::Result<LoadedRows, DriverError> {
+    let members: Vec<i64> = needed.members.iter().map(|id| id.0).collect();
+    let lineages: Vec<i64> = needed.lineages.iter().map(|id| id.0).collect();
+    let new_holds: Vec<HoldUuid> = needed.new_holds.iter().copied().map(HoldUuid).collect();
+    let mut holds: Vec<HoldUuid> = needed.holds.iter().copied().map(HoldUuid).collect();
+    holds.extend_from_slice(&new_holds);
+    let (key_lineages, keys): (Vec<i64>, Vec<&str>) =
+        needed.idempotency_keys.iter().map(|(id, key)| (id.0, key.as_str())).unzip();
+    let (transfer_members, transfer_references): (Vec<i64>, Vec<&str>) =
+        needed.references.iter().map(|(id, reference)| (id.0, reference.as_str())).unzip();
+
     let begin = client.execute(&statements.begin, &[]);
-    let members = async { client.query(&statements.lock_members, &[&wants.members]).await };
+    let members = async { client.query(&statements.lock_members, &[&members]).await };
     let lineages = async {
-        if wants.lineages.is_empty() && wants.holds.is_empty() {
+        if lineages.is_empty() && holds.is_empty() {
             return Ok(Vec::new());
         }
-        client.query(&statements.lineages, &[&wants.lineages, &wants.holds]).await
+        client.query(&statements.lineages, &[&lineages, &holds]).await
     };
-    let holds = async {
-        if wants.holds.is_empty() {
+    let live_holds = async {
+        if holds.is_empty() {
             return Ok(Vec::new());
         }
-        client.query(&statements.holds, &[&wants.holds]).await
+        client.query(&statements.holds, &[&holds]).await
     };
-    let repeats = async {
-        if wants.repeats.0.is_empty() {
+    let idempotency = async {
+        if keys.is_empty() {
             return Ok(Vec::new());
         }
-        client.query(&statements.repeats, &[&wants.repeats.0, &wants.repeats.1]).await
+        client.query(&statements.idempotency, &[&key_lineages, &keys]).await
     };
-    let referred = async {
-        let (members, words) = &wants.references;
-        if members.is_empty() {
+    let referenced = async {
+        if transfer_references.is_empty() {
             return Ok(Vec::new());
         }
-        client.query(&statements.referred, &[members, words]).await
+        client.query(&statements.referenced, &[&transfer_members, &transfer_references]).await
     };
     let lock_audit = async {
-        if wants.is_audited { client.execute(&statements.lock_audit, &[]).await } else { Ok(0) }
+        if needed.is_audited { client.execute(&statements.lock_audit, &[]).await } else { Ok(0) }
     };
     let audit = async {
-        if wants.is_audited {
+        if needed.is_audited {
             return client.query(&statements.last_audit, &[]).await;
         }
         Ok(Vec::new())
     };
-    let now = async { client.query_one(&statements.now, &[&wants.begins]).await };
-    let (_, members, lineages, holds, repeats, referred, _, audit, now) = tokio::try_join!(
+    let now = async { client.query_one(&statements.now, &[&new_holds]).await };
+    let (_, members, lineages, holds, idempotency, referenced, _, audit, now) = tokio::try_join!(
         biased;
-        begin, members, lineages, holds, repeats, referred, lock_audit, audit, now
+        begin, members, lineages, live_holds, idempotency, referenced, lock_audit, audit, now
     )?;
-    Ok(Answers { members, lineages, holds, repeats, referred, now, audit })
+    Ok(LoadedRows { members, lineages, holds, idempotency, referenced, now, audit })
 }
 
-fn read(answers: &Answers) -> Result<Loaded> {
+fn read(loaded: &LoadedRows) -> Result<LoadedBatch> {
     let mut book = Book::default();
-    for row in &answers.members {
+    for row in &loaded.members {
         book.add_account(rows::account(row)?);
     }
-    for row in &answers.lineages {
+    for row in &loaded.lineages {
         book.add_lineage(rows::lineage(row)?);
     }
-    for row in &answers.holds {
-        let (hold, repeat) = rows::hold(row)?;
+    for row in &loaded.holds {
+        let (hold, record) = rows::hold(row)?;
         book.add_hold(hold);
-        if let Some(repeat) = repeat {
-            book.add_idempotency_record(repeat);
+        if let Some(record) = record {
+            book.add_idempotency_record(record);
         }
     }
-    for row in &answers.repeats {
-        book.add_idempotency_record(rows::repeat(row)?);
+    for row in &loaded.idempotency {
+        book.add_idempotency_record(rows::idempotency_record(row)?);
     }
-    for row in &answers.referred {
-        book.add_referenced_posting(rows::posting(&mut Columns::of(row))?);
+    for row in &loaded.referenced {
+        book.add_referenced_posting(rows::posting(&mut RowReader::new(row))?);
     }
-    let mut columns = Columns::of(&answers.now);
-    let now = Time::from_micros(columns.take()?);
-    let used: Vec<Uid> = columns.take()?;
-    let used = used.into_iter().map(|uid| uid.0).collect();
-    let last_audit = Last::read(&answers.audit)?;
-    Ok(Loaded { book, now, used, last_audit })
+    let mut columns = RowReader::new(&loaded.now);
+    let now = columns.time()?;
+    let used_ids: Vec<HoldUuid> = columns.take()?;
+    let used_ids = used_ids.into_iter().map(|id| id.0).collect();
+    Ok(LoadedBatch { book, now, used_ids, audit_tail: audit::tail(&loaded.audit)? })
 }
 
-/// Undoes what [`load`] began, in the time there is for it.
-pub(super) async fn undo(client: &Client, wait: Duration) -> Result<()> {
-    let undone = timeout(wait, client.batch_execute("ROLLBACK")).await;
-    undone.map_err(|_| too_late())?.map_err(fault)
+/// Rolls back a transaction, up to the timeout.
+pub(super) async fn roll_back(client: &Client, limit: Duration) -> Result<()> {
+    let done = timeout(limit, client.batch_execute("ROLLBACK")).await;
+    Ok(done.map_err(|_| timed_out())??)
 }

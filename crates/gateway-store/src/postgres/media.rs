@@ -1,32 +1,16 @@
-//! Runs, artifacts and objects.
+//! Media runs, artifacts and objects.
 
 use ledger::MemberId;
 
-use super::fault::{fault, too_late};
-use super::link::Link;
-use super::rows::{self, Columns, page};
+use super::Postgres;
+use super::connection::PgConnection;
+use super::error::timed_out;
+use super::pool::pooled;
+use super::rows::{self, page};
 use super::statements::now;
-use crate::backend::Result;
-use crate::media::UNUSED_KEPT_MICROS;
+use crate::error::Result;
+use crate::media::UNUSED_RETENTION_MICROS;
 use crate::{Artifact, MediaRun};
-
-/// Runs of a batch.
-pub(super) const INSERT_RUNS: &str = "INSERT INTO media_runs \
-        (id, member, hold, model, capability, charge, created_at, expires_at) \
-    SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], \
-        $6::bigint[], $7::bigint[], $8::bigint[])";
-
-/// Their artifacts, and the objects that are referred to from now on. These are locked in the order
-/// of their names, so that two batches do not wait for each other.
-pub(super) const INSERT_ARTIFACTS: &str = "WITH \
-    locked AS ( \
-        SELECT name FROM media_objects WHERE name = ANY($5) AND state < 2 \
-        ORDER BY name FOR NO KEY UPDATE), \
-    referred AS ( \
-        UPDATE media_objects o SET state = 1 FROM locked WHERE o.name = locked.name) \
-    INSERT INTO artifacts (id, run, position, member, object, media_type, bytes, sha256, expires_at) \
-    SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], \
-        $6::text[], $7::bigint[], $8::bytea[], $9::bigint[])";
 
 const TOUCH: &str = concat!(
     "UPDATE media_objects SET touched_at = ",
@@ -34,7 +18,7 @@ const TOUCH: &str = concat!(
     " WHERE sha256 = $1 AND state < 2 RETURNING name"
 );
 
-/// Another process may have been faster: then there is one to touch.
+/// Does nothing if another process was faster; the object can then be touched.
 const CLAIM: &str = concat!(
     "INSERT INTO media_objects (name, sha256, state, touched_at) VALUES ($1, $2, 0, ",
     now!(),
@@ -56,22 +40,21 @@ const ARTIFACT: &str = concat!(
     now!()
 );
 
-const OVER: &str = concat!(
+const EXPIRED: &str = concat!(
     "SELECT id FROM media_runs WHERE expires_at <= ",
     now!(),
     " LIMIT $1 FOR UPDATE SKIP LOCKED"
 );
 
-const FREED: &str = "UPDATE media_objects SET state = 0 WHERE state = 1 \
+const UNREFERENCE: &str = "UPDATE media_objects SET state = 0 WHERE state = 1 \
     AND name IN (SELECT object FROM artifacts WHERE run = ANY($1)) \
     AND NOT EXISTS (SELECT FROM artifacts WHERE object = name AND run <> ALL($1))";
 
-const REMOVE: &str = "DELETE FROM media_runs WHERE id = ANY($1)";
+const DELETE_RUNS: &str = "DELETE FROM media_runs WHERE id = ANY($1)";
 
-/// One that was claimed meanwhile is looked at again when its lock is had, and left alone. That no
-/// artifact refers to it is asked again: one that was written while the last of another run went is
-/// seen by now.
-const DOOM: &str = concat!(
+/// An object that was claimed meanwhile is checked again under its lock and skipped. Artifacts are
+/// checked again, because one may have been inserted while the last of another run was deleted.
+const MARK_DELETABLE: &str = concat!(
     "UPDATE media_objects SET state = 2 WHERE name IN (SELECT name FROM media_objects \
     WHERE state = 0 AND touched_at <= ",
     now!(),
@@ -79,61 +62,60 @@ const DOOM: &str = concat!(
     LIMIT $2 FOR UPDATE SKIP LOCKED)"
 );
 
-const DOOMED: &str = "SELECT name FROM media_objects WHERE state = 2 LIMIT $1";
+const DELETABLE: &str = "SELECT name FROM media_objects WHERE state = 2 LIMIT $1";
 
-const FORGET: &str = "DELETE FROM media_objects WHERE name = ANY($1) AND state = 2";
+const DELETE_OBJECTS: &str = "DELETE FROM media_objects WHERE name = ANY($1) AND state = 2";
 
-/// How often a claim is tried that others are faster with.
+/// The most tries of a claim that races with others.
 const MAX_TRIES: usize = 5;
 
-pub(super) async fn claim(link: &mut Link, sha256: &[u8; 32], name: &str) -> Result<String> {
+impl Postgres {
+    pub(crate) async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String> {
+        pooled!(self, connection => claim(connection, &sha256, name))
+    }
+
+    pub(crate) async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
+        let run = self.row(RUN, &[&id, &member.0], rows::media_run).await?;
+        let Some(mut run) = run else { return Ok(None) };
+        run.artifacts = self.rows(ARTIFACTS, &[&id], rows::artifact).await?;
+        Ok(Some(run))
+    }
+
+    pub(crate) async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
+        self.row(ARTIFACT, &[&id, &member.0], rows::artifact).await
+    }
+
+    pub(crate) async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
+        self.rows(DELETABLE, &[&page(limit)], rows::first).await
+    }
+
+    pub(crate) async fn delete_objects(&self, names: &[String]) -> Result<()> {
+        self.run(DELETE_OBJECTS, &[&names]).await.map(drop)
+    }
+}
+
+async fn claim(connection: &mut PgConnection, sha256: &[u8; 32], name: &str) -> Result<String> {
     for _ in 0..MAX_TRIES {
-        if let Some(row) = link.row(TOUCH, &[&&sha256[..]]).await? {
-            return Columns::of(&row).take();
+        if let Some(row) = connection.row(TOUCH, &[&&sha256[..]]).await? {
+            return rows::first(&row);
         }
-        if link.run(CLAIM, &[&name, &&sha256[..]]).await? == 1 {
+        if connection.run(CLAIM, &[&name, &&sha256[..]]).await? == 1 {
             return Ok(name.to_owned());
         }
     }
-    Err(too_late())
+    Err(timed_out())
 }
 
-pub(super) async fn run(link: &mut Link, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
-    let row = link.row(RUN, &[&id, &member.0]).await?;
-    let Some(mut run) = row.as_ref().map(rows::media_run).transpose()? else { return Ok(None) };
-    let found = link.rows(ARTIFACTS, &[&id]).await?;
-    run.artifacts = found.iter().map(rows::artifact).collect::<Result<_>>()?;
-    Ok(Some(run))
-}
-
-pub(super) async fn artifact(
-    link: &mut Link,
-    member: MemberId,
-    id: &str,
-) -> Result<Option<Artifact>> {
-    link.row(ARTIFACT, &[&id, &member.0]).await?.as_ref().map(rows::artifact).transpose()
-}
-
-/// Removes runs that are over, and dooms the objects that nobody refers to; gives how many runs.
-pub(super) async fn sweep(link: &mut Link, limit: i64) -> Result<u64> {
-    let transaction = link.client_mut().transaction().await.map_err(fault)?;
-    let found = transaction.query(OVER, &[&limit]).await.map_err(fault)?;
-    let over: Vec<String> =
-        found.iter().map(|row| Columns::of(row).take()).collect::<Result<_>>()?;
-    if !over.is_empty() {
-        transaction.execute(FREED, &[&over]).await.map_err(fault)?;
-        transaction.execute(REMOVE, &[&over]).await.map_err(fault)?;
+/// Deletes expired runs and marks unreferenced objects as deletable; returns how many runs.
+pub(super) async fn delete_expired(connection: &mut PgConnection, limit: i64) -> Result<u64> {
+    let transaction = connection.client_mut().transaction().await?;
+    let found = transaction.query(EXPIRED, &[&limit]).await?;
+    let expired: Vec<String> = found.iter().map(rows::first).collect::<Result<_>>()?;
+    if !expired.is_empty() {
+        transaction.execute(UNREFERENCE, &[&expired]).await?;
+        transaction.execute(DELETE_RUNS, &[&expired]).await?;
     }
-    transaction.execute(DOOM, &[&UNUSED_KEPT_MICROS, &limit]).await.map_err(fault)?;
-    transaction.commit().await.map_err(fault)?;
-    Ok(over.len() as u64)
-}
-
-pub(super) async fn doomed(link: &mut Link, limit: u32) -> Result<Vec<String>> {
-    let found = link.rows(DOOMED, &[&page(limit)]).await?;
-    found.iter().map(|row| Columns::of(row).take()).collect()
-}
-
-pub(super) async fn forget(link: &mut Link, names: &[String]) -> Result<()> {
-    link.run(FORGET, &[&names]).await.map(drop)
+    transaction.execute(MARK_DELETABLE, &[&UNUSED_RETENTION_MICROS, &limit]).await?;
+    transaction.commit().await?;
+    Ok(expired.len() as u64)
 }

@@ -1,73 +1,84 @@
-//! A few connections for everything that is not a batch.
+//! A pool of connections for everything but batches.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::address::Address;
-use super::fault::too_late;
-use super::link::Link;
-use crate::backend::Result;
+use super::config::PgConfig;
+use super::connection::PgConnection;
+use super::error::timed_out;
+use crate::error::Result;
 use crate::{Error, ErrorKind};
 
-/// Connections, at most so many.
+/// Runs a future on a pooled connection, up to the timeout.
+macro_rules! pooled {
+    ($self:ident, $connection:ident => $work:expr) => {{
+        let mut pooled = $self.pool.acquire().await?;
+        let $connection = &mut pooled.connection;
+        let result = tokio::time::timeout($self.timeout, $work).await;
+        let result = result.unwrap_or_else(|_| Err(crate::postgres::error::timed_out()));
+        pooled.release(result)
+    }};
+}
+pub(super) use pooled;
+
 #[derive(Debug)]
 pub(super) struct Pool {
-    address: Arc<Address>,
-    places: Arc<Semaphore>,
-    idle: Arc<Mutex<Vec<Link>>>,
+    config: Arc<PgConfig>,
+    permits: Arc<Semaphore>,
+    idle: Arc<Mutex<Vec<PgConnection>>>,
 }
 
-/// A connection that is in use. Dropped without [`Taken::done`], it is closed: nobody knows what
-/// it is busy with.
+/// A connection in use. Dropped without [`PooledConnection::release`], it is closed, because a
+/// statement may still run on it.
 #[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) link: Link,
-    idle: Arc<Mutex<Vec<Link>>>,
-    place: OwnedSemaphorePermit,
+pub(super) struct PooledConnection {
+    pub(super) connection: PgConnection,
+    idle: Arc<Mutex<Vec<PgConnection>>>,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Pool {
-    pub(super) fn new(address: Arc<Address>, size: usize) -> Self {
+    pub(super) fn new(config: Arc<PgConfig>, size: usize) -> Self {
         let size = size.clamp(1, Semaphore::MAX_PERMITS);
-        Self { address, places: Arc::new(Semaphore::new(size)), idle: Arc::default() }
+        Self { config, permits: Arc::new(Semaphore::new(size)), idle: Arc::default() }
     }
 
-    /// A connection: one that is idle, or a new one.
-    pub(super) async fn take(&self) -> Result<Taken> {
-        let place = timeout(self.address.wait(), Arc::clone(&self.places).acquire_owned()).await;
-        let place = place.map_err(|_| too_late())?.map_err(|_| Error::Closed)?;
-        let link = match self.idle_link() {
-            Some(link) => link,
-            None => Link::open(&self.address).await?,
+    /// Returns an idle connection, or opens one.
+    pub(super) async fn acquire(&self) -> Result<PooledConnection> {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        let permit = timeout(self.config.timeout(), permit).await;
+        let permit = permit.map_err(|_| timed_out())?.map_err(|_| Error::Closed)?;
+        let connection = match self.idle_connection() {
+            Some(connection) => connection,
+            None => PgConnection::open(&self.config).await?,
         };
-        Ok(Taken { link, idle: Arc::clone(&self.idle), place })
+        Ok(PooledConnection { connection, idle: Arc::clone(&self.idle), permit })
     }
 
-    fn idle_link(&self) -> Option<Link> {
+    fn idle_connection(&self) -> Option<PgConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|link| !link.is_closed());
+        idle.retain(|connection| !connection.is_closed());
         idle.pop()
     }
 
-    /// No more connections; those in use end with their work.
+    /// Rejects new connections; those in use are closed after their work.
     pub(super) fn close(&self) {
-        self.places.close();
+        self.permits.close();
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
-impl Taken {
-    /// Gives the connection back if it is certainly outside a transaction: after a success, or
-    /// after a refusal of our own, whose transaction was undone when it was dropped. Any other
-    /// failure may have come in the middle of one; the server undoes it when the connection is
-    /// closed.
-    pub(super) fn done<T>(self, result: Result<T>) -> Result<T> {
+impl PooledConnection {
+    /// Returns the connection to the pool if it is certainly outside a transaction: after a success,
+    /// or after an error of the caller, whose transaction was rolled back when it was dropped. After
+    /// any other error it is closed, and the server rolls back.
+    pub(super) fn release<T>(self, result: Result<T>) -> Result<T> {
         let is_outside =
             result.as_ref().map_or_else(|error| error.kind() == ErrorKind::Caller, |_| true);
-        if is_outside && !self.link.is_closed() && !self.place.semaphore().is_closed() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.link);
+        if is_outside && !self.connection.is_closed() && !self.permit.semaphore().is_closed() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.connection);
         }
         result
     }

@@ -1,13 +1,15 @@
-//! Stored responses and their events, and what else is kept by name.
+//! Stored responses and their events.
 
 use ledger::MemberId;
 
-use super::fault::missing;
-use super::link::Link;
-use super::rows::{self, Columns, page};
+use super::Postgres;
+use super::connection::PgConnection;
+use super::error::missing;
+use super::pool::pooled;
+use super::rows::{self, RowReader, page};
 use super::statements::now;
-use crate::backend::Result;
-use crate::{AuditEntry, Error, ResponseEvent, StoredResponse};
+use crate::error::Result;
+use crate::{ResponseEvent, StoredResponse};
 
 const RESPONSE: &str = concat!(
     "SELECT id, member, lineage, hold, status, body, input, previous, background, created_at, \
@@ -18,7 +20,6 @@ const RESPONSE: &str = concat!(
 const STATUS: &str =
     concat!("SELECT status FROM responses WHERE id = $1 AND member = $2 AND expires_at > ", now!());
 
-/// One that has ended stays as it is.
 const UPDATE: &str = "UPDATE responses SET status = $3, body = $4 \
     WHERE id = $1 AND member = $2 AND status IN ('queued', 'in_progress')";
 
@@ -27,7 +28,7 @@ const CANCEL_QUEUED: &str = "UPDATE responses SET status = 'cancelled', body = $
 
 const DELETE: &str = "DELETE FROM responses WHERE id = $1 AND member = $2";
 
-/// An event that is written again is the same event.
+/// Events that exist, as after a retry, are kept.
 const APPEND: &str = "INSERT INTO response_events (response, sequence, event) \
     SELECT $1, n.sequence, n.event FROM unnest($2::bigint[], $3::bytea[]) AS n (sequence, event) \
     ON CONFLICT DO NOTHING";
@@ -35,78 +36,63 @@ const APPEND: &str = "INSERT INTO response_events (response, sequence, event) \
 const EVENTS: &str = "SELECT sequence, event FROM response_events \
     WHERE response = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
 
-const AUDIT: &str = "SELECT id, at, actor, request, action, subject, detail, digest FROM audit \
-    WHERE id < $1 ORDER BY id DESC LIMIT $2";
+impl Postgres {
+    pub(crate) async fn response(
+        &self,
+        member: MemberId,
+        id: &str,
+    ) -> Result<Option<StoredResponse>> {
+        self.row(RESPONSE, &[&id, &member.0], rows::response).await
+    }
 
-const SETTING: &str = "SELECT value FROM settings WHERE name = $1";
+    pub(crate) async fn response_status(
+        &self,
+        member: MemberId,
+        id: &str,
+    ) -> Result<Option<String>> {
+        self.row(STATUS, &[&id, &member.0], rows::first).await
+    }
 
-const SET_ONCE: &str =
-    "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+    pub(crate) async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
+        let StoredResponse { id, member, status, body, .. } = response;
+        Ok(self.run(UPDATE, &[id, &member.0, status, body]).await? > 0)
+    }
 
-pub(super) async fn response(
-    link: &mut Link,
-    member: MemberId,
-    id: &str,
-) -> Result<Option<StoredResponse>> {
-    link.row(RESPONSE, &[&id, &member.0]).await?.as_ref().map(rows::response).transpose()
+    pub(crate) async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool> {
+        let StoredResponse { id, member, body, .. } = response;
+        Ok(self.run(CANCEL_QUEUED, &[id, &member.0, body]).await? > 0)
+    }
+
+    pub(crate) async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
+        Ok(self.run(DELETE, &[&id, &member.0]).await? > 0)
+    }
+
+    pub(crate) async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
+        pooled!(self, connection => append(connection, id, events))
+    }
+
+    pub(crate) async fn events(
+        &self,
+        id: &str,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<ResponseEvent>> {
+        self.rows(EVENTS, &[&id, &after, &page(limit)], |row| {
+            let mut columns = RowReader::new(row);
+            Ok(ResponseEvent { sequence: columns.take()?, event: columns.take()? })
+        })
+        .await
+    }
 }
 
-pub(super) async fn status(link: &mut Link, member: MemberId, id: &str) -> Result<Option<String>> {
-    let row = link.row(STATUS, &[&id, &member.0]).await?;
-    row.map(|row| Columns::of(&row).take()).transpose()
-}
-
-pub(super) async fn update(link: &mut Link, response: &StoredResponse) -> Result<bool> {
-    let StoredResponse { id, member, status, body, .. } = response;
-    Ok(link.run(UPDATE, &[id, &member.0, status, body]).await? > 0)
-}
-
-pub(super) async fn cancel_queued(link: &mut Link, response: &StoredResponse) -> Result<bool> {
-    let StoredResponse { id, member, body, .. } = response;
-    Ok(link.run(CANCEL_QUEUED, &[id, &member.0, body]).await? > 0)
-}
-
-pub(super) async fn delete(link: &mut Link, member: MemberId, id: &str) -> Result<bool> {
-    Ok(link.run(DELETE, &[&id, &member.0]).await? > 0)
-}
-
-pub(super) async fn append(link: &mut Link, id: &str, events: &[ResponseEvent]) -> Result<()> {
+async fn append(connection: &mut PgConnection, id: &str, events: &[ResponseEvent]) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }
     let sequences: Vec<i64> = events.iter().map(|event| event.sequence).collect();
     let bodies: Vec<&[u8]> = events.iter().map(|event| &event.event[..]).collect();
-    let statement = link.statement(APPEND).await?;
-    let appended = link.client().execute(&statement, &[&id, &sequences, &bodies]).await;
+    let statement = connection.statement(APPEND).await?;
+    let appended = connection.client().execute(&statement, &[&id, &sequences, &bodies]).await;
     appended.map_err(missing("response"))?;
     Ok(())
-}
-
-pub(super) async fn events(
-    link: &mut Link,
-    id: &str,
-    after: i64,
-    limit: u32,
-) -> Result<Vec<ResponseEvent>> {
-    let found = link.rows(EVENTS, &[&id, &after, &page(limit)]).await?;
-    let event = |row| {
-        let mut columns = Columns::of(row);
-        Ok(ResponseEvent { sequence: columns.take()?, event: columns.take()? })
-    };
-    found.iter().map(event).collect()
-}
-
-pub(super) async fn audit(link: &mut Link, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {
-    let found = link.rows(AUDIT, &[&before, &page(limit)]).await?;
-    found.iter().map(rows::audit_entry).collect()
-}
-
-pub(super) async fn setting(link: &mut Link, name: &str) -> Result<Option<String>> {
-    let row = link.row(SETTING, &[&name]).await?;
-    row.map(|row| Columns::of(&row).take()).transpose()
-}
-
-pub(super) async fn set_once(link: &mut Link, name: &str, value: &str) -> Result<String> {
-    link.run(SET_ONCE, &[&name, &value]).await?;
-    setting(link, name).await?.ok_or(Error::Missing("setting"))
 }

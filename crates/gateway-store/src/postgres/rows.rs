@@ -1,4 +1,4 @@
-//! Rows as values, and values as parameters.
+//! Reads rows, and converts values to parameters.
 
 use bytes::BytesMut;
 use ledger::{
@@ -8,8 +8,8 @@ use ledger::{
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
-use super::fault::fault;
-use crate::backend::Result;
+use crate::error::Result;
+use crate::limits::MAX_PAGE;
 use crate::{
     Artifact, AuditEntry, Error, Key, KeyRecord, MediaRun, Member, SavedAnswer, Scope,
     StoredResponse,
@@ -17,19 +17,17 @@ use crate::{
 
 type Failure = Box<dyn std::error::Error + Sync + Send>;
 
-/// The most rows of one page, whatever is asked for.
-const MAX_PAGE: u32 = 1000;
-
-/// How many rows a page has.
 pub(super) fn page(limit: u32) -> i64 {
     i64::from(limit.min(MAX_PAGE))
 }
 
-/// The id of a hold as the database keeps it: sixteen bytes, as a `uuid`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Uid(pub(super) HoldId);
+pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 
-impl ToSql for Uid {
+/// The id of a hold, stored as a `uuid`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HoldUuid(pub(super) HoldId);
+
+impl ToSql for HoldUuid {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Failure> {
         out.extend_from_slice(&self.0.to_bytes());
         Ok(IsNull::No)
@@ -39,7 +37,7 @@ impl ToSql for Uid {
     to_sql_checked!();
 }
 
-impl<'a> FromSql<'a> for Uid {
+impl<'a> FromSql<'a> for HoldUuid {
     fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Failure> {
         Ok(Self(HoldId::from_bytes(raw.try_into()?)))
     }
@@ -47,33 +45,41 @@ impl<'a> FromSql<'a> for Uid {
     accepts!(UUID);
 }
 
-/// Values of a row, one column after another.
-pub(super) struct Columns<'a> {
+/// Reads the columns of a row in order.
+pub(super) struct RowReader<'a> {
     row: &'a Row,
     next: usize,
 }
 
-impl<'a> Columns<'a> {
-    pub(super) fn of(row: &'a Row) -> Self {
+impl<'a> RowReader<'a> {
+    pub(super) fn new(row: &'a Row) -> Self {
         Self { row, next: 0 }
     }
 
     pub(super) fn take<T: FromSql<'a>>(&mut self) -> Result<T> {
         let index = self.next;
         self.next += 1;
-        self.row.try_get(index).map_err(fault)
+        Ok(self.row.try_get(index)?)
     }
 
     fn micros(&mut self) -> Result<Micros> {
         self.take().map(Micros::new)
     }
 
-    fn time(&mut self) -> Result<Time> {
+    pub(super) fn time(&mut self) -> Result<Time> {
         self.take().map(Time::from_micros)
     }
 
-    fn hold_id(&mut self) -> Result<HoldId> {
-        self.take::<Uid>().map(|uid| uid.0)
+    pub(super) fn optional_time(&mut self) -> Result<Option<Time>> {
+        Ok(self.take::<Option<i64>>()?.map(Time::from_micros))
+    }
+
+    pub(super) fn count(&mut self) -> Result<u32> {
+        u32::try_from(self.take::<i64>()?).map_err(|_| damaged("a count"))
+    }
+
+    pub(super) fn hold_id(&mut self) -> Result<HoldId> {
+        self.take::<HoldUuid>().map(|uid| uid.0)
     }
 
     pub(super) fn digest(&mut self) -> Result<[u8; 32]> {
@@ -99,9 +105,14 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// Reads the first column.
+pub(super) fn first<T: for<'a> FromSql<'a>>(row: &Row) -> Result<T> {
+    RowReader::new(row).take()
+}
+
 /// `id, balance, held, blocked`, day and month.
 pub(super) fn account(row: &Row) -> Result<Account> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(Account {
         id: MemberId(columns.take()?),
         balance: columns.micros()?,
@@ -112,7 +123,7 @@ pub(super) fn account(row: &Row) -> Result<Account> {
 }
 
 /// `at, kind, member, house, amount, balance, hold, reason, reference`.
-pub(super) fn posting(columns: &mut Columns<'_>) -> Result<Posting> {
+pub(super) fn posting(columns: &mut RowReader<'_>) -> Result<Posting> {
     Ok(Posting {
         at: columns.time()?,
         kind: PostingKind::parse(columns.take()?).ok_or_else(|| damaged("a kind"))?,
@@ -120,7 +131,7 @@ pub(super) fn posting(columns: &mut Columns<'_>) -> Result<Posting> {
         house: HouseAccount::parse(columns.take()?).ok_or_else(|| damaged("an account"))?,
         amount: columns.micros()?,
         balance: columns.micros()?,
-        hold: columns.take::<Option<Uid>>()?.map(|uid| uid.0),
+        hold: columns.take::<Option<HoldUuid>>()?.map(|uid| uid.0),
         reason: columns.take()?,
         reference: columns.take()?,
     })
@@ -128,23 +139,23 @@ pub(super) fn posting(columns: &mut Columns<'_>) -> Result<Posting> {
 
 /// `id, member`, limits, `spent, held, running, next_arrival`.
 pub(super) fn lineage(row: &Row) -> Result<Lineage> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(Lineage {
         id: LineageId(columns.take()?),
         member: MemberId(columns.take()?),
         limits: columns.limits()?,
         spent: columns.micros()?,
         held: columns.micros()?,
-        running: u32::try_from(columns.take::<i64>()?).map_err(|_| damaged("a count"))?,
+        running: columns.count()?,
         next_arrival: columns.time()?,
     })
 }
 
-/// A live hold, and the idempotency key of its request where it is remembered: `id, member,
+/// A live hold and its idempotency record, if any: `id, member,
 /// lineage, amount, operation, model, owner, since, lease_until, idempotency, body_sha256,
 /// answered`.
 pub(super) fn hold(row: &Row) -> Result<(Hold, Option<IdempotencyRecord>)> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     let hold = Hold {
         id: columns.hold_id()?,
         member: MemberId(columns.take()?),
@@ -164,13 +175,13 @@ pub(super) fn hold(row: &Row) -> Result<(Hold, Option<IdempotencyRecord>)> {
     };
     let body_sha256 = body.try_into().map_err(|_| damaged("a digest"))?;
     let (lineage, key) = (hold.lineage, key.clone());
-    let repeat = IdempotencyRecord { lineage, key, body_sha256, hold: hold.id, answered };
-    Ok((hold, Some(repeat)))
+    let record = IdempotencyRecord { lineage, key, body_sha256, hold: hold.id, answered };
+    Ok((hold, Some(record)))
 }
 
 /// `lineage, word, body_sha256, hold, answered`.
-pub(super) fn repeat(row: &Row) -> Result<IdempotencyRecord> {
-    let mut columns = Columns::of(row);
+pub(super) fn idempotency_record(row: &Row) -> Result<IdempotencyRecord> {
+    let mut columns = RowReader::new(row);
     Ok(IdempotencyRecord {
         lineage: LineageId(columns.take()?),
         key: columns.take()?,
@@ -182,7 +193,7 @@ pub(super) fn repeat(row: &Row) -> Result<IdempotencyRecord> {
 
 /// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at`.
 pub(super) fn receipt(row: &Row) -> Result<Receipt> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(Receipt {
         id: columns.hold_id()?,
         member: MemberId(columns.take()?),
@@ -199,7 +210,7 @@ pub(super) fn receipt(row: &Row) -> Result<Receipt> {
 
 /// `status, content_type, body`.
 pub(super) fn answer(row: &Row) -> Result<SavedAnswer> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     let status: i32 = columns.take()?;
     Ok(SavedAnswer {
         status: u16::try_from(status).map_err(|_| damaged("a status"))?,
@@ -210,7 +221,7 @@ pub(super) fn answer(row: &Row) -> Result<SavedAnswer> {
 
 /// `id, name, created_at, blocked`.
 pub(super) fn member(row: &Row) -> Result<Member> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(Member {
         id: MemberId(columns.take()?),
         name: columns.take()?,
@@ -222,7 +233,7 @@ pub(super) fn member(row: &Row) -> Result<Member> {
 /// `id, hash, member, lineage, name, scopes, models, created_at, expires_at, revoked_at`, limits,
 /// the member's `name, blocked`.
 pub(super) fn key_record(row: &Row) -> Result<KeyRecord> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     let key = Key {
         id: columns.take()?,
         hash: columns.digest()?,
@@ -232,20 +243,20 @@ pub(super) fn key_record(row: &Row) -> Result<KeyRecord> {
         scopes: scopes(&columns.take::<Vec<&str>>()?)?,
         models: columns.take()?,
         created_at: columns.time()?,
-        expires_at: columns.take::<Option<i64>>()?.map(Time::from_micros),
-        revoked_at: columns.take::<Option<i64>>()?.map(Time::from_micros),
+        expires_at: columns.optional_time()?,
+        revoked_at: columns.optional_time()?,
     };
     let limits = columns.limits()?;
     Ok(KeyRecord { key, limits, member_name: columns.take()?, member_blocked: columns.take()? })
 }
 
-fn scopes(words: &[&str]) -> Result<Vec<Scope>> {
-    words.iter().map(|word| Scope::parse(word).ok_or_else(|| damaged("a scope"))).collect()
+fn scopes(names: &[&str]) -> Result<Vec<Scope>> {
+    names.iter().map(|name| Scope::parse(name).ok_or_else(|| damaged("a scope"))).collect()
 }
 
 /// `id, member, lineage, hold, status, body, input, previous, background, created_at, expires_at`.
 pub(super) fn response(row: &Row) -> Result<StoredResponse> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(StoredResponse {
         id: columns.take()?,
         member: MemberId(columns.take()?),
@@ -263,7 +274,7 @@ pub(super) fn response(row: &Row) -> Result<StoredResponse> {
 
 /// `id, member, hold, model, capability, charge, created_at, expires_at`.
 pub(super) fn media_run(row: &Row) -> Result<MediaRun> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(MediaRun {
         id: columns.take()?,
         member: MemberId(columns.take()?),
@@ -279,7 +290,7 @@ pub(super) fn media_run(row: &Row) -> Result<MediaRun> {
 
 /// `id, object, media_type, bytes, sha256`.
 pub(super) fn artifact(row: &Row) -> Result<Artifact> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(Artifact {
         id: columns.take()?,
         object: columns.take()?,
@@ -291,7 +302,7 @@ pub(super) fn artifact(row: &Row) -> Result<Artifact> {
 
 /// `id, at, actor, request, action, subject, detail, digest`.
 pub(super) fn audit_entry(row: &Row) -> Result<AuditEntry> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(AuditEntry {
         id: columns.take()?,
         at: columns.time()?,

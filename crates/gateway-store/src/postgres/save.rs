@@ -1,30 +1,26 @@
-//! The second half of a batch: writes what changed, and commits. One round trip.
+//! The second half of a batch: writes the changes and commits in one round trip.
 
 use ledger::{Changes, HoldId, IdempotencyRecord, LineageId, Time};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error as Failure, Statement};
+use tokio_postgres::{Client, Error as DriverError, Statement};
 
-use super::rows::Uid;
+use super::rows::{HoldUuid, Value};
 use super::statements::Statements;
 use crate::media::stored_bytes;
 use crate::{Artifact, AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 
-type Done = Result<u64, Failure>;
-type Value<'a> = &'a (dyn ToSql + Sync);
-
-/// What a transaction writes.
+/// The writes of a transaction.
 #[derive(Debug, Default)]
-pub(super) struct Writes<'a> {
+pub(super) struct BatchWrites<'a> {
     pub(super) changes: Changes,
     pub(super) answers: Vec<(HoldId, &'a SavedAnswer)>,
     pub(super) responses: Vec<&'a StoredResponse>,
     pub(super) media: Vec<&'a MediaRun>,
     pub(super) audit: Vec<AuditEntry>,
-    /// Until when idempotency keys and answers are kept.
-    pub(super) until: Time,
+    /// When idempotency records and answers expire.
+    pub(super) expires_at: Time,
 }
 
-impl Writes<'_> {
+impl BatchWrites<'_> {
     pub(super) fn is_empty(&self) -> bool {
         self.changes.is_empty()
             && self.answers.is_empty()
@@ -36,60 +32,62 @@ impl Writes<'_> {
 
 /// Writes everything and commits.
 ///
-/// The commit is sent with the writes, not after their answers: where one of them fails, the
-/// server has given up the transaction before it comes to the commit, which then undoes it.
+/// The commit is sent together with the writes. If one of them fails, the server has aborted the
+/// transaction before it reaches the commit, which then rolls back.
 pub(super) async fn save(
     client: &Client,
     statements: &Statements,
-    writes: Writes<'_>,
-) -> Result<(), Failure> {
-    let expires_at = writes.until.micros();
-    let pen = Pen { client, statements, expires_at };
-    let Writes { changes, answers, mut responses, media, audit, .. } = writes;
-    newest(&mut responses);
+    writes: BatchWrites<'_>,
+) -> Result<(), DriverError> {
+    let expires_at = writes.expires_at.micros();
+    let batch = BatchWriter { client, statements, expires_at };
+    let BatchWrites { changes, answers, mut responses, media, audit, .. } = writes;
+    keep_newest(&mut responses);
     tokio::try_join!(
         biased;
-        pen.move_money(&changes),
-        pen.forget(&changes.deleted_idempotency),
-        pen.remember(&changes.idempotency),
-        pen.answers(&answers),
-        pen.responses(&responses),
-        pen.runs(&media),
-        pen.artifacts(&media),
-        pen.audit(&audit),
+        batch.ledger(&changes),
+        batch.delete_idempotency(&changes.deleted_idempotency),
+        batch.idempotency(&changes.idempotency),
+        batch.answers(&answers),
+        batch.responses(&responses),
+        batch.runs(&media),
+        batch.artifacts(&media),
+        batch.audit(&audit),
         client.execute(&statements.commit, &[]),
     )?;
     Ok(())
 }
 
-/// Of a response that is written twice only the last; in the order of their ids, which is the
-/// order of their locks.
-fn newest(responses: &mut Vec<&StoredResponse>) {
+/// Keeps the last write of each response, in the order of ids, which is the order of locks.
+fn keep_newest(responses: &mut Vec<&StoredResponse>) {
     responses.reverse();
     responses.sort_by(|one, other| one.id.cmp(&other.id));
     responses.dedup_by(|later, first| later.id == first.id);
 }
 
-/// Rows column by column, as parameters.
+/// Converts rows to arrays of column values.
 macro_rules! columns {
     ($rows:expr, $row:ident => $($value:expr),+ $(,)?) => {
         &[$(&$rows.iter().map(|$row| $value).collect::<Vec<_>>() as Value<'_>),+]
     };
 }
 
-struct Pen<'a> {
+struct BatchWriter<'a> {
     client: &'a Client,
     statements: &'a Statements,
-    /// Until when idempotency keys and answers are kept that are written now.
     expires_at: i64,
 }
 
-impl Pen<'_> {
-    async fn write(&self, statement: &Statement, columns: &[Value<'_>]) -> Done {
+impl BatchWriter<'_> {
+    async fn write(
+        &self,
+        statement: &Statement,
+        columns: &[Value<'_>],
+    ) -> Result<u64, DriverError> {
         self.client.execute(statement, columns).await
     }
 
-    async fn move_money(&self, changes: &Changes) -> Done {
+    async fn ledger(&self, changes: &Changes) -> Result<u64, DriverError> {
         let members: &[Value<'_>] = columns!(changes.accounts, row =>
             row.id.0,
             row.balance.get(),
@@ -108,9 +106,9 @@ impl Pen<'_> {
             i64::from(row.running),
             row.next_arrival.micros(),
         );
-        let ended: &[Value<'_>] = columns!(changes.ended_holds, row => Uid(row.1));
+        let ended: &[Value<'_>] = columns!(changes.ended_holds, row => HoldUuid(row.1));
         let begun: &[Value<'_>] = columns!(changes.opened_holds, row =>
-            Uid(row.id),
+            HoldUuid(row.id),
             row.member.0,
             row.lineage.0,
             row.amount.get(),
@@ -122,7 +120,7 @@ impl Pen<'_> {
             row.idempotency.as_deref(),
         );
         let receipts: &[Value<'_>] = columns!(changes.receipts, row =>
-            Uid(row.id),
+            HoldUuid(row.id),
             row.member.0,
             row.lineage.0,
             row.charged.get(),
@@ -141,15 +139,15 @@ impl Pen<'_> {
             row.house.as_str(),
             row.amount.get(),
             row.balance.get(),
-            row.hold.map(Uid),
+            row.hold.map(HoldUuid),
             row.reason.as_deref(),
             row.reference.as_deref(),
         );
         let all = [members, lineages, ended, begun, receipts, postings].concat();
-        self.write(&self.statements.move_money, &all).await
+        self.write(&self.statements.write_ledger, &all).await
     }
 
-    async fn remember(&self, rows: &[IdempotencyRecord]) -> Done {
+    async fn idempotency(&self, rows: &[IdempotencyRecord]) -> Result<u64, DriverError> {
         if rows.is_empty() {
             return Ok(0);
         }
@@ -157,14 +155,14 @@ impl Pen<'_> {
             row.lineage.0,
             row.key.as_str(),
             &row.body_sha256[..],
-            Uid(row.hold),
+            HoldUuid(row.hold),
             row.answered,
         );
         let columns = [columns, &[&self.expires_at]].concat();
-        self.write(&self.statements.upsert_repeats, &columns).await
+        self.write(&self.statements.upsert_idempotency, &columns).await
     }
 
-    async fn forget(&self, rows: &[(LineageId, String)]) -> Done {
+    async fn delete_idempotency(&self, rows: &[(LineageId, String)]) -> Result<u64, DriverError> {
         if rows.is_empty() {
             return Ok(0);
         }
@@ -172,15 +170,15 @@ impl Pen<'_> {
             row.0.0,
             row.1.as_str(),
         );
-        self.write(&self.statements.delete_repeats, columns).await
+        self.write(&self.statements.delete_idempotency, columns).await
     }
 
-    async fn answers(&self, rows: &[(HoldId, &SavedAnswer)]) -> Done {
+    async fn answers(&self, rows: &[(HoldId, &SavedAnswer)]) -> Result<u64, DriverError> {
         if rows.is_empty() {
             return Ok(0);
         }
         let columns: &[Value<'_>] = columns!(rows, row =>
-            Uid(row.0),
+            HoldUuid(row.0),
             i32::from(row.1.status),
             row.1.content_type.as_str(),
             &row.1.body[..],
@@ -189,7 +187,7 @@ impl Pen<'_> {
         self.write(&self.statements.insert_answers, &columns).await
     }
 
-    async fn responses(&self, rows: &[&StoredResponse]) -> Done {
+    async fn responses(&self, rows: &[&StoredResponse]) -> Result<u64, DriverError> {
         if rows.is_empty() {
             return Ok(0);
         }
@@ -197,7 +195,7 @@ impl Pen<'_> {
             row.id.as_str(),
             row.member.0,
             row.lineage.0,
-            Uid(row.hold),
+            HoldUuid(row.hold),
             row.status.as_str(),
             &row.body[..],
             &row.input[..],
@@ -209,14 +207,14 @@ impl Pen<'_> {
         self.write(&self.statements.upsert_responses, columns).await
     }
 
-    async fn runs(&self, rows: &[&MediaRun]) -> Done {
+    async fn runs(&self, rows: &[&MediaRun]) -> Result<u64, DriverError> {
         if rows.is_empty() {
             return Ok(0);
         }
         let columns: &[Value<'_>] = columns!(rows, row =>
             row.id.as_str(),
             row.member.0,
-            Uid(row.hold),
+            HoldUuid(row.hold),
             row.model.as_str(),
             row.capability.as_str(),
             row.charge.get(),
@@ -226,13 +224,15 @@ impl Pen<'_> {
         self.write(&self.statements.insert_runs, columns).await
     }
 
-    async fn artifacts(&self, runs: &[&MediaRun]) -> Done {
+    async fn artifacts(&self, runs: &[&MediaRun]) -> Result<u64, DriverError> {
         if runs.is_empty() {
             return Ok(0);
         }
         let rows: Vec<(&MediaRun, i32, &Artifact)> = runs
             .iter()
-            .flat_map(|run| (0..).zip(&run.artifacts).map(|(place, made)| (*run, place, made)))
+            .flat_map(|run| {
+                (0..).zip(&run.artifacts).map(|(position, artifact)| (*run, position, artifact))
+            })
             .collect();
         let columns: &[Value<'_>] = columns!(rows, row =>
             row.2.id.as_str(),
@@ -248,7 +248,7 @@ impl Pen<'_> {
         self.write(&self.statements.insert_artifacts, columns).await
     }
 
-    async fn audit(&self, rows: &[AuditEntry]) -> Done {
+    async fn audit(&self, rows: &[AuditEntry]) -> Result<u64, DriverError> {
         if rows.is_empty() {
             return Ok(0);
         }

@@ -1,9 +1,8 @@
-//! The statements of a batch: prepared once a connection, each for any number of rows.
+//! The statements of a batch: prepared once per connection, each for any number of rows.
 
 use tokio_postgres::{Client, Error, Statement};
 
-/// The database's clock, in microseconds: what is a lease or a rate must mean the same to every
-/// process.
+/// The database's clock in microseconds, so that leases and rates mean the same to all processes.
 macro_rules! now {
     () => {
         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -11,8 +10,8 @@ macro_rules! now {
 }
 pub(super) use now;
 
-/// Everything of a member is changed only by whoever has the member's row. Members are locked in
-/// one order, so that nobody waits for somebody who waits for him.
+/// The lock on a member's row protects everything of the member. Members are locked in id order to
+/// avoid deadlocks.
 const LOCK_MEMBERS: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, \
         month, month_requests, month_charged \
     FROM members WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
@@ -28,8 +27,8 @@ const HOLDS: &str = "SELECT h.id, h.member, h.lineage, h.amount, h.operation, h.
     LEFT JOIN repeats r ON r.lineage = h.lineage AND r.word = h.idempotency AND r.hold = h.id \
     WHERE h.id = ANY($1)";
 
-/// A key that is not answered belongs to a live hold, however long that lives.
-const REPEATS: &str = concat!(
+/// A key that is not answered belongs to a live hold and does not expire.
+const IDEMPOTENCY: &str = concat!(
     "SELECT r.lineage, r.word, r.body_sha256, r.hold, r.answered \
     FROM unnest($1::bigint[], $2::text[]) AS n (lineage, word) \
     JOIN repeats r ON r.lineage = n.lineage AND r.word = n.word \
@@ -37,18 +36,17 @@ const REPEATS: &str = concat!(
     now!()
 );
 
-/// Postings that have these references.
-const REFERRED: &str = "SELECT p.at, p.kind, p.member, p.house, p.amount, p.balance, p.hold, \
+const REFERENCED: &str = "SELECT p.at, p.kind, p.member, p.house, p.amount, p.balance, p.hold, \
         p.reason, p.reference \
     FROM unnest($1::bigint[], $2::text[]) AS n (member, reference) \
     JOIN postings p ON p.member = n.member AND p.reference = n.reference";
 
-/// The time, and which of these ids were used before.
+/// The time, and those ids that were used before.
 const NOW: &str = concat!("SELECT ", now!(), ", ARRAY(SELECT id FROM receipts WHERE id = ANY($1))");
 
-/// Everything that moves money, in one statement: the server answers each with a packet of its
-/// own, and to be woken for each costs more than to read it.
-const MOVE: &str = "WITH \
+/// All ledger rows in one statement: the server answers each statement with a packet, and waking up for
+/// a packet costs more than reading it.
+const WRITE_LEDGER: &str = "WITH \
     members_changed AS ( \
         UPDATE members m SET balance = n.balance, held = n.held, \
             day = n.day, day_requests = n.day_requests, day_charged = n.day_charged, \
@@ -83,14 +81,14 @@ const MOVE: &str = "WITH \
         AS n (at, kind, member, house, amount, balance, hold, reason, reference, place) \
     ORDER BY place";
 
-const UPSERT_REPEATS: &str = "INSERT INTO repeats (lineage, word, body_sha256, hold, answered, \
+const UPSERT_IDEMPOTENCY: &str = "INSERT INTO repeats (lineage, word, body_sha256, hold, answered, \
         expires_at) \
     SELECT *, $6::bigint \
     FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::uuid[], $5::boolean[]) \
     ON CONFLICT (lineage, word) DO UPDATE SET body_sha256 = excluded.body_sha256, \
         hold = excluded.hold, answered = excluded.answered, expires_at = excluded.expires_at";
 
-const DELETE_REPEATS: &str = "DELETE FROM repeats r \
+const DELETE_IDEMPOTENCY: &str = "DELETE FROM repeats r \
     USING unnest($1::bigint[], $2::text[]) AS n (lineage, word) \
     WHERE r.lineage = n.lineage AND r.word = n.word";
 
@@ -105,6 +103,34 @@ const UPSERT_RESPONSES: &str = "INSERT INTO responses (id, member, lineage, hold
         input = excluded.input, previous = excluded.previous, expires_at = excluded.expires_at \
     WHERE responses.member = excluded.member";
 
+/// Serializes writers of the audit log. It is the last lock that a transaction takes.
+pub(super) const LOCK_AUDIT: &str = "SELECT pg_advisory_xact_lock(7310577375801501001)";
+
+pub(super) const LAST_AUDIT: &str = "SELECT id, digest FROM audit ORDER BY id DESC LIMIT 1";
+
+const INSERT_AUDIT: &str = "INSERT INTO audit (id, at, actor, request, action, subject, \
+        detail, digest) \
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], \
+        $6::text[], $7::text[], $8::bytea[])";
+
+/// Inserts the runs of a batch.
+const INSERT_RUNS: &str = "INSERT INTO media_runs \
+        (id, member, hold, model, capability, charge, created_at, expires_at) \
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], \
+        $6::bigint[], $7::bigint[], $8::bigint[])";
+
+/// Inserts artifacts and marks their objects as referenced. Objects are locked in the order of their
+/// names to avoid deadlocks.
+const INSERT_ARTIFACTS: &str = "WITH \
+    locked AS ( \
+        SELECT name FROM media_objects WHERE name = ANY($5) AND state < 2 \
+        ORDER BY name FOR NO KEY UPDATE), \
+    referred AS ( \
+        UPDATE media_objects o SET state = 1 FROM locked WHERE o.name = locked.name) \
+    INSERT INTO artifacts (id, run, position, member, object, media_type, bytes, sha256, expires_at) \
+    SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], \
+        $6::text[], $7::bigint[], $8::bytea[], $9::bigint[])";
+
 macro_rules! statements {
     ($($name:ident: $sql:expr,)*) => {
         /// The statements of a batch.
@@ -113,7 +139,7 @@ macro_rules! statements {
         }
 
         impl Statements {
-            /// Prepares them all in one round trip.
+            /// Prepares all statements in one round trip.
             pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
                 let ($($name,)*) = tokio::try_join!($(client.prepare($sql),)*)?;
                 Ok(Self { $($name,)* })
@@ -127,18 +153,18 @@ statements! {
     lock_members: LOCK_MEMBERS,
     lineages: LINEAGES,
     holds: HOLDS,
-    repeats: REPEATS,
-    referred: REFERRED,
+    idempotency: IDEMPOTENCY,
+    referenced: REFERENCED,
     now: NOW,
-    lock_audit: super::audit::LOCK,
-    last_audit: super::audit::LAST,
-    move_money: MOVE,
-    upsert_repeats: UPSERT_REPEATS,
-    delete_repeats: DELETE_REPEATS,
+    lock_audit: LOCK_AUDIT,
+    last_audit: LAST_AUDIT,
+    write_ledger: WRITE_LEDGER,
+    upsert_idempotency: UPSERT_IDEMPOTENCY,
+    delete_idempotency: DELETE_IDEMPOTENCY,
     insert_answers: INSERT_ANSWERS,
     upsert_responses: UPSERT_RESPONSES,
-    insert_runs: super::media::INSERT_RUNS,
-    insert_artifacts: super::media::INSERT_ARTIFACTS,
-    insert_audit: super::audit::INSERT,
+    insert_runs: INSERT_RUNS,
+    insert_artifacts: INSERT_ARTIFACTS,
+    insert_audit: INSERT_AUDIT,
     commit: "COMMIT",
 }

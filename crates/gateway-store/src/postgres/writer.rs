@@ -1,8 +1,7 @@
-//! Collects the operations that wait at the same time, and makes one transaction of them.
+//! Collects the operations that wait at the same time into one transaction.
 //!
-//! While one transaction waits for its commit, the jobs of the next collect. There could be several
-//! tasks, each with a connection of its own, that take turns: what concerns one member is in order
-//! all the same, by the lock on its row.
+//! While one transaction commits, the operations of the next one wait. Several tasks with separate
+//! connections could take turns, because the lock on a member's row keeps its operations in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,76 +11,74 @@ use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::address::Address;
-use super::audit::Change;
-use super::fault::{again, fault, is_conflict, too_late};
-use super::link::{Driver, Link};
-use super::load::{Loaded, Wants, load, undo};
-use super::save::{Writes, save};
-use crate::backend::Result;
-use crate::batch::{Applied, LedgerOperation, apply};
+use super::config::PgConfig;
+use super::connection::{ConnectionDriver, PgConnection};
+use super::error::{is_conflict, timed_out};
+use super::load::{LoadedBatch, RowSet, load, roll_back};
+use super::save::{BatchWrites, save};
+use crate::audit::AuditChange;
+use crate::batch::{AppliedBatch, LedgerOperation, apply};
+use crate::error::Result;
 use crate::{AuditEntry, Error};
 
-/// How many operations may wait.
+/// The most operations in the queue.
 const MAX_WAITING: usize = 16_384;
 
-/// How many operations one transaction does at most.
+/// The most operations of one transaction.
 const MAX_BATCH: usize = 512;
 
-/// How many transactions are under way at the same time. With more of them each does less, and
-/// every one costs the same.
+/// Concurrent transactions. More of them would have fewer operations each, at the same cost.
 const MAX_IN_FLIGHT: usize = 1;
 
-/// How often a transaction is tried again that the server undid because of others.
+/// The most tries of a transaction that conflicts with others.
 const MAX_TRIES: u32 = 5;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// The door to the batches.
+/// The queue of operations and the tasks that run them.
 #[derive(Debug)]
 pub(super) struct Writer {
-    jobs: mpsc::Sender<Waiting>,
+    operations: mpsc::Sender<QueuedOperation>,
     stop: Arc<Notify>,
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// A job, and since when it waits.
-struct Waiting {
-    job: LedgerOperation,
-    since: Instant,
+struct QueuedOperation {
+    operation: LedgerOperation,
+    queued_at: Instant,
 }
 
-/// The jobs that nobody has taken yet. Who holds the lock collects the next batch.
+/// The receiving side. The task that holds its lock collects the next batch.
 struct Queue {
-    jobs: mpsc::Receiver<Waiting>,
+    operations: mpsc::Receiver<QueuedOperation>,
     stop: Arc<Notify>,
 }
 
 impl Writer {
-    /// Starts the tasks, which connect when there is something to do.
-    pub(super) fn start(address: &Arc<Address>) -> Self {
-        let (sender, jobs) = mpsc::channel(MAX_WAITING);
+    /// Starts the tasks, which connect on the first operation.
+    pub(super) fn start(config: &Arc<PgConfig>) -> Self {
+        let (sender, operations) = mpsc::channel(MAX_WAITING);
         let stop = Arc::new(Notify::new());
-        let queue = Arc::new(Mutex::new(Queue { jobs, stop: Arc::clone(&stop) }));
+        let queue = Arc::new(Mutex::new(Queue { operations, stop: Arc::clone(&stop) }));
         let mut tasks = JoinSet::new();
         for _ in 0..MAX_IN_FLIGHT {
-            let task = Task { address: Arc::clone(address), line: None };
+            let task = BatchTask { config: Arc::clone(config), connection: None };
             tasks.spawn(task.run(Arc::clone(&queue)));
         }
-        Self { jobs: sender, stop, tasks: Mutex::new(tasks) }
+        Self { operations: sender, stop, tasks: Mutex::new(tasks) }
     }
 
-    /// Hands in a job; its reply comes in any case.
-    pub(super) fn submit(&self, job: LedgerOperation) -> Result<()> {
-        let waiting = Waiting { job, since: Instant::now() };
-        self.jobs.try_send(waiting).map_err(|refused| match refused {
+    /// Queues an operation, which always gets a reply.
+    pub(super) fn submit(&self, operation: LedgerOperation) -> Result<()> {
+        let queued = QueuedOperation { operation, queued_at: Instant::now() };
+        self.operations.try_send(queued).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Error::Busy,
             mpsc::error::TrySendError::Closed(_) => Error::Closed,
         })
     }
 
-    /// Takes no more jobs, and waits for those it has.
+    /// Rejects new operations and waits for the queued ones.
     pub(super) async fn close(&self) {
         self.stop.notify_one();
         let mut tasks = self.tasks.lock().await;
@@ -90,104 +87,109 @@ impl Writer {
 }
 
 impl Queue {
-    /// The next jobs, as many as wait; `None` when there will be no more.
-    async fn take(&mut self) -> Option<Vec<Waiting>> {
+    /// Returns the operations that wait; `None` after the queue was closed.
+    async fn take(&mut self) -> Option<Vec<QueuedOperation>> {
         let mut taken = Vec::new();
         loop {
             tokio::select! {
                 biased;
-                () = self.stop.notified() => self.jobs.close(),
-                count = self.jobs.recv_many(&mut taken, MAX_BATCH) => {
+                () = self.stop.notified() => self.operations.close(),
+                count = self.operations.recv_many(&mut taken, MAX_BATCH) => {
                     return (count > 0).then_some(taken);
                 }
             }
         }
     }
 
-    /// Without a connection: jobs that waited too long are told so, the others wait on.
-    fn refuse_late(&mut self, kept: &mut Vec<Waiting>, wait: Duration, why: &Error) {
+    /// Without a connection: refuses operations that have waited too long.
+    fn refuse_late(&mut self, kept: &mut Vec<QueuedOperation>, limit: Duration, error: &Error) {
         while kept.len() < MAX_WAITING
-            && let Ok(waiting) = self.jobs.try_recv()
+            && let Ok(queued) = self.operations.try_recv()
         {
-            kept.push(waiting);
+            kept.push(queued);
         }
-        for late in kept.extract_if(.., |waiting| waiting.since.elapsed() >= wait) {
-            late.job.refuse(again(why));
+        for late in kept.extract_if(.., |queued| queued.queued_at.elapsed() >= limit) {
+            late.operation.refuse(error.copy());
         }
     }
 }
 
-/// One task: a connection, and what it does with it.
-struct Task {
-    address: Arc<Address>,
-    line: Option<(Link, Driver)>,
+/// A task that runs batches on one connection.
+struct BatchTask {
+    config: Arc<PgConfig>,
+    connection: Option<(PgConnection, ConnectionDriver)>,
 }
 
-impl Task {
+impl BatchTask {
     async fn run(mut self, queue: Arc<Mutex<Queue>>) {
         loop {
             let mut queue = queue.lock().await;
-            let taken = match &mut self.line {
+            let taken = match &mut self.connection {
                 Some((_, driver)) => driver.run(queue.take()).await,
                 None => queue.take().await,
             };
-            let Some(mut jobs) = taken else { return };
-            // The queue stays locked until there is a connection: another task could do no better.
-            let Some((link, mut driver)) = self.connection(&mut queue, &mut jobs).await else {
-                continue;
-            };
+            let Some(mut queued) = taken else { return };
+            // The queue stays locked, because another task could not connect either.
+            let connected = self.connect(&mut queue, &mut queued).await;
+            let Some((connection, mut driver)) = connected else { continue };
             drop(queue);
-            let done = Box::pin(transact(&link, &self.address, jobs));
+            let operations = queued.into_iter().map(|queued| queued.operation).collect();
+            let done = Box::pin(transact(&connection, &self.config, operations));
             if driver.run(done).await {
-                self.line = Some((link, driver));
+                self.connection = Some((connection, driver));
             }
         }
     }
 
-    /// The connection, made again if it was lost; `None` when no job is left that waits for it.
-    async fn connection(
+    /// Returns the connection, opened again if it was lost; `None` if no operation waits any more.
+    async fn connect(
         &mut self,
         queue: &mut Queue,
-        jobs: &mut Vec<Waiting>,
-    ) -> Option<(Link, Driver)> {
-        if let Some(line) = self.line.take().filter(|(link, _)| !link.is_closed()) {
-            return Some(line);
+        queued: &mut Vec<QueuedOperation>,
+    ) -> Option<(PgConnection, ConnectionDriver)> {
+        let open = self.connection.take().filter(|(connection, _)| !connection.is_closed());
+        if open.is_some() {
+            return open;
         }
         let mut pause = FIRST_PAUSE;
         loop {
-            let error = match Link::open_driven(&self.address).await {
-                Ok(line) => return Some(line),
+            let error = match PgConnection::open_driven(&self.config).await {
+                Ok(opened) => return Some(opened),
                 Err(error) => error,
             };
-            queue.refuse_late(jobs, self.address.wait(), &error);
-            if jobs.is_empty() {
+            queue.refuse_late(queued, self.config.timeout(), &error);
+            if queued.is_empty() {
                 return None;
             }
             sleep(jittered(pause)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 }
 
-/// Does the jobs, and tells each what came of it. Gives whether the connection can be used again.
+/// Runs operations and replies to each. Returns whether the connection can be used again.
 ///
-/// They are one transaction, unless the database refuses it: then one of them is to blame, and the
-/// halves are tried on their own, until the guilty one stands alone.
-async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
-    let mut parts =
-        vec![jobs.into_iter().map(|waiting| waiting.job).collect::<Vec<LedgerOperation>>()];
-    while let Some(jobs) = parts.pop() {
-        let Err(Failed { mut jobs, error }) = attempt(link, address, jobs).await else { continue };
-        let is_good = is_good_after(&error, link, address.wait()).await;
-        let is_theirs = matches!(error, Error::Refused(_) | Error::Damaged(_));
-        if is_good && is_theirs && jobs.len() > 1 {
-            let second = jobs.split_off(jobs.len() / 2);
-            parts.extend([second, jobs]);
+/// They are one transaction, unless the database rejects it: then its halves are tried separately, until
+/// the operation that causes the error is alone.
+async fn transact(
+    connection: &PgConnection,
+    config: &PgConfig,
+    operations: Vec<LedgerOperation>,
+) -> bool {
+    let mut parts = vec![operations];
+    while let Some(operations) = parts.pop() {
+        let attempt = attempt(connection, config, operations).await;
+        let Err(FailedBatch { mut operations, error }) = attempt else { continue };
+        let is_usable = is_usable_after(&error, connection, config.timeout()).await;
+        let is_rejected = matches!(error, Error::Refused(_) | Error::Damaged(_));
+        if is_usable && is_rejected && operations.len() > 1 {
+            let second = operations.split_off(operations.len() / 2);
+            parts.extend([second, operations]);
             continue;
         }
-        refuse(jobs, &error);
-        if !is_good {
-            let lost = if is_theirs { too_late() } else { error };
+        refuse(operations, &error);
+        if !is_usable {
+            let lost = if is_rejected { timed_out() } else { error };
             refuse(parts.into_iter().flatten().collect(), &lost);
             return false;
         }
@@ -195,113 +197,109 @@ async fn transact(link: &Link, address: &Address, jobs: Vec<Waiting>) -> bool {
     true
 }
 
-/// Jobs of a transaction that failed, none of which was done.
-struct Failed {
-    jobs: Vec<LedgerOperation>,
+/// The operations of a failed transaction, none of which has happened.
+struct FailedBatch {
+    operations: Vec<LedgerOperation>,
     error: Error,
 }
 
-fn refuse(jobs: Vec<LedgerOperation>, error: &Error) {
-    for job in jobs {
-        job.refuse(again(error));
+fn refuse(operations: Vec<LedgerOperation>, error: &Error) {
+    for operation in operations {
+        operation.refuse(error.copy());
     }
 }
 
-/// Does the jobs in one transaction.
+/// Runs operations in one transaction.
 async fn attempt(
-    link: &Link,
-    address: &Address,
-    mut jobs: Vec<LedgerOperation>,
-) -> std::result::Result<(), Failed> {
-    let wait = address.wait();
-    let began = timeout(wait, begin(link, &Wants::of(&jobs), wait)).await;
-    let mut loaded = match began.unwrap_or_else(|_| Err(too_late())) {
+    connection: &PgConnection,
+    config: &PgConfig,
+    mut operations: Vec<LedgerOperation>,
+) -> std::result::Result<(), FailedBatch> {
+    let limit = config.timeout();
+    let begun = timeout(limit, begin(connection, &RowSet::of(&operations), limit)).await;
+    let mut loaded = match begun.unwrap_or_else(|_| Err(timed_out())) {
         Ok(loaded) => loaded,
-        Err(error) => return Err(Failed { jobs, error }),
+        Err(error) => return Err(FailedBatch { operations, error }),
     };
-    refuse_used(&mut jobs, &loaded);
-    let mut applied = apply(&mut loaded.book, jobs, loaded.now);
-    let (changes, audit) =
-        (std::mem::take(&mut applied.changes), sealed(&mut applied, &mut loaded));
-    let writes = Writes {
-        changes,
+    refuse_used_ids(&mut operations, &loaded);
+    let mut applied = apply(&mut loaded.book, operations, loaded.now);
+    let audit = audit_entries(&mut applied, &mut loaded);
+    let writes = BatchWrites {
+        changes: std::mem::take(&mut applied.changes),
         answers: applied.answers().collect(),
         responses: applied.responses().collect(),
         media: applied.media().collect(),
         audit,
-        until: loaded.now.plus_micros(address.repeats_kept_micros()),
+        expires_at: loaded.now.plus_micros(config.idempotency_retention_micros()),
     };
     if writes.is_empty() {
         applied.committed();
-        let undone = undo(link.client(), wait).await;
-        return undone.map_err(|error| Failed { jobs: Vec::new(), error });
+        let done = roll_back(connection.client(), limit).await;
+        return done.map_err(|error| FailedBatch { operations: Vec::new(), error });
     }
-    match timeout(wait, finish(link, writes)).await.unwrap_or_else(|_| Err(too_late())) {
+    match timeout(limit, finish(connection, writes)).await.unwrap_or_else(|_| Err(timed_out())) {
         Ok(()) => {
             applied.committed();
             Ok(())
         }
-        // When the connection breaks after the commit was sent, nobody here knows whether it was
-        // done. To say that it failed is safe: a hold that stands all the same ends with its
-        // lease and charges nothing; a hold that has ended all the same ends only once, and who
-        // tries again is told so; its receipt is in the store. A transfer is safe to try again
-        // where it has a reference.
-        Err(error) => Err(Failed { jobs: applied.into_jobs(), error }),
+        // If the connection breaks after the commit was sent, its result is unknown. To report a
+        // failure is safe: an open hold expires without a charge, an ended hold cannot end again and
+        // its receipt is stored, and a transfer with a reference can be retried.
+        Err(error) => Err(FailedBatch { operations: applied.into_operations(), error }),
     }
 }
 
-/// Begins, and tries again where the server chose this transaction to give way to others. Later
-/// there is nothing to give way to: all locks are taken here.
-async fn begin(link: &Link, wants: &Wants, wait: Duration) -> Result<Loaded> {
-    let statements = link.statements().await?;
+/// Begins a transaction, and retries after a conflict. All locks are taken here, so that later
+/// statements cannot conflict.
+async fn begin(connection: &PgConnection, needed: &RowSet, limit: Duration) -> Result<LoadedBatch> {
+    let statements = connection.statements().await?;
     let mut pause = FIRST_PAUSE;
     for _ in 1..MAX_TRIES {
-        match load(link.client(), statements, wants).await {
-            Err(failure) if is_conflict(&failure) => {
-                undo(link.client(), wait).await?;
+        match load(connection.client(), statements, needed).await {
+            Err(error) if is_conflict(&error) => {
+                roll_back(connection.client(), limit).await?;
                 sleep(jittered(pause)).await;
                 pause *= 2;
             }
-            result => return result.map_err(fault)?,
+            result => return result?,
         }
     }
-    load(link.client(), statements, wants).await.map_err(fault)?
+    load(connection.client(), statements, needed).await?
 }
 
-async fn finish(link: &Link, writes: Writes<'_>) -> Result<()> {
-    let statements = link.statements().await?;
-    Box::pin(save(link.client(), statements, writes)).await.map_err(fault)
+async fn finish(connection: &PgConnection, writes: BatchWrites<'_>) -> Result<()> {
+    let statements = connection.statements().await?;
+    Ok(Box::pin(save(connection.client(), statements, writes)).await?)
 }
 
-/// The entries of the audit log for what persons moved.
-fn sealed(applied: &mut Applied, loaded: &mut Loaded) -> Vec<AuditEntry> {
-    let now = loaded.now;
-    let seal = |(posting, by)| loaded.last_audit.seal(Change::posted(&posting), now, &by);
-    std::mem::take(&mut applied.audited).into_iter().map(seal).collect()
+fn audit_entries(applied: &mut AppliedBatch, loaded: &mut LoadedBatch) -> Vec<AuditEntry> {
+    let (now, tail) = (loaded.now, &mut loaded.audit_tail);
+    let entry = |(posting, by)| tail.append(AuditChange::posted(&posting), now, &by);
+    std::mem::take(&mut applied.audited).into_iter().map(entry).collect()
 }
 
-/// A hold whose id a receipt has would fail for everybody when it ends.
-fn refuse_used(jobs: &mut Vec<LedgerOperation>, loaded: &Loaded) {
-    if loaded.used.is_empty() {
+/// Refuses holds whose id has a receipt: their end would fail the whole batch.
+fn refuse_used_ids(operations: &mut Vec<LedgerOperation>, loaded: &LoadedBatch) {
+    if loaded.used_ids.is_empty() {
         return;
     }
-    let is_used = |job: &mut LedgerOperation| match job {
-        LedgerOperation::Open(opening, _) => loaded.used.contains(&opening.request.id),
+    let is_used = |operation: &mut LedgerOperation| match operation {
+        LedgerOperation::Open(hold, _) => loaded.used_ids.contains(&hold.request.id),
         _ => false,
     };
-    for job in jobs.extract_if(.., is_used) {
-        if let LedgerOperation::Open(_, reply) = job {
+    for operation in operations.extract_if(.., is_used) {
+        if let LedgerOperation::Open(_, reply) = operation {
             let _ = reply.send(Ok(Err(Refusal::IdUsed)));
         }
     }
 }
 
-/// Whether a connection can be used again after this. One that did not answer is not asked.
-async fn is_good_after(error: &Error, link: &Link, wait: Duration) -> bool {
-    !matches!(error, Error::Unavailable(_)) && undo(link.client(), wait).await.is_ok()
+/// Whether a connection can be used after this error. A connection that timed out is not tried.
+async fn is_usable_after(error: &Error, connection: &PgConnection, limit: Duration) -> bool {
+    !matches!(error, Error::Unavailable(_)) && roll_back(connection.client(), limit).await.is_ok()
 }
 
-/// Between half and all of a pause, so that processes which failed together do not meet again.
+/// Between half and all of a pause, so that processes which failed together do not collide again.
 fn jittered(pause: Duration) -> Duration {
     use std::hash::{BuildHasher, RandomState};
     let chance = RandomState::new().hash_one(0_u8) % 512;

@@ -1,13 +1,11 @@
-//! Moves the log into the file, beside the thread that writes.
+//! Checkpoints of the write-ahead log, on a separate thread.
 //!
-//! SQLite would do it within whichever commit finds the log long, and that commit waits for the
-//! disk. Here a thread with a connection of its own does it, which holds up nobody. Under constant
-//! load it never reaches the log's end, so that the log would grow without end: when it is long,
-//! the writer moves the short rest between two transactions, and begins the log anew. When more is
-//! written than the thread can move, the writer waits for it.
+//! SQLite's automatic checkpoint runs within a commit, which then waits for the disk. Here a thread
+//! with a separate connection runs them. Under constant load it never reaches the end of the log, which
+//! would grow forever: when the log is long, the writer moves the short rest between two transactions
+//! and the log restarts. When the thread is too slow, the writer waits for it.
 //!
-//! How long the log is, SQLite tells at every commit: what counts is what was written, not how many
-//! rows.
+//! SQLite reports the length of the log at every commit.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -15,48 +13,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
-use crate::backend::Result;
+use crate::error::Result;
 
-/// Pages by which the log grows until it is moved: 24 MiB. A page that is written often is moved once.
-const PAGES_BETWEEN: i64 = 6144;
+/// Growth of the log between checkpoints, in pages: 24 MiB. A page that is written often moves once.
+const CHECKPOINT_PAGES: i64 = 6144;
 
-/// Pages of the log from which on the writer has to help: 48 MiB.
+/// Length of the log at which the writer moves the rest: 48 MiB.
 const LONG_LOG_PAGES: i64 = 12_288;
 
-/// Pages of the log from which on nothing is written before it was moved: 64 MiB.
+/// Length of the log at which the writer waits for a checkpoint: 64 MiB.
 const MAX_LOG_PAGES: i64 = 16_384;
 
-/// The log as the writer sees it.
-pub(super) struct Log {
-    /// How long it is, in pages: written at every commit.
+/// The writer's side: watches the length of the log and requests checkpoints.
+pub(super) struct WalMonitor {
+    /// The length after the last commit, in pages.
     pages: Arc<AtomicI64>,
-    /// How long it was when it was last moved.
-    moved_at: i64,
-    grew: SyncSender<()>,
+    /// The length at the last request.
+    requested_at: i64,
+    requests: SyncSender<()>,
     is_long: Arc<AtomicBool>,
-    moving: Arc<Mutex<()>>,
+    running: Arc<Mutex<()>>,
 }
 
-/// The log as the thread sees it that moves it.
-pub(super) struct Mover {
-    grew: Receiver<()>,
-    /// Whether it was long when it was last moved.
+/// The thread's side: runs checkpoints.
+pub(super) struct Checkpointer {
+    requests: Receiver<()>,
+    /// Whether the log was long at the last checkpoint.
     is_long: Arc<AtomicBool>,
-    /// Kept while it is moved.
-    moving: Arc<Mutex<()>>,
+    /// Held during a checkpoint.
+    running: Arc<Mutex<()>>,
 }
 
-/// Both.
-pub(super) fn pair() -> (Log, Mover) {
-    let (sender, grew) = std::sync::mpsc::sync_channel(1);
+pub(super) fn pair() -> (WalMonitor, Checkpointer) {
+    let (sender, requests) = std::sync::mpsc::sync_channel(1);
     let is_long = Arc::new(AtomicBool::new(false));
-    let moving = Arc::default();
-    let mover = Mover { grew, is_long: Arc::clone(&is_long), moving: Arc::clone(&moving) };
-    (Log { pages: Arc::default(), moved_at: 0, grew: sender, is_long, moving }, mover)
+    let running = Arc::default();
+    let checkpointer =
+        Checkpointer { requests, is_long: Arc::clone(&is_long), running: Arc::clone(&running) };
+    let pages = Arc::default();
+    (WalMonitor { pages, requested_at: 0, requests: sender, is_long, running }, checkpointer)
 }
 
-impl Log {
-    /// Has SQLite tell how long the log is after each commit of this connection.
+impl WalMonitor {
+    /// Records the length of the log after each commit of this connection.
     pub(super) fn watch(&self, connection: &mut Connection) -> Result<()> {
         let pages = Arc::clone(&self.pages);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, count| {
@@ -66,35 +65,35 @@ impl Log {
         Ok(())
     }
 
-    /// Has the log moved if it has grown by much, and moves what is left of a long one; between
+    /// Requests a checkpoint if the log has grown, and moves the rest of a long log. Called between
     /// two transactions.
-    pub(super) fn tend(&mut self, connection: &Connection) {
+    pub(super) fn checkpoint_if_needed(&mut self, connection: &Connection) {
         let pages = self.pages.load(Ordering::Relaxed);
-        if pages < self.moved_at {
-            self.moved_at = 0;
+        if pages < self.requested_at {
+            self.requested_at = 0;
         }
-        if pages - self.moved_at >= PAGES_BETWEEN {
-            self.moved_at = pages;
-            // It may be at work already.
-            let _ = self.grew.try_send(());
+        if pages - self.requested_at >= CHECKPOINT_PAGES {
+            self.requested_at = pages;
+            // A request may be pending already.
+            let _ = self.requests.try_send(());
         }
         let is_long = self.is_long.swap(false, Ordering::Relaxed);
         if is_long || pages >= MAX_LOG_PAGES {
-            let _moving = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
-            // Whoever reads an old state keeps some of it: then the next one gets further.
-            let _ = passive(connection);
+            let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            // A reader of an old snapshot keeps a part of the log; a later checkpoint moves it.
+            let _ = run_passive_checkpoint(connection);
         }
     }
 }
 
-impl Mover {
-    /// Moves the log whenever it grew, until the writer is gone.
+impl Checkpointer {
+    /// Runs checkpoints on request, until the writer is dropped.
     pub(super) fn run(&self, connection: &Connection) {
-        while self.grew.recv().is_ok() {
-            // A full disk shows in the writer's own commits; the log is kept, and moved later.
-            let moving = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
-            let pages = passive(connection).unwrap_or(0);
-            drop(moving);
+        while self.requests.recv().is_ok() {
+            // The writer's commits report a full disk; the log is kept and moved later.
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let pages = run_passive_checkpoint(connection).unwrap_or(0);
+            drop(running);
             if pages >= LONG_LOG_PAGES {
                 self.is_long.store(true, Ordering::Relaxed);
             }
@@ -102,8 +101,8 @@ impl Mover {
     }
 }
 
-/// Moves as much as can be moved without waiting for anybody; gives how long the log is, in pages.
-fn passive(connection: &Connection) -> Result<i64> {
+/// Moves as much as possible without waiting; returns the length of the log in pages.
+fn run_passive_checkpoint(connection: &Connection) -> Result<i64> {
     let mut checkpoint = connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
     Ok(checkpoint.query_row([], |row| row.get(1))?)
 }

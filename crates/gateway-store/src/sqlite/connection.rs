@@ -1,65 +1,118 @@
-//! Connections to the file, and how they are set.
+//! Connections to the file: settings, and queries with cached statements.
 
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
 
 use crate::StoreOptions;
-use crate::backend::Result;
+use crate::error::Result;
 
-/// What a connection may keep of the file in memory, in KiB. The system keeps the file as well, so
-/// that a page we dropped costs a copy, not a read from the disk. More is not better for the writer: a
-/// commit looks through all that could be kept, whenever rows were moved between pages.
+/// Page caches of connections, in KiB. The operating system caches the file as well, so that a dropped
+/// page costs a copy, not a disk read. A larger cache of the writer is slower: a commit that moved rows
+/// between pages scans all of it.
 const WRITER_CACHE_KIB: i32 = 4096;
 const READER_CACHE_KIB: i32 = 512;
 
-/// Statements a connection keeps prepared.
+/// Prepared statements that a connection caches.
 const MAX_PREPARED: usize = 64;
 
-/// What a connection does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Reads,
-    Writes,
+pub(super) enum ConnectionMode {
+    ReadOnly,
+    ReadWrite,
 }
 
-/// Opens a file that is there.
+/// Opens an existing file.
 ///
-/// Foreign keys are not enforced: rows are only ever written by this crate from rows it has loaded
-/// in the same transaction, and the check costs a lookup for every hold.
-pub(super) fn open(path: &Path, role: Role, options: &StoreOptions) -> Result<Connection> {
-    let access = match role {
-        Role::Reads => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        Role::Writes => OpenFlags::SQLITE_OPEN_READ_WRITE,
+/// Foreign keys are not enforced: this crate writes only rows that it has loaded in the same
+/// transaction, and the check costs a lookup for every hold.
+pub(super) fn open(
+    path: &Path,
+    mode: ConnectionMode,
+    options: &StoreOptions,
+) -> Result<Connection> {
+    let access = match mode {
+        ConnectionMode::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        ConnectionMode::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
-    // One thread at a time has a connection: SQLite need not lock it.
+    // Only one thread at a time uses a connection, so SQLite needs no mutex.
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.busy_timeout(options.wait)?;
+    connection.busy_timeout(options.timeout)?;
     connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
-    // Else SQLite plans a statement anew for every value that it is asked with.
+    // Otherwise SQLite prepares a statement again for every bound value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    match role {
-        Role::Reads => connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?,
-        Role::Writes => {
+    match mode {
+        ConnectionMode::ReadOnly => {
+            connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+        }
+        ConnectionMode::ReadWrite => {
             connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
             let synchronous = if options.power_loss_safe { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", synchronous)?;
-            // Another thread moves the log into the file: see `checkpoint`.
+            // Another thread runs checkpoints: see `checkpoint`.
             connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         }
     }
     Ok(connection)
 }
 
-/// Whether the log is kept beside the file: it is, once it was migrated.
-pub(super) fn use_log(connection: &Connection) -> Result<()> {
+/// Switches the file to write-ahead logging.
+pub(super) fn use_wal(connection: &Connection) -> Result<()> {
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode.eq_ignore_ascii_case("wal") {
         Ok(())
     } else {
         Err(crate::Error::Unavailable("the file system has no shared memory for the log".into()))
+    }
+}
+
+/// Queries with cached statements.
+pub(super) trait ConnectionExt {
+    /// Executes a statement; returns the number of changed rows.
+    fn run(&self, sql: &str, values: impl Params) -> Result<usize>;
+
+    /// Returns the first row of a query.
+    fn row<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>>;
+
+    /// Returns all rows of a query.
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>>;
+}
+
+impl ConnectionExt for Connection {
+    fn run(&self, sql: &str, values: impl Params) -> Result<usize> {
+        Ok(self.prepare_cached(sql)?.execute(values)?)
+    }
+
+    fn row<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.prepare_cached(sql)?.query_row(values, read).optional()?)
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = self.prepare_cached(sql)?;
+        let rows = statement.query_map(values, read)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

@@ -1,69 +1,71 @@
 //! Members.
 
-use ledger::{MemberId, Time};
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::json;
+use ledger::MemberId;
+use rusqlite::{Connection, Row, params};
 
-use super::rows::{MAX_PAGE, time};
-use super::{audit, failure};
-use crate::backend::Result;
+use super::connection::ConnectionExt;
+use super::error::exists;
+use super::rows::time;
+use super::{Sqlite, audit};
+use crate::error::Result;
+use crate::limits::MAX_PAGE;
 use crate::{Actor, Error, Member, MemberChange};
 
 const COLUMNS: &str = "SELECT id, name, created_at, blocked FROM members";
 
-pub(super) fn create(connection: &Connection, name: &str, by: &Actor, now: Time) -> Result<Member> {
-    let mut insert =
-        connection.prepare_cached("INSERT INTO members (name, created_at) VALUES (?1, ?2)")?;
-    let id = MemberId(insert.insert(params![name, now.micros()]).map_err(taken)?);
-    let entry = ("member.create", id.to_string(), &json!({ "name": name }));
-    audit::append(connection, now, by, entry)?;
-    Ok(Member { id, name: name.to_owned(), created_at: now, blocked: false })
+impl Sqlite {
+    pub(crate) async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
+        let (name, by) = (name.to_owned(), by.clone());
+        self.write(move |db, now| {
+            let sql = "INSERT INTO members (name, created_at) VALUES (?1, ?2)";
+            let id = db.prepare_cached(sql)?.insert(params![name, now.micros()]);
+            let id = MemberId(id.map_err(exists("member"))?);
+            let member = Member { id, name, created_at: now, blocked: false };
+            audit::append(db, member.creation(), now, &by)?;
+            Ok(member)
+        })
+        .await
+    }
+
+    pub(crate) async fn change_member(
+        &self,
+        id: MemberId,
+        change: &MemberChange,
+        by: &Actor,
+    ) -> Result<Member> {
+        let (change, by) = (change.clone(), by.clone());
+        self.write_ledger(move |db, now| {
+            let mut member = by_id(db, id)?.ok_or(Error::Missing("member"))?;
+            let audited = member.apply(&change);
+            db.prepare_cached("UPDATE members SET name = ?2, blocked = ?3 WHERE id = ?1")?
+                .execute(params![id.0, member.name, member.blocked])
+                .map_err(exists("member"))?;
+            audit::append(db, audited, now, &by)?;
+            Ok(member)
+        })
+        .await
+    }
+
+    pub(crate) async fn member(&self, id: MemberId) -> Result<Option<Member>> {
+        self.read(move |db, _| by_id(db, id)).await
+    }
+
+    pub(crate) async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
+        let name = name.to_owned();
+        self.read(move |db, _| db.row(&format!("{COLUMNS} WHERE name = ?1"), [name], read)).await
+    }
+
+    pub(crate) async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {
+        self.read(move |db, _| {
+            let sql = format!("{COLUMNS} WHERE id > ?1 ORDER BY id LIMIT ?2");
+            db.rows(&sql, params![after.0, limit.min(MAX_PAGE)], read)
+        })
+        .await
+    }
 }
 
-pub(super) fn change(
-    connection: &Connection,
-    id: MemberId,
-    change: &MemberChange,
-    (by, now): (&Actor, Time),
-) -> Result<Member> {
-    let mut member = by_id(connection, id)?.ok_or(Error::Missing("member"))?;
-    let (action, detail) = match change {
-        MemberChange::Rename(name) => {
-            let before = std::mem::replace(&mut member.name, name.clone());
-            ("member.rename", json!({ "from": before, "to": name }))
-        }
-        MemberChange::Block => {
-            member.blocked = true;
-            ("member.block", json!({}))
-        }
-        MemberChange::Unblock => {
-            member.blocked = false;
-            ("member.unblock", json!({}))
-        }
-    };
-    connection
-        .prepare_cached("UPDATE members SET name = ?2, blocked = ?3 WHERE id = ?1")?
-        .execute(params![id.0, member.name, member.blocked])
-        .map_err(taken)?;
-    audit::append(connection, now, by, (action, id.to_string(), &detail))?;
-    Ok(member)
-}
-
-pub(super) fn by_id(connection: &Connection, id: MemberId) -> Result<Option<Member>> {
-    let mut query = connection.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?;
-    Ok(query.query_row([id.0], read).optional()?)
-}
-
-pub(super) fn by_name(connection: &Connection, name: &str) -> Result<Option<Member>> {
-    let mut query = connection.prepare_cached(&format!("{COLUMNS} WHERE name = ?1"))?;
-    Ok(query.query_row([name], read).optional()?)
-}
-
-pub(super) fn list(connection: &Connection, after: MemberId, limit: u32) -> Result<Vec<Member>> {
-    let mut query =
-        connection.prepare_cached(&format!("{COLUMNS} WHERE id > ?1 ORDER BY id LIMIT ?2"))?;
-    let rows = query.query_map(params![after.0, limit.min(MAX_PAGE)], read)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+pub(super) fn by_id(db: &Connection, id: MemberId) -> Result<Option<Member>> {
+    db.row(&format!("{COLUMNS} WHERE id = ?1"), [id.0], read)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Member> {
@@ -73,8 +75,4 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Member> {
         created_at: time(row, 2)?,
         blocked: row.get(3)?,
     })
-}
-
-fn taken(error: rusqlite::Error) -> Error {
-    if failure::is_taken(&error) { Error::Exists("member") } else { error.into() }
 }

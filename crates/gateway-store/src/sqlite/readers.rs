@@ -1,4 +1,4 @@
-//! Connections that only read, a bounded number of them.
+//! A pool of read-only connections.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::connection::{self, Role};
-use crate::backend::Result;
+use super::connection::{self, ConnectionMode};
+use crate::error::Result;
 use crate::{Error, StoreOptions};
 
-/// How many reads that take long may run at the same time.
+/// The most concurrent long reads.
 const MAX_LONG_READS: usize = 1;
 
-/// The connections.
-pub(super) struct Readers {
+pub(super) struct ReaderPool {
     path: PathBuf,
     options: StoreOptions,
     idle: Mutex<Vec<Connection>>,
@@ -22,30 +21,32 @@ pub(super) struct Readers {
     long: Arc<Semaphore>,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(super) fn new(path: PathBuf, options: StoreOptions) -> Self {
         let short = Arc::new(Semaphore::new(options.connections.max(1)));
         let long = Arc::new(Semaphore::new(MAX_LONG_READS));
         Self { path, options, idle: Mutex::default(), short, long }
     }
 
-    /// Reads something quickly read.
+    /// Runs a short query.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let permit = self.permit(&self.short).await?;
         let readers = Arc::clone(self);
-        // The permit goes with the work: whoever asked may leave before it is done.
+        // The permit moves into the closure, because the caller may be cancelled before it ends.
         spawn(move || {
             let _permit = permit;
             let idle = readers.idle().pop();
             let connection = match idle {
                 Some(connection) => connection,
-                None => connection::open(&readers.path, Role::Reads, &readers.options)?,
+                None => {
+                    connection::open(&readers.path, ConnectionMode::ReadOnly, &readers.options)?
+                }
             };
             let result = work(&connection)?;
-            // One that failed is not kept: the next one opens the file anew.
+            // A connection that failed is dropped.
             if !readers.short.is_closed() {
                 readers.idle().push(connection);
             }
@@ -54,7 +55,7 @@ impl Readers {
         .await
     }
 
-    /// Reads something that takes long, on a connection of its own.
+    /// Runs a long query on a new connection.
     pub(super) async fn read_long<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
@@ -63,25 +64,25 @@ impl Readers {
         let readers = Arc::clone(self);
         spawn(move || {
             let _permit = permit;
-            work(&mut connection::open(&readers.path, Role::Reads, &readers.options)?)
+            work(&mut connection::open(&readers.path, ConnectionMode::ReadOnly, &readers.options)?)
         })
         .await
     }
 
-    /// Waits for what runs, for a while; nothing begins after it.
+    /// Rejects new queries and waits for running ones, up to the timeout.
     pub(super) async fn close(&self) {
         let all = u32::try_from(self.options.connections.max(1)).unwrap_or(u32::MAX);
-        let short = tokio::time::timeout(self.options.wait, self.short.acquire_many(all)).await;
-        let long = tokio::time::timeout(self.options.wait, self.long.acquire()).await;
+        let short = tokio::time::timeout(self.options.timeout, self.short.acquire_many(all)).await;
+        let long = tokio::time::timeout(self.options.timeout, self.long.acquire()).await;
         self.short.close();
         self.long.close();
         drop((short, long));
         self.idle().clear();
     }
 
-    async fn permit(&self, places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
-        let permit = Arc::clone(places).acquire_owned();
-        match tokio::time::timeout(self.options.wait, permit).await {
+    async fn permit(&self, semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(semaphore).acquire_owned();
+        match tokio::time::timeout(self.options.timeout, permit).await {
             Ok(permit) => permit.map_err(|_| Error::Closed),
             Err(_) => Err(Error::Busy),
         }
@@ -92,7 +93,7 @@ impl Readers {
     }
 }
 
-/// Runs what waits for the disk where waiting is allowed.
+/// Runs blocking work on a thread that may block.
 pub(super) async fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -1,162 +1,169 @@
-//! Stored responses, their events, and answers that are kept.
+//! Stored responses, their events, and answers saved for idempotency keys.
 
-use ledger::{HoldId, LineageId, MemberId, Time};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use ledger::{HoldId, LineageId, MemberId};
+use rusqlite::{Connection, Row, params};
 
-use super::rows::{MAX_PAGE, hold_id, time};
-use crate::backend::Result;
+use super::Sqlite;
+use super::connection::ConnectionExt;
+use super::rows::{hold_id, time};
+use crate::error::Result;
+use crate::limits::MAX_PAGE;
 use crate::{Error, ResponseEvent, SavedAnswer, StoredResponse};
 
-pub(super) fn answer(
-    connection: &Connection,
-    id: HoldId,
-    now: Time,
-) -> Result<Option<SavedAnswer>> {
-    let mut query = connection.prepare_cached(
-        "SELECT status, content_type, body FROM answers WHERE hold = ?1 AND expires_at > ?2",
-    )?;
-    let read = |row: &Row<'_>| {
-        Ok(SavedAnswer { status: row.get(0)?, content_type: row.get(1)?, body: row.get(2)? })
-    };
-    Ok(query.query_row(params![id.to_bytes(), now.micros()], read).optional()?)
-}
-
-pub(super) fn response(
-    connection: &Connection,
-    member: MemberId,
-    id: &str,
-    now: Time,
-) -> Result<Option<StoredResponse>> {
-    let mut query = connection.prepare_cached(
-        "SELECT lineage, hold, status, body, input, previous, background, created_at, expires_at \
-         FROM responses WHERE id = ?1 AND member = ?2 AND expires_at > ?3",
-    )?;
-    let read = |row: &Row<'_>| {
-        Ok(StoredResponse {
-            id: id.to_owned(),
-            member,
-            lineage: LineageId(row.get(0)?),
-            hold: hold_id(row, 1)?,
-            status: row.get(2)?,
-            body: row.get(3)?,
-            input: row.get(4)?,
-            previous: row.get(5)?,
-            background: row.get(6)?,
-            created_at: time(row, 7)?,
-            expires_at: time(row, 8)?,
+impl Sqlite {
+    pub(crate) async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
+        self.read(move |db, now| {
+            let sql = "SELECT status, content_type, body FROM answers \
+                       WHERE hold = ?1 AND expires_at > ?2";
+            db.row(sql, params![id.to_bytes(), now.micros()], |row| {
+                let (status, content_type, body) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok(SavedAnswer { status, content_type, body })
+            })
         })
-    };
-    Ok(query.query_row(params![id, member.0, now.micros()], read).optional()?)
-}
-
-pub(super) fn status(
-    connection: &Connection,
-    member: MemberId,
-    id: &str,
-    now: Time,
-) -> Result<Option<String>> {
-    let mut query = connection.prepare_cached(
-        "SELECT status FROM responses WHERE id = ?1 AND member = ?2 AND expires_at > ?3",
-    )?;
-    let read = |row: &Row<'_>| row.get(0);
-    Ok(query.query_row(params![id, member.0, now.micros()], read).optional()?)
-}
-
-pub(super) fn update(connection: &Connection, response: &StoredResponse) -> Result<bool> {
-    let mut update = connection.prepare_cached(
-        "UPDATE responses SET status = ?3, body = ?4 WHERE id = ?1 AND member = ?2 \
-         AND status IN ('queued', 'in_progress')",
-    )?;
-    let StoredResponse { id, member, status, body, .. } = response;
-    Ok(update.execute(params![id, member.0, status, body])? > 0)
-}
-
-pub(super) fn cancel_queued(connection: &Connection, response: &StoredResponse) -> Result<bool> {
-    let mut update = connection.prepare_cached(
-        "UPDATE responses SET status = 'cancelled', body = ?3 WHERE id = ?1 AND member = ?2 \
-         AND status = 'queued'",
-    )?;
-    let StoredResponse { id, member, body, .. } = response;
-    Ok(update.execute(params![id, member.0, body])? > 0)
-}
-
-pub(super) fn delete(connection: &Connection, member: MemberId, id: &str) -> Result<bool> {
-    let mut remove =
-        connection.prepare_cached("DELETE FROM responses WHERE id = ?1 AND member = ?2")?;
-    if remove.execute(params![id, member.0])? == 0 {
-        return Ok(false);
+        .await
     }
-    delete_events(connection, id)?;
-    Ok(true)
-}
 
-pub(super) fn delete_events(connection: &Connection, id: &str) -> Result<()> {
-    connection.prepare_cached("DELETE FROM response_events WHERE response = ?1")?.execute([id])?;
-    Ok(())
-}
-
-/// Adds events; one that is there already, as when this is tried again, stays as it is.
-pub(super) fn append_events(
-    connection: &Connection,
-    id: &str,
-    events: &[ResponseEvent],
-) -> Result<()> {
-    let mut query = connection.prepare_cached("SELECT 1 FROM responses WHERE id = ?1")?;
-    if !query.exists([id])? {
-        return Err(Error::Missing("response"));
+    pub(crate) async fn response(
+        &self,
+        member: MemberId,
+        id: &str,
+    ) -> Result<Option<StoredResponse>> {
+        let id = id.to_owned();
+        self.read(move |db, now| {
+            let sql = "SELECT lineage, hold, status, body, input, previous, background, \
+                       created_at, expires_at FROM responses \
+                       WHERE id = ?1 AND member = ?2 AND expires_at > ?3";
+            db.row(sql, params![id, member.0, now.micros()], |row| {
+                Ok(StoredResponse {
+                    id: id.clone(),
+                    member,
+                    lineage: LineageId(row.get(0)?),
+                    hold: hold_id(row, 1)?,
+                    status: row.get(2)?,
+                    body: row.get(3)?,
+                    input: row.get(4)?,
+                    previous: row.get(5)?,
+                    background: row.get(6)?,
+                    created_at: time(row, 7)?,
+                    expires_at: time(row, 8)?,
+                })
+            })
+        })
+        .await
     }
-    let mut insert = connection
-        .prepare_cached("INSERT INTO response_events VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?;
-    for ResponseEvent { sequence, event } in events {
-        insert.execute(params![id, sequence, event])?;
+
+    pub(crate) async fn response_status(
+        &self,
+        member: MemberId,
+        id: &str,
+    ) -> Result<Option<String>> {
+        let id = id.to_owned();
+        self.read(move |db, now| {
+            let sql =
+                "SELECT status FROM responses WHERE id = ?1 AND member = ?2 AND expires_at > ?3";
+            db.row(sql, params![id, member.0, now.micros()], |row| row.get(0))
+        })
+        .await
     }
-    Ok(())
+
+    pub(crate) async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
+        let StoredResponse { id, member, status, body, .. } = response.clone();
+        self.write(move |db, _| {
+            let sql = "UPDATE responses SET status = ?3, body = ?4 WHERE id = ?1 AND member = ?2 \
+                       AND status IN ('queued', 'in_progress')";
+            Ok(db.run(sql, params![id, member.0, status, body])? > 0)
+        })
+        .await
+    }
+
+    pub(crate) async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool> {
+        let StoredResponse { id, member, body, .. } = response.clone();
+        self.write(move |db, _| {
+            let sql = "UPDATE responses SET status = 'cancelled', body = ?3 \
+                       WHERE id = ?1 AND member = ?2 AND status = 'queued'";
+            Ok(db.run(sql, params![id, member.0, body])? > 0)
+        })
+        .await
+    }
+
+    pub(crate) async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
+        let id = id.to_owned();
+        self.write(move |db, _| {
+            let sql = "DELETE FROM responses WHERE id = ?1 AND member = ?2";
+            if db.run(sql, params![id, member.0])? == 0 {
+                return Ok(false);
+            }
+            delete_events(db, &id)?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Events that exist, as after a retry, are kept.
+    pub(crate) async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
+        let (id, events) = (id.to_owned(), events.to_vec());
+        self.write(move |db, _| {
+            if !db.prepare_cached("SELECT 1 FROM responses WHERE id = ?1")?.exists([&id])? {
+                return Err(Error::Missing("response"));
+            }
+            let sql = "INSERT INTO response_events VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+            for ResponseEvent { sequence, event } in events {
+                db.run(sql, params![id, sequence, event])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    pub(crate) async fn events(
+        &self,
+        id: &str,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<ResponseEvent>> {
+        let id = id.to_owned();
+        self.read(move |db, _| {
+            let sql = "SELECT sequence, event FROM response_events \
+                       WHERE response = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3";
+            db.rows(sql, params![id, after, limit.min(MAX_PAGE)], |row| {
+                Ok(ResponseEvent { sequence: row.get(0)?, event: row.get(1)? })
+            })
+        })
+        .await
+    }
 }
 
-pub(super) fn events(
-    connection: &Connection,
-    id: &str,
-    after: i64,
-    limit: u32,
-) -> Result<Vec<ResponseEvent>> {
-    let mut query = connection.prepare_cached(
-        "SELECT sequence, event FROM response_events WHERE response = ?1 AND sequence > ?2 \
-         ORDER BY sequence LIMIT ?3",
-    )?;
-    let read = |row: &Row<'_>| Ok(ResponseEvent { sequence: row.get(0)?, event: row.get(1)? });
-    let rows = query.query_map(params![id, after, limit.min(MAX_PAGE)], read)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+pub(super) fn delete_events(db: &Connection, id: &str) -> Result<()> {
+    db.run("DELETE FROM response_events WHERE response = ?1", [id]).map(drop)
 }
 
-/// The responses that a hold paid for and that still run have failed: nobody works on them.
-pub(super) fn fail_running(connection: &Connection, hold: HoldId) -> Result<()> {
-    let mut query = connection.prepare_cached(
-        "SELECT id, body FROM responses WHERE hold = ?1 AND status IN ('queued', 'in_progress')",
-    )?;
-    let running = query.query_map([hold.to_bytes()], id_and_body)?;
-    fail(connection, running.collect::<rusqlite::Result<_>>()?)
+/// Fails the running responses of a hold that ends without them.
+pub(super) fn fail_running(db: &Connection, hold: HoldId) -> Result<()> {
+    let sql =
+        "SELECT id, body FROM responses WHERE hold = ?1 AND status IN ('queued', 'in_progress')";
+    fail(db, db.rows(sql, [hold.to_bytes()], id_and_body)?)
 }
 
-/// Responses that say that they run, and whose hold has ended without them, have failed as well.
-pub(super) fn fail_stray(connection: &Connection, limit: u32) -> Result<()> {
-    let mut query = connection.prepare_cached(
-        "SELECT id, body FROM responses WHERE status IN ('queued', 'in_progress') AND background \
-         AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.member = responses.member \
-         AND holds.id = responses.hold) LIMIT ?1",
-    )?;
-    let stray = query.query_map([limit], id_and_body)?;
-    fail(connection, stray.collect::<rusqlite::Result<_>>()?)
+/// Fails background responses that still run although their hold has ended.
+pub(super) fn fail_stray(db: &Connection, limit: u32) -> Result<()> {
+    let sql = "SELECT id, body FROM responses \
+               WHERE status IN ('queued', 'in_progress') AND background \
+               AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.member = responses.member \
+               AND holds.id = responses.hold) LIMIT ?1";
+    fail(db, db.rows(sql, [limit], id_and_body)?)
 }
 
 fn id_and_body(row: &Row<'_>) -> rusqlite::Result<(String, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn fail(connection: &Connection, responses: Vec<(String, Vec<u8>)>) -> Result<()> {
+fn fail(db: &Connection, responses: Vec<(String, Vec<u8>)>) -> Result<()> {
     for (id, body) in responses {
-        connection
-            .prepare_cached("UPDATE responses SET status = 'failed', body = ?2 WHERE id = ?1")?
-            .execute(params![id, crate::response::failed_body(&id, &body)])?;
+        let body = crate::response::failed_body(&id, &body);
+        db.run(
+            "UPDATE responses SET status = 'failed', body = ?2 WHERE id = ?1",
+            params![id, body],
+        )?;
     }
     Ok(())
 }

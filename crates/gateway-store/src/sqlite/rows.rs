@@ -1,28 +1,23 @@
-//! The rows that money is decided by, read from their tables.
+//! Rows of the ledger, read from their tables.
 
 use ledger::{
     Account, Book, ChargeRule, Hold, HoldId, IdempotencyRecord, Limits, Lineage, LineageId,
     MemberId, Micros, Posting, PostingKind, Receipt, Time, TokenCounts, Usage, UsagePeriod,
 };
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
+use super::connection::ConnectionExt;
 use crate::StatementLine;
-use crate::backend::Result;
+use crate::error::Result;
+use crate::limits::MAX_PAGE;
 
-/// The most lines of a list that are read at once.
-pub(super) const MAX_PAGE: u32 = 1000;
-
-type Read<T> = rusqlite::Result<T>;
-
-pub(super) fn account(connection: &Connection, id: MemberId) -> Result<Option<Account>> {
-    let mut query = connection.prepare_cached(
-        "SELECT balance, (SELECT coalesce(sum(amount), 0) FROM holds WHERE member = ?1), blocked, \
-         day, day_requests, day_charged, month, month_requests, month_charged \
-         FROM members WHERE id = ?1",
-    )?;
-    let read = |row: &Row<'_>| {
-        let period = |first| -> Read<UsagePeriod> {
+pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
+    let sql = "SELECT balance, (SELECT coalesce(sum(amount), 0) FROM holds WHERE member = ?1), \
+               blocked, day, day_requests, day_charged, month, month_requests, month_charged \
+               FROM members WHERE id = ?1";
+    db.row(sql, [id.0], |row| {
+        let period = |first| -> rusqlite::Result<UsagePeriod> {
             Ok(UsagePeriod {
                 number: row.get(first)?,
                 requests: row.get(first + 1)?,
@@ -36,18 +31,15 @@ pub(super) fn account(connection: &Connection, id: MemberId) -> Result<Option<Ac
             blocked: row.get(2)?,
             usage: Usage { day: period(3)?, month: period(6)? },
         })
-    };
-    Ok(query.query_row([id.0], read).optional()?)
+    })
 }
 
-pub(super) fn lineage(connection: &Connection, id: LineageId) -> Result<Option<Lineage>> {
-    let mut query = connection.prepare_cached(
-        "SELECT lineages.member, spend_limit, requests_per_minute, concurrency, spent, \
-         coalesce(sum(amount), 0), count(amount), next_arrival \
-         FROM lineages LEFT JOIN holds ON holds.member = lineages.member AND lineage = ?1 \
-         WHERE lineages.id = ?1 GROUP BY lineages.id",
-    )?;
-    let read = |row: &Row<'_>| {
+pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>> {
+    let sql = "SELECT lineages.member, spend_limit, requests_per_minute, concurrency, spent, \
+               coalesce(sum(amount), 0), count(amount), next_arrival \
+               FROM lineages LEFT JOIN holds ON holds.member = lineages.member AND lineage = ?1 \
+               WHERE lineages.id = ?1 GROUP BY lineages.id";
+    db.row(sql, [id.0], |row| {
         Ok(Lineage {
             id,
             member: MemberId(row.get(0)?),
@@ -57,16 +49,13 @@ pub(super) fn lineage(connection: &Connection, id: LineageId) -> Result<Option<L
             running: row.get(6)?,
             next_arrival: time(row, 7)?,
         })
-    };
-    Ok(query.query_row([id.0], read).optional()?)
+    })
 }
 
-pub(super) fn hold(connection: &Connection, member: MemberId, id: HoldId) -> Result<Option<Hold>> {
-    let mut query = connection.prepare_cached(
-        "SELECT lineage, amount, operation, model, owner, since, lease_until, idempotency \
-         FROM holds WHERE member = ?1 AND id = ?2",
-    )?;
-    let read = |row: &Row<'_>| {
+pub(super) fn hold(db: &Connection, member: MemberId, id: HoldId) -> Result<Option<Hold>> {
+    let sql = "SELECT lineage, amount, operation, model, owner, since, lease_until, idempotency \
+               FROM holds WHERE member = ?1 AND id = ?2";
+    db.row(sql, params![member.0, id.to_bytes()], |row| {
         Ok(Hold {
             id,
             member,
@@ -80,43 +69,17 @@ pub(super) fn hold(connection: &Connection, member: MemberId, id: HoldId) -> Res
             idempotency: row.get(7)?,
             rate_limit: None,
         })
-    };
-    Ok(query.query_row(params![member.0, id.to_bytes()], read).optional()?)
-}
-
-/// An idempotency key whose request runs, or whose time is not over.
-pub(super) fn repeat(
-    connection: &Connection,
-    lineage: LineageId,
-    word: &str,
-    now: Time,
-) -> Result<Option<IdempotencyRecord>> {
-    let mut query = connection.prepare_cached(
-        "SELECT body_sha256, hold, answered FROM repeats \
-         WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)",
-    )?;
-    let read = |row: &Row<'_>| {
-        Ok(IdempotencyRecord {
-            lineage,
-            key: word.to_owned(),
-            body_sha256: row.get(0)?,
-            hold: hold_id(row, 1)?,
-            answered: row.get(2)?,
-        })
-    };
-    Ok(query.query_row(params![lineage.0, word, now.micros()], read).optional()?)
+    })
 }
 
 pub(super) fn receipt(
-    connection: &Connection,
+    db: &Connection,
     member: Option<MemberId>,
     id: HoldId,
 ) -> Result<Option<Receipt>> {
-    let mut query = connection.prepare_cached(
-        "SELECT member, lineage, charged, rule, operation, model, input_tokens, output_tokens, \
-         since, at FROM receipts WHERE id = ?1",
-    )?;
-    let read = |row: &Row<'_>| {
+    let sql = "SELECT member, lineage, charged, rule, operation, model, input_tokens, \
+               output_tokens, since, at FROM receipts WHERE id = ?1";
+    let receipt = db.row(sql, [id.to_bytes()], |row| {
         let rule: String = row.get(3)?;
         Ok(Receipt {
             id,
@@ -130,65 +93,58 @@ pub(super) fn receipt(
             since: time(row, 8)?,
             at: time(row, 9)?,
         })
-    };
-    let receipt = query.query_row([id.to_bytes()], read).optional()?;
+    })?;
     Ok(receipt.filter(|receipt| member.is_none_or(|member| member == receipt.member)))
 }
 
+/// Follows the chain of a member's postings backwards.
 pub(super) fn statement(
-    connection: &Connection,
+    db: &Connection,
     member: MemberId,
     before: i64,
     limit: u32,
 ) -> Result<Vec<StatementLine>> {
-    let mut query = connection.prepare_cached(
-        "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
-         operation, model, previous \
-         FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
-         WHERE postings.id = ?1 AND postings.member = ?2",
-    )?;
+    let sql = "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
+               operation, model, previous \
+               FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
+               WHERE postings.id = ?1 AND postings.member = ?2";
     let read = |row: &Row<'_>| {
         let posting = posting(row, member)?;
         let (operation, model) = (row.get(8)?, row.get(9)?);
         Ok((StatementLine { id: row.get(7)?, posting, operation, model }, row.get(10)?))
     };
-    let mut next = posting_before(connection, member, before)?;
+    let mut next = posting_before(db, member, before)?;
     let mut lines = Vec::new();
     while let Some(id) = next
         && lines.len() < limit.min(MAX_PAGE) as usize
     {
-        let Some((line, previous)) = query.query_row([id, member.0], read).optional()? else {
-            break;
-        };
+        let Some((line, previous)) = db.row(sql, [id, member.0], read)? else { break };
         lines.push(line);
         next = previous;
     }
     Ok(lines)
 }
 
-/// The last posting of a member before a number, which usually is that of a posting of theirs.
-fn posting_before(connection: &Connection, member: MemberId, number: i64) -> Result<Option<i64>> {
-    let mut query =
-        connection.prepare_cached("SELECT previous FROM postings WHERE id = ?1 AND member = ?2")?;
-    let known = query.query_row([number, member.0], |row| row.get(0)).optional()?;
-    if let Some(previous) = known {
+/// The last posting of a member with an id below `before`, which usually is a posting of the member.
+fn posting_before(db: &Connection, member: MemberId, before: i64) -> Result<Option<i64>> {
+    let sql = "SELECT previous FROM postings WHERE id = ?1 AND member = ?2";
+    if let Some(previous) = db.row(sql, [before, member.0], |row| row.get(0))? {
         return Ok(previous);
     }
-    let mut query = connection.prepare_cached("SELECT last_posting FROM members WHERE id = ?1")?;
-    let mut last: Option<i64> = query.query_row([member.0], |row| row.get(0)).optional()?.flatten();
-    // It only ever goes back, whatever a damaged file says.
-    let mut query = connection
-        .prepare_cached("SELECT previous FROM postings WHERE id = ?1 AND previous < id")?;
+    let sql = "SELECT last_posting FROM members WHERE id = ?1";
+    let mut last: Option<i64> = db.row(sql, [member.0], |row| row.get(0))?.flatten();
+    // Ids always decrease, so that a damaged file cannot cause an endless loop.
+    let sql = "SELECT previous FROM postings WHERE id = ?1 AND previous < id";
     while let Some(id) = last
-        && id >= number
+        && id >= before
     {
-        last = query.query_row([id], |row| row.get(0)).optional()?;
+        last = db.row(sql, [id], |row| row.get(0))?;
     }
     Ok(last)
 }
 
 /// Reads `at, kind, amount, balance, hold, reason, reference`.
-fn posting(row: &Row<'_>, member: MemberId) -> Read<Posting> {
+fn posting(row: &Row<'_>, member: MemberId) -> rusqlite::Result<Posting> {
     let kind: String = row.get(1)?;
     let kind = PostingKind::parse(&kind).ok_or_else(|| unknown(1, &kind))?;
     let hold: Option<[u8; 16]> = row.get(4)?;
@@ -205,112 +161,117 @@ fn posting(row: &Row<'_>, member: MemberId) -> Read<Posting> {
     })
 }
 
-/// A posting that the rows of its member and of its key do not tell of.
-pub(super) struct Unfollowed {
+/// A posting that the rows of its member and key do not include yet.
+pub(super) struct UnappliedPosting {
     pub(super) id: i64,
     pub(super) posting: Posting,
-    /// The key that was charged.
+    /// The lineage that was charged.
     pub(super) lineage: Option<LineageId>,
 }
 
-pub(super) fn unfollowed(connection: &Connection) -> Result<Vec<Unfollowed>> {
-    let mut query = connection.prepare_cached(
-        "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
-         postings.member, lineage FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
-         WHERE postings.id > (SELECT posting FROM followed) ORDER BY postings.id",
-    )?;
-    let read = |row: &Row<'_>| {
+pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<UnappliedPosting>> {
+    let sql = "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
+               postings.member, lineage \
+               FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
+               WHERE postings.id > (SELECT posting FROM followed) ORDER BY postings.id";
+    db.rows(sql, [], |row| {
         let posting = posting(row, MemberId(row.get(8)?))?;
         let lineage: Option<i64> = row.get(9)?;
-        Ok(Unfollowed { id: row.get(7)?, posting, lineage: lineage.map(LineageId) })
-    };
-    let rows = query.query_map([], read)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(UnappliedPosting { id: row.get(7)?, posting, lineage: lineage.map(LineageId) })
+    })
 }
 
-/// Puts in the book the posting that has a reference, if there is one.
-pub(super) fn load_referred(
-    connection: &Connection,
+/// Loads the posting with a reference.
+pub(super) fn load_referenced_posting(
+    db: &Connection,
     book: &mut Book,
-    (member, reference): (MemberId, &str),
+    member: MemberId,
+    reference: &str,
 ) -> Result<()> {
     if book.has_referenced_posting(member, reference) {
         return Ok(());
     }
-    let mut query = connection.prepare_cached(
-        "SELECT at, kind, amount, balance, hold, reason, reference FROM postings \
-         WHERE member = ?1 AND reference = ?2",
-    )?;
-    let found = query.query_row(params![member.0, reference], |row| posting(row, member));
-    if let Some(posting) = found.optional()? {
+    let sql = "SELECT at, kind, amount, balance, hold, reason, reference FROM postings \
+               WHERE member = ?1 AND reference = ?2";
+    if let Some(posting) = db.row(sql, params![member.0, reference], |row| posting(row, member))? {
         book.add_referenced_posting(posting);
     }
     Ok(())
 }
 
-/// Puts in the book what a live hold needs to end.
+/// Loads a live hold and the rows that its end changes.
 pub(super) fn load_hold(
-    connection: &Connection,
+    db: &Connection,
     book: &mut Book,
-    (member, id): (MemberId, HoldId),
+    member: MemberId,
+    id: HoldId,
     now: Time,
 ) -> Result<()> {
     if !book.has_hold(id) {
-        let Some(hold) = hold(connection, member, id)? else { return Ok(()) };
-        load_member(connection, book, hold.member)?;
-        load_lineage(connection, book, hold.lineage)?;
+        let Some(hold) = hold(db, member, id)? else { return Ok(()) };
+        load_member(db, book, hold.member)?;
+        load_lineage(db, book, hold.lineage)?;
         book.add_hold(hold);
     }
-    load_word(connection, book, id, now)
+    load_key_of_hold(db, book, id, now)
 }
 
-/// Puts in the book the idempotency key that a live hold of the book was asked with.
-pub(super) fn load_word(
-    connection: &Connection,
+/// Loads the idempotency record of a live hold.
+pub(super) fn load_key_of_hold(
+    db: &Connection,
     book: &mut Book,
     id: HoldId,
     now: Time,
 ) -> Result<()> {
-    if let Some((lineage, word)) = book.idempotency_key_of(id) {
-        let word = word.to_owned();
-        load_repeat(connection, book, (lineage, &word), now)?;
+    if let Some((lineage, key)) = book.idempotency_key_of(id) {
+        let key = key.to_owned();
+        load_idempotency_record(db, book, lineage, &key, now)?;
     }
     Ok(())
 }
 
-pub(super) fn load_member(connection: &Connection, book: &mut Book, id: MemberId) -> Result<()> {
+pub(super) fn load_member(db: &Connection, book: &mut Book, id: MemberId) -> Result<()> {
     if book.account(id).is_none()
-        && let Some(account) = account(connection, id)?
+        && let Some(account) = account(db, id)?
     {
         book.add_account(account);
     }
     Ok(())
 }
 
-pub(super) fn load_lineage(connection: &Connection, book: &mut Book, id: LineageId) -> Result<()> {
+pub(super) fn load_lineage(db: &Connection, book: &mut Book, id: LineageId) -> Result<()> {
     if book.lineage(id).is_none()
-        && let Some(lineage) = lineage(connection, id)?
+        && let Some(lineage) = lineage(db, id)?
     {
         book.add_lineage(lineage);
     }
     Ok(())
 }
 
-pub(super) fn load_repeat(
-    connection: &Connection,
+/// Loads the record of an idempotency key that is in use or has not expired.
+pub(super) fn load_idempotency_record(
+    db: &Connection,
     book: &mut Book,
-    (lineage, word): (LineageId, &str),
+    lineage: LineageId,
+    key: &str,
     now: Time,
 ) -> Result<()> {
-    if !book.has_idempotency_record(lineage, word)
-        && let Some(repeat) = repeat(connection, lineage, word, now)?
-    {
-        book.add_idempotency_record(repeat);
+    if book.has_idempotency_record(lineage, key) {
+        return Ok(());
+    }
+    let sql = "SELECT body_sha256, hold, answered FROM repeats \
+               WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)";
+    let record = db.row(sql, params![lineage.0, key, now.micros()], |row| {
+        let (body_sha256, hold, answered) = (row.get(0)?, hold_id(row, 1)?, row.get(2)?);
+        Ok(IdempotencyRecord { lineage, key: key.to_owned(), body_sha256, hold, answered })
+    })?;
+    if let Some(record) = record {
+        book.add_idempotency_record(record);
     }
     Ok(())
 }
 
-pub(super) fn limits(row: &Row<'_>, first: usize) -> Read<Limits> {
+pub(super) fn limits(row: &Row<'_>, first: usize) -> rusqlite::Result<Limits> {
     let spend: Option<i64> = row.get(first)?;
     Ok(Limits {
         spend: spend.map(Micros::new),
@@ -319,23 +280,27 @@ pub(super) fn limits(row: &Row<'_>, first: usize) -> Read<Limits> {
     })
 }
 
-pub(super) fn time(row: &Row<'_>, column: usize) -> Read<Time> {
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     row.get(column).map(Time::from_micros)
 }
 
-pub(super) fn hold_id(row: &Row<'_>, column: usize) -> Read<HoldId> {
+pub(super) fn optional_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Time>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Time::from_micros))
+}
+
+pub(super) fn hold_id(row: &Row<'_>, column: usize) -> rusqlite::Result<HoldId> {
     row.get(column).map(HoldId::from_bytes)
 }
 
-pub(super) fn micros(row: &Row<'_>, column: usize) -> Read<Micros> {
+fn micros(row: &Row<'_>, column: usize) -> rusqlite::Result<Micros> {
     row.get(column).map(Micros::new)
 }
 
-/// A word that no version of this program wrote.
-pub(super) fn unknown(column: usize, word: &str) -> rusqlite::Error {
+/// A text that no version of this program writes.
+pub(super) fn unknown(column: usize, text: &str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(
         column,
         Type::Text,
-        format!("{word:?} is no known word").into(),
+        format!("{text:?} is no known word").into(),
     )
 }

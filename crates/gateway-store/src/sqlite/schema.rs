@@ -1,16 +1,16 @@
-//! The schema, and how a file gets it.
+//! The schema and its migrations.
 
 use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::connection::{self, Role};
-use super::failure;
-use crate::backend::Result;
+use super::connection::{self, ConnectionExt, ConnectionMode};
+use super::error::file_error;
+use crate::error::Result;
 use crate::{Error, SchemaState, StoreOptions};
 
-/// Each one brings the schema from its index to the next number.
-const MIGRATIONS: [&str; 8] = [
+/// Each migration brings the schema from the version of its index to the next.
+const MIGRATIONS: [&str; 9] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
@@ -19,33 +19,34 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("schema/006.sql"),
     include_str!("schema/007.sql"),
     include_str!("schema/008.sql"),
+    include_str!("schema/009.sql"),
 ];
 
-/// Says that a file is ours: "agtw".
+/// Marks files of this program: "agtw".
 const APPLICATION_ID: i32 = 0x6167_7477;
 
-/// What a file holds; one that is not there holds nothing.
+/// The schema of a file; a missing file is empty.
 pub(super) fn state(path: &Path, options: &StoreOptions) -> Result<SchemaState> {
-    if !path.try_exists().map_err(failure::of_files)? {
+    if !path.try_exists().map_err(file_error)? {
         return Ok(SchemaState::Empty);
     }
-    state_of(&connection::open(path, Role::Reads, options)?)
+    state_of(&connection::open(path, ConnectionMode::ReadOnly, options)?)
 }
 
-/// Brings a file up to date, and makes it if it is not there; gives what was there before.
+/// Creates or migrates a file; returns the state before.
 pub(super) fn migrate(path: &Path, options: &StoreOptions) -> Result<SchemaState> {
     create_private(path)?;
-    let mut connection = connection::open(path, Role::Writes, options)?;
+    let mut connection = connection::open(path, ConnectionMode::ReadWrite, options)?;
     let before = state_of(&connection)?;
     if matches!(before, SchemaState::Unknown(_)) {
         return Err(Error::Schema(before));
     }
-    connection::use_log(&connection)?;
+    connection::use_wal(&connection)?;
     while !matches!(migrate_once(&mut connection)?, SchemaState::Current(_)) {}
     Ok(before)
 }
 
-/// Refuses a file whose schema is not the one we know, exactly.
+/// Checks that the schema is exactly that of this program.
 pub(super) fn verify(connection: &Connection) -> Result<()> {
     match state_of(connection)? {
         SchemaState::Current(_) => {}
@@ -85,7 +86,7 @@ fn state_of(connection: &Connection) -> Result<SchemaState> {
     })
 }
 
-/// One migration, in one transaction; gives what there is after it.
+/// Runs one migration in one transaction; returns the state after it.
 fn migrate_once(connection: &mut Connection) -> Result<SchemaState> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let index = match state_of(&transaction)? {
@@ -107,24 +108,19 @@ fn migrate_once(connection: &mut Connection) -> Result<SchemaState> {
     Ok(after)
 }
 
-/// What the tables were made by. Statistics, which an operator may gather, are no part of it.
+/// The definitions of all tables, without statistics that an operator may have gathered.
 fn definitions(connection: &Connection) -> Result<Vec<String>> {
-    let mut query = connection.prepare(
-        "SELECT coalesce(sql, name) FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' \
-         ORDER BY type, name",
-    )?;
-    let rows = query.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let sql = "SELECT coalesce(sql, name) FROM sqlite_schema \
+               WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
+    connection.rows(sql, [], |row| row.get(0))
 }
 
-/// Makes the file readable for its owner alone, before anything is in it.
+/// Creates an empty file that only its owner can read.
 fn create_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
     match options.write(true).create_new(true).mode(0o600).open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(failure::of_files(error))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(file_error(error)),
         _ => Ok(()),
     }
 }

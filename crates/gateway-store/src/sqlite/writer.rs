@@ -1,126 +1,115 @@
-//! The one thread that writes: what waits at the same time is one transaction.
+//! The writer thread: operations that wait at the same time become one transaction.
 //!
-//! Between transactions it keeps the rows that money is decided by. They stay true because nobody
-//! else in this process writes, and `PRAGMA data_version` tells when another process did. Whatever
-//! fails, they are forgotten and read again. Where several operations are one transaction, rows of
-//! members, keys and holds are written later: see `arrears`.
+//! Between transactions it caches ledger rows. The cache is valid because this thread makes all writes
+//! of the process, and `PRAGMA data_version` detects writes of other processes. Any failure clears it.
+//! When a transaction has several operations, rows of members and keys are written later: see
+//! `deferred_rows`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ledger::{Account, Book, Lineage, LineageId, MemberId, Time};
+use ledger::{Account, Book, IdempotencyKey, Lineage, LineageId, MemberId, Time, Transfer};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::arrears::{self, Arrears, Rows};
-use super::changes::{self, LastPostings};
-use super::checkpoint::Log;
-use super::connection::{self, Role};
-use super::{failure, rows};
-use crate::backend::Result;
-use crate::batch::{Applied, LedgerOperation, apply};
+use super::checkpoint::WalMonitor;
+use super::connection::{self, ConnectionExt, ConnectionMode};
+use super::deferred_rows::{self, DeferredRows, RowWrites};
+use super::rows;
+use super::save::{self, LastPostings};
+use crate::batch::{AppliedBatch, LedgerOperation, apply};
+use crate::error::Result;
 use crate::{Error, StoreOptions};
 
-/// The most operations that wait.
+/// The most operations in the queue.
 pub(super) const MAX_WAITING: usize = 4096;
 
 /// The most operations of one transaction.
 const MAX_BATCH: usize = 512;
 
-/// Bytes of answers and responses from which on a transaction takes no more operations: all of it
-/// stands in the log before any of it can be moved.
+/// Bytes of answers and responses after which a transaction takes no more operations, because a
+/// checkpoint cannot move a part of a transaction.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// How long an operation waits for others, where the batch before had several: one commit then
-/// serves more of them. Whoever is alone never waits.
-const GATHER: Duration = Duration::from_micros(100);
+/// How long a batch waits for more operations if the previous one had several. A single operation
+/// never waits.
+const BATCH_DELAY: Duration = Duration::from_micros(100);
 
-/// After so many operations in a row that were alone, what was left for later is written: whatever
-/// the load was, it is over.
-const MANY_ALONE: u32 = 16;
+/// Batches of one operation in a row after which deferred rows are written, because the load is over.
+const MAX_SINGLE_BATCHES: u32 = 16;
 
-/// The most rows that are kept between transactions, a few hundred bytes each.
-const MAX_KEPT_ROWS: usize = 20_000;
+/// The most cached rows, of a few hundred bytes each.
+const MAX_CACHED_ROWS: usize = 20_000;
 
-/// The most keys whose free requests are counted but not written.
+/// The most keys whose free requests are counted but not yet written.
 const MAX_ARRIVALS: usize = 10_000;
 
-/// What the thread is asked.
-pub(super) enum Message {
-    /// An operation on money.
+pub(super) enum WriterMessage {
     Operation(LedgerOperation),
-    /// Anything else.
+    /// Any other work.
     Task(Task),
-    /// Do what waits, and end.
+    /// Complete the queue, and end.
     Stop(oneshot::Sender<()>),
 }
 
-/// Anything else that writes.
 pub(super) type Task = Box<dyn FnOnce(&mut Writer) + Send>;
 
-/// Whether something that is not a batch changes rows that money is decided by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Touches {
-    Money,
-    Else,
-}
-
-/// Whether a transaction must outlive the power.
+/// What a transaction survives.
 ///
-/// A hold alone need not: without it nothing is charged, and that is what becomes of a hold whose
-/// process died. Its end is written to the disk, and with it everything before.
+/// Opening a hold need not survive a power loss: a lost hold charges nothing, like a hold of a process
+/// that crashed. The end of a hold waits for the disk, and everything before it is then on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outlives {
-    Power,
-    Process,
+enum Durability {
+    PowerLoss,
+    ProcessCrash,
 }
 
-impl Outlives {
-    fn of(jobs: &[LedgerOperation]) -> Self {
-        let is_hold_alone = |job: &LedgerOperation| matches!(job, LedgerOperation::Open(opening, _) if opening.response.is_none());
-        if jobs.iter().all(is_hold_alone) { Self::Process } else { Self::Power }
+impl Durability {
+    fn of(operations: &[LedgerOperation]) -> Self {
+        let is_plain_hold = |operation: &LedgerOperation| match operation {
+            LedgerOperation::Open(hold, _) => hold.response.is_none(),
+            _ => false,
+        };
+        if operations.iter().all(is_plain_hold) { Self::ProcessCrash } else { Self::PowerLoss }
     }
 }
 
-/// What the thread has.
+/// The state of the writer thread.
 pub(super) struct Writer {
     path: PathBuf,
     options: StoreOptions,
     connection: Connection,
     /// Whether the connection must be opened again.
     broken: bool,
-    /// What the connection is set to.
-    outlives: Outlives,
+    /// The current setting of the connection.
+    durability: Durability,
     book: Book,
-    /// The version of the file that the book was read from.
+    /// The `data_version` of the file when the book was read.
     version: i64,
-    /// Rows of the book that are not written yet.
-    arrears: Arrears,
-    /// The last postings of members of the book.
+    deferred: DeferredRows,
     last: LastPostings,
-    /// Whether there may be postings that the written rows do not tell of, and that this thread does
-    /// not know.
+    /// Whether there may be unapplied postings that the cache does not include.
     is_behind: bool,
-    /// Where the rates of keys stand that are not written yet, and may not be in the book.
+    /// Rate limits that are not written yet, and may not be in the book.
     arrivals: HashMap<LineageId, Time>,
-    log: Log,
-    /// How many batches in a row had one operation; none, if the last one had several.
-    alone: u32,
+    wal: WalMonitor,
+    /// Batches of one operation in a row.
+    single_batches: u32,
 }
 
-/// Takes what waits, until something comes that is not an operation on money.
-fn take_jobs(
-    jobs: &mut Vec<LedgerOperation>,
-    waiting: &mut mpsc::Receiver<Message>,
-) -> Option<Message> {
-    let mut bytes: usize = jobs.iter().map(LedgerOperation::bytes).sum();
-    while jobs.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
+/// Takes operations from the queue until another message comes.
+fn take_operations(
+    operations: &mut Vec<LedgerOperation>,
+    waiting: &mut mpsc::Receiver<WriterMessage>,
+) -> Option<WriterMessage> {
+    let mut bytes: usize = operations.iter().map(LedgerOperation::bytes).sum();
+    while operations.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
         match waiting.try_recv() {
-            Ok(Message::Operation(job)) => {
-                bytes += job.bytes();
-                jobs.push(job);
+            Ok(WriterMessage::Operation(operation)) => {
+                bytes += operation.bytes();
+                operations.push(operation);
             }
             Ok(message) => return Some(message),
             Err(_) => break,
@@ -134,297 +123,299 @@ impl Writer {
         path: PathBuf,
         options: StoreOptions,
         mut connection: Connection,
-        log: Log,
+        wal: WalMonitor,
     ) -> Result<Self> {
-        log.watch(&mut connection)?;
+        wal.watch(&mut connection)?;
         Ok(Self {
             path,
             options,
             connection,
             broken: false,
-            outlives: Outlives::Power,
+            durability: Durability::PowerLoss,
             book: Book::default(),
             version: 0,
-            arrears: Arrears::default(),
+            deferred: DeferredRows::default(),
             last: LastPostings::default(),
             is_behind: true,
             arrivals: HashMap::new(),
-            log,
-            alone: 1,
+            wal,
+            single_batches: 1,
         })
     }
 
-    /// Works until it is told to stop, or nobody is left to ask; ends after the thread that moves
-    /// the log, so that nothing has the file open when it says that it has stopped.
-    pub(super) fn run(mut self, mut waiting: mpsc::Receiver<Message>, mover: JoinHandle<()>) {
+    /// Runs until a stop message, or until all senders are dropped. It joins the checkpoint thread
+    /// before it confirms the stop, so that no connection to the file is open then.
+    pub(super) fn run(
+        mut self,
+        mut waiting: mpsc::Receiver<WriterMessage>,
+        checkpointer: JoinHandle<()>,
+    ) {
         let mut stopped = Vec::new();
         while let Some(first) = waiting.blocking_recv() {
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
-                    Message::Operation(first) => next = self.collect(first, &mut waiting),
-                    Message::Task(task) => task(&mut self),
-                    Message::Stop(reply) => {
-                        // Nothing more comes in; what is in is done first.
+                    WriterMessage::Operation(first) => next = self.collect(first, &mut waiting),
+                    WriterMessage::Task(task) => task(&mut self),
+                    WriterMessage::Stop(reply) => {
+                        // Messages that are already in the queue are still processed.
                         waiting.close();
                         stopped.push(reply);
                     }
                 }
-                self.log.tend(&self.connection);
+                self.wal.checkpoint_if_needed(&self.connection);
             }
         }
-        // Whoever opens the file next would let the rows follow as well; of rates, what is lost lets a
-        // few more requests through, no harm else.
-        let _ = self.write_arrears();
+        // A failure does no harm: the next process applies the postings, and lost counts of free
+        // requests only let a few more through.
+        let _ = self.write_deferred();
         drop(self);
-        let _ = mover.join();
+        let _ = checkpointer.join();
         for reply in stopped {
             let _ = reply.send(());
         }
     }
 
-    /// Takes what waits as well, until something comes that is not an operation on money.
+    /// Runs a batch of the first operation and those that wait; returns the next other message.
     fn collect(
         &mut self,
         first: LedgerOperation,
-        waiting: &mut mpsc::Receiver<Message>,
-    ) -> Option<Message> {
-        let mut jobs = vec![first];
-        let mut other = take_jobs(&mut jobs, waiting);
-        if self.had_company() && other.is_none() && jobs.len() < MAX_BATCH {
-            std::thread::sleep(GATHER);
-            other = take_jobs(&mut jobs, waiting);
+        waiting: &mut mpsc::Receiver<WriterMessage>,
+    ) -> Option<WriterMessage> {
+        let mut operations = vec![first];
+        let mut other = take_operations(&mut operations, waiting);
+        if self.is_under_load() && other.is_none() && operations.len() < MAX_BATCH {
+            std::thread::sleep(BATCH_DELAY);
+            other = take_operations(&mut operations, waiting);
         }
-        self.alone = if jobs.len() > 1 { 0 } else { self.alone.saturating_add(1) };
-        if jobs.iter().all(|job| matches!(job, LedgerOperation::Admit(..))) {
-            self.admit(jobs);
+        let is_single = operations.len() == 1;
+        self.single_batches = if is_single { self.single_batches.saturating_add(1) } else { 0 };
+        if operations.iter().all(|operation| matches!(operation, LedgerOperation::Admit(..))) {
+            self.run_free_requests(operations);
         } else {
-            self.decide(jobs);
+            self.run_batch(operations);
         }
         self.book.clear_idempotency_records();
-        if self.book.rows() > MAX_KEPT_ROWS {
-            if !self.arrears.is_empty() {
-                // What fails here is what the next transaction would find.
-                let _ = self.write_arrears();
+        if self.book.rows() > MAX_CACHED_ROWS {
+            if !self.deferred.is_empty() {
+                // The next transaction reports the same failure.
+                let _ = self.write_deferred();
             }
-            self.forget();
+            self.clear_cache();
         }
         other
     }
 
     /// Whether the last batch had several operations.
-    fn had_company(&self) -> bool {
-        self.alone == 0
+    fn is_under_load(&self) -> bool {
+        self.single_batches == 0
     }
 
-    /// Requests that cost nothing: counted, and written with whatever comes next.
-    fn admit(&mut self, jobs: Vec<LedgerOperation>) {
+    /// Free requests are counted now and written with the next transaction.
+    fn run_free_requests(&mut self, operations: Vec<LedgerOperation>) {
         let now = self.options.clock.now();
-        if let Err(error) = self.catch_up().and_then(|()| self.load(&jobs, now)) {
-            return self.refuse(jobs, &error);
+        if let Err(error) = self.refresh().and_then(|()| self.load(&operations, now)) {
+            return self.refuse(operations, &error);
         }
-        let applied = apply(&mut self.book, jobs, now);
+        let applied = apply(&mut self.book, operations, now);
         for lineage in &applied.changes.lineages {
             self.arrivals.insert(lineage.id, lineage.next_arrival);
         }
         applied.committed();
-        if self.arrivals.len() > MAX_ARRIVALS && self.write_arrears().is_err() {
+        if self.arrivals.len() > MAX_ARRIVALS && self.write_deferred().is_err() {
             self.arrivals.clear();
         }
     }
 
-    /// Operations on money: one transaction.
-    fn decide(&mut self, jobs: Vec<LedgerOperation>) {
-        if let Err(error) = self.begin(Outlives::of(&jobs)) {
-            return self.refuse(jobs, &error);
+    fn run_batch(&mut self, operations: Vec<LedgerOperation>) {
+        if let Err(error) = self.begin(Durability::of(&operations)) {
+            return self.refuse(operations, &error);
         }
         let now = self.options.clock.now();
-        if let Err(error) = self.freshen().and_then(|()| self.load(&jobs, now)) {
-            return self.refuse(jobs, &error);
+        let loaded = self.refresh_in_transaction().and_then(|()| self.load(&operations, now));
+        if let Err(error) = loaded {
+            return self.refuse(operations, &error);
         }
-        let applied = apply(&mut self.book, jobs, now);
+        let applied = apply(&mut self.book, operations, now);
         match self.finish(&applied, now) {
             Ok(()) => applied.committed(),
-            Err(error) => {
-                self.refuse(applied.into_jobs(), &error);
-            }
+            Err(error) => self.refuse(applied.into_operations(), &error),
         }
     }
 
-    fn finish(&mut self, applied: &Applied, now: Time) -> Result<()> {
+    fn finish(&mut self, applied: &AppliedBatch, now: Time) -> Result<()> {
         let changes = &applied.changes;
         if changes.is_empty() {
             return self.run_cached("ROLLBACK");
         }
-        let until = now.plus_micros(self.options.repeats_kept_micros());
-        changes::write_entries(&self.connection, applied, until, &mut self.last)?;
-        let is_quiet = self.arrears.is_empty() || self.alone >= MANY_ALONE;
-        self.arrears.add(changes);
-        let are_left = !self.arrears.are_many() && (self.had_company() || !is_quiet);
-        let rows = if are_left { Rows::Later } else { Rows::Written };
-        self.arrears.move_holds(&self.connection, changes, rows)?;
-        if rows == Rows::Later {
-            return self.commit(rows);
+        let expires_at = now.plus_micros(self.options.idempotency_retention_micros());
+        save::write_batch(&self.connection, applied, expires_at, &mut self.last)?;
+        let is_quiet = self.deferred.is_empty() || self.single_batches >= MAX_SINGLE_BATCHES;
+        self.deferred.add(changes);
+        if !self.deferred.is_full() && (self.is_under_load() || !is_quiet) {
+            return self.commit(RowWrites::Deferred);
         }
         self.write_rows()?;
-        arrears::all_followed(&self.connection)?;
-        self.commit(Rows::Written)
+        deferred_rows::mark_all_applied(&self.connection)?;
+        self.commit(RowWrites::Complete)
     }
 
-    /// Something else, in a transaction of its own.
+    /// Runs a transaction that changes no cached rows.
     pub(super) fn transact<T>(
         &mut self,
-        touches: Touches,
         work: impl FnOnce(&Connection, Time) -> Result<T>,
     ) -> Result<T> {
-        self.begin(Outlives::Power)?;
+        self.begin(Durability::PowerLoss)?;
         let now = self.options.clock.now();
-        let result = self.freshen().and_then(|()| {
+        let result = self.refresh_in_transaction().and_then(|()| {
             self.write_rows()?;
             let result = work(&self.connection, now)?;
-            arrears::all_followed(&self.connection)?;
-            self.commit(Rows::Written)?;
+            deferred_rows::mark_all_applied(&self.connection)?;
+            self.commit(RowWrites::Complete)?;
             Ok(result)
         });
-        match (&result, touches) {
-            (Err(_), _) => self.undo(),
-            (Ok(_), Touches::Money) => self.forget(),
-            (Ok(_), Touches::Else) => {}
+        if result.is_err() {
+            self.roll_back();
         }
         result
     }
 
-    /// Writes what was left for later.
-    pub(super) fn write_arrears(&mut self) -> Result<()> {
-        self.catch_up()?;
-        if self.arrears.is_empty() && self.arrivals.is_empty() {
-            return Ok(());
-        }
-        self.transact(Touches::Else, |_, _| Ok(()))
+    /// Runs a transaction that changes cached rows.
+    pub(super) fn transact_ledger<T>(
+        &mut self,
+        work: impl FnOnce(&Connection, Time) -> Result<T>,
+    ) -> Result<T> {
+        let result = self.transact(work)?;
+        self.clear_cache();
+        Ok(result)
     }
 
-    /// A member's account, as it stands now.
+    /// Writes deferred rows and counts.
+    pub(super) fn write_deferred(&mut self) -> Result<()> {
+        self.refresh()?;
+        if self.deferred.is_empty() && self.arrivals.is_empty() {
+            return Ok(());
+        }
+        self.transact(|_, _| Ok(()))
+    }
+
     pub(super) fn account(&mut self, id: MemberId) -> Result<Option<Account>> {
-        if self.catch_up().is_err() {
-            return arrears::account(&self.connection, id);
+        if self.refresh().is_err() {
+            return deferred_rows::account(&self.connection, id);
         }
         rows::load_member(&self.connection, &mut self.book, id)?;
         Ok(self.book.account(id).cloned())
     }
 
-    /// The state of a key and its successors, as it stands now.
     pub(super) fn lineage(&mut self, id: LineageId) -> Result<Option<Lineage>> {
-        if self.catch_up().is_err() {
-            return arrears::lineage(&self.connection, id);
+        if self.refresh().is_err() {
+            return deferred_rows::lineage(&self.connection, id);
         }
         self.load_lineage(id)?;
         Ok(self.book.lineage(id).cloned())
     }
 
-    fn begin(&mut self, outlives: Outlives) -> Result<()> {
+    fn begin(&mut self, durability: Durability) -> Result<()> {
         if self.broken {
-            self.connection = connection::open(&self.path, Role::Writes, &self.options)?;
-            self.log.watch(&mut self.connection)?;
+            let mode = ConnectionMode::ReadWrite;
+            self.connection = connection::open(&self.path, mode, &self.options)?;
+            self.wal.watch(&mut self.connection)?;
             self.broken = false;
-            self.outlives = Outlives::Power;
-            self.forget();
+            self.durability = Durability::PowerLoss;
+            self.clear_cache();
         }
-        if self.options.power_loss_safe && outlives != self.outlives {
-            let level = match outlives {
-                Outlives::Power => "FULL",
-                Outlives::Process => "NORMAL",
+        if self.options.power_loss_safe && durability != self.durability {
+            let level = match durability {
+                Durability::PowerLoss => "FULL",
+                Durability::ProcessCrash => "NORMAL",
             };
-            // Not a cached statement: this is done when it is prepared, not when it is run.
+            // Not a cached statement: SQLite applies this pragma when it is prepared.
             self.connection.pragma_update(None, "synchronous", level)?;
-            self.outlives = outlives;
+            self.durability = durability;
         }
         self.run_cached("BEGIN IMMEDIATE")
     }
 
-    fn commit(&mut self, rows: Rows) -> Result<()> {
+    fn commit(&mut self, rows: RowWrites) -> Result<()> {
         self.run_cached("COMMIT")?;
         self.is_behind = false;
-        if rows == Rows::Written {
-            self.arrears = Arrears::default();
+        if rows == RowWrites::Complete {
+            self.deferred = DeferredRows::default();
             self.arrivals.clear();
         }
         Ok(())
     }
 
-    /// Nothing of a transaction has happened, and nothing that was kept is trusted.
-    fn undo(&mut self) {
-        self.forget();
+    fn roll_back(&mut self) {
+        self.clear_cache();
         if !self.connection.is_autocommit() && self.run_cached("ROLLBACK").is_err() {
             self.broken = true;
         }
     }
 
-    fn refuse(&mut self, jobs: Vec<LedgerOperation>, error: &Error) {
-        self.undo();
-        for job in jobs {
-            job.refuse(failure::again(error));
+    fn refuse(&mut self, operations: Vec<LedgerOperation>, error: &Error) {
+        self.roll_back();
+        for operation in operations {
+            operation.refuse(error.copy());
         }
     }
 
-    /// Trusts nothing that was kept but how far the rates of keys are, which is written nowhere else.
-    fn forget(&mut self) {
-        for id in self.arrears.lineages() {
+    /// Clears the cached rows. Rate limits are kept, because they are not stored elsewhere.
+    fn clear_cache(&mut self) {
+        for id in self.deferred.lineages() {
             if let Some(Lineage { next_arrival, .. }) = self.book.lineage(id) {
                 let known = self.arrivals.entry(id).or_default();
                 *known = (*known).max(*next_arrival);
             }
         }
         self.book = Book::default();
-        self.arrears = Arrears::default();
+        self.deferred = DeferredRows::default();
         self.last.clear();
         self.is_behind = true;
     }
 
-    /// Outside a transaction: what is kept is true, and rows that are read tell of all postings that
-    /// this thread does not know.
-    fn catch_up(&mut self) -> Result<()> {
+    /// Makes the cache valid and applies unapplied postings, outside a transaction.
+    fn refresh(&mut self) -> Result<()> {
         if !self.broken {
-            self.look_for_others()?;
+            self.check_version()?;
             if !self.is_behind {
                 return Ok(());
             }
-            if !arrears::are_any(&self.connection)? {
+            if !deferred_rows::has_unapplied_postings(&self.connection)? {
                 self.is_behind = false;
                 return Ok(());
             }
         }
-        self.transact(Touches::Else, |_, _| Ok(()))
+        self.transact(|_, _| Ok(()))
     }
 
-    /// The same in a transaction.
-    fn freshen(&mut self) -> Result<()> {
-        self.look_for_others()?;
-        if self.is_behind { arrears::follow(&self.connection) } else { Ok(()) }
+    fn refresh_in_transaction(&mut self) -> Result<()> {
+        self.check_version()?;
+        if self.is_behind { deferred_rows::apply_postings(&self.connection) } else { Ok(()) }
     }
 
-    /// Forgets what was kept if another process has written since.
-    fn look_for_others(&mut self) -> Result<()> {
-        let mut query = self.connection.prepare_cached("PRAGMA data_version")?;
-        let version = query.query_row([], |row| row.get(0))?;
-        drop(query);
+    /// Clears the cache if another process has written.
+    fn check_version(&mut self) -> Result<()> {
+        let version = self.connection.row("PRAGMA data_version", [], |row| row.get(0))?;
+        let version = version.unwrap_or_default();
         if version != self.version {
-            self.forget();
+            self.clear_cache();
             self.version = version;
         }
         Ok(())
     }
 
-    /// Puts the rows in the book that the jobs need and that are not there.
-    fn load(&mut self, jobs: &[LedgerOperation], now: Time) -> Result<()> {
-        for job in jobs {
-            match job {
-                LedgerOperation::Open(opening, _) => {
-                    let request = &opening.request;
+    /// Loads the rows that the operations need and the cache lacks.
+    fn load(&mut self, operations: &[LedgerOperation], now: Time) -> Result<()> {
+        for operation in operations {
+            match operation {
+                LedgerOperation::Open(hold, _) => {
+                    let request = &hold.request;
                     rows::load_member(&self.connection, &mut self.book, request.member)?;
                     self.load_lineage(request.lineage)?;
-                    if let Some(key) = &request.idempotency {
-                        let word = (request.lineage, &*key.key);
-                        rows::load_repeat(&self.connection, &mut self.book, word, now)?;
+                    if let Some(IdempotencyKey { key, .. }) = &request.idempotency {
+                        let (db, book) = (&self.connection, &mut self.book);
+                        rows::load_idempotency_record(db, book, request.lineage, key, now)?;
                     }
                 }
                 LedgerOperation::Close(closing, _) => {
@@ -437,17 +428,18 @@ impl Writer {
                         self.load_lineage(hold.lineage)?;
                         self.book.add_hold(hold);
                     }
-                    rows::load_word(&self.connection, &mut self.book, id, now)?;
+                    rows::load_key_of_hold(&self.connection, &mut self.book, id, now)?;
                 }
-                LedgerOperation::Admit(member, lineage, _) => {
-                    rows::load_member(&self.connection, &mut self.book, *member)?;
-                    self.load_lineage(*lineage)?;
+                LedgerOperation::Admit(request, _) => {
+                    rows::load_member(&self.connection, &mut self.book, request.member)?;
+                    self.load_lineage(request.lineage)?;
                 }
-                LedgerOperation::Post(transfer, ..) => {
-                    rows::load_member(&self.connection, &mut self.book, transfer.member)?;
-                    if let Some(reference) = &transfer.reference {
-                        let reference = (transfer.member, &**reference);
-                        rows::load_referred(&self.connection, &mut self.book, reference)?;
+                LedgerOperation::Post(audited, _) => {
+                    let Transfer { member, reference, .. } = &audited.transfer;
+                    let (db, book) = (&self.connection, &mut self.book);
+                    rows::load_member(db, book, *member)?;
+                    if let Some(reference) = reference {
+                        rows::load_referenced_posting(db, book, *member, reference)?;
                     }
                 }
             }
@@ -467,24 +459,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what was left for later, inside a transaction that then says so.
+    /// Writes deferred rows and counts in the current transaction.
     fn write_rows(&self) -> Result<()> {
-        self.arrears.write(&self.connection, &self.book, &self.last)?;
-        if self.arrivals.is_empty() {
-            return Ok(());
-        }
-        let mut update = self.connection.prepare_cached(
-            "UPDATE lineages SET next_arrival = max(next_arrival, ?2) WHERE id = ?1",
-        )?;
+        self.deferred.write(&self.connection, &self.book, &self.last)?;
         for (lineage, arrival) in &self.arrivals {
-            update.execute(params![lineage.0, arrival.micros()])?;
+            let sql = "UPDATE lineages SET next_arrival = max(next_arrival, ?2) WHERE id = ?1";
+            self.connection.run(sql, params![lineage.0, arrival.micros()])?;
         }
         Ok(())
     }
 
     fn run_cached(&self, sql: &str) -> Result<()> {
-        self.connection.prepare_cached(sql)?.execute([])?;
-        Ok(())
+        self.connection.run(sql, []).map(drop)
     }
 }
 

@@ -3,88 +3,87 @@
 use ledger::{Hold, HoldId, MemberId, Refusal};
 
 use super::Store;
-use crate::backend::Result;
+use crate::error::Result;
 use crate::research::{
-    FinishedStep, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus, JobStep, Jobs,
-    NewJob, ResearchJob, Webhook, WebhookOutcome,
+    FinishedStep, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus, JobStep, NewJob,
+    ResearchJob, Webhook, WebhookOutcome,
 };
 
 impl Store {
-    /// Queues a job and sets its price aside, in one transaction. A word that is repeated is
-    /// [`ledger::IdempotencyConflict::Answered`] as soon as there is the job, which has the id of that hold.
+    /// Queues a job and opens its hold. A repeated idempotency key is
+    /// [`ledger::IdempotencyConflict::Answered`] with the id of the first job.
     pub async fn create_job(&self, job: NewJob) -> Result<std::result::Result<Hold, Refusal>> {
-        on_both!(self, store => store.create_job(job))
+        dispatch!(self, create_job(job))
     }
 
-    /// A job of a member.
+    /// Returns a job of a member.
     pub async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>> {
-        on_both!(self, store => store.job(member, id))
+        dispatch!(self, job(member, id))
     }
 
-    /// Where a job stands, whoever's it is, and its attempt.
+    /// Returns status and attempt of a job of any member.
     pub async fn job_status(&self, id: HoldId) -> Result<Option<(JobStatus, i64)>> {
-        on_both!(self, store => store.job_status(id))
+        dispatch!(self, job_status(id))
     }
 
-    /// Jobs of a member, newest first, those with an id below `before`.
+    /// Lists jobs of a member with an id below `before`, newest first.
     pub async fn jobs(
         &self,
         member: MemberId,
         before: HoldId,
         limit: u32,
     ) -> Result<Vec<ResearchJob>> {
-        on_both!(self, store => store.jobs(member, before, limit))
+        dispatch!(self, jobs(member, before, limit))
     }
 
-    /// The finished steps of a job, in order.
+    /// Lists the finished steps of a job, in order.
     pub async fn job_steps(&self, id: HoldId) -> Result<Vec<JobStep>> {
-        on_both!(self, store => store.job_steps(id))
+        dispatch!(self, job_steps(id))
     }
 
-    /// Events of a job after a sequence number, in order.
+    /// Lists events of a job after a sequence number, in order.
     pub async fn job_events(&self, id: HoldId, after: i64, limit: u32) -> Result<Vec<JobEvent>> {
-        on_both!(self, store => store.job_events(id, after, limit))
+        dispatch!(self, job_events(id, after, limit))
     }
 
-    /// Takes the job that waits for longest, or whose worker is gone. Nobody else has it until the
-    /// lease is over.
+    /// Claims the job that has waited longest, or whose lease is over.
     pub async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<ResearchJob>> {
-        on_both!(self, store => store.claim_job(worker, lease_micros))
+        dispatch!(self, claim_job(worker, lease_micros))
     }
 
-    /// Keeps a claim; gives whether it still stands.
-    pub async fn renew_job(&self, fence: JobClaim, lease_micros: i64) -> Result<bool> {
-        on_both!(self, store => store.renew_job(fence, lease_micros))
+    /// Renews a claim; returns whether it is still valid.
+    pub async fn renew_job(&self, claim: JobClaim, lease_micros: i64) -> Result<bool> {
+        dispatch!(self, renew_job(claim, lease_micros))
     }
 
-    /// Writes a step that was finished; gives whether the claim still stood.
-    pub async fn finish_step(&self, fence: JobClaim, step: FinishedStep) -> Result<bool> {
-        on_both!(self, store => store.finish_step(fence, step))
+    /// Records a finished step; returns whether the claim is still valid.
+    pub async fn finish_step(&self, claim: JobClaim, step: FinishedStep) -> Result<bool> {
+        dispatch!(self, finish_step(claim, step))
     }
 
-    /// Gives a claimed job back; gives whether the claim still stood.
-    pub async fn release_job(&self, fence: JobClaim, why: JobRelease) -> Result<bool> {
-        on_both!(self, store => store.release_job(fence, why))
+    /// Releases a claimed job; returns whether the claim is still valid.
+    pub async fn release_job(&self, claim: JobClaim, release: JobRelease) -> Result<bool> {
+        dispatch!(self, release_job(claim, release))
     }
 
-    /// Ends a job and its hold, in one transaction.
+    /// Ends a job and its hold.
     pub async fn end_job(&self, end: JobEnd) -> Result<JobEndResult> {
-        on_both!(self, store => store.end_job(end))
+        dispatch!(self, end_job(end))
     }
 
-    /// Ends jobs that are late, and those whose tries are used up; at most a hundred, gives how
+    /// Ends jobs that missed their deadline or used up their tries, at most a hundred; returns how
     /// many.
     pub async fn end_overdue_jobs(&self) -> Result<u64> {
-        on_both!(self, store => store.end_overdue_jobs())
+        dispatch!(self, end_overdue_jobs())
     }
 
-    /// Takes the end of a job that is to be told; nobody else has it until the lease is over.
+    /// Claims a webhook call that is due, until the lease is over.
     pub async fn claim_webhook(&self, lease_micros: i64) -> Result<Option<(Webhook, ResearchJob)>> {
-        on_both!(self, store => store.claim_webhook(lease_micros))
+        dispatch!(self, claim_webhook(lease_micros))
     }
 
-    /// Writes what came of telling it; gives whether nobody else did meanwhile.
-    pub async fn finish_webhook(&self, hook: &Webhook, outcome: WebhookOutcome) -> Result<bool> {
-        on_both!(self, store => store.finish_webhook(hook, outcome))
+    /// Records the result of a webhook call; returns whether the claim is still valid.
+    pub async fn finish_webhook(&self, webhook: &Webhook, outcome: WebhookOutcome) -> Result<bool> {
+        dispatch!(self, finish_webhook(webhook, outcome))
     }
 }

@@ -5,4 +5,4 @@ mod migration;
 mod postgres;
 mod sqlite;
 mod suite;
-mod world;
+mod test_database;

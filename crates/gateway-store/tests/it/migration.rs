@@ -1,4 +1,4 @@
-//! Databases that an older version of the program made.
+//! Migration of databases of older versions.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use agent_test_support::postgres::Cluster;
 use gateway_store::{DatabaseLocation, Error, SchemaState, Store, StoreOptions};
 use ledger::{ChargeRule, HoldId, LineageId, MemberId, PostingKind, TransferResult};
 
-use crate::world::{World, closing, opening};
+use crate::test_database::{TestDatabase, closing, new_hold};
 
 const SQLITE_1: &str = include_str!("../../src/sqlite/schema/001.sql");
 const POSTGRES_1: &str = include_str!("../../src/postgres/schema/001.sql");
 
-/// A hold of before: live, and one that was charged.
+/// A live hold, and one that was charged.
 const LIVE: HoldId = HoldId::new(1_790_000_000_000, 1);
 const CHARGED: HoldId = HoldId::new(1_790_000_000_000, 2);
 
-/// A member who paid in 100, was charged 30, and has 20 held; as the first schema had it.
+/// A member with top-ups of 100, charges of 30 and holds of 20, in the first schema.
 fn rows(id: impl Fn(HoldId) -> String, name: &str) -> String {
     let (live, charged) = (id(LIVE), id(CHARGED));
     let house = |word: &str| if name == "sqlite" { String::new() } else { format!("'{word}', ") };
@@ -36,31 +36,30 @@ fn rows(id: impl Fn(HoldId) -> String, name: &str) -> String {
     )
 }
 
-/// The digits of an id, as both databases read them.
+/// The hexadecimal digits of an id.
 fn digits(id: HoldId) -> String {
     id.to_string().trim_start_matches("req_").to_owned()
 }
 
-/// What holds after the migration, on either database.
-async fn goes_on(world: World) {
-    assert_eq!(world.money(MemberId(1)).await, (70, 20));
-    world.check().await;
-    let lines = world.store.statement(MemberId(1), i64::MAX, 10).await.unwrap();
+/// Checks rows and operations after the migration.
+async fn works_after_migration(db: TestDatabase) {
+    assert_eq!(db.money(MemberId(1)).await, (70, 20));
+    db.check().await;
+    let lines = db.store.statement(MemberId(1), i64::MAX, 10).await.unwrap();
     let amounts: Vec<i64> = lines.iter().map(|line| line.posting.amount.get()).collect();
     assert_eq!(amounts, [-30, 100]);
     assert!(lines.iter().all(|line| line.posting.reference.is_none()));
     assert_eq!(lines[0].posting.hold, Some(CHARGED));
 
-    // What was held before is charged now, and what is new works.
-    let mut hold = world.store.hold(opening(&key(), 1)).await.unwrap().unwrap();
+    // The old hold is charged, and new features work.
+    let mut hold = db.store.hold(new_hold(&key(), 1)).await.unwrap().unwrap();
     hold.id = LIVE;
-    world.store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
-    let top_up = (PostingKind::TopUp, 5);
-    let first = world.refer(MemberId(1), top_up, "invoice 18").await.unwrap();
-    let again = world.refer(MemberId(1), top_up, "invoice 18").await.unwrap();
+    db.store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
+    let first = db.transfer(MemberId(1), PostingKind::TopUp, 5, "invoice 18").await.unwrap();
+    let again = db.transfer(MemberId(1), PostingKind::TopUp, 5, "invoice 18").await.unwrap();
     assert_eq!(again, TransferResult::AlreadyPosted(first.into_posting()));
-    assert_eq!(world.money(MemberId(1)).await, (55, 1));
-    world.check().await;
+    assert_eq!(db.money(MemberId(1)).await, (55, 1));
+    db.check().await;
 }
 
 fn key() -> gateway_store::Key {
@@ -78,17 +77,17 @@ fn key() -> gateway_store::Key {
     }
 }
 
-/// An old schema is told, not used, and brought up to date once.
-async fn is_migrated(place: &DatabaseLocation, newest: i64) {
+/// An old schema is reported, rejected and migrated once.
+async fn migrate(location: &DatabaseLocation, newest: i64) {
     let options = StoreOptions::default();
     let old = SchemaState::Old(1);
-    assert_eq!(Store::schema(place, &options).await.unwrap(), old);
-    let opened = Store::open(place, &options).await;
+    assert_eq!(Store::schema(location, &options).await.unwrap(), old);
+    let opened = Store::open(location, &options).await;
     assert!(matches!(opened, Err(Error::NotMigrated(state)) if state == old));
-    assert_eq!(Store::migrate(place, &options).await.unwrap(), old);
+    assert_eq!(Store::migrate(location, &options).await.unwrap(), old);
     let current = SchemaState::Current(newest);
-    assert_eq!(Store::migrate(place, &options).await.unwrap(), current);
-    assert_eq!(Store::schema(place, &options).await.unwrap(), current);
+    assert_eq!(Store::migrate(location, &options).await.unwrap(), current);
+    assert_eq!(Store::schema(location, &options).await.unwrap(), current);
 }
 
 fn write(path: &Path, sql: &str) {
@@ -96,23 +95,60 @@ fn write(path: &Path, sql: &str) {
 }
 
 #[tokio::test]
-async fn a_sqlite_file_of_the_first_schema_is_migrated_with_its_rows() {
+async fn sqlite_files_of_the_first_schema_are_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.db");
     let blob = |id: HoldId| format!("x'{}'", digits(id));
     write(&path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x61677477");
     write(&path, &format!("{SQLITE_1} PRAGMA user_version = 1; {}", rows(blob, "sqlite")));
-    is_migrated(&DatabaseLocation::Sqlite(path), 8).await;
-    goes_on(World::sqlite_in(folder).await).await;
+    migrate(&DatabaseLocation::Sqlite(path), 9).await;
+    works_after_migration(TestDatabase::sqlite_in(folder).await).await;
+}
+
+/// Version 8 stored the holds of a transaction under load as a list in one row.
+#[tokio::test]
+async fn holds_of_schema_8_become_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.db");
+    let migrations: Vec<String> = (1..=8)
+        .map(|version| {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/sqlite/schema");
+            std::fs::read_to_string(format!("{folder}/{version:03}.sql")).unwrap()
+        })
+        .collect();
+    write(&path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x61677477");
+    write(&path, &format!("{} PRAGMA user_version = 8;", migrations.join("\n")));
+    let (live, charged) = (digits(LIVE), digits(CHARGED));
+    write(
+        &path,
+        &format!(
+            "INSERT INTO members (id, name, created_at, balance, last_posting) \
+                 VALUES (1, 'ann', 1, 70, 2); \
+             INSERT INTO lineages (id, member, spend_limit, spent) VALUES (1, 1, 200, 30); \
+             INSERT INTO receipts (id, member, lineage, charged, rule, operation, since, at) \
+                 VALUES (x'{charged}', 1, 1, 30, 'answered', 'chat', 1, 2); \
+             INSERT INTO postings (at, kind, member, amount, balance, hold, reason, previous) \
+                 VALUES (1, 'top_up', 1, 100, 100, NULL, 'invoice 17', NULL), \
+                        (2, 'charge', 1, -30, 70, x'{charged}', NULL, 1); \
+             UPDATE followed SET posting = 2; \
+             INSERT INTO opened (holds) VALUES \
+                 ('[[\"{live}\",1,1,20,\"chat\",null,7,1,9000000000000000,null], \
+                    [\"{charged}\",1,1,30,\"chat\",null,7,1,9000000000000000,null]]');"
+        ),
+    );
+    let location = DatabaseLocation::Sqlite(path);
+    let options = StoreOptions::default();
+    assert_eq!(Store::migrate(&location, &options).await.unwrap(), SchemaState::Old(8));
+    works_after_migration(TestDatabase::sqlite_in(folder).await).await;
 }
 
 #[tokio::test]
-async fn a_postgresql_database_of_the_first_schema_is_migrated_with_its_rows() {
+async fn postgresql_databases_of_the_first_schema_are_migrated() {
     let database = Cluster::shared().database();
     let uuid = |id: HoldId| format!("'{}'::uuid", digits(id));
     database.query(POSTGRES_1);
     database.query("INSERT INTO schema_version VALUES (1, 1)");
     database.query(&rows(uuid, "postgres"));
-    is_migrated(&DatabaseLocation::Postgres(database.url()), 5).await;
-    goes_on(World::on_database(database, StoreOptions::default()).await).await;
+    migrate(&DatabaseLocation::Postgres(database.url()), 5).await;
+    works_after_migration(TestDatabase::on_database(database, StoreOptions::default()).await).await;
 }

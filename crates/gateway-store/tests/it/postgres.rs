@@ -1,4 +1,4 @@
-//! What only PostgreSQL has: several processes on one database, and a server that can be lost.
+//! Behaviour of PostgreSQL only: several processes on one database, and failures of the server.
 
 mod limits;
 
@@ -13,30 +13,32 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::suite::responses::queued;
-use crate::world::{LEASE, LONG, OWNER, World, closing, opening, patient, repeated};
+use crate::test_database::{
+    LEASE, LONG, OWNER, TestDatabase, closing, new_hold, patient, with_key,
+};
 
-/// A cluster of its own, which can be stopped.
-async fn alone() -> (Arc<Cluster>, World) {
+/// A separate cluster that can be stopped.
+async fn alone() -> (Arc<Cluster>, TestDatabase) {
     let cluster = Arc::new(Cluster::start_new());
-    let world = World::on_database(cluster.database(), patient()).await;
-    (cluster, world)
+    let db = TestDatabase::on_database(cluster.database(), patient()).await;
+    (cluster, db)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_on_two_processes_race_a_balance_that_covers_137() {
-    let world = World::postgres().await;
-    let stores = [Arc::clone(&world.store), Arc::new(world.another().await)];
-    let (member, key) = world.member("ann", 1379, Limits::default()).await;
+async fn concurrent_holds_of_two_processes_never_exceed_the_balance() {
+    let db = TestDatabase::postgres().await;
+    let stores = [Arc::clone(&db.store), Arc::new(db.another().await)];
+    let (member, key) = db.member("ann", 1379, Limits::default()).await;
     let mut racers = JoinSet::new();
     for number in 0..1000 {
-        let (store, opening) = (Arc::clone(&stores[number % 2]), opening(&key, 10));
-        racers.spawn(async move { store.hold(opening).await.unwrap() });
+        let (store, hold) = (Arc::clone(&stores[number % 2]), new_hold(&key, 10));
+        racers.spawn(async move { store.hold(hold).await.unwrap() });
     }
     let held: Vec<Hold> = racers.join_all().await.into_iter().flatten().collect();
-    assert_eq!((held.len(), world.money(member).await), (137, (1379, 1370)));
-    world.check().await;
+    assert_eq!((held.len(), db.money(member).await), (137, (1379, 1370)));
+    db.check().await;
 
-    // Each hold is ended by four at once, on both.
+    // Four concurrent ends of each hold, through both stores.
     let mut enders = JoinSet::new();
     for hold in held {
         for number in 0..4 {
@@ -51,22 +53,22 @@ async fn a_thousand_on_two_processes_race_a_balance_that_covers_137() {
     });
     let charges: Vec<i64> = charges.collect();
     assert_eq!(charges.len(), 137);
-    assert_eq!(world.money(member).await, (1379 - charges.iter().sum::<i64>(), 0));
-    world.check().await;
+    assert_eq!(db.money(member).await, (1379 - charges.iter().sum::<i64>(), 0));
+    db.check().await;
 }
 
-/// Holds and ends until it is told to stop; gives how many were charged as far as it knows.
+/// Opens and ends holds until stopped; returns the acknowledged charges.
 async fn keep_busy(load: Arc<Load>, store: Arc<Store>, key: Key) -> i64 {
     let mut charged = 0;
     while !load.stop.load(Ordering::Relaxed) {
-        let hold = match store.hold(opening(&key, 10)).await {
+        let hold = match store.hold(new_hold(&key, 10)).await {
             Ok(hold) => hold.unwrap(),
             Err(error) => {
                 load.fail(&error);
                 continue;
             }
         };
-        // Whoever is not told how it ended asks again, as the service does.
+        // Retries like the service if the result is unknown.
         while let Err(error) = store.end(closing(&hold, ChargeRule::Answered)).await {
             load.fail(&error);
         }
@@ -89,16 +91,16 @@ impl Load {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_lost_under_load_loses_nothing() {
-    let (cluster, world) = alone().await;
+async fn restarts_of_the_server_under_load_lose_nothing() {
+    let (cluster, db) = alone().await;
     let load = Arc::new(Load::default());
     let mut tasks = JoinSet::new();
     let mut members: Vec<MemberId> = Vec::new();
     for number in 0..8 {
-        let (member, key) = world.member(&format!("m{number}"), 1 << 40, Limits::default()).await;
+        let (member, key) = db.member(&format!("m{number}"), 1 << 40, Limits::default()).await;
         members.push(member);
         for _ in 0..8 {
-            let (load, store) = (Arc::clone(&load), Arc::clone(&world.store));
+            let (load, store) = (Arc::clone(&load), Arc::clone(&db.store));
             tasks.spawn(keep_busy(load, store, key.clone()));
         }
     }
@@ -107,7 +109,7 @@ async fn a_server_that_is_lost_under_load_loses_nothing() {
         sleep(Duration::from_millis(300)).await;
         let cluster = Arc::clone(&cluster);
         tokio::task::spawn_blocking(move || cluster.restart(mode)).await.unwrap();
-        world.store.ping().await.unwrap();
+        db.store.ping().await.unwrap();
     }
     // sleep: as above.
     sleep(Duration::from_millis(300)).await;
@@ -116,74 +118,74 @@ async fn a_server_that_is_lost_under_load_loses_nothing() {
     assert!(load.failures.load(Ordering::Relaxed) > 0 && charged > 0);
     let mut balances = 0;
     for member in members {
-        balances += world.money(member).await.0;
+        balances += db.money(member).await.0;
     }
-    // Every end that was acknowledged, or found done, was charged once: no more and no less.
+    // Every acknowledged end was charged exactly once.
     assert_eq!(balances, 8 * (1 << 40) - charged);
-    world.check().await;
-    // Holds of which nobody was told end with their lease.
-    world.pass(LEASE * 2);
-    while world.store.expire_holds().await.unwrap() > 0 {}
-    assert_eq!(world.store.check_ledger().await.unwrap().holds, 0);
-    world.check().await;
+    db.check().await;
+    // Unacknowledged holds expire with their lease.
+    db.advance_clock(LEASE * 2);
+    while db.store.expire_holds().await.unwrap() > 0 {}
+    assert_eq!(db.store.check_ledger().await.unwrap().holds, 0);
+    db.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_that_are_cut_are_made_again() {
-    let world = World::postgres().await;
-    let (_, key) = world.member("ann", 1000, Limits::default()).await;
+async fn lost_connections_are_reopened() {
+    let db = TestDatabase::postgres().await;
+    let (_, key) = db.member("ann", 1000, Limits::default()).await;
     for _ in 0..3 {
-        world.damage(
+        db.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE datname = current_database() AND pid <> pg_backend_pid()",
         );
         let again = async {
             loop {
-                match world.store.hold(opening(&key, 1)).await {
+                match db.store.hold(new_hold(&key, 1)).await {
                     Ok(held) => break held,
                     Err(error) => assert!(matches!(error, Error::Unavailable(_)), "{error:?}"),
                 }
             }
         };
         let hold = timeout(LONG, again).await.unwrap().unwrap();
-        while world.store.account(key.member).await.is_err() {}
-        world.end(&hold, ChargeRule::Answered).await;
+        while db.store.account(key.member).await.is_err() {}
+        db.end(&hold, ChargeRule::Answered).await;
     }
-    world.check().await;
+    db.check().await;
 }
 
 #[tokio::test]
-async fn a_server_that_stays_away_is_told_in_time() {
-    let (cluster, world) = alone().await;
-    let (_, key) = world.member("ann", 1000, Limits::default()).await;
-    let store = world.impatient(Duration::from_millis(500)).await;
+async fn an_unavailable_server_is_reported_in_time() {
+    let (cluster, db) = alone().await;
+    let (_, key) = db.member("ann", 1000, Limits::default()).await;
+    let store = db.impatient(Duration::from_millis(500)).await;
     cluster.stop(StopMode::Fast);
     for _ in 0..2 {
-        let held = timeout(LONG / 2, store.hold(opening(&key, 1))).await.unwrap();
+        let held = timeout(LONG / 2, store.hold(new_hold(&key, 1))).await.unwrap();
         assert!(matches!(held, Err(Error::Unavailable(_))));
         let asked = timeout(LONG / 2, store.ping()).await.unwrap();
         assert!(matches!(asked, Err(Error::Unavailable(_))));
     }
     cluster.start();
-    timeout(LONG, async { while store.hold(opening(&key, 1)).await.is_err() {} }).await.unwrap();
-    world.check().await;
+    timeout(LONG, async { while store.hold(new_hold(&key, 1)).await.is_err() {} }).await.unwrap();
+    db.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
-    let (_cluster, world) = alone().await;
-    let world = Arc::new(world);
-    let store = world.impatient(Duration::from_millis(500)).await;
-    let (_, key) = world.member("ann", 1_000_000, Limits::default()).await;
-    let (_, other) = world.member("bob", 1000, Limits::default()).await;
-    let shared = Arc::clone(&world);
+async fn a_locked_row_is_reported_after_the_timeout() {
+    let (_cluster, db) = alone().await;
+    let db = Arc::new(db);
+    let store = db.impatient(Duration::from_millis(500)).await;
+    let (_, key) = db.member("ann", 1_000_000, Limits::default()).await;
+    let (_, other) = db.member("bob", 1000, Limits::default()).await;
+    let shared = Arc::clone(&db);
     let locker = tokio::task::spawn_blocking(move || {
         shared
-            .damage("BEGIN; UPDATE members SET name = 'x' WHERE name = 'ann'; SELECT pg_sleep(3)");
+            .execute("BEGIN; UPDATE members SET name = 'x' WHERE name = 'ann'; SELECT pg_sleep(3)");
     });
     let mut waited = false;
     while !locker.is_finished() {
-        match store.hold(opening(&key, 1)).await {
+        match store.hold(new_hold(&key, 1)).await {
             Ok(held) => drop(held.unwrap()),
             Err(error) => {
                 assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
@@ -193,31 +195,31 @@ async fn a_row_that_somebody_keeps_locked_is_not_waited_for_forever() {
     }
     locker.await.unwrap();
     assert!(waited);
-    timeout(LONG, async { while store.hold(opening(&other, 1)).await.is_err() {} }).await.unwrap();
-    world.check().await;
+    timeout(LONG, async { while store.hold(new_hold(&other, 1)).await.is_err() {} }).await.unwrap();
+    db.check().await;
 }
 
-/// A failure in the middle of a transaction of the pool's only connection, in three ways.
+/// Three failures in the middle of a transaction on the only connection of the pool.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
-    // Long enough that the server does not end the transaction meanwhile.
+async fn failed_transactions_are_rolled_back_before_the_next_one() {
+    // Long enough that the server does not end the transaction by itself.
     let wait = Duration::from_secs(4);
-    let options = StoreOptions { connections: 1, wait, ..StoreOptions::default() };
-    let world = World::on_database(Cluster::shared().database(), options).await;
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    // Once all goes well: the connection knows its statements after that.
-    world.hold(&key, 5).await.unwrap();
-    world.pass(LEASE * 2);
-    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
-    queued(&world, &key, "resp_1").await;
-    world.pass(LEASE * 2);
+    let options = StoreOptions { connections: 1, timeout: wait, ..StoreOptions::default() };
+    let db = TestDatabase::on_database(Cluster::shared().database(), options).await;
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    // A successful run first, so that the connection has prepared its statements.
+    db.hold(&key, 5).await.unwrap();
+    db.advance_clock(LEASE * 2);
+    assert_eq!(db.store.expire_holds().await.unwrap(), 1);
+    queued(&db, &key, "resp_1").await;
+    db.advance_clock(LEASE * 2);
     let broken = [
-        // A statement between the first and the last one is refused.
+        // A statement in the middle fails.
         (
             "ALTER TABLE responses RENAME COLUMN previous TO earlier",
             "ALTER TABLE responses RENAME COLUMN earlier TO previous",
         ),
-        // The last one is.
+        // The last statement fails.
         (
             "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \
                 $$BEGIN RAISE EXCEPTION 'no'; END$$; \
@@ -226,69 +228,68 @@ async fn a_transaction_that_failed_halfway_is_not_there_for_the_next_one() {
         ),
     ];
     for (breaks, mends) in broken {
-        world.damage(breaks);
-        let failed = world.store.expire_holds().await.unwrap_err();
+        db.execute(breaks);
+        let failed = db.store.expire_holds().await.unwrap_err();
         assert_eq!(failed.kind(), ErrorKind::Operator, "{failed:?}");
-        world.damage(mends);
-        assert_eq!(world.money(member).await, (1000, 5), "{breaks}");
-        assert_eq!(open_transactions(&world).await, "0", "{breaks}");
+        db.execute(mends);
+        assert_eq!(db.money(member).await, (1000, 5), "{breaks}");
+        assert_eq!(open_transactions(&db).await, "0", "{breaks}");
     }
-    // Somebody keeps a lock that is needed in the middle.
-    let locker = client(&world).await;
+    // A lock that is needed in the middle is taken.
+    let locker = client(&db).await;
     locker.batch_execute("BEGIN; SELECT id FROM responses FOR UPDATE").await.unwrap();
-    assert!(matches!(world.store.expire_holds().await, Err(Error::Unavailable(_))));
-    assert_eq!(world.money(member).await, (1000, 5));
+    assert!(matches!(db.store.expire_holds().await, Err(Error::Unavailable(_))));
+    assert_eq!(db.money(member).await, (1000, 5));
     locker.batch_execute("ROLLBACK").await.unwrap();
-    assert_eq!(open_transactions(&world).await, "0");
+    assert_eq!(open_transactions(&db).await, "0");
 
-    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
-    assert_eq!(world.money(member).await, (1000, 0));
-    assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
-    world.check().await;
+    assert_eq!(db.store.expire_holds().await.unwrap(), 1);
+    assert_eq!(db.money(member).await, (1000, 0));
+    assert_eq!(db.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
+    db.check().await;
 }
 
-/// A connection of the test's own.
-async fn client(world: &World) -> tokio_postgres::Client {
-    let DatabaseLocation::Postgres(place) = &world.place else { panic!("this is not PostgreSQL") };
+/// A connection outside the store.
+async fn client(db: &TestDatabase) -> tokio_postgres::Client {
+    let DatabaseLocation::Postgres(place) = &db.location else { panic!("this is not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(place, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-/// How many connections stand in a transaction and do nothing, once the server has seen which of
-/// them were closed.
-async fn open_transactions(world: &World) -> String {
+/// The number of idle connections in a transaction, once the server has noticed closed ones.
+async fn open_transactions(db: &TestDatabase) -> String {
     let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
         AND state LIKE 'idle in transaction%'";
     let closed = async {
         loop {
-            let open = world.ask(count);
+            let open = db.query(count);
             if open == "0" {
                 return open;
             }
             tokio::task::yield_now().await;
         }
     };
-    timeout(LONG, closed).await.unwrap_or_else(|_| world.ask(count))
+    timeout(LONG, closed).await.unwrap_or_else(|_| db.query(count))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leases_are_renewed_and_ended_by_many_at_once() {
-    let world = World::postgres().await;
-    let stores = [Arc::clone(&world.store), Arc::new(world.another().await)];
+async fn concurrent_renewal_and_expiry_do_not_deadlock() {
+    let db = TestDatabase::postgres().await;
+    let stores = [Arc::clone(&db.store), Arc::new(db.another().await)];
     let load = Arc::new(Load::default());
     let mut tasks = JoinSet::new();
     for number in 0..16 {
-        let (_, key) = world.member(&format!("m{number}"), 1 << 40, Limits::default()).await;
+        let (_, key) = db.member(&format!("m{number}"), 1 << 40, Limits::default()).await;
         let (load, store) = (Arc::clone(&load), Arc::clone(&stores[number % 2]));
         tasks.spawn(keep_busy(load, store, key));
     }
-    let (lost, key) = world.member("lost", 1000, Limits::default()).await;
+    let (lost, key) = db.member("lost", 1000, Limits::default()).await;
     let mut expired = 0;
     for _ in 0..10 {
-        let mut opening = opening(&key, 1);
-        (opening.request.owner, opening.request.lease_micros) = (OWNER + 1, -1);
-        world.store.hold(opening).await.unwrap().unwrap();
+        let mut hold = new_hold(&key, 1);
+        (hold.request.owner, hold.request.lease_micros) = (OWNER + 1, -1);
+        db.store.hold(hold).await.unwrap().unwrap();
         let [one, other] = &stores;
         let (one, other, renewed) =
             tokio::join!(one.expire_holds(), other.expire_holds(), one.renew_leases(OWNER, LEASE));
@@ -297,56 +298,56 @@ async fn leases_are_renewed_and_ended_by_many_at_once() {
     }
     load.stop.store(true, Ordering::Relaxed);
     timeout(LONG, tasks.join_all()).await.unwrap();
-    // Nobody waited for somebody who waited for him.
+    // No deadlock occurred.
     assert_eq!(load.failures.load(Ordering::Relaxed), 0);
-    assert_eq!((expired, world.money(lost).await), (10, (1000, 0)));
-    world.check().await;
+    assert_eq!((expired, db.money(lost).await), (10, (1000, 0)));
+    db.check().await;
 }
 
 #[tokio::test]
-async fn holds_of_other_processes_are_not_abandoned() {
-    let world = World::postgres().await;
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    world.hold(&key, 5).await.unwrap();
-    assert_eq!(world.store.end_holds_except(OWNER + 1).await.unwrap(), 0);
-    assert_eq!(world.money(member).await, (1000, 5));
+async fn holds_of_other_processes_are_not_ended() {
+    let db = TestDatabase::postgres().await;
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    db.hold(&key, 5).await.unwrap();
+    assert_eq!(db.store.end_holds_except(OWNER + 1).await.unwrap(), 0);
+    assert_eq!(db.money(member).await, (1000, 5));
 }
 
 #[tokio::test]
-async fn an_id_is_used_once() {
-    let world = World::postgres().await;
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let live = world.hold(&key, 5).await.unwrap();
-    let ended = world.hold(&key, 5).await.unwrap();
-    world.end(&ended, ChargeRule::Answered).await;
+async fn hold_ids_are_not_reused() {
+    let db = TestDatabase::postgres().await;
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let live = db.hold(&key, 5).await.unwrap();
+    let ended = db.hold(&key, 5).await.unwrap();
+    db.end(&ended, ChargeRule::Answered).await;
     for hold in [live, ended] {
-        let mut again = opening(&key, 5);
+        let mut again = new_hold(&key, 5);
         again.request.id = hold.id;
-        let good = opening(&key, 5);
-        let (refused, held) = tokio::join!(world.store.hold(again), world.store.hold(good));
+        let good = new_hold(&key, 5);
+        let (refused, held) = tokio::join!(db.store.hold(again), db.store.hold(good));
         assert_eq!(refused.unwrap(), Err(Refusal::IdUsed));
         assert!(held.unwrap().is_ok());
     }
-    assert_eq!(world.money(member).await, (995, 15));
-    world.check().await;
+    assert_eq!(db.money(member).await, (995, 15));
+    db.check().await;
 }
 
-/// PostgreSQL takes no text with a zero byte: whoever sends one fails alone, whether the rows are
-/// read or written, however many wait with it.
+/// PostgreSQL rejects text with a zero byte. Such an operation fails alone, on reads and on writes,
+/// however many operations wait with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_job_that_the_database_refuses_fails_alone() {
-    let world = World::postgres().await;
-    let (member, key) = world.member("ann", 10_000, Limits::default()).await;
+async fn an_operation_that_the_database_rejects_fails_alone() {
+    let db = TestDatabase::postgres().await;
+    let (member, key) = db.member("ann", 10_000, Limits::default()).await;
     let mut racers = JoinSet::new();
     for number in 0..600 {
-        let mut opening = opening(&key, 1);
+        let mut hold = new_hold(&key, 1);
         match number % 50 {
-            17 => opening.request.model = Some("a\0b".into()),
-            39 => opening.request = repeated(&key, 1, "a\0b", 1).request,
+            17 => hold.request.model = Some("a\0b".into()),
+            39 => hold.request = with_key(&key, 1, "a\0b", 1).request,
             _ => {}
         }
-        let store = Arc::clone(&world.store);
-        racers.spawn(async move { (number % 50, store.hold(opening).await) });
+        let store = Arc::clone(&db.store);
+        racers.spawn(async move { (number % 50, store.hold(hold).await) });
     }
     let (mut held, mut refused) = (Vec::new(), 0);
     for (number, result) in racers.join_all().await {
@@ -360,23 +361,23 @@ async fn a_job_that_the_database_refuses_fails_alone() {
         }
     }
     assert_eq!((held.len(), refused), (576, 24));
-    assert_eq!(world.money(member).await, (10_000, 576));
+    assert_eq!(db.money(member).await, (10_000, 576));
 
-    // Ends as well: what an upstream called its model is written with them.
+    // Ends too: the model name of an upstream is written with them.
     let mut enders = JoinSet::new();
     for (number, hold) in held.into_iter().enumerate() {
         let mut closing = closing(&hold, ChargeRule::Answered);
         closing.end.model = (number % 100 == 5).then(|| "a\0b".into());
-        let store = Arc::clone(&world.store);
+        let store = Arc::clone(&db.store);
         enders.spawn(async move { store.end(closing).await.is_ok() });
     }
     let ended = enders.join_all().await.into_iter().filter(|is_good| *is_good).count();
-    assert_eq!((ended, world.money(member).await), (570, (9430, 6)));
-    world.check().await;
+    assert_eq!((ended, db.money(member).await), (570, (9430, 6)));
+    db.check().await;
 }
 
 #[tokio::test]
-async fn a_schema_that_is_not_ours_is_left_alone() {
+async fn foreign_schemas_are_left_unchanged() {
     let database = Cluster::shared().database();
     let (place, options) = (DatabaseLocation::Postgres(database.url()), StoreOptions::default());
     assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Empty);
@@ -397,8 +398,8 @@ async fn a_schema_that_is_not_ours_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_password_is_in_no_error() {
-    let options = StoreOptions { wait: Duration::from_secs(2), ..StoreOptions::default() };
+async fn errors_contain_no_password() {
+    let options = StoreOptions { timeout: Duration::from_secs(2), ..StoreOptions::default() };
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().display();
     for place in [

@@ -1,10 +1,10 @@
-//! What only a SQLite file does.
+//! Behaviour of SQLite files only.
 
-mod arrears;
-mod chain;
+mod checkpoints;
 mod crash;
+mod deferred_rows;
 mod disk;
 mod files;
-mod kinds;
 mod limits;
-mod log;
+mod posting_chain;
+mod posting_kinds;

@@ -97,7 +97,7 @@ pub(crate) async fn start(
         max_open: service.config.research.max_jobs_per_member,
         max_tries: service.config.research.attempts,
         deadline_micros: micros(service.config.research.expire),
-        kept_micros: micros(service.config.research.kept),
+        retention_micros: micros(service.config.research.kept),
         event: NewJobEvent { kind: "queued", data: told.to_string().into_bytes() },
     };
     queue(service, caller, new, Micros::new(price)).await
@@ -354,7 +354,7 @@ fn cancelled(id: HoldId, member: MemberId, ending: EndReason) -> JobEnd {
         member,
         attempt: None,
         status: JobStatus::Cancelled,
-        ending,
+        reason: ending,
         tokens: TokenCounts::default(),
         result: None,
         error: None,

@@ -66,7 +66,7 @@ async fn tell(service: &Service, hook: &Webhook, job: &ResearchJob) {
                 WebhookOutcome::GivenUp
             } else {
                 let wait = wait_after(service.config.research.webhook_retry, hook.tries);
-                WebhookOutcome::Again {
+                WebhookOutcome::Retry {
                     after_micros: i64::try_from(wait.as_micros()).unwrap_or(i64::MAX),
                 }
             }

@@ -248,7 +248,7 @@ impl Work<'_> {
             member: self.job.member,
             attempt: Some(self.job.attempt),
             status: JobStatus::Completed,
-            ending: EndReason::Complete,
+            reason: EndReason::Complete,
             tokens: TokenCounts {
                 input: Some(state.spent.input),
                 output: Some(state.spent.output),
@@ -274,7 +274,7 @@ impl Work<'_> {
             member: self.job.member,
             attempt: Some(self.job.attempt),
             status: JobStatus::Failed,
-            ending,
+            reason: ending,
             tokens: TokenCounts::default(),
             result: None,
             error: Some(error.to_string().into_bytes()),

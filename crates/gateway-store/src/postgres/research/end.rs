@@ -1,23 +1,24 @@
-//! How jobs end, how their ends are told, and when they are forgotten.
+//! Ends of research jobs, their webhooks, and deletion.
 
 use ledger::{EndResult, HoldEnd, HoldId, MemberId, Micros, Time};
 use tokio_postgres::Client;
 
-use super::{Value, read, split};
-use crate::backend::Result;
-use crate::postgres::fault::fault;
-use crate::postgres::link::Link;
-use crate::postgres::load::{Loaded, Wants, load};
-use crate::postgres::needs::Needs;
-use crate::postgres::rows::{Columns, Uid};
-use crate::postgres::save::{Writes, save};
+use super::{columns_of, read};
+use crate::error::Result;
+use crate::limits::MAX_ENDED_JOBS;
+use crate::postgres::Postgres;
+use crate::postgres::connection::PgConnection;
+use crate::postgres::load::{LoadedBatch, RowSet, load};
+use crate::postgres::pool::pooled;
+use crate::postgres::rows::{HoldUuid, RowReader, Value};
+use crate::postgres::save::{BatchWrites, save};
 use crate::postgres::statements::now;
 use crate::research::{
-    JobEnd, JobEndResult, JobStatus, MAX_REAPED, ResearchJob, Unattended, Webhook, WebhookOutcome,
+    AutomaticEnd, JobEnd, JobEndResult, JobStatus, ResearchJob, Webhook, WebhookOutcome,
 };
 
-/// A job that lives, locked after its member.
-const LIVE: &str = concat!(
+/// An open job, locked after its member.
+const OPEN_JOB: &str = concat!(
     "SELECT attempt, kept, status, done, deadline <= ",
     now!(),
     ", tries >= max_tries AND free_at <= ",
@@ -33,15 +34,15 @@ const FINISH: &str = "WITH job AS ( \
             events = events + cardinality($11::text[]) \
         WHERE id = $1 RETURNING id, events, webhook_url), \
     steps AS (UPDATE research_steps SET output = NULL WHERE job = $1), \
-    hook AS ( \
+    webhook AS ( \
         INSERT INTO research_hooks (job, url, due_at) \
         SELECT id, webhook_url, $6 FROM job WHERE webhook_url IS NOT NULL) \
     INSERT INTO research_events (job, sequence, at, kind, data) \
-    SELECT id, events - cardinality($11::text[]) + n.place, $6, n.kind, n.data \
-    FROM job, unnest($11::text[], $12::bytea[]) WITH ORDINALITY AS n (kind, data, place)";
+    SELECT id, events - cardinality($11::text[]) + n.position, $6, n.kind, n.data \
+    FROM job, unnest($11::text[], $12::bytea[]) WITH ORDINALITY AS n (kind, data, position)";
 
-/// Not locked: whether it is so is looked at again under the lock.
-const OVER: &str = concat!(
+/// Takes no locks; the condition is checked again under the lock.
+const OVERDUE: &str = concat!(
     "SELECT id, member FROM research_jobs WHERE status IN ('queued', 'running') AND (deadline <= ",
     now!(),
     " OR (tries >= max_tries AND free_at <= ",
@@ -49,7 +50,7 @@ const OVER: &str = concat!(
     ")) LIMIT $1"
 );
 
-const CLAIM_HOOK: &str = concat!(
+const CLAIM_WEBHOOK: &str = concat!(
     "UPDATE research_hooks SET tries = tries + 1, due_at = ",
     now!(),
     " + $1::bigint WHERE job = (SELECT job FROM research_hooks \
@@ -58,130 +59,172 @@ const CLAIM_HOOK: &str = concat!(
     " ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) RETURNING job, url, tries"
 );
 
-const END_HOOK: &str = concat!(
+const FINISH_WEBHOOK: &str = concat!(
     "UPDATE research_hooks SET outcome = $3, due_at = ",
     now!(),
     " + $4::bigint WHERE job = $1 AND tries = $2 AND outcome IS NULL"
 );
 
-/// Steps, events and hooks go with their job.
-const SWEEP: &str = concat!(
+/// Steps, events and webhooks are deleted with their job.
+const DELETE_EXPIRED: &str = concat!(
     "DELETE FROM research_jobs WHERE id IN (SELECT id FROM research_jobs \
         WHERE expires_at <= ",
     now!(),
     " AND status NOT IN ('queued', 'running') LIMIT $1 FOR UPDATE SKIP LOCKED)"
 );
 
-/// Who ends a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    Worker(i64),
-    Member,
-    /// Nobody: it is over by itself, if it still is.
-    Itself,
+impl Postgres {
+    pub(crate) async fn end_job(&self, job_end: JobEnd) -> Result<JobEndResult> {
+        pooled!(self, connection => {
+            end(connection, JobEnder::Caller(&job_end), self.idempotency_retention_micros)
+        })
+    }
+
+    pub(crate) async fn end_overdue_jobs(&self) -> Result<u64> {
+        pooled!(self, connection => end_overdue(connection))
+    }
+
+    pub(crate) async fn claim_webhook(
+        &self,
+        lease_micros: i64,
+    ) -> Result<Option<(Webhook, ResearchJob)>> {
+        pooled!(self, connection => claim_webhook(connection, lease_micros))
+    }
+
+    pub(crate) async fn finish_webhook(
+        &self,
+        webhook: &Webhook,
+        outcome: WebhookOutcome,
+    ) -> Result<bool> {
+        let (outcome, after_micros) = outcome.stored();
+        let tries = i64::from(webhook.tries);
+        let values: [Value<'_>; 4] = [&HoldUuid(webhook.id), &tries, &outcome, &after_micros];
+        Ok(self.run(FINISH_WEBHOOK, &values).await? > 0)
+    }
 }
 
-/// A job that lives.
-struct Live {
+/// Who ends a job.
+#[derive(Debug, Clone, Copy)]
+enum JobEnder<'a> {
+    /// The worker or the member.
+    Caller(&'a JobEnd),
+    /// The store, if the job is overdue.
+    Store { id: HoldId, member: MemberId },
+}
+
+struct OpenJob {
     attempt: i64,
-    kept: i64,
+    retention_micros: i64,
     status: JobStatus,
     done: u32,
     is_late: bool,
-    is_used_up: bool,
+    has_no_tries: bool,
 }
 
-pub(super) async fn end(link: &mut Link, end: &JobEnd, repeats_kept: i64) -> Result<JobEndResult> {
-    let by = end.attempt.map_or(By::Member, By::Worker);
-    end_by(link, |_| end.clone(), (end.id, end.member, by), repeats_kept).await
+impl JobEnder<'_> {
+    fn job(&self) -> (HoldId, MemberId) {
+        match self {
+            Self::Caller(job_end) => (job_end.id, job_end.member),
+            Self::Store { id, member } => (*id, *member),
+        }
+    }
+
+    /// The end of this job, if the claim is valid or the job is overdue.
+    fn end(&self, job: &OpenJob) -> Option<JobEnd> {
+        match self {
+            Self::Caller(job_end) => {
+                let is_valid = job_end.attempt.is_none_or(|attempt| attempt == job.attempt);
+                is_valid.then(|| (*job_end).clone())
+            }
+            Self::Store { id, member } => (job.is_late || job.has_no_tries)
+                .then(|| AutomaticEnd::new(job.is_late).end(*id, *member)),
+        }
+    }
 }
 
-pub(super) async fn reap(link: &mut Link) -> Result<u64> {
-    let over = link.rows(OVER, &[&i64::from(MAX_REAPED)]).await?;
+async fn end_overdue(connection: &mut PgConnection) -> Result<u64> {
+    let overdue = connection.rows(OVERDUE, &[&i64::from(MAX_ENDED_JOBS)]).await?;
     let mut count = 0;
-    for row in &over {
-        let mut columns = Columns::of(row);
-        let (id, member) = (columns.take::<Uid>()?.0, MemberId(columns.take()?));
-        let how = |live: &Live| Unattended::of(live.is_late).end(id, member);
-        let ended = end_by(link, how, (id, member, By::Itself), 0).await?;
+    for row in &overdue {
+        let mut columns = RowReader::new(row);
+        let (id, member) = (columns.hold_id()?, MemberId(columns.take()?));
+        let ended = end(connection, JobEnder::Store { id, member }, 0).await?;
         count += u64::from(ended != JobEndResult::NotEnded);
     }
     Ok(count)
 }
 
-/// Ends a job and its hold: the member is locked first, as everywhere, and then the job.
-async fn end_by(
-    link: &mut Link,
-    how: impl Fn(&Live) -> JobEnd,
-    (id, member, by): (HoldId, MemberId, By),
-    repeats_kept: i64,
+/// Ends a job and its hold. The member is locked first, as everywhere, and then the job.
+async fn end(
+    connection: &mut PgConnection,
+    ender: JobEnder<'_>,
+    retention: i64,
 ) -> Result<JobEndResult> {
-    let mut needs = Needs::default();
-    needs.members.insert(member);
-    needs.holds.insert(id);
-    let statements = link.statements().await?;
-    let loaded = load(link.client(), statements, &Wants::from(needs)).await.map_err(fault)??;
-    let Loaded { mut book, now, .. } = loaded;
-    let live = live(link.client(), id, member).await?.filter(|live| match by {
-        By::Worker(attempt) => attempt == live.attempt,
-        By::Member => true,
-        By::Itself => live.is_late || live.is_used_up,
-    });
-    let Some(live) = live else {
-        link.client().batch_execute("ROLLBACK").await.map_err(fault)?;
+    let (id, member) = ender.job();
+    let mut needed = RowSet::default();
+    needed.members.insert(member);
+    needed.holds.insert(id);
+    let statements = connection.statements().await?;
+    let LoadedBatch { mut book, now, .. } =
+        load(connection.client(), statements, &needed).await??;
+    let job = open_job(connection.client(), id, member).await?;
+    let ending = job.and_then(|job| Some((ender.end(&job)?, job)));
+    let Some((job_end, job)) = ending else {
+        connection.client().batch_execute("ROLLBACK").await?;
         return Ok(JobEndResult::NotEnded);
     };
-    let mut end = how(&live);
-    let (rule, tokens) = (end.rule(live.status, live.done), end.tokens);
-    let closing = HoldEnd { id, member, rule, model: None, tokens, answered: true };
-    let ended = match book.end(closing, now) {
-        EndResult::Ended(receipt) => JobEndResult::Ended(receipt),
+    let (rule, tokens) = (job_end.rule(job.status, job.done), job_end.tokens);
+    let hold_end = HoldEnd { id, member, rule, model: None, tokens, answered: true };
+    let result = match book.end(hold_end, now) {
+        EndResult::Ended(receipt) => {
+            finish(connection.client(), &job_end, &job, receipt.charged, now).await?;
+            JobEndResult::Ended(receipt)
+        }
         EndResult::AlreadyEnded => {
-            // Nobody but a job ends its hold; one that lost it can only fail.
-            end = Unattended::of(false).end(id, member);
+            let failed = job_end.without_hold();
+            finish(connection.client(), &failed, &job, Micros::ZERO, now).await?;
             JobEndResult::NotEnded
         }
     };
-    let charged = match &ended {
-        JobEndResult::Ended(receipt) => receipt.charged,
-        JobEndResult::NotEnded => Micros::ZERO,
-    };
-    finish(link.client(), &end, (charged, live.kept), now).await?;
-    let until = now.plus_micros(repeats_kept);
-    let writes = Writes { changes: book.take_changes(), until, ..Writes::default() };
-    Box::pin(save(link.client(), statements, writes)).await.map_err(fault)?;
-    Ok(ended)
+    let (changes, expires_at) = (book.take_changes(), now.plus_micros(retention));
+    let writes = BatchWrites { changes, expires_at, ..BatchWrites::default() };
+    Box::pin(save(connection.client(), statements, writes)).await?;
+    Ok(result)
 }
 
-async fn live(client: &Client, id: HoldId, member: MemberId) -> Result<Option<Live>> {
-    let row = client.query_opt(LIVE, &[&Uid(id), &member.0]).await.map_err(fault)?;
+async fn open_job(client: &Client, id: HoldId, member: MemberId) -> Result<Option<OpenJob>> {
+    let row = client.query_opt(OPEN_JOB, &[&HoldUuid(id), &member.0]).await?;
     let Some(row) = row else { return Ok(None) };
-    let mut columns = Columns::of(&row);
-    let (attempt, kept) = (columns.take()?, columns.take()?);
-    let status = read::status_of(&mut columns)?;
-    let done = u32::try_from(columns.take::<i64>()?).unwrap_or(u32::MAX);
-    let (is_late, is_used_up) = (columns.take()?, columns.take()?);
-    Ok(Some(Live { attempt, kept, status, done, is_late, is_used_up }))
+    let mut columns = RowReader::new(&row);
+    Ok(Some(OpenJob {
+        attempt: columns.take()?,
+        retention_micros: columns.take()?,
+        status: read::status(&mut columns)?,
+        done: columns.count()?,
+        is_late: columns.take()?,
+        has_no_tries: columns.take()?,
+    }))
 }
 
 async fn finish(
     client: &Client,
-    end: &JobEnd,
-    (charged, kept): (Micros, i64),
+    job_end: &JobEnd,
+    job: &OpenJob,
+    charged: Micros,
     now: Time,
 ) -> Result<()> {
-    let (kinds, data) = split(&end.events);
-    let (at, expires_at) = (now.micros(), now.plus_micros(kept).micros());
-    let progress = end.progress.as_ref();
+    let (kinds, data) = columns_of(&job_end.events);
+    let (at, expires_at) = (now.micros(), now.plus_micros(job.retention_micros).micros());
+    let progress = job_end.progress.as_ref();
     let step = progress.map(|progress| progress.step.as_str());
     let done = progress.map(|progress| i64::from(progress.done));
     let total = progress.map(|progress| i64::from(progress.total));
-    let (status, charged) = (end.status.as_str(), charged.get());
+    let (status, charged) = (job_end.status.as_str(), charged.get());
     let values: [Value<'_>; 12] = [
-        &Uid(end.id),
+        &HoldUuid(job_end.id),
         &status,
-        &end.result,
-        &end.error,
+        &job_end.result,
+        &job_end.error,
         &charged,
         &at,
         &expires_at,
@@ -191,38 +234,22 @@ async fn finish(
         &kinds,
         &data,
     ];
-    client.execute(FINISH, &values).await.map_err(fault)?;
+    client.execute(FINISH, &values).await?;
     Ok(())
 }
 
-pub(super) async fn claim_webhook(
-    link: &mut Link,
+async fn claim_webhook(
+    connection: &mut PgConnection,
     lease: i64,
 ) -> Result<Option<(Webhook, ResearchJob)>> {
-    let Some(row) = link.row(CLAIM_HOOK, &[&lease]).await? else { return Ok(None) };
-    let mut columns = Columns::of(&row);
-    let id = columns.take::<Uid>()?.0;
-    let url = columns.take()?;
-    let tries = u32::try_from(columns.take::<i64>()?).unwrap_or(u32::MAX);
-    let job = read::any_job(link, id).await?;
+    let Some(row) = connection.row(CLAIM_WEBHOOK, &[&lease]).await? else { return Ok(None) };
+    let mut columns = RowReader::new(&row);
+    let (id, url, tries) = (columns.hold_id()?, columns.take()?, columns.count()?);
+    let job = read::by_id(connection, id).await?;
     Ok(job.map(|job| (Webhook { id, url, tries }, job)))
 }
 
-pub(super) async fn finish_webhook(
-    link: &mut Link,
-    hook: &Webhook,
-    outcome: WebhookOutcome,
-) -> Result<bool> {
-    let (word, after) = match outcome {
-        WebhookOutcome::Delivered => (Some("delivered"), 0_i64),
-        WebhookOutcome::GivenUp => (Some("given_up"), 0),
-        WebhookOutcome::Again { after_micros } => (None, after_micros),
-    };
-    let tries = i64::from(hook.tries);
-    Ok(link.run(END_HOOK, &[&Uid(hook.id), &tries, &word, &after]).await? > 0)
-}
-
-/// Removes jobs that are over; gives how many.
-pub(in crate::postgres) async fn sweep(link: &mut Link) -> Result<u64> {
-    link.run(SWEEP, &[&i64::from(MAX_REAPED)]).await
+/// Deletes expired jobs; returns how many.
+pub(in crate::postgres) async fn delete_expired(connection: &mut PgConnection) -> Result<u64> {
+    connection.run(DELETE_EXPIRED, &[&i64::from(MAX_ENDED_JOBS)]).await
 }

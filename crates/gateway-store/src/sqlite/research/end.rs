@@ -1,182 +1,172 @@
-//! How jobs end, how their ends are told, and when they are forgotten.
+//! Ends of research jobs, their webhooks, and deletion.
 
 use ledger::{Book, EndResult, HoldEnd, HoldId, MemberId, Micros, Time};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{add_events, read};
-use crate::backend::Result;
-use crate::research::{
-    JobEnd, JobEndResult, MAX_REAPED, ResearchJob, Unattended, Webhook, WebhookOutcome,
-};
+use crate::error::Result;
+use crate::limits::MAX_ENDED_JOBS;
+use crate::research::{AutomaticEnd, JobEnd, JobEndResult, ResearchJob, Webhook, WebhookOutcome};
+use crate::sqlite::connection::ConnectionExt;
 use crate::sqlite::rows::hold_id;
-use crate::sqlite::{changes, rows};
+use crate::sqlite::{Sqlite, rows, save};
 
-/// Ends a job and its hold, if the fence lets it through.
-pub(super) fn end(tables: &Connection, end: &JobEnd, now: Time) -> Result<JobEndResult> {
-    let mut query = tables.prepare_cached(
-        "SELECT attempt, kept, webhook_url, status, done FROM research_jobs \
-         WHERE id = ?1 AND member = ?2 AND status IN ('queued', 'running')",
-    )?;
-    let id = end.id.to_bytes();
-    let read = |row: &Row<'_>| {
-        let (attempt, kept, webhook) = (row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get(2)?);
-        Ok((attempt, kept, webhook, end.rule(read::status_of(row, 3)?, row.get(4)?)))
-    };
-    let found = query.query_row(params![id, end.member.0], read).optional()?;
-    let Some((attempt, kept, webhook, rule)) = found else { return Ok(JobEndResult::NotEnded) };
-    if end.attempt.is_some_and(|shown| shown != attempt) {
-        return Ok(JobEndResult::NotEnded);
+/// Jobs that missed their deadline or used up their tries.
+const OVERDUE: &str = "SELECT id, member, deadline <= ?1 FROM research_jobs \
+    WHERE status IN ('queued', 'running') \
+    AND (deadline <= ?1 OR (tries >= max_tries AND free_at <= ?1)) LIMIT ?2";
+
+impl Sqlite {
+    pub(crate) async fn end_job(&self, job_end: JobEnd) -> Result<JobEndResult> {
+        self.write_ledger(move |db, now| end(db, &job_end, now)).await
     }
+
+    pub(crate) async fn end_overdue_jobs(&self) -> Result<u64> {
+        let overdue = |db: &Connection, now: Time| {
+            Ok(db.prepare_cached(OVERDUE)?.exists(params![now.micros(), 1])?)
+        };
+        if !self.read(overdue).await? {
+            return Ok(0);
+        }
+        self.write_ledger(|db, now| {
+            let read = |row: &Row<'_>| Ok((hold_id(row, 0)?, MemberId(row.get(1)?), row.get(2)?));
+            let overdue: Vec<(HoldId, MemberId, bool)> =
+                db.rows(OVERDUE, params![now.micros(), MAX_ENDED_JOBS], read)?;
+            for (id, member, is_late) in &overdue {
+                end(db, &AutomaticEnd::new(*is_late).end(*id, *member), now)?;
+            }
+            Ok(overdue.len() as u64)
+        })
+        .await
+    }
+
+    pub(crate) async fn claim_webhook(
+        &self,
+        lease_micros: i64,
+    ) -> Result<Option<(Webhook, ResearchJob)>> {
+        let is_due = |db: &Connection, now: Time| {
+            let sql = "SELECT 1 FROM research_hooks WHERE outcome IS NULL AND due_at <= ?1 LIMIT 1";
+            Ok(db.prepare_cached(sql)?.exists([now.micros()])?)
+        };
+        if !self.read(is_due).await? {
+            return Ok(None);
+        }
+        self.write(move |db, now| {
+            let sql = "UPDATE research_hooks SET tries = tries + 1, due_at = ?2 WHERE job = \
+                       (SELECT job FROM research_hooks WHERE outcome IS NULL AND due_at <= ?1 \
+                       ORDER BY due_at LIMIT 1) RETURNING job, url, tries";
+            let until = now.plus_micros(lease_micros).micros();
+            let webhook = db.row(sql, params![now.micros(), until], |row| {
+                Ok(Webhook { id: hold_id(row, 0)?, url: row.get(1)?, tries: row.get(2)? })
+            })?;
+            let Some(webhook) = webhook else { return Ok(None) };
+            Ok(read::by_id(db, webhook.id)?.map(|job| (webhook, job)))
+        })
+        .await
+    }
+
+    pub(crate) async fn finish_webhook(
+        &self,
+        webhook: &Webhook,
+        outcome: WebhookOutcome,
+    ) -> Result<bool> {
+        let (id, tries) = (webhook.id.to_bytes(), webhook.tries);
+        self.write(move |db, now| {
+            let (outcome, after_micros) = outcome.stored();
+            let sql = "UPDATE research_hooks SET outcome = ?3, due_at = ?4 \
+                       WHERE job = ?1 AND tries = ?2 AND outcome IS NULL";
+            let due_at = now.plus_micros(after_micros).micros();
+            Ok(db.run(sql, params![id, tries, outcome, due_at])? > 0)
+        })
+        .await
+    }
+}
+
+/// An open job with what its end needs.
+struct OpenJob {
+    attempt: i64,
+    retention_micros: i64,
+    webhook_url: Option<String>,
+    end: HoldEnd,
+}
+
+/// Ends a job and its hold, if the claim is valid.
+fn end(db: &Connection, job_end: &JobEnd, now: Time) -> Result<JobEndResult> {
+    let sql = "SELECT attempt, kept, webhook_url, status, done FROM research_jobs \
+               WHERE id = ?1 AND member = ?2 AND status IN ('queued', 'running')";
+    let (id, member, tokens) = (job_end.id, job_end.member, job_end.tokens);
+    let job = db.row(sql, params![id.to_bytes(), member.0], |row| {
+        let rule = job_end.rule(read::status(row, 3)?, row.get(4)?);
+        Ok(OpenJob {
+            attempt: row.get(0)?,
+            retention_micros: row.get(1)?,
+            webhook_url: row.get(2)?,
+            end: HoldEnd { id, member, rule, model: None, tokens, answered: true },
+        })
+    })?;
+    let is_claimed = |job: &OpenJob| job_end.attempt.is_none_or(|attempt| attempt == job.attempt);
+    let Some(job) = job.filter(is_claimed) else { return Ok(JobEndResult::NotEnded) };
     let mut book = Book::default();
-    rows::load_hold(tables, &mut book, (end.member, end.id), now)?;
-    let closing = HoldEnd {
-        id: end.id,
-        member: end.member,
-        rule,
-        model: None,
-        tokens: end.tokens,
-        answered: true,
-    };
-    let EndResult::Ended(receipt) = book.end(closing, now) else {
-        // Nobody but a job ends its hold; one that lost it can only fail.
-        finish(tables, &lost(end), (Micros::ZERO, kept), (webhook, now))?;
+    rows::load_hold(db, &mut book, member, id, now)?;
+    let EndResult::Ended(receipt) = book.end(job.end.clone(), now) else {
+        finish(db, &job_end.without_hold(), &job, Micros::ZERO, now)?;
         return Ok(JobEndResult::NotEnded);
     };
-    changes::write_money(tables, &book.take_changes(), now)?;
-    finish(tables, end, (receipt.charged, kept), (webhook, now))?;
+    save::write_changes(db, &book.take_changes(), now)?;
+    finish(db, job_end, &job, receipt.charged, now)?;
     Ok(JobEndResult::Ended(receipt))
 }
 
-/// The end of a job whose hold is not there.
-fn lost(end: &JobEnd) -> JobEnd {
-    let unattended = Unattended::of(false);
-    JobEnd { attempt: None, ..unattended.end(end.id, end.member) }
-}
-
 fn finish(
-    tables: &Connection,
-    end: &JobEnd,
-    (charged, kept): (Micros, i64),
-    (webhook, now): (Option<String>, Time),
+    db: &Connection,
+    job_end: &JobEnd,
+    job: &OpenJob,
+    charged: Micros,
+    now: Time,
 ) -> Result<()> {
-    let id = end.id.to_bytes();
-    let progress = end.progress.as_ref();
-    tables
-        .prepare_cached(
-            "UPDATE research_jobs SET status = ?2, result = ?3, error = ?4, charged = ?5, \
-             finished_at = ?6, expires_at = ?7, worker = NULL, step = coalesce(?8, ?2), \
-             done = coalesce(?9, done), total = coalesce(?10, total) WHERE id = ?1",
-        )?
-        .execute(params![
+    let id = job_end.id.to_bytes();
+    let progress = job_end.progress.as_ref();
+    db.run(
+        "UPDATE research_jobs SET status = ?2, result = ?3, error = ?4, charged = ?5, \
+         finished_at = ?6, expires_at = ?7, worker = NULL, step = coalesce(?8, ?2), \
+         done = coalesce(?9, done), total = coalesce(?10, total) WHERE id = ?1",
+        params![
             id,
-            end.status.as_str(),
-            end.result,
-            end.error,
+            job_end.status.as_str(),
+            job_end.result,
+            job_end.error,
             charged.get(),
             now.micros(),
-            now.plus_micros(kept).micros(),
+            now.plus_micros(job.retention_micros).micros(),
             progress.map(|progress| &progress.step),
             progress.map(|progress| progress.done),
             progress.map(|progress| progress.total),
-        ])?;
-    // What pages said is of no more use.
-    tables
-        .prepare_cached("UPDATE research_steps SET output = NULL WHERE job = ?1")?
-        .execute([id])?;
-    add_events(tables, end.id, &end.events, now)?;
-    if let Some(url) = webhook {
-        tables
-            .prepare_cached("INSERT INTO research_hooks (job, url, due_at) VALUES (?1, ?2, ?3)")?
-            .execute(params![id, url, now.micros()])?;
+        ],
+    )?;
+    db.run("UPDATE research_steps SET output = NULL WHERE job = ?1", [id])?;
+    add_events(db, job_end.id, &job_end.events, now)?;
+    if let Some(url) = &job.webhook_url {
+        let sql = "INSERT INTO research_hooks (job, url, due_at) VALUES (?1, ?2, ?3)";
+        db.run(sql, params![id, url, now.micros()])?;
     }
     Ok(())
 }
 
-/// Jobs that end by themselves: the moment is the first value.
-const OVER: &str = "SELECT id, member, deadline <= ?1 FROM research_jobs \
-    WHERE status IN ('queued', 'running') \
-    AND (deadline <= ?1 OR (tries >= max_tries AND free_at <= ?1)) LIMIT ?2";
-
-pub(super) fn is_any_over(tables: &Connection, now: Time) -> Result<bool> {
-    Ok(tables.prepare_cached(OVER)?.exists(params![now.micros(), 1])?)
-}
-
-pub(super) fn reap(tables: &Connection, now: Time) -> Result<u64> {
-    let mut query = tables.prepare_cached(OVER)?;
-    let read = |row: &Row<'_>| Ok((hold_id(row, 0)?, MemberId(row.get(1)?), row.get(2)?));
-    let over = query.query_map(params![now.micros(), MAX_REAPED], read)?;
-    let over: Vec<(HoldId, MemberId, bool)> = over.collect::<rusqlite::Result<_>>()?;
-    for (id, member, is_late) in &over {
-        end(tables, &Unattended::of(*is_late).end(*id, *member), now)?;
-    }
-    Ok(over.len() as u64)
-}
-
-pub(super) fn claim_webhook(
-    tables: &Connection,
-    lease: i64,
-    now: Time,
-) -> Result<Option<(Webhook, ResearchJob)>> {
-    let mut query = tables.prepare_cached(
-        "UPDATE research_hooks SET tries = tries + 1, due_at = ?2 WHERE job = \
-         (SELECT job FROM research_hooks WHERE outcome IS NULL AND due_at <= ?1 \
-          ORDER BY due_at LIMIT 1) RETURNING job, url, tries",
-    )?;
-    let read =
-        |row: &Row<'_>| Ok(Webhook { id: hold_id(row, 0)?, url: row.get(1)?, tries: row.get(2)? });
-    let until = now.plus_micros(lease).micros();
-    let hook = query.query_row(params![now.micros(), until], read).optional()?;
-    let Some(hook) = hook else { return Ok(None) };
-    Ok(read::any_job(tables, hook.id)?.map(|job| (hook, job)))
-}
-
-pub(super) fn finish_webhook(
-    tables: &Connection,
-    hook: &Webhook,
-    outcome: WebhookOutcome,
-    now: Time,
-) -> Result<bool> {
-    let (word, due_at) = match outcome {
-        WebhookOutcome::Delivered => (Some("delivered"), now),
-        WebhookOutcome::GivenUp => (Some("given_up"), now),
-        WebhookOutcome::Again { after_micros } => (None, now.plus_micros(after_micros)),
-    };
-    let mut update = tables.prepare_cached(
-        "UPDATE research_hooks SET outcome = ?3, due_at = ?4 \
-         WHERE job = ?1 AND tries = ?2 AND outcome IS NULL",
-    )?;
-    Ok(update.execute(params![hook.id.to_bytes(), hook.tries, word, due_at.micros()])? > 0)
-}
-
-/// Removes jobs that are over; gives how many.
-pub(in crate::sqlite) fn sweep(tables: &Connection, now: Time) -> Result<usize> {
-    let mut query = tables.prepare_cached(
-        "SELECT id FROM research_jobs WHERE expires_at <= ?1 \
-         AND status NOT IN ('queued', 'running') LIMIT ?2",
-    )?;
-    let over = query.query_map(params![now.micros(), MAX_REAPED], |row| row.get(0))?;
-    let over: Vec<[u8; 16]> = over.collect::<rusqlite::Result<_>>()?;
-    for id in &over {
+/// Deletes expired jobs; returns how many.
+pub(in crate::sqlite) fn delete_expired(db: &Connection, now: Time) -> Result<usize> {
+    let sql = "SELECT id FROM research_jobs WHERE expires_at <= ?1 \
+               AND status NOT IN ('queued', 'running') LIMIT ?2";
+    let expired: Vec<[u8; 16]> =
+        db.rows(sql, params![now.micros(), MAX_ENDED_JOBS], |row| row.get(0))?;
+    for id in &expired {
         for sql in [
             "DELETE FROM research_events WHERE job = ?1",
             "DELETE FROM research_steps WHERE job = ?1",
             "DELETE FROM research_hooks WHERE job = ?1",
             "DELETE FROM research_jobs WHERE id = ?1",
         ] {
-            tables.prepare_cached(sql)?.execute([id])?;
+            db.run(sql, [id])?;
         }
     }
-    Ok(over.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::research::JobStatus;
-
-    #[test]
-    fn a_job_that_lost_its_hold_fails() {
-        let end = Unattended::of(true).end(HoldId::new(1, 1), MemberId(1));
-        assert_eq!((end.status, lost(&end).status), (JobStatus::Expired, JobStatus::Failed));
-    }
+    Ok(expired.len())
 }

@@ -1,29 +1,99 @@
-//! Jobs, their steps and events, as they are read.
+//! Queries for jobs, their steps and events.
 
 use ledger::{HoldId, LineageId, MemberId, Micros, Time};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
-use crate::backend::Result;
+use crate::error::Result;
+use crate::limits::MAX_PAGE;
 use crate::research::{JobEvent, JobStatus, JobStep, MAX_PAUSE_MICROS, Progress, ResearchJob};
-use crate::sqlite::rows::{MAX_PAGE, hold_id, time, unknown};
+use crate::sqlite::Sqlite;
+use crate::sqlite::connection::ConnectionExt;
+use crate::sqlite::rows::{hold_id, optional_time, time, unknown};
 
-/// The columns of a job.
-macro_rules! columns {
-    () => {
-        "id, member, lineage, status, query, model, request, attempt, tries, max_tries, step, \
-         done, total, created_at, started_at, finished_at, deadline, result, error, charged"
-    };
+const COLUMNS: &str = "SELECT id, member, lineage, status, query, model, request, attempt, tries, \
+    max_tries, step, done, total, created_at, started_at, finished_at, deadline, result, error, \
+    charged FROM research_jobs";
+
+impl Sqlite {
+    pub(crate) async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>> {
+        self.read(move |db, now| {
+            let sql = format!(
+                "{COLUMNS} WHERE id = ?1 AND member = ?2 \
+                 AND (expires_at IS NULL OR expires_at > ?3)"
+            );
+            db.row(&sql, params![id.to_bytes(), member.0, now.micros()], job)
+        })
+        .await
+    }
+
+    pub(crate) async fn jobs(
+        &self,
+        member: MemberId,
+        before: HoldId,
+        limit: u32,
+    ) -> Result<Vec<ResearchJob>> {
+        self.read(move |db, now| {
+            let sql = format!(
+                "{COLUMNS} WHERE member = ?1 AND id < ?2 \
+                 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id DESC LIMIT ?4"
+            );
+            let limit = limit.min(MAX_PAGE);
+            db.rows(&sql, params![member.0, before.to_bytes(), now.micros(), limit], job)
+        })
+        .await
+    }
+
+    pub(crate) async fn job_status(&self, id: HoldId) -> Result<Option<(JobStatus, i64)>> {
+        self.read(move |db, _| {
+            let sql = "SELECT status, attempt FROM research_jobs WHERE id = ?1";
+            db.row(sql, [id.to_bytes()], |row| Ok((status(row, 0)?, row.get(1)?)))
+        })
+        .await
+    }
+
+    pub(crate) async fn job_steps(&self, id: HoldId) -> Result<Vec<JobStep>> {
+        self.read(move |db, _| {
+            let sql = "SELECT number, kind, attempt, detail, output, started_at, finished_at \
+                       FROM research_steps WHERE job = ?1 ORDER BY number";
+            db.rows(sql, [id.to_bytes()], |row| {
+                Ok(JobStep {
+                    number: row.get(0)?,
+                    kind: row.get(1)?,
+                    attempt: row.get(2)?,
+                    detail: row.get(3)?,
+                    output: row.get(4)?,
+                    started_at: time(row, 5)?,
+                    finished_at: time(row, 6)?,
+                })
+            })
+        })
+        .await
+    }
+
+    pub(crate) async fn job_events(
+        &self,
+        id: HoldId,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<JobEvent>> {
+        self.read(move |db, _| {
+            let sql = "SELECT sequence, at, kind, data FROM research_events \
+                       WHERE job = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3";
+            db.rows(sql, params![id.to_bytes(), after, limit.min(MAX_PAGE)], |row| {
+                let (sequence, at) = (row.get(0)?, time(row, 1)?);
+                Ok(JobEvent { sequence, at, kind: row.get(2)?, data: row.get(3)? })
+            })
+        })
+        .await
+    }
 }
 
-pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<ResearchJob> {
-    let moment = |column| -> rusqlite::Result<Option<Time>> {
-        Ok(row.get::<_, Option<i64>>(column)?.map(Time::from_micros))
-    };
+fn job(row: &Row<'_>) -> rusqlite::Result<ResearchJob> {
     Ok(ResearchJob {
         id: hold_id(row, 0)?,
         member: MemberId(row.get(1)?),
         lineage: LineageId(row.get(2)?),
-        status: status_of(row, 3)?,
+        status: status(row, 3)?,
         query: row.get(4)?,
         model: row.get(5)?,
         request: row.get(6)?,
@@ -32,8 +102,8 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<ResearchJob> {
         max_tries: row.get(9)?,
         progress: Progress { step: row.get(10)?, done: row.get(11)?, total: row.get(12)? },
         created_at: time(row, 13)?,
-        started_at: moment(14)?,
-        finished_at: moment(15)?,
+        started_at: optional_time(row, 14)?,
+        finished_at: optional_time(row, 15)?,
         deadline: time(row, 16)?,
         result: row.get(17)?,
         error: row.get(18)?,
@@ -41,130 +111,21 @@ pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<ResearchJob> {
     })
 }
 
-pub(super) fn status_of(row: &Row<'_>, column: usize) -> rusqlite::Result<JobStatus> {
-    let word: String = row.get(column)?;
-    JobStatus::parse(&word).ok_or_else(|| unknown(column, &word))
+pub(super) fn status(row: &Row<'_>, column: usize) -> rusqlite::Result<JobStatus> {
+    let text: String = row.get(column)?;
+    JobStatus::parse(&text).ok_or_else(|| unknown(column, &text))
 }
 
-pub(super) fn any_job(tables: &Connection, id: HoldId) -> Result<Option<ResearchJob>> {
-    let mut query = tables.prepare_cached(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM research_jobs WHERE id = ?1"
-    ))?;
-    Ok(query.query_row([id.to_bytes()], of_row).optional()?)
+/// A job of any member.
+pub(super) fn by_id(db: &Connection, id: HoldId) -> Result<Option<ResearchJob>> {
+    db.row(&format!("{COLUMNS} WHERE id = ?1"), [id.to_bytes()], job)
 }
 
-pub(super) fn job(
-    tables: &Connection,
-    member: MemberId,
-    id: HoldId,
-    now: Time,
-) -> Result<Option<ResearchJob>> {
-    let mut query = tables.prepare_cached(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM research_jobs WHERE id = ?1 AND member = ?2 \
-         AND (expires_at IS NULL OR expires_at > ?3)"
-    ))?;
-    Ok(query.query_row(params![id.to_bytes(), member.0, now.micros()], of_row).optional()?)
-}
-
-pub(super) fn jobs(
-    tables: &Connection,
-    (member, before): (MemberId, HoldId),
-    limit: u32,
-    now: Time,
-) -> Result<Vec<ResearchJob>> {
-    let mut query = tables.prepare_cached(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM research_jobs WHERE member = ?1 AND id < ?2 \
-         AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id DESC LIMIT ?4"
-    ))?;
-    let values = params![member.0, before.to_bytes(), now.micros(), limit.min(MAX_PAGE)];
-    let rows = query.query_map(values, of_row)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-pub(super) fn status(tables: &Connection, id: HoldId) -> Result<Option<(JobStatus, i64)>> {
-    let mut query =
-        tables.prepare_cached("SELECT status, attempt FROM research_jobs WHERE id = ?1")?;
-    let read = |row: &Row<'_>| Ok((status_of(row, 0)?, row.get(1)?));
-    Ok(query.query_row([id.to_bytes()], read).optional()?)
-}
-
-pub(super) fn steps(tables: &Connection, id: HoldId) -> Result<Vec<JobStep>> {
-    let mut query = tables.prepare_cached(
-        "SELECT number, kind, attempt, detail, output, started_at, finished_at \
-         FROM research_steps WHERE job = ?1 ORDER BY number",
-    )?;
-    let read = |row: &Row<'_>| {
-        Ok(JobStep {
-            number: row.get(0)?,
-            kind: row.get(1)?,
-            attempt: row.get(2)?,
-            detail: row.get(3)?,
-            output: row.get(4)?,
-            started_at: time(row, 5)?,
-            finished_at: time(row, 6)?,
-        })
-    };
-    let rows = query.query_map([id.to_bytes()], read)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-pub(super) fn events(
-    tables: &Connection,
-    id: HoldId,
-    after: i64,
-    limit: u32,
-) -> Result<Vec<JobEvent>> {
-    let mut query = tables.prepare_cached(
-        "SELECT sequence, at, kind, data FROM research_events WHERE job = ?1 AND sequence > ?2 \
-         ORDER BY sequence LIMIT ?3",
-    )?;
-    let read = |row: &Row<'_>| {
-        Ok(JobEvent {
-            sequence: row.get(0)?,
-            at: time(row, 1)?,
-            kind: row.get(2)?,
-            data: row.get(3)?,
-        })
-    };
-    let rows = query.query_map(params![id.to_bytes(), after, limit.min(MAX_PAGE)], read)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-pub(super) fn is_any_free(tables: &Connection, lease: i64, now: Time) -> Result<bool> {
-    Ok(next_free(tables, lease, now)?.is_some())
-}
-
-/// The job that has waited longest. A claim that ends more than two leases ahead, and a pause longer
-/// than there is, were written before the clock was set back, and count as ended.
-pub(super) fn next_free(tables: &Connection, lease: i64, now: Time) -> Result<Option<HoldId>> {
-    let mut query = tables.prepare_cached(
-        "SELECT id FROM research_jobs WHERE status IN ('queued', 'running') \
-         AND (free_at <= ?1 OR free_at > ?1 + iif(status = 'running', 2 * ?2, ?3)) \
-         AND tries < max_tries AND deadline > ?1 ORDER BY free_at LIMIT 1",
-    )?;
-    let bounds = [now.micros(), lease, MAX_PAUSE_MICROS];
-    Ok(query.query_row(bounds, |row| hold_id(row, 0)).optional()?)
-}
-
-/// How many jobs of a member are queued or running. The index has only jobs that are not over: a
-/// member's jobs of the past do not make this slower.
-pub(super) fn open_jobs(tables: &Connection, member: MemberId) -> Result<u32> {
-    let mut query = tables.prepare_cached(
-        "SELECT count(*) FROM research_jobs INDEXED BY research_jobs_free \
-         WHERE status IN ('queued', 'running') AND member = ?1",
-    )?;
-    Ok(query.query_row([member.0], |row| row.get(0))?)
-}
-
-pub(super) fn is_any_hook_due(tables: &Connection, now: Time) -> Result<bool> {
-    let mut query = tables.prepare_cached(
-        "SELECT 1 FROM research_hooks WHERE outcome IS NULL AND due_at <= ?1 LIMIT 1",
-    )?;
-    Ok(query.exists([now.micros()])?)
+/// The job that has waited longest. A lease that ends more than two leases ahead, or a pause longer than
+/// the maximum, was written before the clock was set back and is over.
+pub(super) fn next_free(db: &Connection, lease: i64, now: Time) -> Result<Option<HoldId>> {
+    let sql = "SELECT id FROM research_jobs WHERE status IN ('queued', 'running') \
+               AND (free_at <= ?1 OR free_at > ?1 + iif(status = 'running', 2 * ?2, ?3)) \
+               AND tries < max_tries AND deadline > ?1 ORDER BY free_at LIMIT 1";
+    db.row(sql, [now.micros(), lease, MAX_PAUSE_MICROS], |row| hold_id(row, 0))
 }

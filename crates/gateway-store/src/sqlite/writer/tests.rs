@@ -1,21 +1,21 @@
-//! What only shows inside: how much is kept.
+//! Limits of the cache and of batches.
 
-use ledger::{MemberId, Micros, PostingKind, Refusal, Transfer};
+use ledger::{Micros, PostingKind, Refusal};
 
 use super::*;
-use crate::batch::NewHold;
+use crate::batch::{AuditedTransfer, FreeRequest, NewHold};
 use crate::sqlite::{checkpoint, schema};
 use crate::{Actor, StoredResponse};
 
-/// Keys that may ask once a minute; all others as often as they like.
+/// Keys up to this one have a limit of one request per minute; others have none.
 const LIMITED: i64 = 100;
 
-/// A writer on a file with so many members, who have a key each.
+/// A writer on a file with this many members, each with a key.
 fn writer(folder: &std::path::Path, members: usize) -> Writer {
     let path = folder.join("gateway.db");
     let options = StoreOptions { power_loss_safe: false, ..StoreOptions::default() };
     schema::migrate(&path, &options).unwrap();
-    let connection = connection::open(&path, Role::Writes, &options).unwrap();
+    let connection = connection::open(&path, ConnectionMode::ReadWrite, &options).unwrap();
     let count = format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {members})"
     );
@@ -25,34 +25,35 @@ fn writer(folder: &std::path::Path, members: usize) -> Writer {
          SELECT i, i, iif(i <= {LIMITED}, 1, NULL) FROM n;"
     );
     connection.execute_batch(&sql).unwrap();
-    let (log, _) = checkpoint::pair();
-    Writer::new(path, options, connection, log).unwrap()
+    let (wal, _) = checkpoint::pair();
+    Writer::new(path, options, connection, wal).unwrap()
 }
 
 fn admit(writer: &mut Writer, id: i64) -> std::result::Result<(), Refusal> {
     let (reply, mut result) = oneshot::channel();
     let (_, mut nothing) = mpsc::channel(1);
-    let job = LedgerOperation::Admit(MemberId(id), LineageId(id), reply);
-    assert!(writer.collect(job, &mut nothing).is_none());
+    let operation =
+        LedgerOperation::Admit(FreeRequest { member: MemberId(id), lineage: LineageId(id) }, reply);
+    assert!(writer.collect(operation, &mut nothing).is_none());
     result.try_recv().unwrap().unwrap().map(drop)
 }
 
 #[test]
-fn rows_beyond_the_limit_are_forgotten_and_read_again_as_they_were() {
+fn a_full_cache_is_cleared_without_losing_counts() {
     let folder = tempfile::tempdir().unwrap();
-    // Each is a row of its own and one of its key.
-    let members = MAX_KEPT_ROWS / 2 + 1;
+    // Each member has two rows: the account and the lineage.
+    let members = MAX_CACHED_ROWS / 2 + 1;
     let mut writer = writer(folder.path(), members);
-    let (mut before, mut forgotten) = (0, 0);
+    let (mut before, mut clears) = (0, 0);
     for id in 1..=i64::try_from(members).unwrap() {
         admit(&mut writer, id).unwrap();
         let rows = writer.book.rows();
-        assert!(rows <= MAX_KEPT_ROWS, "{rows} rows");
-        forgotten += usize::from(rows < before);
+        assert!(rows <= MAX_CACHED_ROWS, "{rows} rows");
+        clears += usize::from(rows < before);
         before = rows;
     }
-    assert_eq!(forgotten, 1);
-    // Whoever was counted is counted still, though it was not written yet.
+    assert_eq!(clears, 1);
+    // Counted requests are not lost although they are not written yet.
     assert!(!writer.arrivals.is_empty());
     for id in 1..=LIMITED {
         assert!(matches!(admit(&mut writer, id), Err(Refusal::RateLimited { .. })), "{id}");
@@ -60,7 +61,7 @@ fn rows_beyond_the_limit_are_forgotten_and_read_again_as_they_were() {
     admit(&mut writer, LIMITED + 1).unwrap();
 }
 
-/// A job that stores so many bytes.
+/// An operation that stores this many bytes.
 fn large(number: u128, bytes: usize) -> LedgerOperation {
     let id = ledger::HoldId::new(1, number);
     let time = Time::default();
@@ -95,22 +96,22 @@ fn large(number: u128, bytes: usize) -> LedgerOperation {
 }
 
 #[test]
-fn a_transaction_takes_so_many_operations_and_so_many_bytes() {
-    let taken = |job: &dyn Fn(u128) -> LedgerOperation| {
+fn batches_are_limited_by_operations_and_bytes() {
+    let taken = |operation: &dyn Fn(u128) -> LedgerOperation| {
         let (sender, mut waiting) = mpsc::channel(MAX_WAITING);
         for number in 0..1000 {
-            sender.try_send(Message::Operation(job(number))).unwrap();
+            sender.try_send(WriterMessage::Operation(operation(number))).unwrap();
         }
-        let mut jobs = Vec::new();
-        assert!(take_jobs(&mut jobs, &mut waiting).is_none());
-        jobs.len()
+        let mut operations = Vec::new();
+        assert!(take_operations(&mut operations, &mut waiting).is_none());
+        operations.len()
     };
     let small = |_| {
         let (member, kind, amount) = (MemberId(1), PostingKind::TopUp, Micros::new(1));
         let reason = String::new();
         let transfer = Transfer { member, kind, amount, reason, reference: None };
         let by = Actor { name: String::new(), request: None };
-        LedgerOperation::Post(Box::new(transfer), by, oneshot::channel().0)
+        LedgerOperation::Post(Box::new(AuditedTransfer { transfer, by }), oneshot::channel().0)
     };
     assert_eq!(taken(&small), MAX_BATCH);
     assert_eq!(taken(&|number| large(number, 1024)), MAX_BATCH);

@@ -1,4 +1,4 @@
-//! Limits that are reached: operations that wait.
+//! The limit of the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::client;
-use crate::world::{LONG, World, opening};
+use crate::test_database::{LONG, TestDatabase, new_hold};
 
-/// 16384 operations wait, 512 are under way.
+/// 16384 operations in the queue and 512 in the running batch.
 const TOO_MANY: i64 = 16_384 + 512 + 300;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_that_is_full_is_told_and_nothing_hangs() {
-    let world = World::postgres().await;
-    let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
-    let locker = client(&world).await;
+async fn a_full_queue_is_reported_and_nothing_hangs() {
+    let db = TestDatabase::postgres().await;
+    let (member, key) = db.member("ann", 1_000_000, Limits::default()).await;
+    let locker = client(&db).await;
     locker.batch_execute("BEGIN; LOCK TABLE members").await.unwrap();
     let mut tasks = JoinSet::new();
     for _ in 0..TOO_MANY {
-        let (store, opening) = (Arc::clone(&world.store), opening(&key, 1));
-        tasks.spawn(async move { store.hold(opening).await });
+        let (store, hold) = (Arc::clone(&db.store), new_hold(&key, 1));
+        tasks.spawn(async move { store.hold(hold).await });
     }
     let (mut held, mut busy) = (0, 0);
     while let Some(done) = timeout(LONG, tasks.join_next()).await.unwrap() {
@@ -42,7 +42,7 @@ async fn a_queue_that_is_full_is_told_and_nothing_hangs() {
         }
     }
     assert!(busy > 0 && held >= 16_384, "{held} {busy}");
-    assert_eq!((held + busy, world.money(member).await), (TOO_MANY, (1_000_000, held)));
-    world.hold(&key, 1).await.unwrap();
-    timeout(Duration::from_mins(1), world.store.close()).await.unwrap();
+    assert_eq!((held + busy, db.money(member).await), (TOO_MANY, (1_000_000, held)));
+    db.hold(&key, 1).await.unwrap();
+    timeout(Duration::from_mins(1), db.store.close()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! A process that is killed while it writes loses nothing that it was told is written.
+//! Acknowledged operations survive when the process is killed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -7,19 +7,19 @@ use agent_test_support::mcp::example;
 use gateway_store::{DatabaseLocation, Store};
 use ledger::{HoldId, HoldOutcome, Limits};
 
-use super::arrears;
-use crate::world::World;
+use super::deferred_rows;
+use crate::test_database::TestDatabase;
 
 const KILLS: i64 = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_acknowledged_outlives_a_kill() {
-    let world = World::sqlite().await;
-    let (member, key) = world.member("ann", 1_000_000_000, Limits::default()).await;
-    world.store.close().await;
-    let DatabaseLocation::Sqlite(path) = &world.place else { panic!() };
+async fn acknowledged_operations_survive_a_kill() {
+    let db = TestDatabase::sqlite().await;
+    let (member, key) = db.member("ann", 1_000_000_000, Limits::default()).await;
+    db.store.close().await;
+    let DatabaseLocation::Sqlite(path) = &db.location else { panic!() };
     let program = example("store_writer");
-    let (mut settled, mut behind) = (0, 0);
+    let (mut settled, mut unapplied) = (0, 0);
     for round in 0..KILLS {
         let lines_read = 40 + usize::try_from(round).unwrap() * 13;
         let mut child = Command::new(&program)
@@ -28,22 +28,22 @@ async fn what_was_acknowledged_outlives_a_kill() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // It is killed after some lines, none of them a round number of transactions.
+        // Killed after some lines, in the middle of a transaction.
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut told = Vec::new();
+        let mut acknowledged = Vec::new();
         for (count, line) in lines.enumerate() {
-            told.push(line.unwrap());
+            acknowledged.push(line.unwrap());
             if count == lines_read {
                 child.kill().unwrap();
             }
         }
         child.wait().unwrap();
-        assert!(told.len() > lines_read);
-        behind += arrears::behind(&world);
+        assert!(acknowledged.len() > lines_read);
+        unapplied += deferred_rows::unapplied(&db);
 
-        let store = world.another().await;
-        for line in &told {
-            // A line that the kill cut short tells nothing.
+        let store = db.another().await;
+        for line in &acknowledged {
+            // The kill may have cut the last line.
             let Some((what, id)) = line.split_once(' ') else { continue };
             let Some(id) = HoldId::parse(id) else { continue };
             if what == "settled" {
@@ -59,29 +59,29 @@ async fn what_was_acknowledged_outlives_a_kill() {
         let account = store.account(member).await.unwrap().unwrap();
         assert_eq!(account.held.get(), 0);
         let charged = 1_000_000_000 - account.balance.get();
-        // At most one batch was written whose end was not told any more.
+        // At most one batch was written but not acknowledged.
         assert!((3 * settled..3 * settled + 3 * 64 * (round + 1)).contains(&charged));
         assert_eq!(store.check_ledger().await.unwrap().findings, []);
         store.close().await;
     }
-    assert!(behind > 0, "no kill ever hit rows that were still to be written");
-    let expired = abandoned(&world);
+    assert!(unapplied > 0, "no kill ever hit deferred rows");
+    let expired = expired_holds(&db);
     assert!(expired > 0, "no kill ever hit a live hold");
 }
 
-/// How many holds ended because their process was gone.
-fn abandoned(world: &World) -> i64 {
-    let DatabaseLocation::Sqlite(path) = &world.place else { panic!() };
+/// The number of holds that ended because their process was gone.
+fn expired_holds(db: &TestDatabase) -> i64 {
+    let DatabaseLocation::Sqlite(path) = &db.location else { panic!() };
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT count(*) FROM receipts WHERE rule = ?1";
     connection.query_row(sql, [HoldOutcome::Expired.as_str()], |row| row.get(0)).unwrap()
 }
 
 #[tokio::test]
-async fn the_right_to_serve_ends_with_the_process() {
-    let world = World::sqlite().await;
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let DatabaseLocation::Sqlite(path) = &world.place else { panic!() };
+async fn the_serving_lock_ends_with_the_process() {
+    let db = TestDatabase::sqlite().await;
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let DatabaseLocation::Sqlite(path) = &db.location else { panic!() };
     let mut child = Command::new(example("store_writer"))
         .arg(path)
         .args([member.0.to_string(), key.lineage.0.to_string(), "0".to_owned()])
@@ -90,10 +90,10 @@ async fn the_right_to_serve_ends_with_the_process() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.next().unwrap().unwrap();
-    let refused = world.store.acquire_serving_lock().await;
+    let refused = db.store.acquire_serving_lock().await;
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(matches!(refused, Err(gateway_store::Error::InUse)));
-    world.store.acquire_serving_lock().await.unwrap();
-    Store::schema(&world.place, &world.options).await.unwrap();
+    db.store.acquire_serving_lock().await.unwrap();
+    Store::schema(&db.location, &db.options).await.unwrap();
 }

@@ -1,12 +1,12 @@
-//! Disks that are full or read-only.
+//! Full and read-only disks.
 
 use agent_test_support::disk::SmallDisk;
 use gateway_store::{DatabaseLocation, Error, ErrorKind, Store, StoreOptions};
 use ledger::{ChargeRule, EndResult, Limits, PostingKind, Transfer};
 
-use crate::world::{actor, closing, new_key, opening};
+use crate::test_database::{actor, closing, new_hold, new_key};
 
-/// A store on a disk of its own, with a member who has money.
+/// A store on a small disk, with a member who has a balance.
 async fn store(disk: &SmallDisk) -> (Store, gateway_store::Key) {
     let place = DatabaseLocation::Sqlite(disk.path().join("gateway.db"));
     let options = StoreOptions::default();
@@ -22,16 +22,16 @@ async fn store(disk: &SmallDisk) -> (Store, gateway_store::Key) {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
+async fn the_store_recovers_from_a_full_disk() {
     let disk = SmallDisk::mount(4 * 1024 * 1024);
     let (store, key) = store(&disk).await;
-    let before = store.hold(opening(&key, 5)).await.unwrap().unwrap();
+    let before = store.hold(new_hold(&key, 5)).await.unwrap().unwrap();
     let ballast = disk.fill();
-    // The log has some room left; it is used up soon.
+    // The log has some space left, which is used up soon.
     let mut charged = 0;
     let error = loop {
         assert!(charged < 100_000, "the disk never filled up");
-        let hold = match store.hold(opening(&key, 1)).await {
+        let hold = match store.hold(new_hold(&key, 1)).await {
             Ok(result) => result.unwrap(),
             Err(error) => break error,
         };
@@ -43,7 +43,7 @@ async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
     assert!(matches!(error, Error::Full(_) | Error::Unavailable(_)), "{error:?}");
     assert_eq!(error.kind(), ErrorKind::Temporary);
     assert!(store.create_member("bob", &actor()).await.is_err());
-    // What was there can be read, and nothing was charged without a record.
+    // Reads work, and nothing was charged without a record.
     let account = store.account(key.member).await.unwrap().unwrap();
     assert_eq!(account.balance.get(), 1_000_000 - charged);
     assert_eq!(store.check_ledger().await.unwrap().wrong, 0);
@@ -58,7 +58,7 @@ async fn a_full_disk_is_told_and_the_store_recovers_by_itself() {
 }
 
 #[tokio::test]
-async fn a_disk_that_turns_read_only_is_told() {
+async fn a_read_only_disk_is_reported() {
     let disk = SmallDisk::mount(4 * 1024 * 1024);
     let (store, key) = store(&disk).await;
     store.close().await;
@@ -67,11 +67,11 @@ async fn a_disk_that_turns_read_only_is_told() {
     let place = DatabaseLocation::Sqlite(disk.path().join("gateway.db"));
     let options = StoreOptions::default();
     if let Ok(store) = Store::open(&place, &options).await {
-        let refused = store.hold(opening(&key, 5)).await;
+        let refused = store.hold(new_hold(&key, 5)).await;
         assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
         store.close().await;
     }
     disk.make_writable();
     let store = Store::open(&place, &options).await.unwrap();
-    store.hold(opening(&key, 5)).await.unwrap().unwrap();
+    store.hold(new_hold(&key, 5)).await.unwrap().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Schemas that are not ours, the right to serve, backup and restore.
+//! Foreign schemas, the serving lock, backup and restore.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use gateway_store::{DatabaseLocation, Error, ErrorKind, SchemaState, Store, Stor
 use ledger::{ChargeRule, EndResult, Limits};
 
 use crate::suite::responses::queued;
-use crate::world::{OWNER, World, actor, closing, opening};
+use crate::test_database::{OWNER, TestDatabase, actor, closing, new_hold};
 
 fn place(folder: &Path) -> (DatabaseLocation, StoreOptions) {
     (DatabaseLocation::Sqlite(folder.join("gateway.db")), StoreOptions::default())
@@ -19,7 +19,7 @@ fn write(path: &Path, sql: &str) {
 }
 
 #[tokio::test]
-async fn an_empty_place_is_migrated_once() {
+async fn an_empty_location_is_migrated_once() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let (place, options) = place(folder.path());
@@ -29,8 +29,8 @@ async fn an_empty_place_is_migrated_once() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "looking makes no file");
 
     assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Empty);
-    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(8));
-    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(8));
+    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(9));
+    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(9));
     let store = Store::open(&place, &options).await.unwrap();
     store.create_member("ann", &actor()).await.unwrap();
     for name in ["gateway.db", "gateway.db-wal"] {
@@ -40,7 +40,7 @@ async fn an_empty_place_is_migrated_once() {
 }
 
 #[tokio::test]
-async fn two_that_migrate_at_once_make_one_schema() {
+async fn concurrent_migrations_create_one_schema() {
     let folder = tempfile::tempdir().unwrap();
     let (place, options) = place(folder.path());
     let both = tokio::join!(Store::migrate(&place, &options), Store::migrate(&place, &options));
@@ -50,12 +50,12 @@ async fn two_that_migrate_at_once_make_one_schema() {
 }
 
 #[tokio::test]
-async fn a_schema_that_is_not_ours_is_refused() {
+async fn foreign_schemas_are_rejected() {
     for (sql, version) in [
         ("CREATE TABLE shop (id)", 0),
         ("CREATE TABLE shop (id); PRAGMA user_version = 1", 1),
         ("PRAGMA application_id = 5", 0),
-        ("PRAGMA application_id = 0x61677477; PRAGMA user_version = 9", 9),
+        ("PRAGMA application_id = 0x61677477; PRAGMA user_version = 99", 99),
         ("PRAGMA application_id = 0x61677477", 0),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -71,7 +71,7 @@ async fn a_schema_that_is_not_ours_is_refused() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_refused_at_once() {
+async fn damaged_files_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (place, options) = place(folder.path());
     let path = folder.path().join("gateway.db");
@@ -97,121 +97,120 @@ async fn a_damaged_file_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn only_one_process_serves() {
-    let world = World::sqlite().await;
-    world.store.acquire_serving_lock().await.unwrap();
-    world.store.acquire_serving_lock().await.unwrap();
-    let other = world.another().await;
+async fn only_one_process_gets_the_serving_lock() {
+    let db = TestDatabase::sqlite().await;
+    db.store.acquire_serving_lock().await.unwrap();
+    db.store.acquire_serving_lock().await.unwrap();
+    let other = db.another().await;
     assert!(matches!(other.acquire_serving_lock().await, Err(Error::InUse)));
-    // Another handle may do all else meanwhile.
+    // Other operations of another handle are allowed.
     other.create_member("ann", &actor()).await.unwrap();
-    world.store.close().await;
+    db.store.close().await;
     other.acquire_serving_lock().await.unwrap();
     drop(other);
-    world.another().await.acquire_serving_lock().await.unwrap();
+    db.another().await.acquire_serving_lock().await.unwrap();
 }
 
-/// After a crash, what another process held is nobody's: only one serves.
 #[tokio::test]
-async fn abandoned_holds_of_other_processes_end() {
-    let world = World::sqlite().await;
-    let (member, key) = world.member("ann", 5000, Limits::default()).await;
-    let mine = world.hold(&key, 5).await.unwrap();
+async fn holds_of_other_processes_are_ended_after_a_crash() {
+    let db = TestDatabase::sqlite().await;
+    let (member, key) = db.member("ann", 5000, Limits::default()).await;
+    let mine = db.hold(&key, 5).await.unwrap();
     let mut begun = tokio::task::JoinSet::new();
     for owner in 100..2600 {
-        let (store, mut opening) = (Arc::clone(&world.store), opening(&key, 1));
-        opening.request.owner = owner;
-        begun.spawn(async move { store.hold(opening).await.unwrap().unwrap() });
+        let (store, mut hold) = (Arc::clone(&db.store), new_hold(&key, 1));
+        hold.request.owner = owner;
+        begun.spawn(async move { store.hold(hold).await.unwrap().unwrap() });
     }
     begun.join_all().await;
-    assert_eq!(world.store.end_holds_except(OWNER).await.unwrap(), 2500);
-    assert_eq!(world.money(member).await, (5000, 5));
-    assert!(matches!(world.end(&mine, ChargeRule::Answered).await, EndResult::Ended(_)));
-    // What ran in the background has failed.
-    queued(&world, &key, "resp_1").await;
-    assert_eq!(world.store.end_holds_except(-1).await.unwrap(), 1);
-    assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
-    world.check().await;
+    assert_eq!(db.store.end_holds_except(OWNER).await.unwrap(), 2500);
+    assert_eq!(db.money(member).await, (5000, 5));
+    assert!(matches!(db.end(&mine, ChargeRule::Answered).await, EndResult::Ended(_)));
+    // Background responses fail with their hold.
+    queued(&db, &key, "resp_1").await;
+    assert_eq!(db.store.end_holds_except(-1).await.unwrap(), 1);
+    assert_eq!(db.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
+    db.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_under_load_adds_up_and_is_restored() {
-    let world = World::sqlite().await;
-    let (member, key) = world.member("ann", 1_000_000, Limits::default()).await;
+async fn a_backup_under_load_is_consistent_and_restorable() {
+    let db = TestDatabase::sqlite().await;
+    let (member, key) = db.member("ann", 1_000_000, Limits::default()).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let (store, stopped) = (Arc::clone(&world.store), Arc::clone(&stop));
+    let (store, stopped) = (Arc::clone(&db.store), Arc::clone(&stop));
     let load = tokio::spawn(async move {
         let mut charged = 0;
         while !stopped.load(Ordering::SeqCst) {
-            let hold = store.hold(opening(&key, 1)).await.unwrap().unwrap();
+            let hold = store.hold(new_hold(&key, 1)).await.unwrap().unwrap();
             store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
             charged += 1;
         }
         charged
     });
-    let backup = world.path("copy.db");
+    let backup = db.path("copy.db");
     let mut has_begun = false;
     while !has_begun {
-        has_begun = world.money(member).await.0 < 999_990;
+        has_begun = db.money(member).await.0 < 999_990;
     }
-    world.store.backup(&backup).await.unwrap();
-    assert!(matches!(world.store.backup(&backup).await, Err(Error::Exists("file"))));
+    db.store.backup(&backup).await.unwrap();
+    assert!(matches!(db.store.backup(&backup).await, Err(Error::Exists("file"))));
     stop.store(true, Ordering::SeqCst);
     let charged = load.await.unwrap();
-    assert_eq!(world.money(member).await, (1_000_000 - charged, 0));
-    let files = std::fs::read_dir(world.path("")).unwrap();
+    assert_eq!(db.money(member).await, (1_000_000 - charged, 0));
+    let files = std::fs::read_dir(db.path("")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| !name.contains("part")), "nothing half-made is left");
 
-    // Not under a service.
-    let (place, options) = (&world.place, &world.options);
-    world.store.acquire_serving_lock().await.unwrap();
+    // Not while a service runs.
+    let (place, options) = (&db.location, &db.options);
+    db.store.acquire_serving_lock().await.unwrap();
     assert!(matches!(Store::restore(&backup, place, options).await, Err(Error::InUse)));
-    world.store.close().await;
+    db.store.close().await;
     let aside = Store::restore(&backup, place, options).await.unwrap().unwrap();
-    let restored = world.another().await;
+    let restored = db.another().await;
     let now = restored.account(member).await.unwrap().unwrap().balance.get();
     assert!((1_000_000 - charged..1_000_000).contains(&now), "{now} after {charged}");
     let check = restored.check_ledger().await.unwrap();
     assert_eq!((check.wrong, check.members), (0, 1));
     restored.acquire_serving_lock().await.unwrap();
-    // What was there is kept, whole.
+    // The replaced file is kept complete.
     let old = Store::open(&DatabaseLocation::Sqlite(aside), options).await.unwrap();
     assert_eq!(old.account(member).await.unwrap().unwrap().balance.get(), 1_000_000 - charged);
 }
 
 #[tokio::test]
-async fn a_backup_is_restored_where_nothing_is() {
-    let world = World::sqlite().await;
-    world.member("ann", 5, Limits::default()).await;
-    let backup = world.path("copy.db");
-    world.store.backup(&backup).await.unwrap();
-    let place = DatabaseLocation::Sqlite(world.path("new.db"));
-    assert_eq!(Store::restore(&backup, &place, &world.options).await.unwrap(), None);
-    let store = Store::open(&place, &world.options).await.unwrap();
+async fn a_backup_is_restored_to_a_new_location() {
+    let db = TestDatabase::sqlite().await;
+    db.member("ann", 5, Limits::default()).await;
+    let backup = db.path("copy.db");
+    db.store.backup(&backup).await.unwrap();
+    let place = DatabaseLocation::Sqlite(db.path("new.db"));
+    assert_eq!(Store::restore(&backup, &place, &db.options).await.unwrap(), None);
+    let store = Store::open(&place, &db.options).await.unwrap();
     assert!(store.member_by_name("ann").await.unwrap().is_some());
 }
 
 #[tokio::test]
-async fn a_damaged_backup_is_not_restored() {
-    let world = World::sqlite().await;
+async fn damaged_backups_are_not_restored() {
+    let db = TestDatabase::sqlite().await;
     for number in 0..200 {
-        world.store.create_member(&format!("member {number}"), &actor()).await.unwrap();
+        db.store.create_member(&format!("member {number}"), &actor()).await.unwrap();
     }
-    let backup = world.path("copy.db");
-    world.store.backup(&backup).await.unwrap();
-    world.store.close().await;
+    let backup = db.path("copy.db");
+    db.store.backup(&backup).await.unwrap();
+    db.store.close().await;
     let mut bytes = std::fs::read(&backup).unwrap();
     let middle = bytes.len() / 4096 / 2 * 4096;
     bytes[middle..middle + 4096 * 3].fill(0xa5);
     std::fs::write(&backup, bytes).unwrap();
-    let result = Store::restore(&backup, &world.place, &world.options).await;
+    let result = Store::restore(&backup, &db.location, &db.options).await;
     assert!(matches!(result, Err(Error::Damaged(_))), "{result:?}");
-    write(&world.path("shop.db"), "CREATE TABLE shop (id)");
-    let result = Store::restore(&world.path("shop.db"), &world.place, &world.options).await;
+    write(&db.path("shop.db"), "CREATE TABLE shop (id)");
+    let result = Store::restore(&db.path("shop.db"), &db.location, &db.options).await;
     assert!(matches!(result, Err(Error::Schema(_))), "{result:?}");
-    let result = Store::restore(&world.path("none.db"), &world.place, &world.options).await;
+    let result = Store::restore(&db.path("none.db"), &db.location, &db.options).await;
     assert!(matches!(result, Err(Error::Unavailable(_))), "{result:?}");
-    // The database is as it was.
-    assert_eq!(world.another().await.members(ledger::MemberId(0), 1000).await.unwrap().len(), 200);
+    // The database is unchanged.
+    assert_eq!(db.another().await.members(ledger::MemberId(0), 1000).await.unwrap().len(), 200);
 }

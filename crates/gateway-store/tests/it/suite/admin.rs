@@ -3,10 +3,10 @@
 use gateway_store::{Error, Key, KeyChange, LimitsChange, MemberChange, Scope};
 use ledger::{Limits, LineageId, MemberId, Micros, Time};
 
-use crate::world::{SECOND, World, actor, new_key, opening};
+use crate::test_database::{SECOND, TestDatabase, actor, new_hold, new_key, rotation};
 
-pub(crate) async fn members_are_made_found_and_changed(world: World) {
-    let store = &world.store;
+pub(crate) async fn members_are_created_found_and_changed(db: TestDatabase) {
+    let store = &db.store;
     let ann = store.create_member("ann", &actor()).await.unwrap();
     let bob = store.create_member("bob", &actor()).await.unwrap();
     assert!(bob.id > ann.id && !ann.blocked && ann.created_at > Time::from_micros(0));
@@ -14,7 +14,7 @@ pub(crate) async fn members_are_made_found_and_changed(world: World) {
     assert!(matches!(taken, Err(Error::Exists("member"))));
     let taken = store.change_member(bob.id, &MemberChange::Rename("ann".into()), &actor()).await;
     assert!(matches!(taken, Err(Error::Exists("member"))));
-    // A refused change leaves no trace.
+    // A rejected change is not written.
     assert_eq!(store.audit(i64::MAX, 10).await.unwrap().len(), 2);
 
     let rename = MemberChange::Rename("robert".to_owned());
@@ -32,14 +32,14 @@ pub(crate) async fn members_are_made_found_and_changed(world: World) {
     assert!(!ann.blocked);
 }
 
-pub(crate) async fn keys_are_made_found_changed_and_revoked(world: World) {
+pub(crate) async fn keys_are_created_found_changed_and_revoked(db: TestDatabase) {
     let limits = Limits {
         spend: Some(Micros::new(9)),
         requests_per_minute: Some(u32::MAX),
         concurrency: Some(2),
     };
-    let (member, key) = world.member("ann", 0, limits).await;
-    let store = &world.store;
+    let (member, key) = db.member("ann", 0, limits).await;
+    let store = &db.store;
     let record = store.key(&key.id).await.unwrap().unwrap();
     assert_eq!((&record.key, record.limits), (&key, limits));
     assert_eq!((record.member_name.as_str(), record.member_blocked), ("ann", false));
@@ -73,37 +73,39 @@ pub(crate) async fn keys_are_made_found_changed_and_revoked(world: World) {
 
     let revoked = store.revoke_key("zz", &actor()).await.unwrap();
     assert!(revoked.key.revoked_at.is_some());
-    // Once: the first time counts.
+    // Revoked once: the first time is kept.
     assert_eq!(store.revoke_key("zz", &actor()).await.unwrap().key, revoked.key);
     let ids: Vec<_> = store.keys(member).await.unwrap().into_iter().map(|key| key.key.id).collect();
     assert_eq!(ids, [key.id.as_str(), "zz"]);
 }
 
-pub(crate) async fn rotation_makes_a_key_and_ends_the_old_one(world: World) {
-    let (_, key) = world.member("ann", 0, Limits::default()).await;
-    let store = &world.store;
-    let new = store.rotate_key(&key.id, ("next", [9; 32]), 60 * SECOND, &actor()).await.unwrap();
+pub(crate) async fn rotation_creates_a_key_and_shortens_the_old_one(db: TestDatabase) {
+    let (_, key) = db.member("ann", 0, Limits::default()).await;
+    let store = &db.store;
+    let new =
+        store.rotate_key(&rotation(&key.id, "next", [9; 32], 60 * SECOND), &actor()).await.unwrap();
     assert_eq!((new.id.as_str(), new.hash, new.expires_at), ("next", [9; 32], None));
     assert_eq!((&new.name, &new.scopes, &new.models), (&key.name, &key.scopes, &key.models));
     let old = store.key(&key.id).await.unwrap().unwrap().key;
     let left = old.expires_at.unwrap().micros() - new.created_at.micros();
-    // The two may have been written at two moments of one transaction.
+    // Both times are read within one transaction and may differ.
     assert!((59 * SECOND..=61 * SECOND).contains(&left), "{left}");
-    // An end that is nearer stays.
-    let again = store.rotate_key(&key.id, ("third", [8; 32]), 600 * SECOND, &actor()).await;
+    // An earlier expiry is kept.
+    let again =
+        store.rotate_key(&rotation(&key.id, "third", [8; 32], 600 * SECOND), &actor()).await;
     assert_eq!(again.unwrap().expires_at, old.expires_at);
     assert_eq!(store.key(&key.id).await.unwrap().unwrap().key.expires_at, old.expires_at);
-    let taken = store.rotate_key("next", ("third", [8; 32]), 0, &actor()).await;
+    let taken = store.rotate_key(&rotation("next", "third", [8; 32], 0), &actor()).await;
     assert!(matches!(taken, Err(Error::Exists("key"))));
     assert_eq!(store.key("next").await.unwrap().unwrap().key.expires_at, None);
-    // What was taken away does not come back under another name.
+    // A revoked key cannot be rotated.
     store.revoke_key("next", &actor()).await.unwrap();
-    let revoked = store.rotate_key("next", ("fourth", [7; 32]), 0, &actor()).await;
+    let revoked = store.rotate_key(&rotation("next", "fourth", [7; 32], 0), &actor()).await;
     assert!(matches!(revoked, Err(Error::Missing("key"))));
 }
 
-pub(crate) async fn what_does_not_exist_is_missing(world: World) {
-    let (store, by) = (&world.store, &actor());
+pub(crate) async fn unknown_ids_are_reported_as_missing(db: TestDatabase) {
+    let (store, by) = (&db.store, &actor());
     let nobody = MemberId(404);
     assert!(matches!(
         store.change_member(nobody, &MemberChange::Block, by).await,
@@ -116,7 +118,7 @@ pub(crate) async fn what_does_not_exist_is_missing(world: World) {
     let change = KeyChange::default();
     assert!(matches!(store.change_key("k", &change, by).await, Err(Error::Missing("key"))));
     assert!(matches!(store.revoke_key("k", by).await, Err(Error::Missing("key"))));
-    let rotated = store.rotate_key("k", ("l", [0; 32]), 0, by).await;
+    let rotated = store.rotate_key(&rotation("k", "l", [0; 32], 0), by).await;
     assert!(matches!(rotated, Err(Error::Missing("key"))));
     assert!(matches!(store.append_events("resp_1", &[event()]).await, Err(Error::Missing(_))));
     assert_eq!(store.key("k").await.unwrap(), None);
@@ -124,8 +126,8 @@ pub(crate) async fn what_does_not_exist_is_missing(world: World) {
     assert_eq!(store.member(nobody).await.unwrap(), None);
     assert_eq!(store.account(nobody).await.unwrap(), None);
     assert_eq!(store.lineage(LineageId(404)).await.unwrap(), None);
-    assert_eq!(store.answer(crate::world::new_id()).await.unwrap(), None);
-    assert_eq!(store.receipt(None, crate::world::new_id()).await.unwrap(), None);
+    assert_eq!(store.answer(crate::test_database::new_id()).await.unwrap(), None);
+    assert_eq!(store.receipt(None, crate::test_database::new_id()).await.unwrap(), None);
     assert_eq!(store.setting("none").await.unwrap(), None);
     assert!(store.audit(i64::MAX, 10).await.unwrap().is_empty());
 }
@@ -134,15 +136,15 @@ fn event() -> gateway_store::ResponseEvent {
     gateway_store::ResponseEvent { sequence: 0, event: b"{}".to_vec() }
 }
 
-pub(crate) async fn every_change_is_in_the_audit_log(world: World) {
-    let (member, key) = world.member("ann", 5, Limits::default()).await;
-    let store = &world.store;
+pub(crate) async fn every_change_is_audited(db: TestDatabase) {
+    let (member, key) = db.member("ann", 5, Limits::default()).await;
+    let store = &db.store;
     let rename = MemberChange::Rename("anna".to_owned());
     store.change_member(member, &rename, &actor()).await.unwrap();
     store.change_member(member, &MemberChange::Block, &actor()).await.unwrap();
     store.change_member(member, &MemberChange::Unblock, &actor()).await.unwrap();
     store.change_key(&key.id, &KeyChange::default(), &actor()).await.unwrap();
-    store.rotate_key(&key.id, ("next", [9; 32]), 0, &actor()).await.unwrap();
+    store.rotate_key(&rotation(&key.id, "next", [9; 32], 0), &actor()).await.unwrap();
     store.revoke_key("next", &actor()).await.unwrap();
     let entries = store.audit(i64::MAX, 100).await.unwrap();
     let told: Vec<_> = entries.iter().rev().map(|entry| entry.action.as_str()).collect();
@@ -170,23 +172,23 @@ pub(crate) async fn every_change_is_in_the_audit_log(world: World) {
         let detail: serde_json::Value = serde_json::from_str(&entry.detail).unwrap();
         assert!(detail.is_object());
     }
-    world.check().await;
+    db.check().await;
 }
 
-pub(crate) async fn a_setting_is_written_once(world: World) {
-    let store = &world.store;
+pub(crate) async fn a_setting_is_written_once(db: TestDatabase) {
+    let store = &db.store;
     assert_eq!(store.set_setting_once("pepper", "a").await.unwrap(), "a");
     assert_eq!(store.set_setting_once("pepper", "b").await.unwrap(), "a");
     assert_eq!(store.setting("pepper").await.unwrap().as_deref(), Some("a"));
 }
 
-pub(crate) async fn a_closed_store_says_so(world: World) {
-    let (_, key) = world.member("ann", 5, Limits::default()).await;
-    world.store.ping().await.unwrap();
-    world.store.close().await;
-    assert!(matches!(world.store.hold(opening(&key, 1)).await, Err(Error::Closed)));
-    assert!(matches!(world.store.create_member("bob", &actor()).await, Err(Error::Closed)));
-    assert!(matches!(world.store.member(key.member).await, Err(Error::Closed)));
-    assert!(world.store.ping().await.is_err());
-    world.store.close().await;
+pub(crate) async fn a_closed_store_rejects_operations(db: TestDatabase) {
+    let (_, key) = db.member("ann", 5, Limits::default()).await;
+    db.store.ping().await.unwrap();
+    db.store.close().await;
+    assert!(matches!(db.store.hold(new_hold(&key, 1)).await, Err(Error::Closed)));
+    assert!(matches!(db.store.create_member("bob", &actor()).await, Err(Error::Closed)));
+    assert!(matches!(db.store.member(key.member).await, Err(Error::Closed)));
+    assert!(db.store.ping().await.is_err());
+    db.store.close().await;
 }

@@ -3,11 +3,11 @@
 use gateway_store::{Error, ResponseEvent, StoredResponse};
 use ledger::{ChargeRule, EndResult, Hold, HoldId, Limits};
 
-use crate::world::{DAY, LEASE, World, answering, closing, opening, repeated};
+use crate::test_database::{DAY, LEASE, TestDatabase, answering, closing, new_hold, with_key};
 
-/// A response of a hold, kept for ten days.
-fn response(world: &World, hold: &Hold, id: &str, status: &str) -> StoredResponse {
-    let now = world.options.clock.now();
+/// A response that is kept for ten days.
+fn response(db: &TestDatabase, hold: &Hold, id: &str, status: &str) -> StoredResponse {
+    let now = db.options.clock.now();
     StoredResponse {
         id: id.to_owned(),
         member: hold.member,
@@ -23,19 +23,18 @@ fn response(world: &World, hold: &Hold, id: &str, status: &str) -> StoredRespons
     }
 }
 
-/// A response that is queued with its hold.
+/// Queues a response together with its hold.
 pub(crate) async fn queued(
-    world: &World,
+    db: &TestDatabase,
     key: &gateway_store::Key,
     id: &str,
 ) -> (Hold, StoredResponse) {
-    let mut opening = opening(key, 5);
-    let response = response(world, &hold_of(key, opening.request.id), id, "queued");
-    opening.response = Some(response.clone());
-    (world.store.hold(opening).await.unwrap().unwrap(), response)
+    let mut hold = new_hold(key, 5);
+    let response = response(db, &hold_of(key, hold.request.id), id, "queued");
+    hold.response = Some(response.clone());
+    (db.store.hold(hold).await.unwrap().unwrap(), response)
 }
 
-/// A hold as far as a response knows it.
 fn hold_of(key: &gateway_store::Key, id: HoldId) -> Hold {
     Hold {
         id,
@@ -57,18 +56,18 @@ fn events(numbers: std::ops::Range<i64>) -> Vec<ResponseEvent> {
     numbers.map(event).collect()
 }
 
-pub(crate) async fn a_stored_response_is_read_by_its_member_alone(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let (other, _) = world.member("bob", 1000, Limits::default()).await;
-    let (_, stored) = queued(&world, &key, "resp_1").await;
-    let store = &world.store;
+pub(crate) async fn responses_are_readable_only_by_their_member(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let (other, _) = db.member("bob", 1000, Limits::default()).await;
+    let (_, stored) = queued(&db, &key, "resp_1").await;
+    let store = &db.store;
     assert_eq!(store.response(member, "resp_1").await.unwrap(), Some(stored));
     assert_eq!(store.response(other, "resp_1").await.unwrap(), None);
     assert!(!store.delete_response(other, "resp_1").await.unwrap());
     assert_eq!(store.response(member, "resp_2").await.unwrap(), None);
-    // A hold that is refused queues nothing.
-    let (poor, key) = world.member("cid", 4, Limits::default()).await;
-    let mut refused = opening(&key, 5);
+    // A refused hold queues no response.
+    let (poor, key) = db.member("cid", 4, Limits::default()).await;
+    let mut refused = new_hold(&key, 5);
     let hold = HoldId::new(1, 1);
     let stored = store.response(member, "resp_1").await.unwrap().unwrap();
     refused.response = Some(StoredResponse { id: "resp_3".into(), member: poor, hold, ..stored });
@@ -76,64 +75,64 @@ pub(crate) async fn a_stored_response_is_read_by_its_member_alone(world: World) 
     assert_eq!(store.response(poor, "resp_3").await.unwrap(), None);
 }
 
-pub(crate) async fn a_response_is_stored_with_the_end_of_its_hold(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let hold = world.hold(&key, 5).await.unwrap();
+pub(crate) async fn a_response_is_stored_with_the_end_of_its_hold(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let hold = db.hold(&key, 5).await.unwrap();
     let mut ending = closing(&hold, ChargeRule::Answered);
-    let stored = response(&world, &hold, "resp_1", "completed");
+    let stored = response(&db, &hold, "resp_1", "completed");
     ending.response = Some(stored.clone());
-    world.store.end(ending.clone()).await.unwrap();
-    assert_eq!(world.store.response(member, "resp_1").await.unwrap(), Some(stored.clone()));
-    // The second end of a hold writes nothing.
-    ending.response = Some(response(&world, &hold, "resp_1", "failed"));
-    assert_eq!(world.store.end(ending).await.unwrap(), EndResult::AlreadyEnded);
-    assert_eq!(world.store.response(member, "resp_1").await.unwrap(), Some(stored));
+    db.store.end(ending.clone()).await.unwrap();
+    assert_eq!(db.store.response(member, "resp_1").await.unwrap(), Some(stored.clone()));
+    // A second end writes nothing.
+    ending.response = Some(response(&db, &hold, "resp_1", "failed"));
+    assert_eq!(db.store.end(ending).await.unwrap(), EndResult::AlreadyEnded);
+    assert_eq!(db.store.response(member, "resp_1").await.unwrap(), Some(stored));
 }
 
-pub(crate) async fn a_response_that_ended_is_not_overwritten(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let (hold, _) = queued(&world, &key, "resp_1").await;
-    let store = &world.store;
-    let running = response(&world, &hold, "resp_1", "in_progress");
+pub(crate) async fn ended_responses_are_not_updated(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let (hold, _) = queued(&db, &key, "resp_1").await;
+    let store = &db.store;
+    let running = response(&db, &hold, "resp_1", "in_progress");
     assert!(store.update_response(&running).await.unwrap());
     let found = store.response(member, "resp_1").await.unwrap().unwrap();
     assert_eq!((&found.status, &found.body), (&running.status, &running.body));
     let status = async |member| store.response_status(member, "resp_1").await.unwrap();
     assert_eq!(status(member).await.as_deref(), Some("in_progress"));
-    let (other, _) = world.member("bob", 1000, Limits::default()).await;
+    let (other, _) = db.member("bob", 1000, Limits::default()).await;
     assert_eq!(status(other).await, None);
-    let cancelled = response(&world, &hold, "resp_1", "cancelled");
+    let cancelled = response(&db, &hold, "resp_1", "cancelled");
     assert!(store.update_response(&cancelled).await.unwrap());
     assert!(!store.update_response(&running).await.unwrap());
     assert_eq!(status(member).await.as_deref(), Some("cancelled"));
     assert_eq!(store.response(member, "resp_1").await.unwrap().unwrap().status, "cancelled");
-    assert!(!store.update_response(&response(&world, &hold, "resp_2", "queued")).await.unwrap());
+    assert!(!store.update_response(&response(&db, &hold, "resp_2", "queued")).await.unwrap());
 }
 
-pub(crate) async fn only_a_queued_response_is_cancelled_in_the_queue(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let store = &world.store;
-    let (hold, _) = queued(&world, &key, "resp_1").await;
-    let cancelled = response(&world, &hold, "resp_1", "cancelled");
+pub(crate) async fn only_queued_responses_are_cancelled(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let store = &db.store;
+    let (hold, _) = queued(&db, &key, "resp_1").await;
+    let cancelled = response(&db, &hold, "resp_1", "cancelled");
     assert!(store.cancel_queued_response(&cancelled).await.unwrap());
     assert_eq!(store.response(member, "resp_1").await.unwrap().unwrap().body, cancelled.body);
-    // It cannot begin any more, and is not cancelled twice.
-    let running = response(&world, &hold, "resp_1", "in_progress");
+    // It cannot start any more, and is not cancelled twice.
+    let running = response(&db, &hold, "resp_1", "in_progress");
     assert!(!store.update_response(&running).await.unwrap());
     assert!(!store.cancel_queued_response(&cancelled).await.unwrap());
-    let (hold, _) = queued(&world, &key, "resp_2").await;
-    let running = response(&world, &hold, "resp_2", "in_progress");
+    let (hold, _) = queued(&db, &key, "resp_2").await;
+    let running = response(&db, &hold, "resp_2", "in_progress");
     assert!(store.update_response(&running).await.unwrap());
-    let cancelled = response(&world, &hold, "resp_2", "cancelled");
+    let cancelled = response(&db, &hold, "resp_2", "cancelled");
     assert!(!store.cancel_queued_response(&cancelled).await.unwrap());
     let status = store.response_status(member, "resp_2").await.unwrap();
     assert_eq!(status.as_deref(), Some("in_progress"));
 }
 
-pub(crate) async fn events_are_read_in_order_and_in_pages(world: World) {
-    let (_, key) = world.member("ann", 1000, Limits::default()).await;
-    queued(&world, &key, "resp_1").await;
-    let store = &world.store;
+pub(crate) async fn response_events_are_paged_in_order(db: TestDatabase) {
+    let (_, key) = db.member("ann", 1000, Limits::default()).await;
+    queued(&db, &key, "resp_1").await;
+    let store = &db.store;
     store.append_events("resp_1", &events(3..7)).await.unwrap();
     store.append_events("resp_1", &events(0..4)).await.unwrap();
     store.append_events("resp_1", &[]).await.unwrap();
@@ -145,10 +144,10 @@ pub(crate) async fn events_are_read_in_order_and_in_pages(world: World) {
     assert!(matches!(missing, Err(Error::Missing("response"))));
 }
 
-pub(crate) async fn a_deleted_response_takes_its_events_along(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    queued(&world, &key, "resp_1").await;
-    let store = &world.store;
+pub(crate) async fn deleting_a_response_deletes_its_events(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    queued(&db, &key, "resp_1").await;
+    let store = &db.store;
     store.append_events("resp_1", &events(0..7)).await.unwrap();
     assert!(store.delete_response(member, "resp_1").await.unwrap());
     assert!(!store.delete_response(member, "resp_1").await.unwrap());
@@ -156,96 +155,96 @@ pub(crate) async fn a_deleted_response_takes_its_events_along(world: World) {
     assert!(store.events("resp_1", -1, 2).await.unwrap().is_empty());
 }
 
-pub(crate) async fn background_responses_fail_with_their_lease(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let (hold, _) = queued(&world, &key, "resp_1").await;
-    let (other, _) = queued(&world, &key, "resp_2").await;
+pub(crate) async fn background_responses_fail_when_their_lease_expires(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let (hold, _) = queued(&db, &key, "resp_1").await;
+    let (other, _) = queued(&db, &key, "resp_2").await;
     let mut done = closing(&other, ChargeRule::Answered);
-    done.response = Some(response(&world, &other, "resp_2", "completed"));
-    world.store.end(done).await.unwrap();
-    world.pass(LEASE * 2);
-    assert_eq!(world.store.expire_holds().await.unwrap(), 1);
-    let failed = world.store.response(member, "resp_1").await.unwrap().unwrap();
+    done.response = Some(response(&db, &other, "resp_2", "completed"));
+    db.store.end(done).await.unwrap();
+    db.advance_clock(LEASE * 2);
+    assert_eq!(db.store.expire_holds().await.unwrap(), 1);
+    let failed = db.store.response(member, "resp_1").await.unwrap().unwrap();
     let body: serde_json::Value = serde_json::from_slice(&failed.body).unwrap();
     assert_eq!((failed.status.as_str(), &body["status"]), ("failed", &"failed".into()));
     assert_eq!((&body["model"], &body["error"]["code"]), (&"m".into(), &"server_error".into()));
-    assert_eq!(world.store.response(member, "resp_2").await.unwrap().unwrap().status, "completed");
-    // Its process was only slow: too late.
+    assert_eq!(db.store.response(member, "resp_2").await.unwrap().unwrap().status, "completed");
+    // The end comes too late, after the lease expired.
     let mut late = closing(&hold, ChargeRule::Answered);
-    late.response = Some(response(&world, &hold, "resp_1", "completed"));
-    assert_eq!(world.store.end(late).await.unwrap(), EndResult::AlreadyEnded);
-    assert_eq!(world.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
-    world.check().await;
+    late.response = Some(response(&db, &hold, "resp_1", "completed"));
+    assert_eq!(db.store.end(late).await.unwrap(), EndResult::AlreadyEnded);
+    assert_eq!(db.store.response(member, "resp_1").await.unwrap().unwrap().status, "failed");
+    db.check().await;
 }
 
-pub(crate) async fn old_responses_are_swept(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let (hold, _) = queued(&world, &key, "resp_1").await;
-    world.store.append_events("resp_1", &events(0..7)).await.unwrap();
-    world.pass(11 * DAY);
-    assert_eq!(world.store.response(member, "resp_1").await.unwrap(), None);
-    // Not while it runs.
-    assert_eq!(world.store.delete_expired().await.unwrap(), 0);
-    world.end(&hold, ChargeRule::Cancelled).await;
-    assert_eq!(world.store.delete_expired().await.unwrap(), 1);
-    assert!(world.store.events("resp_1", -1, 2).await.unwrap().is_empty());
+pub(crate) async fn expired_responses_are_deleted(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let (hold, _) = queued(&db, &key, "resp_1").await;
+    db.store.append_events("resp_1", &events(0..7)).await.unwrap();
+    db.advance_clock(11 * DAY);
+    assert_eq!(db.store.response(member, "resp_1").await.unwrap(), None);
+    // Not while its hold is live.
+    assert_eq!(db.store.delete_expired().await.unwrap(), 0);
+    db.end(&hold, ChargeRule::Cancelled).await;
+    assert_eq!(db.store.delete_expired().await.unwrap(), 1);
+    assert!(db.store.events("resp_1", -1, 2).await.unwrap().is_empty());
 }
 
-/// As when a process ended the hold and died before it said what became of the response.
-pub(crate) async fn responses_that_run_without_a_hold_are_failed_by_a_sweep(world: World) {
-    let (member, key) = world.member("ann", 1000, Limits::default()).await;
-    let (queued_hold, _) = queued(&world, &key, "resp_1").await;
-    let (running_hold, _) = queued(&world, &key, "resp_2").await;
-    let running = response(&world, &running_hold, "resp_2", "in_progress");
-    assert!(world.store.update_response(&running).await.unwrap());
-    let (live_hold, live) = queued(&world, &key, "resp_3").await;
-    let (done_hold, _) = queued(&world, &key, "resp_4").await;
+/// As if a process crashed after it ended the hold and before it updated the response.
+pub(crate) async fn running_responses_without_a_hold_fail(db: TestDatabase) {
+    let (member, key) = db.member("ann", 1000, Limits::default()).await;
+    let (queued_hold, _) = queued(&db, &key, "resp_1").await;
+    let (running_hold, _) = queued(&db, &key, "resp_2").await;
+    let running = response(&db, &running_hold, "resp_2", "in_progress");
+    assert!(db.store.update_response(&running).await.unwrap());
+    let (live_hold, live) = queued(&db, &key, "resp_3").await;
+    let (done_hold, _) = queued(&db, &key, "resp_4").await;
     let mut done = closing(&done_hold, ChargeRule::Answered);
-    done.response = Some(response(&world, &done_hold, "resp_4", "completed"));
-    world.store.end(done).await.unwrap();
-    world.end(&queued_hold, ChargeRule::OurFault).await;
-    world.end(&running_hold, ChargeRule::Answered).await;
+    done.response = Some(response(&db, &done_hold, "resp_4", "completed"));
+    db.store.end(done).await.unwrap();
+    db.end(&queued_hold, ChargeRule::OurFault).await;
+    db.end(&running_hold, ChargeRule::Answered).await;
 
     let status = async |id: &str| {
-        let found = world.store.response(member, id).await.unwrap().unwrap();
+        let found = db.store.response(member, id).await.unwrap().unwrap();
         let body: serde_json::Value = serde_json::from_slice(&found.body).unwrap();
         assert_eq!(body["status"], found.status);
         (found.status, body["error"]["code"].as_str().unwrap_or_default().to_owned())
     };
-    assert_eq!(world.store.delete_expired().await.unwrap(), 0, "nothing was removed");
+    assert_eq!(db.store.delete_expired().await.unwrap(), 0, "nothing was removed");
     let failed = ("failed".to_owned(), "server_error".to_owned());
     assert_eq!((status("resp_1").await, status("resp_2").await), (failed.clone(), failed));
-    assert_eq!(world.store.response(member, "resp_3").await.unwrap(), Some(live));
+    assert_eq!(db.store.response(member, "resp_3").await.unwrap(), Some(live));
     assert_eq!(status("resp_4").await.0, "completed");
-    // The one that runs ends as it likes.
+    // The running response can still end.
     let mut done = closing(&live_hold, ChargeRule::Answered);
-    done.response = Some(response(&world, &live_hold, "resp_3", "completed"));
-    world.store.end(done).await.unwrap();
+    done.response = Some(response(&db, &live_hold, "resp_3", "completed"));
+    db.store.end(done).await.unwrap();
     assert_eq!(status("resp_3").await.0, "completed");
-    world.check().await;
+    db.check().await;
 }
 
-pub(crate) async fn a_sweep_takes_a_thousand_of_each_kind(world: World) {
-    let (member, key) = world.member("ann", 5000, Limits::default()).await;
+pub(crate) async fn at_most_a_thousand_of_each_kind_are_deleted_at_once(db: TestDatabase) {
+    let (member, key) = db.member("ann", 5000, Limits::default()).await;
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..1003 {
-        let store = std::sync::Arc::clone(&world.store);
-        let opening = repeated(&key, 1, &format!("word {number}"), 1);
-        let hold = opening.request.id;
+        let store = std::sync::Arc::clone(&db.store);
+        let new_hold = with_key(&key, 1, &format!("key {number}"), 1);
+        let id = new_hold.request.id;
         tasks.spawn(async move {
-            let begun = store.hold(opening).await.unwrap().unwrap();
-            store.end(answering(&begun, "{}")).await.unwrap();
-            hold
+            let hold = store.hold(new_hold).await.unwrap().unwrap();
+            store.end(answering(&hold, "{}")).await.unwrap();
+            id
         });
     }
     let holds = tasks.join_all().await;
     let mut tasks = tokio::task::JoinSet::new();
     for hold in &holds {
-        let stray = response(&world, &hold_of(&key, *hold), &format!("resp_{hold}"), "queued");
-        let (store, mut opening) = (std::sync::Arc::clone(&world.store), opening(&key, 1));
-        opening.response = Some(stray);
+        let stray = response(&db, &hold_of(&key, *hold), &format!("resp_{hold}"), "queued");
+        let (store, mut hold) = (std::sync::Arc::clone(&db.store), new_hold(&key, 1));
+        hold.response = Some(stray);
         tasks.spawn(async move {
-            let begun = store.hold(opening).await.unwrap().unwrap();
+            let begun = store.hold(hold).await.unwrap().unwrap();
             store.end(closing(&begun, ChargeRule::Cancelled)).await.unwrap();
         });
     }
@@ -253,18 +252,18 @@ pub(crate) async fn a_sweep_takes_a_thousand_of_each_kind(world: World) {
     let running = async || {
         let mut running = 0;
         for hold in &holds {
-            let found = world.store.response(member, &format!("resp_{hold}")).await.unwrap();
+            let found = db.store.response(member, &format!("resp_{hold}")).await.unwrap();
             running += usize::from(found.is_some_and(|found| found.status == "queued"));
         }
         running
     };
     for left in [3, 0] {
-        assert_eq!(world.store.delete_expired().await.unwrap(), 0);
+        assert_eq!(db.store.delete_expired().await.unwrap(), 0);
         assert_eq!(running().await, left);
     }
-    world.pass(11 * DAY);
+    db.advance_clock(11 * DAY);
     for swept in [2000, 6, 0] {
-        assert_eq!(world.store.delete_expired().await.unwrap(), swept);
+        assert_eq!(db.store.delete_expired().await.unwrap(), swept);
     }
-    world.check().await;
+    db.check().await;
 }

@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to the store.
+//! Maps errors of SQLite and of the file system to errors of the store.
 
 use rusqlite::ErrorCode;
 
@@ -22,38 +22,24 @@ impl From<rusqlite::Error> for Error {
                 Self::Damaged(error.to_string())
             }
             Some(_) => Self::Refused(error.into()),
-            // No code: a value is not of the type that the schema gives it.
+            // No code: a value does not have the type of its column.
             None => Self::Damaged(error.to_string()),
         }
     }
 }
 
-/// Whether a row was refused because one like it is there.
-pub(super) fn is_taken(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+/// Maps a violated unique constraint to [`Error::Exists`].
+pub(super) fn exists(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Error {
+    move |error| match error.sqlite_error_code() {
+        Some(ErrorCode::ConstraintViolation) => Error::Exists(what),
+        _ => error.into(),
+    }
 }
 
-/// A failure of the file system.
-pub(super) fn of_files(error: std::io::Error) -> Error {
+pub(super) fn file_error(error: std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::StorageFull => Error::Full(error.into()),
         std::io::ErrorKind::AlreadyExists => Error::Exists("file"),
         _ => Error::Unavailable(error.into()),
-    }
-}
-
-/// The same failure once more, for each of the jobs of one batch.
-pub(super) fn again(error: &Error) -> Error {
-    let words = || -> crate::error::Source {
-        std::error::Error::source(error)
-            .map_or_else(|| error.to_string(), ToString::to_string)
-            .into()
-    };
-    match error {
-        Error::Full(_) => Error::Full(words()),
-        Error::Damaged(what) => Error::Damaged(what.clone()),
-        Error::Refused(_) => Error::Refused(words()),
-        Error::Closed => Error::Closed,
-        _ => Error::Unavailable(words()),
     }
 }

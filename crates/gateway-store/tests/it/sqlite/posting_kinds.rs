@@ -1,9 +1,9 @@
-//! What kinds of postings there are, the file itself knows.
+//! The check constraint on kinds of postings.
 
 use ledger::Limits;
 use rusqlite::Connection;
 
-use crate::world::World;
+use crate::test_database::TestDatabase;
 
 fn insert(kind: &str) -> String {
     format!(
@@ -13,10 +13,10 @@ fn insert(kind: &str) -> String {
 }
 
 #[tokio::test]
-async fn postings_are_of_known_kinds_and_no_list_of_these_is_made_for_each() {
-    let world = World::sqlite().await;
-    world.member("ann", 1000, Limits::default()).await;
-    let connection = Connection::open(world.path("gateway.db")).unwrap();
+async fn posting_kinds_are_checked_without_a_temporary_table() {
+    let db = TestDatabase::sqlite().await;
+    db.member("ann", 1000, Limits::default()).await;
+    let connection = Connection::open(db.path("gateway.db")).unwrap();
     for kind in ["charge", "top_up", "adjustment"] {
         connection.execute(&insert(kind), []).unwrap();
     }

@@ -1,4 +1,4 @@
-//! A database of its own for every test, and short ways to use it.
+//! A separate database for every test, and helpers for the operations of the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use agent_test_support::postgres::{Cluster, Database};
 use gateway_store::{
-    Actor, Clock, DatabaseLocation, HoldClosing, Key, NewHold, NewKey, SavedAnswer, Scope, Store,
-    StoreOptions,
+    Actor, Clock, DatabaseLocation, HoldClosing, Key, KeyRotation, NewHold, NewKey, SavedAnswer,
+    Scope, Store, StoreOptions,
 };
 use ledger::{
     ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldRequest, IdempotencyKey, Limits, MemberId,
@@ -16,27 +16,27 @@ use ledger::{
 };
 use tempfile::TempDir;
 
-/// The process that the tests' holds belong to.
+/// The owner of the holds of the tests.
 pub(crate) const OWNER: i64 = 7;
 
-/// A minute's lease.
+/// A lease of one minute.
 pub(crate) const LEASE: i64 = 60_000_000;
 
-/// More than anything takes that the tests do, however slow the machine is.
+/// A timeout that even a slow machine does not reach.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// StoreOptions of a store that waits for a slow machine.
+/// Options with a timeout that a slow machine does not reach.
 pub(crate) fn patient() -> StoreOptions {
-    StoreOptions { wait: LONG, ..StoreOptions::default() }
+    StoreOptions { timeout: LONG, ..StoreOptions::default() }
 }
 
 /// A migrated database, and a store on it.
-pub(crate) struct World {
+pub(crate) struct TestDatabase {
     pub(crate) store: Arc<Store>,
-    pub(crate) place: DatabaseLocation,
+    pub(crate) location: DatabaseLocation,
     pub(crate) options: StoreOptions,
     base: Base,
 }
@@ -46,45 +46,47 @@ enum Base {
     Postgres(Database),
 }
 
-impl World {
-    pub(crate) async fn sqlite() -> World {
+impl TestDatabase {
+    pub(crate) async fn sqlite() -> TestDatabase {
         Self::sqlite_in(tempfile::tempdir().unwrap()).await
     }
 
-    /// As [`World::sqlite`], in a folder that may have a database in it.
-    pub(crate) async fn sqlite_in(folder: TempDir) -> World {
-        let place = DatabaseLocation::Sqlite(folder.path().join("gateway.db"));
+    /// Uses a folder that may contain a database.
+    pub(crate) async fn sqlite_in(folder: TempDir) -> TestDatabase {
+        let location = DatabaseLocation::Sqlite(folder.path().join("gateway.db"));
         let ahead = Arc::new(AtomicI64::new(0));
         let (moved, system) = (Arc::clone(&ahead), Clock::system());
         let clock = Clock::new(move || system.now().plus_micros(moved.load(Ordering::SeqCst)));
-        // The tests do not lose power: what a disk costs is not theirs to wait for.
+        // Tests need not wait for the disk.
         let options = StoreOptions { power_loss_safe: false, clock, ..patient() };
-        Self::on(place, options, Base::Sqlite { folder, ahead }).await
+        Self::on(location, options, Base::Sqlite { folder, ahead }).await
     }
 
-    pub(crate) async fn postgres() -> World {
+    pub(crate) async fn postgres() -> TestDatabase {
         Self::on_database(Cluster::shared().database(), patient()).await
     }
 
-    pub(crate) async fn on_database(database: Database, options: StoreOptions) -> World {
-        let place = DatabaseLocation::Postgres(database.url());
-        Self::on(place, options, Base::Postgres(database)).await
+    pub(crate) async fn on_database(database: Database, options: StoreOptions) -> TestDatabase {
+        let location = DatabaseLocation::Postgres(database.url());
+        Self::on(location, options, Base::Postgres(database)).await
     }
 
-    async fn on(place: DatabaseLocation, options: StoreOptions, base: Base) -> World {
-        Store::migrate(&place, &options).await.unwrap();
-        let store = Arc::new(Store::open(&place, &options).await.unwrap());
-        World { store, place, options, base }
+    async fn on(location: DatabaseLocation, options: StoreOptions, base: Base) -> TestDatabase {
+        Store::migrate(&location, &options).await.unwrap();
+        let store = Arc::new(Store::open(&location, &options).await.unwrap());
+        TestDatabase { store, location, options, base }
     }
 
-    /// Another handle on the same database, as another process has it.
+    /// Opens another handle on the same database, like another process.
     pub(crate) async fn another(&self) -> Store {
-        Store::open(&self.place, &self.options).await.unwrap()
+        Store::open(&self.location, &self.options).await.unwrap()
     }
 
-    /// Another handle, which waits no longer than this for anything.
+    /// Opens another handle with a short timeout.
     pub(crate) async fn impatient(&self, wait: Duration) -> Store {
-        Store::open(&self.place, &StoreOptions { wait, ..self.options.clone() }).await.unwrap()
+        Store::open(&self.location, &StoreOptions { timeout: wait, ..self.options.clone() })
+            .await
+            .unwrap()
     }
 
     /// A path in the database's folder.
@@ -95,29 +97,29 @@ impl World {
         }
     }
 
-    /// Runs SQL behind the store's back.
-    pub(crate) fn damage(&self, sql: &str) {
-        match (&self.base, &self.place) {
+    /// Runs SQL outside the store.
+    pub(crate) fn execute(&self, sql: &str) {
+        match (&self.base, &self.location) {
             (Base::Postgres(database), _) => drop(database.query(sql)),
             (Base::Sqlite { .. }, DatabaseLocation::Sqlite(path)) => {
                 let connection = rusqlite::Connection::open(path).unwrap();
                 connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
                 connection.execute_batch(sql).unwrap();
             }
-            _ => panic!("a database is in its place"),
+            _ => panic!("a database is at its location"),
         }
     }
 
-    /// What PostgreSQL answers to SQL behind the store's back.
-    pub(crate) fn ask(&self, sql: &str) -> String {
+    /// Runs a query outside the store, on PostgreSQL.
+    pub(crate) fn query(&self, sql: &str) -> String {
         match &self.base {
             Base::Postgres(database) => database.query(sql),
             Base::Sqlite { .. } => panic!("only PostgreSQL is asked"),
         }
     }
 
-    /// Lets time pass: the clock moves, or all that has an end comes nearer to it.
-    pub(crate) fn pass(&self, micros: i64) {
+    /// Advances the clock, or moves all stored times back.
+    pub(crate) fn advance_clock(&self, micros: i64) {
         match &self.base {
             Base::Sqlite { ahead, .. } => drop(ahead.fetch_add(micros, Ordering::SeqCst)),
             Base::Postgres(database) => {
@@ -142,7 +144,7 @@ impl World {
         }
     }
 
-    /// A member with so many micro-credits, and a key.
+    /// Creates a member with a balance, and a key.
     pub(crate) async fn member(&self, name: &str, credit: i64, limits: Limits) -> (MemberId, Key) {
         let member = self.store.create_member(name, &actor()).await.unwrap().id;
         if credit > 0 {
@@ -152,11 +154,12 @@ impl World {
         (member, self.store.create_key(&new, &actor()).await.unwrap())
     }
 
-    /// Moves money by a reference.
-    pub(crate) async fn refer(
+    /// Makes a transfer with a reference.
+    pub(crate) async fn transfer(
         &self,
         member: MemberId,
-        (kind, amount): (PostingKind, i64),
+        kind: PostingKind,
+        amount: i64,
         reference: &str,
     ) -> Result<TransferResult, Refusal> {
         let (amount, reason) = (Micros::new(amount), "because".to_owned());
@@ -183,20 +186,20 @@ impl World {
     }
 
     pub(crate) async fn hold(&self, key: &Key, amount: i64) -> Result<Hold, Refusal> {
-        self.store.hold(opening(key, amount)).await.unwrap()
+        self.store.hold(new_hold(key, amount)).await.unwrap()
     }
 
     pub(crate) async fn end(&self, hold: &Hold, rule: ChargeRule) -> EndResult {
         self.store.end(closing(hold, rule)).await.unwrap()
     }
 
-    /// Balance and what is held.
+    /// Balance and held amount.
     pub(crate) async fn money(&self, member: MemberId) -> (i64, i64) {
         let account = self.store.account(member).await.unwrap().unwrap();
         (account.balance.get(), account.held.get())
     }
 
-    /// That all adds up.
+    /// Asserts that the ledger check has no findings.
     pub(crate) async fn check(&self) {
         let check = self.store.check_ledger().await.unwrap();
         assert_eq!((check.wrong, &check.findings[..]), (0, &[][..]));
@@ -206,6 +209,15 @@ impl World {
 
 pub(crate) fn actor() -> Actor {
     Actor { name: "cli:tester".to_owned(), request: Some("req_1".to_owned()) }
+}
+
+pub(crate) fn rotation(
+    old: &str,
+    new: &str,
+    new_hash: [u8; 32],
+    overlap_micros: i64,
+) -> KeyRotation {
+    KeyRotation { old_id: old.to_owned(), new_id: new.to_owned(), new_hash, overlap_micros }
 }
 
 pub(crate) fn new_key(member: MemberId, id: &str, limits: Limits) -> NewKey {
@@ -221,14 +233,14 @@ pub(crate) fn new_key(member: MemberId, id: &str, limits: Limits) -> NewKey {
     }
 }
 
-/// An id that no other hold has.
+/// A unique id.
 pub(crate) fn new_id() -> HoldId {
     static NUMBER: AtomicU64 = AtomicU64::new(1);
     let process = u128::from(std::process::id()) << 64;
     HoldId::new(1_790_000_000_000, process | u128::from(NUMBER.fetch_add(1, Ordering::SeqCst)))
 }
 
-pub(crate) fn opening(key: &Key, amount: i64) -> NewHold {
+pub(crate) fn new_hold(key: &Key, amount: i64) -> NewHold {
     let request = HoldRequest {
         id: new_id(),
         member: key.member,
@@ -243,12 +255,12 @@ pub(crate) fn opening(key: &Key, amount: i64) -> NewHold {
     NewHold { request, response: None }
 }
 
-/// As [`opening`], with the client's word for it.
-pub(crate) fn repeated(key: &Key, amount: i64, word: &str, body: u8) -> NewHold {
-    let mut opening = opening(key, amount);
-    let key_text = word.to_owned();
-    opening.request.idempotency = Some(IdempotencyKey { key: key_text, body_sha256: [body; 32] });
-    opening
+/// A [`new_hold`] with an idempotency key.
+pub(crate) fn with_key(key: &Key, amount: i64, idempotency_key: &str, body: u8) -> NewHold {
+    let mut hold = new_hold(key, amount);
+    let key_text = idempotency_key.to_owned();
+    hold.request.idempotency = Some(IdempotencyKey { key: key_text, body_sha256: [body; 32] });
+    hold
 }
 
 pub(crate) fn closing(hold: &Hold, rule: ChargeRule) -> HoldClosing {
@@ -263,7 +275,7 @@ pub(crate) fn closing(hold: &Hold, rule: ChargeRule) -> HoldClosing {
     HoldClosing { end, answer: None, response: None, media: None }
 }
 
-/// As [`closing`] with success, and an answer to keep.
+/// A successful [`closing`] with an answer to save.
 pub(crate) fn answering(hold: &Hold, body: &str) -> HoldClosing {
     let mut closing = closing(hold, ChargeRule::Answered);
     closing.end.answered = true;

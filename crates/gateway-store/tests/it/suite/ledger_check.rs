@@ -1,24 +1,24 @@
-//! The check of the ledger finds what was damaged behind the store's back.
+//! The ledger check finds changes that were made outside the store.
 
 use ledger::{ChargeRule, Limits, Micros};
 
-use crate::world::World;
+use crate::test_database::TestDatabase;
 
-/// Two members, a charge each, a live hold.
-async fn filled(world: &World) {
+/// Two members with a charge each, and a live hold.
+async fn filled(db: &TestDatabase) {
     for name in ["ann", "bob"] {
-        let (_, key) = world.member(name, 1000, Limits::default()).await;
-        let hold = world.hold(&key, 30).await.unwrap();
-        world.end(&hold, ChargeRule::Answered).await;
-        let hold = world.hold(&key, 40).await.unwrap();
-        world.end(&hold, ChargeRule::Cancelled).await;
-        world.hold(&key, 7).await.unwrap();
+        let (_, key) = db.member(name, 1000, Limits::default()).await;
+        let hold = db.hold(&key, 30).await.unwrap();
+        db.end(&hold, ChargeRule::Answered).await;
+        let hold = db.hold(&key, 40).await.unwrap();
+        db.end(&hold, ChargeRule::Cancelled).await;
+        db.hold(&key, 7).await.unwrap();
     }
 }
 
-/// What does not add up, as `figure`.
-async fn found(world: &World) -> Vec<String> {
-    let check = world.store.check_ledger().await.unwrap();
+/// The figures of all findings.
+async fn found(db: &TestDatabase) -> Vec<String> {
+    let check = db.store.check_ledger().await.unwrap();
     assert_eq!(check.wrong, check.findings.len() as u64);
     let mut figures: Vec<_> = check.findings.into_iter().map(|finding| finding.figure).collect();
     figures.sort();
@@ -26,31 +26,31 @@ async fn found(world: &World) -> Vec<String> {
     figures
 }
 
-pub(crate) async fn an_untouched_ledger_adds_up(world: World) {
-    filled(&world).await;
-    let check = world.store.check_ledger().await.unwrap();
+pub(crate) async fn an_intact_ledger_has_no_findings(db: TestDatabase) {
+    filled(&db).await;
+    let check = db.store.check_ledger().await.unwrap();
     assert_eq!((check.members, check.postings, check.holds), (2, 4, 2));
     assert_eq!(check.members_total, Micros::new(1940));
     let mut house = check.house;
     house.sort();
     let sums = [("adjustments", 0), ("funding", -2000), ("revenue", 60)];
     let sums = sums.map(|(name, sum)| (format!("house:{name}"), Micros::new(sum)));
-    // An account of the house without postings may be left out.
+    // A house account without postings may be missing.
     house.retain(|(_, sum)| *sum != Micros::ZERO);
     assert_eq!(house, sums[1..]);
     assert_eq!((check.sum, check.wrong, check.findings.len()), (Micros::ZERO, 0, 0));
 }
 
-pub(crate) async fn each_damaged_figure_is_found(world: World) {
-    filled(&world).await;
+pub(crate) async fn every_damaged_figure_is_found(db: TestDatabase) {
+    filled(&db).await;
     let on_both = [
         ("balance", "UPDATE members SET balance = balance + {} WHERE name = 'ann'"),
         ("spent", "UPDATE lineages SET spent = spent + {} WHERE id = 1"),
         ("held", "UPDATE holds SET amount = amount + {} * 1000 WHERE member = 2"),
         ("balance", "UPDATE postings SET balance = balance + {} WHERE id = 1"),
     ];
-    // In SQLite what is held is the sum of the live holds, and stands nowhere else.
-    let on_one: &[_] = match world.place {
+    // SQLite does not store held amounts: they are the sum of the live holds.
+    let on_one: &[_] = match db.location {
         gateway_store::DatabaseLocation::Sqlite(_) => {
             &[("lineage", "UPDATE holds SET lineage = lineage + {} WHERE member = 2")]
         }
@@ -62,28 +62,28 @@ pub(crate) async fn each_damaged_figure_is_found(world: World) {
         ],
     };
     for (figure, sql) in on_both.iter().chain(on_one) {
-        world.damage(&sql.replace("{}", "5"));
-        let figures = found(&world).await;
+        db.execute(&sql.replace("{}", "5"));
+        let figures = found(&db).await;
         assert!(figures.iter().any(|found| found == figure), "{sql}: {figures:?}");
-        world.damage(&sql.replace("{}", "-5"));
-        world.check().await;
+        db.execute(&sql.replace("{}", "-5"));
+        db.check().await;
     }
-    // The first of them is told as it is.
-    world.damage("UPDATE lineages SET spent = 31 WHERE id = 1");
-    let check = world.store.check_ledger().await.unwrap();
+    // The first finding has both values.
+    db.execute("UPDATE lineages SET spent = 31 WHERE id = 1");
+    let check = db.store.check_ledger().await.unwrap();
     let finding = &check.findings[0];
     assert_eq!((finding.stored, finding.added_up, check.wrong), (31, 30, 1));
-    world.damage("UPDATE lineages SET spent = 30 WHERE id = 1");
-    // Money out of nothing: the sum over all accounts shows it.
-    world.damage("UPDATE members SET balance = balance + 5 WHERE name = 'bob'");
-    assert_ne!(found(&world).await, Vec::<String>::new());
+    db.execute("UPDATE lineages SET spent = 30 WHERE id = 1");
+    // A balance without a posting changes the sum over all accounts.
+    db.execute("UPDATE members SET balance = balance + 5 WHERE name = 'bob'");
+    assert_ne!(found(&db).await, Vec::<String>::new());
 }
 
-pub(crate) async fn postings_and_receipts_must_agree(world: World) {
-    filled(&world).await;
+pub(crate) async fn postings_and_receipts_must_agree(db: TestDatabase) {
+    filled(&db).await;
     let copy = "INSERT INTO postings (at, kind, member, amount, balance, hold, reason) SELECT at, \
         kind, member, amount, balance, hold, reason FROM postings WHERE kind = 'charge' AND member = 1";
-    let copy = match world.place {
+    let copy = match db.location {
         gateway_store::DatabaseLocation::Sqlite(_) => copy.to_owned(),
         gateway_store::DatabaseLocation::Postgres(_) => {
             copy.replace("kind, member", "kind, house, member").replace("at, house", "at")
@@ -108,25 +108,25 @@ pub(crate) async fn postings_and_receipts_must_agree(world: World) {
             "UPDATE postings SET member = 1 WHERE member = 404",
         ),
     ] {
-        world.damage(sql);
-        assert_ne!(found(&world).await, Vec::<String>::new(), "{sql}");
-        world.damage(undo);
-        world.check().await;
+        db.execute(sql);
+        assert_ne!(found(&db).await, Vec::<String>::new(), "{sql}");
+        db.execute(undo);
+        db.check().await;
     }
     for sql in [
         "DELETE FROM receipts WHERE charged > 0 AND member = 1",
         "DELETE FROM postings WHERE kind = 'charge' AND member = 2",
     ] {
-        let before = world.store.check_ledger().await.unwrap().wrong;
-        world.damage(sql);
-        assert!(world.store.check_ledger().await.unwrap().wrong > before, "{sql}");
+        let before = db.store.check_ledger().await.unwrap().wrong;
+        db.execute(sql);
+        assert!(db.store.check_ledger().await.unwrap().wrong > before, "{sql}");
     }
 }
 
-pub(crate) async fn a_changed_audit_entry_is_found(world: World) {
-    filled(&world).await;
-    world.damage("UPDATE audit SET detail = '{}' WHERE id = 2");
-    assert_eq!(found(&world).await, ["digest"]);
-    world.damage("DELETE FROM audit WHERE id = 2");
-    assert_ne!(found(&world).await, Vec::<String>::new());
+pub(crate) async fn changed_audit_entries_are_found(db: TestDatabase) {
+    filled(&db).await;
+    db.execute("UPDATE audit SET detail = '{}' WHERE id = 2");
+    assert_eq!(found(&db).await, ["digest"]);
+    db.execute("DELETE FROM audit WHERE id = 2");
+    assert_ne!(found(&db).await, Vec::<String>::new());
 }

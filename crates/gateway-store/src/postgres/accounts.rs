@@ -1,12 +1,12 @@
-//! What can be asked about money: accounts, lineages, receipts, statements.
+//! Accounts, lineages, receipts and statements.
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 use tokio_postgres::Row;
 
-use super::link::Link;
-use super::rows::{self, Columns, Uid, page};
+use super::Postgres;
+use super::rows::{self, HoldUuid, RowReader, page};
 use super::statements::now;
-use crate::backend::Result;
+use crate::error::Result;
 use crate::{SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
@@ -28,39 +28,40 @@ const STATEMENT: &str = "SELECT p.id, p.at, p.kind, p.member, p.house, p.amount,
     FROM (SELECT * FROM postings WHERE member = $1 AND id < $2 ORDER BY id DESC LIMIT $3) p \
     LEFT JOIN receipts r ON r.id = p.hold ORDER BY p.id DESC";
 
-pub(super) async fn account(link: &mut Link, member: MemberId) -> Result<Option<Account>> {
-    link.row(ACCOUNT, &[&member.0]).await?.as_ref().map(rows::account).transpose()
-}
+impl Postgres {
+    pub(crate) async fn account(&self, member: MemberId) -> Result<Option<Account>> {
+        self.row(ACCOUNT, &[&member.0], rows::account).await
+    }
 
-pub(super) async fn lineage(link: &mut Link, lineage: LineageId) -> Result<Option<Lineage>> {
-    link.row(LINEAGE, &[&lineage.0]).await?.as_ref().map(rows::lineage).transpose()
-}
+    pub(crate) async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
+        self.row(LINEAGE, &[&lineage.0], rows::lineage).await
+    }
 
-pub(super) async fn receipt(
-    link: &mut Link,
-    member: Option<MemberId>,
-    id: HoldId,
-) -> Result<Option<Receipt>> {
-    let member = member.map(|member| member.0);
-    link.row(RECEIPT, &[&Uid(id), &member]).await?.as_ref().map(rows::receipt).transpose()
-}
+    pub(crate) async fn receipt(
+        &self,
+        member: Option<MemberId>,
+        id: HoldId,
+    ) -> Result<Option<Receipt>> {
+        let member = member.map(|member| member.0);
+        self.row(RECEIPT, &[&HoldUuid(id), &member], rows::receipt).await
+    }
 
-pub(super) async fn answer(link: &mut Link, id: HoldId) -> Result<Option<SavedAnswer>> {
-    link.row(ANSWER, &[&Uid(id)]).await?.as_ref().map(rows::answer).transpose()
-}
+    pub(crate) async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
+        self.row(ANSWER, &[&HoldUuid(id)], rows::answer).await
+    }
 
-pub(super) async fn statement(
-    link: &mut Link,
-    member: MemberId,
-    before: i64,
-    limit: u32,
-) -> Result<Vec<StatementLine>> {
-    let lines = link.rows(STATEMENT, &[&member.0, &before, &page(limit)]).await?;
-    lines.iter().map(line).collect()
+    pub(crate) async fn statement(
+        &self,
+        member: MemberId,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<StatementLine>> {
+        self.rows(STATEMENT, &[&member.0, &before, &page(limit)], line).await
+    }
 }
 
 fn line(row: &Row) -> Result<StatementLine> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(StatementLine {
         id: columns.take()?,
         posting: rows::posting(&mut columns)?,

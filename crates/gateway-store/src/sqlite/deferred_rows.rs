@@ -1,0 +1,135 @@
+//! Rows of members and keys that are written later than the postings they follow from.
+//!
+//! Balances and spent amounts follow from the postings. Under load, several transactions share one
+//! write of these rows. The table `followed` has the id of the last posting that the rows include.
+//! A process that finds later postings applies them before it reads or changes any of the rows.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use ledger::{Account, Book, Changes, Lineage, LineageId, MemberId};
+use rusqlite::Connection;
+
+use super::connection::ConnectionExt;
+use super::rows::{self, UnappliedPosting};
+use super::save::{self, LastPostings};
+use crate::error::Result;
+
+/// The most postings that rows may be behind. As many are read when another process writes, or after a
+/// crash.
+const MAX_UNAPPLIED: usize = 16_384;
+
+/// The rows to write later.
+#[derive(Debug, Default)]
+pub(super) struct DeferredRows {
+    accounts: HashSet<MemberId, RandomState>,
+    lineages: HashSet<LineageId, RandomState>,
+    postings: usize,
+}
+
+/// Whether a transaction writes all changed rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowWrites {
+    Complete,
+    Deferred,
+}
+
+impl DeferredRows {
+    /// Adds the rows that a batch changed.
+    pub(super) fn add(&mut self, changes: &Changes) {
+        self.accounts.extend(changes.accounts.iter().map(|account| account.id));
+        self.lineages.extend(changes.lineages.iter().map(|lineage| lineage.id));
+        self.postings += changes.postings.len();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.lineages.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.postings >= MAX_UNAPPLIED
+    }
+
+    pub(super) fn lineages(&self) -> impl Iterator<Item = LineageId> {
+        self.lineages.iter().copied()
+    }
+
+    /// Writes the rows with the values of the book.
+    pub(super) fn write(&self, db: &Connection, book: &Book, last: &LastPostings) -> Result<()> {
+        let accounts = self.accounts.iter().filter_map(|id| book.account(*id));
+        save::write_accounts(db, accounts, last)?;
+        let lineages = self.lineages.iter().filter_map(|id| book.lineage(*id));
+        save::write_lineages(db, lineages)
+    }
+}
+
+/// Whether there are postings that the rows do not include.
+pub(super) fn has_unapplied_postings(db: &Connection) -> Result<bool> {
+    let sql = "SELECT (SELECT posting FROM followed) < (SELECT coalesce(max(id), 0) FROM postings)";
+    Ok(db.row(sql, [], |row| row.get(0))?.unwrap_or(false))
+}
+
+/// Applies the postings that the rows do not include.
+pub(super) fn apply_postings(db: &Connection) -> Result<()> {
+    let unapplied = rows::unapplied_postings(db)?;
+    if unapplied.is_empty() {
+        return Ok(());
+    }
+    let (mut accounts, mut lineages) = (HashMap::new(), HashMap::new());
+    let mut last = LastPostings::default();
+    for UnappliedPosting { id, posting, lineage } in unapplied {
+        // The ledger check reports missing rows.
+        if !accounts.contains_key(&posting.member)
+            && let Some(account) = rows::account(db, posting.member)?
+        {
+            accounts.insert(posting.member, account);
+        }
+        if let Some(account) = accounts.get_mut(&posting.member) {
+            account.apply(&posting);
+            last.insert(posting.member, id);
+        }
+        let Some(lineage) = lineage else { continue };
+        if !lineages.contains_key(&lineage)
+            && let Some(row) = rows::lineage(db, lineage)?
+        {
+            lineages.insert(lineage, row);
+        }
+        if let Some(row) = lineages.get_mut(&lineage) {
+            row.spend(posting.charged());
+        }
+    }
+    save::write_accounts(db, accounts.values(), &last)?;
+    save::write_lineages(db, lineages.values())?;
+    mark_all_applied(db)
+}
+
+/// The current account, if its row cannot be written.
+pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
+    let snapshot = db.unchecked_transaction()?;
+    let Some(mut account) = rows::account(&snapshot, id)? else { return Ok(None) };
+    for unapplied in rows::unapplied_postings(&snapshot)? {
+        if unapplied.posting.member == id {
+            account.apply(&unapplied.posting);
+        }
+    }
+    Ok(Some(account))
+}
+
+/// The current lineage, if its row cannot be written.
+pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>> {
+    let snapshot = db.unchecked_transaction()?;
+    let Some(mut lineage) = rows::lineage(&snapshot, id)? else { return Ok(None) };
+    for unapplied in rows::unapplied_postings(&snapshot)? {
+        if unapplied.lineage == Some(id) {
+            lineage.spend(unapplied.posting.charged());
+        }
+    }
+    Ok(Some(lineage))
+}
+
+/// Records that the rows include all postings, in the transaction that wrote them.
+pub(super) fn mark_all_applied(db: &Connection) -> Result<()> {
+    let sql = "UPDATE followed SET posting = (SELECT coalesce(max(id), 0) FROM postings) \
+               WHERE posting <> (SELECT coalesce(max(id), 0) FROM postings)";
+    db.run(sql, []).map(drop)
+}
