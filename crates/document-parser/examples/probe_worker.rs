@@ -1,4 +1,4 @@
-//! A worker that does as its input says: it tries what a parser must not be able to do, or parses.
+//! A worker that runs the command in its input: tries forbidden operations, or parses.
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -9,16 +9,16 @@ use std::{env, io, thread};
 use document_parser::{Document, Job, Parsed, Rejection, worker};
 
 fn main() -> ExitCode {
-    let numbers: Vec<u64> = env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let numbers: Vec<u64> = env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let [memory_bytes, cpu_seconds] = numbers[..] else { return ExitCode::FAILURE };
-    match worker::run_with(worker::limits(memory_bytes, cpu_seconds), obey) {
+    match worker::run_with(worker::limits(memory_bytes, cpu_seconds), run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn obey(job: &Job, bytes: &[u8]) -> Result<Parsed, Rejection> {
-    let said = match bytes {
+fn run(job: &Job, bytes: &[u8]) -> Result<Parsed, Rejection> {
+    let content = match bytes {
         b"attempts" => attempts(),
         b"environment" => format!("{:?}", env::vars_os().collect::<Vec<_>>()),
         b"panic" => fail(),
@@ -31,7 +31,7 @@ fn obey(job: &Job, bytes: &[u8]) -> Result<Parsed, Rejection> {
         b"allocate" => allocate(),
         _ => return document_parser::parse(job, bytes),
     };
-    Ok(Parsed::Page(Document { content: said, ..Document::default() }))
+    Ok(Parsed::Page(Document { content, ..Document::default() }))
 }
 
 #[expect(clippy::panic, reason = "the test wants a panic")]
@@ -49,7 +49,7 @@ fn allocate() -> String {
     }
 }
 
-/// What was tried, one on a line, and what came of it.
+/// The result of each forbidden operation, one per line.
 fn attempts() -> String {
     let mut lines = Vec::new();
     let mut note = |name: &str, result: io::Result<()>| {
@@ -71,12 +71,12 @@ fn attempts() -> String {
     lines.join("\n")
 }
 
-/// That nothing is there can only be known by looking.
+/// A missing file shows that the operation was not denied.
 fn absent(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// That nobody listens can only be known by connecting.
+/// A refused connection shows that the operation was not denied.
 fn refused(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::ConnectionRefused { Ok(()) } else { Err(error) }
 }

@@ -1,16 +1,19 @@
-//! Whether bytes are audio: the container is what it says, and has at least one frame of sound.
+//! Checks that bytes are audio: a known container with at least one frame.
+//!
+//! Only headers are checked. A decoder such as symphonia would be a larger attack surface for a question
+//! that needs no samples.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rejection::MediaError;
 
-/// How far an MP3 or AAC stream is searched for its first frame.
+/// Bytes of an MP3 or AAC stream that are searched for the first frame.
 const MAX_SEARCH: usize = 64 * 1024;
 
 const EMPTY: MediaError = MediaError::EmptyAudio;
 const NO_FRAME: MediaError = MediaError::NoAudioFrame;
 
-/// What audio is expected to be: raw samples have no mark of their own.
+/// The expected form of audio; raw samples have no signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AudioKind {
     /// Raw samples.
@@ -19,7 +22,7 @@ pub enum AudioKind {
     Container,
 }
 
-/// The media type of audio with at least one frame; or what is wrong with it.
+/// Returns the media type of audio with at least one frame.
 pub(crate) fn check(bytes: &[u8], kind: AudioKind) -> Result<&'static str, MediaError> {
     if bytes.is_empty() {
         return Err(EMPTY);
@@ -36,12 +39,12 @@ pub(crate) fn check(bytes: &[u8], kind: AudioKind) -> Result<&'static str, Media
         }
         [b'O', b'g', b'g', b'S', ..] => has_sound_page(bytes).then_some("audio/ogg"),
         [b'f', b'L', b'a', b'C', rest @ ..] => has_flac_frame(rest).then_some("audio/flac"),
-        _ => return frames(bytes),
+        _ => return find_frame(bytes),
     }
     .ok_or(NO_FRAME)
 }
 
-/// Whether it begins as a page or a JSON document does, or is nothing but letters.
+/// Whether the bytes start like HTML or JSON.
 fn is_text(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(512)];
     let is_marked = matches!(start.trim_ascii_start().first(), Some(b'<' | b'{' | b'['));
@@ -49,8 +52,8 @@ fn is_text(bytes: &[u8]) -> bool {
         && std::str::from_utf8(start).map_or_else(|error| error.valid_up_to() + 4 > 512, |_| true)
 }
 
-/// The chunks of a WAV file: a format, and data that hold at least one sample of each channel. What
-/// is written as it is made says a length that is too long.
+/// Whether a WAV file has a format chunk and at least one sample of each channel. Streamed files declare
+/// a length that is too long.
 fn has_samples(mut rest: &[u8]) -> bool {
     let mut sample_bytes = 0;
     while let [a, b, c, d, l0, l1, l2, l3, content @ ..] = rest {
@@ -68,7 +71,7 @@ fn has_samples(mut rest: &[u8]) -> bool {
     false
 }
 
-/// The pages of an Ogg file: a known codec first, and later a page with sound, which has a position.
+/// Whether an Ogg file starts with a known codec and has a later page with a position.
 fn has_sound_page(bytes: &[u8]) -> bool {
     const KNOWN: [&[u8]; 4] = [b"OpusHead", b"\x01vorbis", b"\x7fFLAC", b"Speex   "];
     let mut rest = bytes;
@@ -91,7 +94,7 @@ fn has_sound_page(bytes: &[u8]) -> bool {
     false
 }
 
-/// The blocks before the sound, and then the head of a frame.
+/// Whether a frame header follows the metadata blocks of a FLAC file.
 fn has_flac_frame(mut rest: &[u8]) -> bool {
     loop {
         let [kind, l0, l1, l2, content @ ..] = rest else { return false };
@@ -102,14 +105,14 @@ fn has_flac_frame(mut rest: &[u8]) -> bool {
             break;
         }
     }
-    // A block size and a rate that mean something, and room for a header and its checksums.
+    // A valid block size and sample rate, and enough bytes for a header with checksums.
     matches!(rest, [0xff, 0xf8 | 0xf9, sizes, ..] if sizes >> 4 != 0 && sizes & 15 != 15)
         && rest.len() >= 8
 }
 
-/// MP3 or AAC: one whole frame, and behind it another, the end, or a tag.
-fn frames(bytes: &[u8]) -> Result<&'static str, MediaError> {
-    let sound = behind_tag(bytes);
+/// Finds an MP3 or AAC frame that is followed by another frame, the end, or a tag.
+fn find_frame(bytes: &[u8]) -> Result<&'static str, MediaError> {
+    let sound = skip_id3(bytes);
     let search = &sound[..sound.len().min(MAX_SEARCH)];
     for at in (0..search.len()).filter(|at| search[*at] == 0xff) {
         let rest = &sound[at..];
@@ -124,8 +127,8 @@ fn frames(bytes: &[u8]) -> Result<&'static str, MediaError> {
     if is_tagged || is_marked { Err(NO_FRAME) } else { Err(MediaError::UnknownAudio) }
 }
 
-/// What follows the tag that many MP3 files begin with.
-fn behind_tag(bytes: &[u8]) -> &[u8] {
+/// Skips an ID3 tag.
+fn skip_id3(bytes: &[u8]) -> &[u8] {
     let [b'I', b'D', b'3', _, _, flags, s0, s1, s2, s3, ..] = bytes else { return bytes };
     let seven = |byte: &u8| usize::from(byte & 0x7f);
     let size = seven(s0) << 21 | seven(s1) << 14 | seven(s2) << 7 | seven(s3);
@@ -133,11 +136,11 @@ fn behind_tag(bytes: &[u8]) -> &[u8] {
     bytes.get(10 + size + footer..).unwrap_or_default()
 }
 
-/// The kind and the length of the frame that begins here.
+/// The media type and length of the frame at the start of the bytes.
 fn frame(bytes: &[u8]) -> Option<(&'static str, usize)> {
     let [0xff, second, third, fourth, ..] = bytes else { return None };
     if second & 0xf6 == 0xf0 {
-        // AAC in ADTS: the length stands in the header, which is part of it.
+        // AAC in ADTS: the header has the length of the frame including itself.
         let fifth = usize::from(*bytes.get(4)?);
         let sixth = usize::from(*bytes.get(5)?);
         let length = usize::from(fourth & 3) << 11 | fifth << 3 | sixth >> 5;
@@ -147,7 +150,7 @@ fn frame(bytes: &[u8]) -> Option<(&'static str, usize)> {
     mpeg_length(*second, *third).map(|length| ("audio/mpeg", length))
 }
 
-/// The length of an MPEG audio frame by its header.
+/// The length of an MPEG audio frame, from its header.
 fn mpeg_length(second: u8, third: u8) -> Option<usize> {
     const FIRST: [[u16; 14]; 3] = [
         [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_told_by_its_bytes() {
+    fn every_format_is_detected() {
         let tagged = [&b"ID3\x04\0\0\0\0\0\x05abcde"[..], &mp3(2)].concat();
         for (bytes, expected) in [
             (wav(&[1, 2]), "audio/wav"),
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn audio_without_a_frame_is_none() {
+    fn audio_without_a_frame_is_rejected() {
         for bytes in [
             wav(&[]),
             wav(&[1]),
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_no_audio_however_it_was_asked_for() {
+    fn text_is_rejected() {
         for text in ["<!doctype html><p>no</p>", " {\"error\": {}}", "[1]"] {
             for kind in [AudioKind::Samples, AudioKind::Container] {
                 let wrong = Err(MediaError::TextNotAudio);
@@ -287,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_judged_without_a_panic() {
+    fn random_bytes_do_not_panic() {
         for seed in 0..2000 {
             let mut random = fastrand::Rng::with_seed(seed);
             let starts = [wav(&[1, 2]), mp3(2), aac(2), opus(), flac()];

@@ -1,7 +1,7 @@
-//! The rights that a worker gives up before it reads any input.
+//! Drops the privileges of a worker before it reads any input.
 //!
-//! Each measure works alone, so that a kernel without one of them still has the others: resource
-//! limits everywhere, Landlock and a system call filter on Linux.
+//! Each measure works independently, because kernels may lack some: resource limits everywhere,
+//! Landlock and a system call filter on Linux.
 
 use std::io;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// Standard input, output and error: a process that may have no more descriptors than these can
-/// open neither a file nor a socket.
+/// Standard input, output and error. A process without further descriptors can open neither files nor
+/// sockets.
 const OPEN_FILES: u64 = 3;
 
-/// What one worker may use.
+/// Resource limits of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Memory beyond what the program has when it starts, in bytes.
@@ -35,7 +35,7 @@ impl Default for Limits {
     }
 }
 
-/// Which rights a worker was able to give up.
+/// The measures that are in force in a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// Memory, CPU time, open files, file sizes and processes are limited.
@@ -54,7 +54,7 @@ pub enum Landlock {
     Full,
     /// An older kernel: access to files is denied, some other access is not.
     Partial,
-    /// The kernel has no Landlock, or it is switched off.
+    /// The kernel has no Landlock, or it is disabled.
     Missing,
 }
 
@@ -78,8 +78,8 @@ impl std::fmt::Display for Confinement {
     }
 }
 
-/// Denies access to files and the network. To be called before the thread that parses starts:
-/// threads inherit it.
+/// Denies access to files and the network. Must be called before the parser thread starts, which inherits
+/// it.
 pub(crate) fn deny_files() -> Landlock {
     #[cfg(target_os = "linux")]
     return linux::landlock().unwrap_or(Landlock::Missing);
@@ -87,7 +87,7 @@ pub(crate) fn deny_files() -> Landlock {
     return Landlock::Missing;
 }
 
-/// Limits memory, files and processes of this process. To be called after its last thread started.
+/// Limits memory, files and processes. Must be called after the last thread has started.
 pub(crate) fn limit_resources(memory_bytes: u64) -> bool {
     let mut limits = vec![
         (Resource::Core, 0),
@@ -99,7 +99,7 @@ pub(crate) fn limit_resources(memory_bytes: u64) -> bool {
     limits.push((Resource::As, memory_bytes));
     #[cfg(not(target_os = "linux"))]
     limits.push((Resource::Data, memory_bytes));
-    // All of them, though one may fail.
+    // Sets all limits even if one fails.
     let results: Vec<bool> = limits
         .into_iter()
         .map(|(resource, most)| {
@@ -110,7 +110,7 @@ pub(crate) fn limit_resources(memory_bytes: u64) -> bool {
     results.iter().all(|is_set| *is_set)
 }
 
-/// Lets this process use so much more CPU time before the kernel ends it.
+/// Lets the kernel kill this process after this much more CPU time.
 pub(crate) fn limit_cpu(budget: Duration) -> bool {
     let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
     let used = u64::try_from(used).unwrap_or_default();
@@ -127,7 +127,7 @@ pub(crate) fn filter_system_calls() -> bool {
     return false;
 }
 
-/// The address space that this process has now, in bytes.
+/// The current address space of this process, in bytes.
 pub(crate) fn address_space() -> io::Result<u64> {
     #[cfg(target_os = "linux")]
     return linux::address_space();
@@ -151,10 +151,10 @@ mod linux {
 
     use super::Landlock;
 
-    /// The newest version that is asked for; older kernels enforce what they have.
+    /// The newest version in use; older kernels enforce what they support.
     const LANDLOCK_ABI: ABI = ABI::V6;
 
-    /// System calls with any arguments. What a parser does is read, compute, allocate and write.
+    /// System calls that are allowed with any arguments.
     const ALLOWED: &[libc::c_long] = &[
         libc::SYS_close,
         libc::SYS_brk,
@@ -197,12 +197,12 @@ mod linux {
         })
     }
 
-    /// Every other system call fails with EPERM: libraries then go on without it, whereas a kill
-    /// would make each call that a new version of a library makes an outage.
+    /// Other system calls fail with EPERM instead of killing the process, so that a new version of a
+    /// library that tries another call does not cause an outage.
     pub(super) fn seccomp() -> Result<(), seccompiler::Error> {
         let mut rules: BTreeMap<libc::c_long, Vec<SeccompRule>> =
             ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
-        // Its own pipes, and no descriptor that was open when it was started.
+        // Only the pipes, no inherited descriptor.
         let only = |descriptor| rule(vec![condition(0, SeccompCmpOp::Eq, descriptor)?]);
         for call in [libc::SYS_read, libc::SYS_readv] {
             rules.insert(call, vec![only(0)?]);
@@ -210,15 +210,15 @@ mod linux {
         for call in [libc::SYS_write, libc::SYS_writev] {
             rules.insert(call, vec![only(1)?, only(2)?]);
         }
-        // Memory, but none of a file and none that can be executed.
+        // Anonymous memory that cannot be executed.
         let mask = || SeccompCmpOp::MaskedEq(unsigned(libc::PROT_EXEC));
         let no_file = condition(4, SeccompCmpOp::Eq, u64::from(u32::MAX))?;
         rules.insert(libc::SYS_mmap, vec![rule(vec![condition(2, mask(), 0)?, no_file])?]);
         rules.insert(libc::SYS_mprotect, vec![rule(vec![condition(2, mask(), 0)?])?]);
-        // Abort, which signals the own process.
+        // `abort` signals the process itself.
         let own = u64::from(std::process::id());
         rules.insert(libc::SYS_tgkill, vec![rule(vec![condition(0, SeccompCmpOp::Eq, own)?])?]);
-        // The CPU time of the next job.
+        // The CPU limit of the next job.
         let own = condition(0, SeccompCmpOp::Eq, 0)?;
         let cpu = condition(1, SeccompCmpOp::Eq, u64::from(libc::RLIMIT_CPU))?;
         rules.insert(libc::SYS_prlimit64, vec![rule(vec![own, cpu])?]);

@@ -1,8 +1,9 @@
-//! What files say: plain text, Markdown, HTML and PDF.
+//! The text of files: plain text, Markdown, HTML and PDF.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use encoding_rs::{Encoding, UTF_8};
 use serde::{Deserialize, Serialize};
 
 use crate::rejection::Rejection;
@@ -10,16 +11,16 @@ use crate::{markup, pdf};
 
 /// After this time no further page of a PDF is read.
 const MAX_PDF_TIME: Duration = Duration::from_secs(7);
-/// The most text that is kept of one file, in bytes.
+/// The most text of one file, in bytes.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// The largest HTML file that is read.
+/// The largest HTML file.
 const MAX_HTML_BYTES: usize = 8 * 1024 * 1024;
-/// How much of a file is looked at to see that it is no text.
-const LOOKED_AT: usize = 8192;
-/// How much of a Markdown file is looked at for a title, in lines.
+/// Bytes that are checked for zeros, which text does not have.
+const BINARY_CHECK_BYTES: usize = 8192;
+/// Lines of a Markdown file that are searched for a title.
 const TITLE_LINES: usize = 50;
 
-/// What a file is, by its name.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileFormat {
     /// Plain text.
@@ -35,17 +36,17 @@ pub enum FileFormat {
 /// The text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileText {
-    /// The title, where the file has one.
+    /// The title, if the file has one.
     pub title: Option<String>,
-    /// All of the text.
+    /// The whole text.
     pub text: String,
 }
 
 impl FileFormat {
-    /// The format of a file of this name, if it is supported.
+    /// The format by file extension, if it is supported.
     pub fn of(path: &Path) -> Option<Self> {
-        let end = path.extension()?.to_str()?.to_ascii_lowercase();
-        Some(match end.as_str() {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
             "txt" | "text" | "rst" | "adoc" | "org" | "csv" | "tsv" => Self::Text,
             "md" | "markdown" | "mdx" => Self::Markdown,
             "html" | "htm" | "xhtml" => Self::Html,
@@ -57,7 +58,7 @@ impl FileFormat {
 
 /// Reads the text of a file.
 pub(crate) fn read(format: FileFormat, bytes: &[u8]) -> Result<FileText, Rejection> {
-    let mut said = match format {
+    let mut file = match format {
         FileFormat::Text => FileText { title: None, text: decode(bytes)? },
         FileFormat::Markdown => markdown(decode(bytes)?),
         FileFormat::Html => html(bytes)?,
@@ -66,40 +67,29 @@ pub(crate) fn read(format: FileFormat, bytes: &[u8]) -> Result<FileText, Rejecti
             FileText { title: read.title, text: read.text }
         }
     };
-    if said.text.len() > MAX_TEXT_BYTES {
-        let end = (0..=MAX_TEXT_BYTES).rev().find(|end| said.text.is_char_boundary(*end));
-        said.text.truncate(end.unwrap_or_default());
-    }
-    if said.text.trim().is_empty() {
+    file.text.truncate(file.text.floor_char_boundary(MAX_TEXT_BYTES));
+    if file.text.trim().is_empty() {
         return Err(Rejection::NoText);
     }
-    Ok(said)
+    Ok(file)
 }
 
-/// The text of bytes: UTF-8, UTF-16 where it says so, otherwise Latin-1.
+/// Decodes UTF-8, UTF-16 with a byte order mark, or else Latin-1.
 fn decode(bytes: &[u8]) -> Result<String, Rejection> {
-    let utf16 = |units: &[u8], unit: fn([u8; 2]) -> u16| {
-        let units = units.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
-        char::decode_utf16(units)
-            .map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
-    };
-    match bytes {
-        [0xff, 0xfe, rest @ ..] => return Ok(utf16(rest, u16::from_le_bytes)),
-        [0xfe, 0xff, rest @ ..] => return Ok(utf16(rest, u16::from_be_bytes)),
-        _ => {}
+    if let Some((encoding, _)) = Encoding::for_bom(bytes).filter(|found| found.0 != UTF_8) {
+        return Ok(encoding.decode(bytes).0.into_owned());
     }
-    if bytes.iter().take(LOOKED_AT).any(|byte| *byte == 0) {
+    if bytes.iter().take(BINARY_CHECK_BYTES).any(|byte| *byte == 0) {
         return Err(Rejection::NotText);
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     Ok(match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().copied().map(char::from).collect(),
+        Err(_) => encoding_rs::mem::decode_latin1(bytes).into_owned(),
     })
 }
 
-/// Markdown is read as it is; its first heading is its title.
+/// Markdown unchanged, with its first heading as the title.
 fn markdown(text: String) -> FileText {
     let heading = text.lines().take(TITLE_LINES).find_map(|line| {
         let title = line.trim_start().strip_prefix("# ")?.trim().trim_end_matches('#').trim();
@@ -113,28 +103,22 @@ fn html(bytes: &[u8]) -> Result<FileText, Rejection> {
         return Err(Rejection::TooLarge);
     }
     let text = decode(bytes)?;
-    let said = markup::read(&text);
-    let mut titles = [said.title, said.heading].into_iter();
+    let content = markup::extract(&text);
+    let mut titles = [content.title, content.heading].into_iter();
     let title = titles.find(|title| !title.trim().is_empty());
-    Ok(FileText { title, text: tidied(&said.text) })
-}
-
-/// Lines without spaces around them, and without empty ones between.
-fn tidied(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join("\n")
+    Ok(FileText { title, text: markup::trim_lines(&content.text) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(format: FileFormat, bytes: &[u8]) -> FileText {
+    fn parsed(format: FileFormat, bytes: &[u8]) -> FileText {
         read(format, bytes).unwrap()
     }
 
     #[test]
-    fn texts_of_several_encodings_are_read() {
+    fn several_encodings_are_decoded() {
         for bytes in [
             "Größe".as_bytes(),
             b"\xef\xbb\xbfGr\xc3\xb6\xc3\x9fe",
@@ -142,17 +126,17 @@ mod tests {
             b"\xff\xfeG\0r\0\xf6\0\xdf\0e\0",
             b"\xfe\xff\0G\0r\0\xf6\0\xdf\0e",
         ] {
-            assert_eq!(said(FileFormat::Text, bytes).text, "Größe", "{bytes:?}");
+            assert_eq!(parsed(FileFormat::Text, bytes).text, "Größe", "{bytes:?}");
         }
         assert!(read(FileFormat::Text, b"\x7fELF\0\0\0").is_err());
         assert!(read(FileFormat::Text, b" \n ").is_err());
     }
 
     #[test]
-    fn titles_are_found() {
-        let markdown = said(FileFormat::Markdown, b"intro\n\n# The title #\n## other\ntext");
+    fn titles_are_extracted() {
+        let markdown = parsed(FileFormat::Markdown, b"intro\n\n# The title #\n## other\ntext");
         assert_eq!(markdown.title.as_deref(), Some("The title"));
-        let html = said(
+        let html = parsed(
             FileFormat::Html,
             b"<html><head><title>A &amp; B</title><style>x{}</style></head><body><nav>menu</nav>\
               <h1>Head</h1><p>One</p><p>two<script>alert(1)</script></p>",
@@ -160,18 +144,18 @@ mod tests {
         assert_eq!(html.title.as_deref(), Some("A & B"));
         assert!(html.text.contains("One") && html.text.contains("two"), "{html:?}");
         assert!(!["alert", "menu", "x{}"].iter().any(|word| html.text.contains(word)), "{html:?}");
-        assert_eq!(said(FileFormat::Html, b"<h1>Only</h1> this").title.as_deref(), Some("Only"));
+        assert_eq!(parsed(FileFormat::Html, b"<h1>Only</h1> this").title.as_deref(), Some("Only"));
     }
 
     #[test]
-    fn a_text_is_cut_at_its_longest() {
+    fn long_texts_are_truncated() {
         let long = "é".repeat(MAX_TEXT_BYTES);
-        assert_eq!(said(FileFormat::Text, long.as_bytes()).text.len(), MAX_TEXT_BYTES);
+        assert_eq!(parsed(FileFormat::Text, long.as_bytes()).text.len(), MAX_TEXT_BYTES);
         assert!(read(FileFormat::Html, &vec![b'x'; MAX_HTML_BYTES + 1]).is_err());
     }
 
     #[test]
-    fn html_that_is_nested_without_end_harms_nothing() {
+    fn deeply_nested_html_is_harmless() {
         for tag in ["<div>", "<b>", "<table><tr><td>", "<a><p>"] {
             let deep = tag.repeat(20_000) + "deep words";
             let _ = read(FileFormat::Html, deep.as_bytes());

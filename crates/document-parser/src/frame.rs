@@ -1,28 +1,28 @@
-//! Messages on a pipe: a head in JSON and a body as it is, both preceded by their lengths.
+//! Messages on a pipe: a JSON head and a raw body, preceded by their lengths.
 
 use std::io::{self, Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The most bytes of a head: the links of a page are its largest part.
+/// The longest head; the links of a page are its largest part.
 pub(crate) const MAX_HEAD_BYTES: usize = 8 * 1024 * 1024;
-/// The lengths of head and body.
+/// Bytes of the two lengths.
 pub(crate) const PREFIX_BYTES: usize = 16;
 
-/// The prefix and the head of a message.
+/// Encodes the prefix and the head of a message.
 pub(crate) fn encode(head: &impl Serialize, body_bytes: usize) -> io::Result<Vec<u8>> {
     let mut message = vec![0; PREFIX_BYTES];
     serde_json::to_writer(&mut message, head)?;
     let head_bytes = message.len() - PREFIX_BYTES;
-    for (place, length) in [(0, head_bytes), (8, body_bytes)] {
+    for (offset, length) in [(0, head_bytes), (8, body_bytes)] {
         let length = u64::try_from(length).map_err(io::Error::other)?;
-        message[place..place + 8].copy_from_slice(&length.to_le_bytes());
+        message[offset..offset + 8].copy_from_slice(&length.to_le_bytes());
     }
     Ok(message)
 }
 
-/// The lengths of head and body, if they are within limits.
+/// Decodes the lengths of head and body, if they are within limits.
 pub(crate) fn lengths(
     prefix: [u8; PREFIX_BYTES],
     max_body_bytes: usize,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_read_as_it_was_written() {
+    fn messages_are_decoded_as_encoded() {
         let mut bytes = Vec::new();
         write(&mut bytes, &"head", b"body").unwrap();
         write(&mut bytes, &"second", b"").unwrap();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_beyond_the_limits_are_rejected_before_memory_is_taken() {
+    fn lengths_beyond_the_limits_are_rejected() {
         let prefix = |head: u64, body: u64| {
             let mut prefix = [0; PREFIX_BYTES];
             prefix[..8].copy_from_slice(&head.to_le_bytes());

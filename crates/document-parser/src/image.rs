@@ -1,4 +1,4 @@
-//! Whether bytes are an image: it is decoded to its end, and not kept.
+//! Checks that bytes are an image by decoding it completely.
 
 use std::io::Cursor;
 
@@ -8,17 +8,17 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::rejection::MediaError;
 
-/// The most pixels that are decoded, of all frames together: a few bytes can claim any number.
+/// The most pixels of all frames; a few bytes can declare any number.
 const MAX_PIXELS: u64 = 1 << 25;
-/// What a decoder may take beside the pixels.
+/// Memory limit of a decoder.
 const MAX_DECODER_BYTES: usize = 256 * 1024 * 1024;
-/// How far from its end a JPEG may say that it is over: some writers add a little.
+/// Bytes after the end marker of a JPEG that are tolerated.
 const MAX_TAIL: usize = 4096;
 
 const BROKEN: MediaError = MediaError::BrokenImage;
 const TOO_LARGE: MediaError = MediaError::TooManyPixels;
 
-/// The media type of an image that can be decoded; or what is wrong with it.
+/// Returns the media type of an image that can be decoded.
 pub(crate) fn check(bytes: &[u8]) -> Result<&'static str, MediaError> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => png(bytes).map(|()| "image/png"),
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// A PNG of one colour, or one that claims to be.
+    /// A PNG of one colour.
     fn picture(width: u32, height: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, width, height);
@@ -132,7 +132,7 @@ mod tests {
         bytes
     }
 
-    /// Eight by eight, grey; by another program.
+    /// A grey JPEG of eight by eight pixels, from another program.
     const GREY: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+\
         MzZGNywtQFdBRkxOUlNSMj5aYVpQYEpRUk//wAALCAAIAAgBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAEC\
         AwQFBgcICQoL/8QAtRAAAgEDAwIEAwUFBAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAk\
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_told_by_its_bytes() {
+    fn every_format_is_detected() {
         assert_eq!(check(&picture(100, 50)), Ok("image/png"));
         assert_eq!(check(&photograph()), Ok("image/jpeg"));
         assert_eq!(check(&animation(3)), Ok("image/gif"));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_anywhere_is_no_image() {
+    fn truncated_images_are_rejected() {
         for whole in [picture(100, 50), photograph(), animation(3), web_picture()] {
             for end in 0..whole.len() - 1 {
                 let is_image = check(&whole[..end]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_says_so() {
+    fn other_files_are_rejected() {
         assert_eq!(check(b""), Err(MediaError::EmptyImage));
         for other in [&b"<!doctype html><html>"[..], b"{}", b"RIFF0000WAVEfmt ", b"%PDF-1.7"] {
             assert_eq!(check(other), Err(MediaError::UnknownImage));
@@ -176,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_not_decoded() {
-        // One bit a pixel, all alike: few bytes.
+    fn decompression_bombs_are_rejected() {
+        // One bit per pixel, all equal: few bytes.
         let bomb = picture(8192, 4097);
         assert!(bomb.len() < 100_000, "{}", bomb.len());
         assert_eq!(check(&bomb), Err(TOO_LARGE));
         assert_eq!(check(&picture(8192, 4096)), Ok("image/png"));
-        // The size alone is changed, in the header and in the frame.
+        // Only the declared size is changed.
         let mut claims = photograph();
         let frame = claims.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
         claims[frame + 5..frame + 9].copy_from_slice(&[0xff, 0xff, 0xff, 0xff]);

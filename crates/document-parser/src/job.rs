@@ -1,4 +1,4 @@
-//! What a worker is asked to parse, and what it returns.
+//! Jobs and results of workers.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,28 +12,28 @@ use crate::rejection::Rejection;
 /// How to parse the bytes of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Job {
-    /// A page of the web.
+    /// A web page.
     Page(PageJob),
     /// A file of the search index.
     File(FileFormat),
-    /// An image: it is decoded to its end and discarded.
+    /// An image, which is decoded and discarded.
     Image,
-    /// Audio: its container is checked.
+    /// Audio, whose container is checked.
     Audio(AudioKind),
 }
 
 /// The result of a [`Job`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parsed {
-    /// Of [`Job::Page`].
+    /// The result of [`Job::Page`].
     Page(Document),
-    /// Of [`Job::File`].
+    /// The result of [`Job::File`].
     File(FileText),
-    /// The media type of an image or of audio.
+    /// The media type of an image or audio.
     Media(&'static str),
 }
 
-/// Parses a document in this process. The service never calls this; workers do.
+/// Parses a document in this process. Only workers call this.
 pub fn parse(job: &Job, bytes: &[u8]) -> Result<Parsed, Rejection> {
     match job {
         Job::Page(page) => page::document(page, bytes).map(Parsed::Page),
@@ -43,7 +43,7 @@ pub fn parse(job: &Job, bytes: &[u8]) -> Result<Parsed, Rejection> {
     }
 }
 
-/// A reply without its text, which follows the head of a frame as it is.
+/// A reply without its text, which is the body of the frame.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Page(Document),
@@ -66,7 +66,7 @@ impl Reply {
         }
     }
 
-    /// The result of a reply to this job; `None` if no worker of ours writes such a reply.
+    /// The result of a reply to this job; `None` if the reply does not match the job.
     pub(crate) fn into_result(self, job: &Job, body: Vec<u8>) -> Option<Result<Parsed, Rejection>> {
         let text = || String::from_utf8(body).ok();
         let parsed = match (self, job) {

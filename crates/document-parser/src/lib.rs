@@ -1,9 +1,8 @@
 //! Parses untrusted documents: web pages, PDF files, images and audio.
 //!
-//! The parsers run in worker processes ([`worker`]) that give up all rights before they read a
-//! byte: limited memory and CPU time, no files, no network, no new processes. The [`Pool`] keeps a
-//! few workers running and kills those that exceed their limits. The crate knows no members and no
-//! money, and opens no connection.
+//! The parsers run in worker processes ([`worker`]) that drop their privileges before they read a byte:
+//! limited memory and CPU time, no files, no network, no new processes. The [`Pool`] keeps a few workers
+//! running and kills those that exceed their limits. The crate opens no connection.
 
 mod audio;
 mod confine;
@@ -24,5 +23,5 @@ pub use confine::{Confinement, Landlock, Limits};
 pub use file::{FileFormat, FileText};
 pub use job::{Job, Parsed, parse};
 pub use page::{Document, PageJob};
-pub use pool::{Error, Pool, Program};
+pub use pool::{Error, Pool, WorkerProgram};
 pub use rejection::{MediaError, Rejection};

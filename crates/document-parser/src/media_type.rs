@@ -1,17 +1,15 @@
-//! Media types: what a page is, and the types of images and audio.
+//! Media types of pages, images and audio.
 
-/// What kind of thing a page is.
+/// The kind of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PageKind {
     Html,
-    /// Text that is read as it is.
     Text,
-    /// Text that can be set out better.
     Json,
     Pdf,
 }
 
-/// The types of images and audio that are accepted.
+/// The accepted types of images and audio.
 const MEDIA: &[&str] = &[
     "image/png",
     "image/jpeg",
@@ -25,36 +23,35 @@ const MEDIA: &[&str] = &[
     "audio/aac",
 ];
 
-/// The known type of an image or of audio.
+/// Returns the accepted type with this name.
 pub(crate) fn of_media(name: &str) -> Option<&'static str> {
     MEDIA.iter().copied().find(|known| *known == name)
 }
 
-/// How many bytes tell what a thing is that does not say so.
-const SNIFFED: usize = 1024;
+/// Bytes that are used to detect an undeclared type.
+const SNIFFED_BYTES: usize = 1024;
 
-/// The bare media type of a header.
+/// The media type of a `Content-Type` header without parameters.
 pub fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// What a media type says.
-enum Named {
-    Kind(Kind),
-    /// Something that cannot be read.
-    Other,
-    /// Nothing.
-    Nothing,
+/// The kind that a media type declares.
+enum DeclaredKind {
+    Kind(PageKind),
+    /// A type without text.
+    Unsupported,
+    Unknown,
 }
 
-fn named(essence: &str) -> Named {
+fn declared(essence: &str) -> DeclaredKind {
     let kind = match essence {
         "" | "application/octet-stream" | "binary/octet-stream" | "unknown/unknown" => {
-            return Named::Nothing;
+            return DeclaredKind::Unknown;
         }
-        "text/html" | "application/xhtml+xml" => Kind::Html,
-        "application/pdf" | "application/x-pdf" => Kind::Pdf,
-        "application/json" | "text/json" => Kind::Json,
+        "text/html" | "application/xhtml+xml" => PageKind::Html,
+        "application/pdf" | "application/x-pdf" => PageKind::Pdf,
+        "application/json" | "text/json" => PageKind::Json,
         "application/xml"
         | "application/javascript"
         | "application/ecmascript"
@@ -70,43 +67,43 @@ fn named(essence: &str) -> Named {
         | "application/rtf"
         | "application/graphql"
         | "application/x-httpd-php"
-        | "message/rfc822" => Kind::Text,
-        other if other.ends_with("+json") => Kind::Json,
-        // A drawing is XML, but nothing to read.
-        "image/svg+xml" => return Named::Other,
-        other if other.ends_with("+xml") || other.starts_with("text/") => Kind::Text,
-        _ => return Named::Other,
+        | "message/rfc822" => PageKind::Text,
+        other if other.ends_with("+json") => PageKind::Json,
+        // SVG is XML without text.
+        "image/svg+xml" => return DeclaredKind::Unsupported,
+        other if other.ends_with("+xml") || other.starts_with("text/") => PageKind::Text,
+        _ => return DeclaredKind::Unsupported,
     };
-    Named::Kind(kind)
+    DeclaredKind::Kind(kind)
 }
 
-/// Whether something of this type can be read, as far as the type tells.
-pub fn may_be_read(content_type: Option<&str>) -> bool {
-    !matches!(named(&essence(content_type.unwrap_or_default())), Named::Other)
+/// Whether a document of this declared type may have text.
+pub fn may_have_text(content_type: Option<&str>) -> bool {
+    !matches!(declared(&essence(content_type.unwrap_or_default())), DeclaredKind::Unsupported)
 }
 
-/// What a thing is: by its type, or by how it begins.
-pub(crate) fn kind(content_type: Option<&str>, bytes: &[u8]) -> Option<Kind> {
-    let named = named(&essence(content_type.unwrap_or_default()));
-    // A PDF is known by its first bytes, whatever a server calls it.
+/// The kind of a page, by its declared type or its first bytes.
+pub(crate) fn kind(content_type: Option<&str>, bytes: &[u8]) -> Option<PageKind> {
+    let declared = declared(&essence(content_type.unwrap_or_default()));
+    // PDF files are often declared with another type.
     if bytes.starts_with(b"%PDF-") {
-        return Some(Kind::Pdf);
+        return Some(PageKind::Pdf);
     }
-    match named {
-        Named::Kind(kind) => Some(kind),
-        Named::Other => None,
-        Named::Nothing => sniff(bytes),
+    match declared {
+        DeclaredKind::Kind(kind) => Some(kind),
+        DeclaredKind::Unsupported => None,
+        DeclaredKind::Unknown => sniff(bytes),
     }
 }
 
-fn sniff(bytes: &[u8]) -> Option<Kind> {
-    let start = bytes.get(..SNIFFED).unwrap_or(bytes);
-    let has_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"];
-    if !has_mark.iter().any(|mark| start.starts_with(mark)) && start.contains(&0) {
+fn sniff(bytes: &[u8]) -> Option<PageKind> {
+    let start = bytes.get(..SNIFFED_BYTES).unwrap_or(bytes);
+    let marks = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"];
+    if !marks.iter().any(|mark| start.starts_with(mark)) && start.contains(&0) {
         return None;
     }
     let is_binary = |byte: &u8| matches!(byte, 1..=8 | 14..=26 | 28..=31);
-    if start.iter().any(is_binary) && !has_mark.iter().any(|mark| start.starts_with(mark)) {
+    if start.iter().any(is_binary) && !marks.iter().any(|mark| start.starts_with(mark)) {
         return None;
     }
     let text = String::from_utf8_lossy(start).to_ascii_lowercase();
@@ -118,11 +115,11 @@ fn sniff(bytes: &[u8]) -> Option<Kind> {
     let is_json = text.starts_with(['{', '['])
         && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
     Some(if is_html {
-        Kind::Html
+        PageKind::Html
     } else if is_json {
-        Kind::Json
+        PageKind::Json
     } else {
-        Kind::Text
+        PageKind::Text
     })
 }
 
@@ -131,23 +128,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_believed_and_everything_else_is_looked_at() {
+    fn declared_types_win_and_others_are_detected() {
         for (content_type, bytes, expected) in [
-            (Some("text/html; charset=utf-8"), &b""[..], Some(Kind::Html)),
-            (Some("APPLICATION/XHTML+XML"), b"", Some(Kind::Html)),
-            (Some("application/ld+json"), b"{}", Some(Kind::Json)),
-            (Some("application/rss+xml"), b"<rss>", Some(Kind::Text)),
-            (Some("text/markdown"), b"# A", Some(Kind::Text)),
+            (Some("text/html; charset=utf-8"), &b""[..], Some(PageKind::Html)),
+            (Some("APPLICATION/XHTML+XML"), b"", Some(PageKind::Html)),
+            (Some("application/ld+json"), b"{}", Some(PageKind::Json)),
+            (Some("application/rss+xml"), b"<rss>", Some(PageKind::Text)),
+            (Some("text/markdown"), b"# A", Some(PageKind::Text)),
             (Some("image/png"), b"\x89PNG", None),
             (Some("image/svg+xml"), b"<svg>", None),
             (Some("video/mp4"), b"", None),
             (Some("application/zip"), b"PK", None),
-            (Some("application/octet-stream"), b"%PDF-1.7", Some(Kind::Pdf)),
-            (Some("text/plain"), b"%PDF-1.7", Some(Kind::Pdf)),
-            (None, b"\n <!DOCTYPE html><p>", Some(Kind::Html)),
-            (None, b"{\"a\": 1}", Some(Kind::Json)),
-            (None, b"{ not json", Some(Kind::Text)),
-            (None, b"plain words", Some(Kind::Text)),
+            (Some("application/octet-stream"), b"%PDF-1.7", Some(PageKind::Pdf)),
+            (Some("text/plain"), b"%PDF-1.7", Some(PageKind::Pdf)),
+            (None, b"\n <!DOCTYPE html><p>", Some(PageKind::Html)),
+            (None, b"{\"a\": 1}", Some(PageKind::Json)),
+            (None, b"{ not json", Some(PageKind::Text)),
+            (None, b"plain words", Some(PageKind::Text)),
             (None, b"\x7fELF\x02\x01\x01\x00", None),
             (Some("application/octet-stream"), b"MZ\x90\x00", None),
         ] {

@@ -1,35 +1,41 @@
 //! The text and metadata of a web page.
 
 mod charset;
-mod from_pdf;
 mod html;
 mod json;
+
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 use wire::web::{PageFormat, PageLink};
 
-use crate::media_type::{self, Kind};
+use crate::media_type::{self, PageKind};
+use crate::pdf;
 use crate::rejection::Rejection;
 
-/// The most links of a page, and the most characters of each text.
+use charset::Declarations;
+
+/// The most links of a page, and the longest link text in characters.
 const MAX_LINKS: usize = 500;
 const MAX_LINK_TEXT: usize = 200;
-/// The most characters of a title, a byline.
+/// The longest title or byline, in characters.
 const MAX_LINE: usize = 500;
+/// After this time no further page of a PDF is read; the text so far is the result.
+const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 
 /// A page to parse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageJob {
-    /// What relative addresses are relative to.
+    /// The base of relative addresses.
     pub url: String,
     /// The `Content-Type` of the response.
     pub content_type: Option<String>,
-    /// What the content becomes.
+    /// The output format.
     pub format: PageFormat,
 }
 
-/// The text of a page, and what the page says about itself.
+/// The text and metadata of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
     /// The media type before conversion.
@@ -38,11 +44,11 @@ pub struct Document {
     pub title: Option<String>,
     /// The author.
     pub byline: Option<String>,
-    /// When it was published: RFC 3339, or only the day.
+    /// The time of publication: RFC 3339, or only the day.
     pub published_at: Option<String>,
-    /// The tag of the language.
+    /// The language tag.
     pub language: Option<String>,
-    /// The content in the format that was asked for.
+    /// The content in the requested format.
     pub content: String,
     /// The links in the content.
     pub links: Vec<PageLink>,
@@ -52,22 +58,22 @@ pub struct Document {
 pub(crate) fn document(job: &PageJob, bytes: &[u8]) -> Result<Document, Rejection> {
     let content_type = job.content_type.as_deref();
     let kind = media_type::kind(content_type, bytes);
-    let named = media_type::essence(content_type.unwrap_or_default());
-    let Some(kind) = kind else { return Err(Rejection::UnsupportedType(named)) };
+    let declared = media_type::essence(content_type.unwrap_or_default());
+    let Some(kind) = kind else { return Err(Rejection::UnsupportedType(declared)) };
     let mut document = match kind {
-        Kind::Pdf => from_pdf::document(bytes)?,
-        Kind::Html => {
-            let text = charset::decode(bytes, content_type, charset::Marks::InTheText);
-            // Only addresses that were parsed before come here.
+        PageKind::Pdf => pdf_document(bytes)?,
+        PageKind::Html => {
+            let text = charset::decode(bytes, content_type, Declarations::Used);
+            // The caller has parsed this address before.
             let url = Url::parse(&job.url).map_err(|_| Rejection::NoText)?;
             html::document(&text, &url, job.format)
         }
-        Kind::Json => {
-            let text = charset::decode(bytes, content_type, charset::Marks::None);
+        PageKind::Json => {
+            let text = charset::decode(bytes, content_type, Declarations::Ignored);
             Document { content: json::pretty(&text).unwrap_or(text), ..Document::default() }
         }
-        Kind::Text => {
-            let text = charset::decode(bytes, content_type, charset::Marks::InTheText);
+        PageKind::Text => {
+            let text = charset::decode(bytes, content_type, Declarations::Used);
             Document { content: text.replace("\r\n", "\n"), ..Document::default() }
         }
     };
@@ -75,20 +81,32 @@ pub(crate) fn document(job: &PageJob, bytes: &[u8]) -> Result<Document, Rejectio
         return Err(Rejection::NoText);
     }
     document.media_type = match kind {
-        Kind::Pdf => "application/pdf".to_owned(),
-        _ if !named.is_empty() && named != "application/octet-stream" => named,
-        Kind::Html => "text/html".to_owned(),
-        Kind::Json => "application/json".to_owned(),
-        Kind::Text => "text/plain".to_owned(),
+        PageKind::Pdf => "application/pdf".to_owned(),
+        _ if !declared.is_empty() && declared != "application/octet-stream" => declared,
+        PageKind::Html => "text/html".to_owned(),
+        PageKind::Json => "application/json".to_owned(),
+        PageKind::Text => "text/plain".to_owned(),
     };
-    if job.format == PageFormat::Html && kind != Kind::Html {
+    if job.format == PageFormat::Html && kind != PageKind::Html {
         document.content = format!("<pre>{}</pre>", escaped(&document.content));
     }
     Ok(document)
 }
 
+fn pdf_document(bytes: &[u8]) -> Result<Document, Rejection> {
+    let pdf = pdf::text(bytes, Instant::now() + MAX_PDF_TIME)?;
+    let short = |text: Option<String>| text.and_then(|text| line(&text, MAX_LINE));
+    Ok(Document {
+        title: short(pdf.title),
+        byline: short(pdf.author),
+        published_at: pdf.created_on,
+        content: pdf.text,
+        ..Document::default()
+    })
+}
+
 impl Document {
-    /// A document of text that needs no parser.
+    /// A document of plain text.
     pub fn of_text(title: &str, text: &str, format: PageFormat) -> Self {
         let content = match format {
             PageFormat::Html => format!("<pre>{}</pre>", escaped(text)),
@@ -103,7 +121,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A text on one line, not too long; nothing if it is empty.
+/// A text on one line with limited length; `None` if it is empty.
 fn line(text: &str, max_chars: usize) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line: String = words.join(" ").chars().take(max_chars).collect();

@@ -9,27 +9,25 @@ use lopdf::{Document, Object};
 
 use crate::rejection::Rejection;
 
-/// The most pages that are read.
+/// The most pages.
 const MAX_PAGES: usize = 5000;
 /// The most text, in bytes.
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a PDF says.
+/// Text and metadata of a PDF.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pdf {
-    /// As the file calls itself.
     pub(crate) title: Option<String>,
-    /// Who wrote it.
     pub(crate) author: Option<String>,
-    /// The day on which it was made, as in `2024-02-29`.
-    pub(crate) made_on: Option<String>,
-    /// The text of all pages, each line on one, an empty line between pages.
+    /// The day of creation, as in `2024-02-29`.
+    pub(crate) created_on: Option<String>,
+    /// The text, with an empty line between pages.
     pub(crate) text: String,
-    /// Whether there was more than is read.
-    pub(crate) is_cut: bool,
+    /// Whether a limit was reached.
+    pub(crate) is_truncated: bool,
 }
 
-/// Reads a PDF; no further page after the deadline.
+/// Reads a PDF until the deadline.
 pub(crate) fn text(bytes: &[u8], deadline: Instant) -> Result<Pdf, Rejection> {
     let (document, mut budget) = budget::load(bytes)?;
     if document.is_encrypted() {
@@ -37,15 +35,15 @@ pub(crate) fn text(bytes: &[u8], deadline: Instant) -> Result<Pdf, Rejection> {
     }
     let pages = document.get_pages();
     let mut read = Pdf {
-        title: said(&document, b"Title"),
-        author: said(&document, b"Author"),
-        made_on: said(&document, b"CreationDate").and_then(|date| day(&date)),
-        is_cut: pages.len() > MAX_PAGES,
+        title: metadata(&document, b"Title"),
+        author: metadata(&document, b"Author"),
+        created_on: metadata(&document, b"CreationDate").and_then(|date| day(&date)),
+        is_truncated: pages.len() > MAX_PAGES,
         ..Pdf::default()
     };
     for page in pages.values().take(MAX_PAGES) {
         if Instant::now() >= deadline || read.text.len() >= MAX_TEXT_BYTES {
-            read.is_cut = true;
+            read.is_truncated = true;
             break;
         }
         if !read.text.is_empty() {
@@ -55,15 +53,14 @@ pub(crate) fn text(bytes: &[u8], deadline: Instant) -> Result<Pdf, Rejection> {
         read.text.truncate(read.text.trim_end().len());
     }
     if read.text.len() > MAX_TEXT_BYTES {
-        let end = (0..=MAX_TEXT_BYTES).rev().find(|end| read.text.is_char_boundary(*end));
-        read.text.truncate(end.unwrap_or_default());
-        read.is_cut = true;
+        read.text.truncate(read.text.floor_char_boundary(MAX_TEXT_BYTES));
+        read.is_truncated = true;
     }
     if read.text.is_empty() { Err(Rejection::PdfWithoutText) } else { Ok(read) }
 }
 
-/// What the file says about itself.
-fn said(document: &Document, name: &[u8]) -> Option<String> {
+/// An entry of the document information.
+fn metadata(document: &Document, name: &[u8]) -> Option<String> {
     let info = match document.trailer.get(b"Info").ok()? {
         Object::Reference(id) => document.get_dictionary(*id).ok()?,
         other => other.as_dict().ok()?,

@@ -1,11 +1,10 @@
-//! Worker processes that are kept running, and the jobs they get.
+//! A pool of worker processes.
 //!
-//! A job has one worker to itself. A worker that exceeds a limit, dies or is abandoned in the
-//! middle of a job is killed and never gets another one, so that no answer reaches the wrong
-//! caller.
+//! Each job has a worker to itself. A worker that exceeds a limit, crashes or loses its caller during a
+//! job is killed and never reused, so that no result reaches another caller.
 
+mod owner_limits;
 mod process;
-mod share;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,29 +21,29 @@ use crate::job::{Job, Parsed};
 use crate::page::{Document, PageJob};
 use crate::rejection::Rejection;
 
-use self::process::{Ended, Worker};
-use self::share::Shares;
+use self::owner_limits::OwnerLimits;
+use self::process::{Worker, WorkerFailure};
 
-/// How long a job may wait for a worker.
+/// The longest wait for a worker.
 const MAX_WAIT: Duration = Duration::from_secs(15);
-/// A worker is replaced after so many jobs.
+/// Jobs after which a worker is replaced.
 const MAX_JOBS: u32 = 256;
-/// A worker that keeps more memory than this after a job is replaced.
+/// Memory after a job above which a worker is replaced.
 const MAX_IDLE_BYTES: u64 = 96 * 1024 * 1024;
 
-/// The program that is started as a worker; it calls [`worker::run`](crate::worker::run).
+/// The program of a worker. It calls [`worker::run`](crate::worker::run).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    /// Its path.
+pub struct WorkerProgram {
+    /// The executable.
     pub path: PathBuf,
-    /// The arguments before those of the pool: the memory limit in bytes and the CPU time of a
+    /// Arguments before those of the pool, which are the memory limit in bytes and the CPU time of a
     /// job in seconds.
     pub arguments: Vec<String>,
-    /// All of its environment.
+    /// The complete environment.
     pub environment: Vec<(String, String)>,
 }
 
-/// Why there is no result.
+/// Why a job has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The document cannot be used.
@@ -53,7 +52,7 @@ pub enum Error {
     /// The limit on elapsed time or CPU time was reached.
     #[error("it takes too long to parse")]
     TimedOut,
-    /// The worker ended in the middle of the job: out of memory, killed, or crashed.
+    /// The worker ended during the job: out of memory, killed, or crashed.
     #[error("it needs more memory than allowed or crashes the parser")]
     Crashed,
     /// All workers are busy.
@@ -64,26 +63,26 @@ pub enum Error {
     Unavailable,
 }
 
-/// Worker processes. Clones share them.
+/// A pool of worker processes, shared by its clones.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    program: Program,
+    program: WorkerProgram,
     limits: Limits,
     size: usize,
-    /// Where the pipes of the workers are waited for.
+    /// The runtime of the pipes.
     runtime: Handle,
     slots: Semaphore,
-    shares: Shares,
+    owner_limits: OwnerLimits,
     idle: Mutex<Vec<Worker>>,
 }
 
 impl Pool {
-    /// A pool of at most `size` workers, at least two. None is started before there is a job.
-    /// The pipes belong to the runtime that this is called on.
-    pub fn new(program: Program, limits: Limits, size: usize) -> Self {
+    /// Creates a pool of at most `size` workers, but at least two, which start on demand. The pipes
+    /// belong to the current runtime.
+    pub fn new(program: WorkerProgram, limits: Limits, size: usize) -> Self {
         let size = size.max(2);
         Self(Arc::new(Inner {
             program,
@@ -91,13 +90,13 @@ impl Pool {
             size,
             runtime: Handle::current(),
             slots: Semaphore::new(size),
-            // One slot is always left for the others.
-            shares: Shares::new(size - 1),
+            // One worker is always left for other owners.
+            owner_limits: OwnerLimits::new(size - 1),
             idle: Mutex::default(),
         }))
     }
 
-    /// Parses a page for an owner; `None` is the service itself.
+    /// Parses a page for an owner; `None` is the service.
     pub async fn page(
         &self,
         owner: Option<i64>,
@@ -110,8 +109,7 @@ impl Pool {
         }
     }
 
-    /// Reads the text of a file of the service, and blocks until it is read. Plain text needs no
-    /// parser.
+    /// Reads the text of a file of the service. Plain text needs no worker.
     pub fn file_blocking(&self, format: FileFormat, bytes: &[u8]) -> Result<FileText, Error> {
         if matches!(format, FileFormat::Text | FileFormat::Markdown) {
             return Ok(file::read(format, bytes)?);
@@ -122,12 +120,12 @@ impl Pool {
         }
     }
 
-    /// The media type of an image that can be decoded.
+    /// Returns the media type of an image that can be decoded.
     pub async fn image(&self, owner: Option<i64>, bytes: &[u8]) -> Result<&'static str, Error> {
         self.media(owner, &Job::Image, bytes).await
     }
 
-    /// The media type of audio that has at least one frame.
+    /// Returns the media type of audio with at least one frame.
     pub async fn audio(
         &self,
         owner: Option<i64>,
@@ -149,67 +147,71 @@ impl Pool {
         }
     }
 
-    /// The confinement of a worker, which is started if none is running.
+    /// Returns the confinement of a worker, which is started if none is idle.
     pub async fn confinement(&self) -> Result<Confinement, Error> {
-        let worker = self.0.checkout().await?;
+        let worker = self.0.acquire().await?;
         let confinement = worker.confinement();
-        self.0.give_back(worker);
+        self.0.release(worker);
         Ok(confinement)
     }
 
     async fn run(&self, owner: Option<i64>, job: &Job, bytes: &[u8]) -> Result<Parsed, Error> {
         let inner = &self.0;
         let waiting = async {
-            let share = inner.shares.take(owner).await?;
-            Some((share, inner.slots.acquire().await.ok()?))
+            let permit = inner.owner_limits.acquire(owner).await?;
+            Some((permit, inner.slots.acquire().await.ok()?))
         };
         let _slot = timeout(MAX_WAIT, waiting).await.ok().flatten().ok_or(Error::Busy)?;
         match self.attempt(job, bytes).await {
-            // It may have been killed while it was idle.
-            Err(Ended::Killed) => self.attempt(job, bytes).await,
-            ended => ended,
+            // The worker may have been killed while it was idle.
+            Err(WorkerFailure::Killed) => self.attempt(job, bytes).await,
+            result => result,
         }
-        .map_err(|ended| match ended {
-            Ended::OutOfTime => Error::TimedOut,
-            Ended::NotStarted => Error::Unavailable,
-            Ended::Killed | Ended::Died => Error::Crashed,
+        .map_err(|failure| match failure {
+            WorkerFailure::OutOfTime => Error::TimedOut,
+            WorkerFailure::NotStarted => Error::Unavailable,
+            WorkerFailure::Killed | WorkerFailure::Crashed => Error::Crashed,
         })?
         .map_err(Error::Rejected)
     }
 
-    async fn attempt(&self, job: &Job, bytes: &[u8]) -> Result<Result<Parsed, Rejection>, Ended> {
+    async fn attempt(
+        &self,
+        job: &Job,
+        bytes: &[u8],
+    ) -> Result<Result<Parsed, Rejection>, WorkerFailure> {
         let inner = &self.0;
-        let mut worker = inner.checkout().await.map_err(|_| Ended::NotStarted)?;
-        // Dropping the worker kills it, also when nobody waits for the result any more.
+        let mut worker = inner.acquire().await.map_err(|_| WorkerFailure::NotStarted)?;
+        // Dropping the worker kills it, also if the caller is cancelled.
         let exchanged = timeout(inner.limits.wall, worker.exchange(job, bytes)).await;
-        let exchanged = exchanged.unwrap_or(Err(Ended::OutOfTime));
+        let exchanged = exchanged.unwrap_or(Err(WorkerFailure::OutOfTime));
         let is_reusable = exchanged.is_ok()
             && worker.jobs() < MAX_JOBS
             && worker.resident_bytes() < MAX_IDLE_BYTES;
         if is_reusable {
-            inner.give_back(worker);
+            inner.release(worker);
         } else {
             self.replace(worker, exchanged.as_ref().err().copied());
         }
         exchanged
     }
 
-    /// Ends a worker and starts another one, which the next job finds ready.
-    fn replace(&self, worker: Worker, reason: Option<Ended>) {
+    /// Kills a worker and starts another one for the next job.
+    fn replace(&self, worker: Worker, reason: Option<WorkerFailure>) {
         tracing::debug!(?reason, pid = worker.id(), "parser worker replaced");
         drop(worker);
         let inner = self.0.clone();
         self.0.runtime.spawn(async move {
             if let Ok(worker) = Worker::start(&inner.program, &inner.limits).await {
-                inner.give_back(worker);
+                inner.release(worker);
             }
         });
     }
 }
 
 impl Inner {
-    /// A worker that runs, or a new one.
-    async fn checkout(&self) -> Result<Worker, Error> {
+    /// Returns an idle worker, or starts one.
+    async fn acquire(&self) -> Result<Worker, Error> {
         loop {
             let known = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(mut worker) = known else { break };
@@ -217,7 +219,7 @@ impl Inner {
                 return Ok(worker);
             }
         }
-        // Elsewhere, because the pipes belong to the runtime on which they are opened.
+        // On the runtime of the pool, which the pipes belong to.
         let (program, limits) = (self.program.clone(), self.limits);
         let starting = self.runtime.spawn(async move { Worker::start(&program, &limits).await });
         match starting.await {
@@ -231,7 +233,7 @@ impl Inner {
         }
     }
 
-    fn give_back(&self, worker: Worker) {
+    fn release(&self, worker: Worker) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < self.size {
             idle.push(worker);

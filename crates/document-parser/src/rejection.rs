@@ -11,7 +11,7 @@ pub enum Rejection {
     /// The document has no text.
     #[error("it has no text")]
     NoText,
-    /// Not a PDF, or a damaged one.
+    /// Not a PDF, or a corrupt one.
     #[error("it is not a readable PDF")]
     DamagedPdf,
     /// A PDF that needs a password.
@@ -20,37 +20,37 @@ pub enum Rejection {
     /// A PDF with pages but without text.
     #[error("it is a PDF without text; it may be a scan")]
     PdfWithoutText,
-    /// A file that is named like a text but is none.
+    /// A file with the name of a text file but binary content.
     #[error("it is not a text file")]
     NotText,
     /// A document that exceeds a size limit of its parser.
     #[error("it is too large")]
     TooLarge,
-    /// The parser failed on it.
+    /// The parser panicked.
     #[error("it makes the parser fail")]
     ParserPanicked,
-    /// Not an image or audio that can be used.
+    /// An unusable image or audio file.
     #[error(transparent)]
     Media(#[from] MediaError),
 }
 
-/// Why bytes are no usable image or audio.
+/// Why an image or audio file is unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{}", self.as_str())]
 pub enum MediaError {
-    /// No bytes at all.
+    /// No bytes.
     EmptyImage,
     /// Not PNG, JPEG, GIF or WebP.
     UnknownImage,
     /// The decoder failed.
     BrokenImage,
-    /// More pixels than are decoded.
+    /// More pixels than allowed.
     TooManyPixels,
     /// The end is missing.
     TruncatedImage,
     /// An animation without frames.
     NoImageFrame,
-    /// No bytes at all.
+    /// No bytes.
     EmptyAudio,
     /// No known container.
     UnknownAudio,
@@ -61,7 +61,7 @@ pub enum MediaError {
 }
 
 impl MediaError {
-    /// The reason as a part of a sentence about an upstream.
+    /// The reason, as part of a sentence about an upstream.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::EmptyImage => "its image is empty",

@@ -1,4 +1,4 @@
-//! A worker process: it confines itself, then parses what comes on standard input until its end.
+//! A worker process: confines itself, then parses jobs from standard input.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
@@ -12,37 +12,36 @@ use crate::frame;
 use crate::job::{self, Job, Parsed, Reply};
 use crate::rejection::Rejection;
 
-/// The stack of the thread that parses: documents may be nested deeply, and pages of a stack that
-/// are not touched cost nothing.
+/// The stack of the parser thread, for deeply nested documents; untouched stack pages cost nothing.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// The first message of a worker, sent when it is confined.
+/// The first message of a worker, sent after it has confined itself.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Hello {
+pub(crate) struct WorkerReady {
     pub(crate) confinement: Confinement,
 }
 
-/// The command line of a worker, behind the arguments of its [`Program`](crate::Program).
+/// The arguments of a worker after those of its [`WorkerProgram`](crate::WorkerProgram).
 pub(crate) fn arguments(limits: &Limits) -> [String; 2] {
     [limits.memory_bytes.to_string(), limits.cpu.as_secs().to_string()]
 }
 
-/// The limits of a command line that the pool wrote.
+/// The limits from the arguments of a worker.
 pub fn limits(memory_bytes: u64, cpu_seconds: u64) -> Limits {
     Limits { memory_bytes, cpu: Duration::from_secs(cpu_seconds), ..Limits::default() }
 }
 
-/// Runs this process as a worker until its standard input ends.
+/// Runs a worker until its standard input ends.
 pub fn run(limits: Limits) -> io::Result<()> {
     run_with(limits, job::parse)
 }
 
-/// Runs this process as a worker with another parser.
+/// Runs a worker with another parser.
 pub fn run_with(
     limits: Limits,
     parse: impl Fn(&Job, &[u8]) -> Result<Parsed, Rejection> + Send + 'static,
 ) -> io::Result<()> {
-    // Panics are answers here, and what they say is about a document of somebody.
+    // Panics become replies, and their messages could quote a document.
     set_hook(Box::new(|_| {}));
     let stack = u64::try_from(STACK_BYTES).map_err(io::Error::other)?;
     let in_use = confine::address_space()?.saturating_add(stack);
@@ -52,7 +51,7 @@ pub fn run_with(
         let memory_bytes = in_use.saturating_add(limits.memory_bytes);
         let resource_limits =
             confine::limit_resources(memory_bytes) && confine::limit_cpu(limits.cpu);
-        // Last: it also denies what the measures before it need.
+        // Last, because it denies the system calls of the other measures.
         let seccomp = confine::filter_system_calls();
         serve(limits, Confinement { resource_limits, landlock, seccomp }, &parse)
     })?;
@@ -65,7 +64,7 @@ fn serve(
     parse: &impl Fn(&Job, &[u8]) -> Result<Parsed, Rejection>,
 ) -> io::Result<()> {
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-    frame::write(&mut output, &Hello { confinement }, &[])?;
+    frame::write(&mut output, &WorkerReady { confinement }, &[])?;
     while let Some((job, bytes)) = frame::read::<Job>(&mut input, usize::MAX)? {
         confine::limit_cpu(limits.cpu);
         let parsed = catch_unwind(AssertUnwindSafe(|| parse(&job, &bytes)));

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use document_parser::{Limits, Pool, Program};
+use document_parser::{Limits, Pool, WorkerProgram};
 use gateway_store::{DatabaseLocation, Error, Store, StoreOptions};
 use tokio::net::TcpListener;
 
@@ -30,7 +30,7 @@ pub struct Ready {
 
 /// Opens everything the service needs. All problems are found at once. `parser` is the program that
 /// parses untrusted documents.
-pub async fn prepare(mut config: Config, parser: Program) -> Result<Ready, Vec<Problem>> {
+pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready, Vec<Problem>> {
     let mut problems = Vec::new();
     let listener = keep(&mut problems, listen("listen", config.listen).await);
     if let Some(Ok(address)) = listener.as_ref().map(TcpListener::local_addr) {
@@ -106,10 +106,8 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
 
 /// Where a configuration keeps its state, and how.
 pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
-    let mut options = StoreOptions {
-        idempotency_retention: config.idempotency,
-        ..StoreOptions::default()
-    };
+    let mut options =
+        StoreOptions { idempotency_retention: config.idempotency, ..StoreOptions::default() };
     let place = match &config.database {
         Database::Sqlite { path, durability } => {
             options.power_loss_safe = *durability == Durability::Power;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use document_parser::{Program, worker};
+use document_parser::{WorkerProgram, worker};
 
 use crate::diagnostic::Diagnostic;
 
@@ -22,13 +22,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Diagnostic> {
 }
 
 /// This program as a worker of the service.
-pub(crate) fn program() -> Program {
+pub(crate) fn program() -> WorkerProgram {
     // On Linux this stays the running program although an update replaces its file.
     let own = Path::new("/proc/self/exe");
     let path = if own.exists() { own.to_path_buf() } else { executable() };
     // The allocator would reserve a gigabyte of the limited address space in advance.
     let environment = vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())];
-    Program { path, arguments: vec!["parse-worker".to_owned()], environment }
+    WorkerProgram { path, arguments: vec!["parse-worker".to_owned()], environment }
 }
 
 fn executable() -> PathBuf {

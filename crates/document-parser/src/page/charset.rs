@@ -1,30 +1,34 @@
-//! Which characters bytes stand for: a mark, the header, the page's own word, or how they look.
+//! The character encoding of a page: byte order mark, header, declaration in the page, or detection.
 
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// How far into a page its own word is looked for.
-const SCANNED: usize = 4096;
-/// How much of a page its look is judged by.
-const MAX_DETECTED: usize = 256 * 1024;
+/// Bytes that are searched for a declaration.
+const DECLARATION_BYTES: usize = 4096;
+/// Bytes that are used for detection.
+const DETECTION_BYTES: usize = 256 * 1024;
 
-/// Whether a text may say itself how it is written.
+/// Whether declarations in the text are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marks {
-    /// In a `meta` element or an XML declaration.
-    InTheText,
-    None,
+pub(super) enum Declarations {
+    /// `meta` elements and XML declarations.
+    Used,
+    Ignored,
 }
 
-/// The text of a page.
-pub(super) fn decode(bytes: &[u8], content_type: Option<&str>, marks: Marks) -> String {
+/// Decodes the text of a page.
+pub(super) fn decode(
+    bytes: &[u8],
+    content_type: Option<&str>,
+    declarations: Declarations,
+) -> String {
     let encoding = Encoding::for_bom(bytes)
         .map(|(encoding, _)| encoding)
         .or_else(|| named(bytes, charset_of(content_type.unwrap_or_default())))
-        .or_else(|| (marks == Marks::InTheText).then(|| written(bytes)).flatten())
+        .or_else(|| (declarations == Declarations::Used).then(|| declared(bytes)).flatten())
         .unwrap_or_else(|| detected(bytes));
     let (text, _, _) = encoding.decode(bytes);
-    // Zero bytes mean nothing anywhere, and stop some readers.
+    // Zero characters stop some readers.
     if text.contains('\0') { text.replace('\0', "") } else { text.into_owned() }
 }
 
@@ -36,20 +40,20 @@ fn charset_of(content_type: &str) -> Option<&str> {
     Some(value.trim().trim_matches(['"', '\'']))
 }
 
-/// The encoding of a name. UTF-16 without a mark is believed only if the bytes look like it.
+/// The encoding with this name. UTF-16 without a byte order mark must look like it.
 fn named(bytes: &[u8], name: Option<&str>) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(name?.as_bytes())?;
     let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
-    let start = bytes.get(..SCANNED).unwrap_or(bytes);
+    let start = bytes.get(..DECLARATION_BYTES).unwrap_or(bytes);
     if is_wide && !start.contains(&0) { None } else { Some(encoding) }
 }
 
-/// What the page itself says, in a `meta` element or an XML declaration.
-fn written(bytes: &[u8]) -> Option<&'static Encoding> {
-    let start = bytes.get(..SCANNED).unwrap_or(bytes);
+/// The encoding in a `meta` element or an XML declaration.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
+    let start = bytes.get(..DECLARATION_BYTES).unwrap_or(bytes);
     let text: String = start.iter().map(|byte| char::from(*byte).to_ascii_lowercase()).collect();
     let is_xml = text.starts_with("<?xml");
-    let declared = text.find("encoding=").filter(|_| is_xml).map(|at| at + "encoding=".len());
+    let xml = text.find("encoding=").filter(|_| is_xml).map(|at| at + "encoding=".len());
     let meta = || {
         let mut rest = 0;
         while let Some(at) = text.get(rest..)?.find("<meta") {
@@ -63,7 +67,7 @@ fn written(bytes: &[u8]) -> Option<&'static Encoding> {
         }
         None
     };
-    let at = declared.or_else(meta)?;
+    let at = xml.or_else(meta)?;
     let name: String = text
         .get(at..)?
         .trim_start_matches([' ', '"', '\''])
@@ -71,13 +75,13 @@ fn written(bytes: &[u8]) -> Option<&'static Encoding> {
         .take_while(|letter| letter.is_ascii_alphanumeric() || "-_:.".contains(*letter))
         .collect();
     let encoding = Encoding::for_label(name.as_bytes())?;
-    // A page that can be read so far is not written in two bytes a character.
+    // A declaration that is readable as ASCII cannot be in UTF-16.
     let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
     Some(if is_wide { UTF_8 } else { encoding })
 }
 
 fn detected(bytes: &[u8]) -> &'static Encoding {
-    // A few damaged characters do not make another encoding of it.
+    // A few invalid characters do not rule out UTF-8.
     let (mut good, mut bad) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
         good += chunk.valid().chars().filter(|letter| !letter.is_ascii()).count();
@@ -86,7 +90,7 @@ fn detected(bytes: &[u8]) -> &'static Encoding {
     if bad == 0 || good > bad.saturating_mul(10) {
         return UTF_8;
     }
-    let start = bytes.get(..MAX_DETECTED).unwrap_or(bytes);
+    let start = bytes.get(..DETECTION_BYTES).unwrap_or(bytes);
     let mut detector = EncodingDetector::new(chardetng::Iso2022JpDetection::Allow);
     if !detector.feed(start, true) {
         return WINDOWS_1252;
@@ -99,11 +103,11 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], content_type: Option<&str>) -> String {
-        decode(bytes, content_type, Marks::InTheText)
+        decode(bytes, content_type, Declarations::Used)
     }
 
     #[test]
-    fn the_mark_beats_the_header_and_the_header_beats_the_page() {
+    fn byte_order_mark_wins_over_header_and_header_over_declaration() {
         assert_eq!(read(b"\xef\xbb\xbfcaf\xc3\xa9", Some("text/html; charset=latin1")), "café");
         assert_eq!(read(b"\xff\xfea\0b\0", None), "ab");
         assert_eq!(
@@ -116,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_word_the_look_decides() {
+    fn undeclared_encodings_are_detected() {
         assert_eq!(read("Grüße".as_bytes(), None), "Grüße");
         let (russian, _, _) =
             encoding_rs::WINDOWS_1251.encode("Привет, как дела? Это обычный русский текст.");

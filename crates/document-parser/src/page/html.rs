@@ -1,72 +1,82 @@
-//! What an HTML page says: its article where it is one, else everything that is not decoration.
+//! The content of HTML pages: the article, or else everything but boilerplate.
 
 mod block;
 mod boilerplate;
-mod crude;
 mod hidden;
 mod inline;
 mod metadata;
 mod parse;
-mod tidy;
+mod sanitize;
 
 use dom_query::{Document as Dom, NodeRef};
 use dom_smoothie::Readability;
 use url::Url;
 use wire::web::PageFormat;
 
-use super::Document;
-use block::Renderer;
-use inline::Style;
+use super::{Document, MAX_LINE, escaped, line};
+use crate::markup;
+use block::BlockRenderer;
+use inline::TextStyle;
 
-/// The most nodes of a page that is searched for an article, and the most levels that they are deep
-/// together: the search looks at what each node is in, again and again.
+/// The most nodes, and the largest sum of their depths, of a page that is searched for an article. The
+/// search visits the ancestors of each node repeatedly.
 const MAX_ARTICLE_NODES: usize = 60_000;
 const MAX_ARTICLE_DEPTHS: usize = 1_000_000;
-/// The share of the text that an article must have, in hundredths.
+/// The least share of the text in an article, in percent.
 const MIN_ARTICLE_SHARE: usize = 60;
-/// The share of the text that the part called main must have.
+/// The least share of the text in the main element, in percent.
 const MIN_MAIN_SHARE: usize = 40;
-/// With less text than this, decoration is taken for content.
+/// Pages with less text than this keep their boilerplate.
 const MIN_TEXT: usize = 80;
 
-/// What a page says.
+/// Extracts the content of a page.
 pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
     let dom = match parse::parse(text) {
         Ok(dom) => dom,
-        Err(monster) => {
+        Err(too_complex) => {
             tracing::debug!(
-                nodes = monster.nodes,
+                nodes = too_complex.nodes,
                 host = url.host_str(),
                 "a page is read without its structure"
             );
-            return crude::document(text, format);
+            return without_structure(text, format);
         }
     };
     let base = base(&dom, url);
-    let mut document = metadata::of(&dom, &base);
+    let mut document = metadata::read(&dom, &base);
     hidden::remove(&dom);
     let (root, byline) = content(dom);
     document.byline = document.byline.or(byline);
     let node = body_of(&root);
-    let style = if format == PageFormat::Text { Style::Text } else { Style::Markdown };
-    let mut renderer = Renderer::new(&base, style);
+    let style = if format == PageFormat::Text { TextStyle::Text } else { TextStyle::Markdown };
+    let mut renderer = BlockRenderer::new(&base, style);
     document.content = renderer.render(&node);
     document.links = renderer.into_links();
     if format == PageFormat::Html {
-        tidy::tidy(&node, &base);
+        sanitize::sanitize(&node, &base);
         node.inner_html().trim().clone_into(&mut document.content);
     }
     document
 }
 
-/// What relative addresses of a page are relative to.
+/// The text of a page that is nested too deeply, or takes too long to parse.
+fn without_structure(html: &str, format: PageFormat) -> Document {
+    let page = markup::extract(html);
+    let mut content = markup::trim_lines(&page.text);
+    if format == PageFormat::Html {
+        content = format!("<pre>{}</pre>", escaped(&content));
+    }
+    Document { title: line(&page.title, MAX_LINE), content, ..Document::default() }
+}
+
+/// The base of relative addresses.
 fn base(dom: &Dom, url: &Url) -> Url {
-    let written = dom.select_single("base[href]").attr("href");
-    let base = written.and_then(|href| url.join(&href).ok());
+    let declared = dom.select_single("base[href]").attr("href");
+    let base = declared.and_then(|href| url.join(&href).ok());
     base.filter(|base| matches!(base.scheme(), "http" | "https")).unwrap_or_else(|| url.clone())
 }
 
-/// The part of a page that is worth reading, and who wrote it.
+/// The content of a page, and its author.
 fn content(dom: Dom) -> (Dom, Option<String>) {
     let plain = dom.clone();
     boilerplate::remove(&body_of(&plain));
@@ -75,7 +85,7 @@ fn content(dom: Dom) -> (Dom, Option<String>) {
     let article = is_searched.then(|| article(&plain)).flatten();
     let length = body_of(&plain).normalized_char_count();
     if length < MIN_TEXT {
-        // Little is left: what was taken away is the page, unless that is just as little.
+        // Little is left: the removed boilerplate is the content, if there is any.
         let all = body_of(&dom).normalized_char_count();
         return (if all > length { dom } else { plain }, None);
     }
@@ -90,7 +100,7 @@ fn content(dom: Dom) -> (Dom, Option<String>) {
     }
 }
 
-/// Whether an article has the code and the tables that the page has.
+/// Whether an article has all code and tables of the page.
 fn keeps_structure(article: &Dom, main: &Dom) -> bool {
     ["pre", "table", "dl"].iter().all(|name| {
         let (found, there) = (article.select(name).length(), main.select(name).length());
@@ -105,7 +115,7 @@ fn article(dom: &Dom) -> Option<(Dom, Option<String>)> {
     Some((Dom::from(article.content), article.byline))
 }
 
-/// The part that the page itself calls its main one, if it has enough of the text.
+/// The main element, if it has enough of the text.
 fn main_part(dom: Dom, length: usize) -> (Dom, usize) {
     let is_main =
         |node: &NodeRef<'_>| node.has_name("main") || node.attr("role").as_deref() == Some("main");
@@ -122,8 +132,7 @@ fn main_part(dom: Dom, length: usize) -> (Dom, usize) {
     (dom, length)
 }
 
-/// The one element of a kind that is in no other element of that kind; nothing if there are
-/// several. Each node is looked at once: pages may have many of them, nested deeply.
+/// The only outermost element that matches; `None` if there are several. Visits each node once.
 fn only_outermost(dom: &Dom, is_wanted: impl Fn(&NodeRef<'_>) -> bool) -> Option<NodeRef<'_>> {
     let mut only = None;
     let mut next = dom.root().first_child();
@@ -138,7 +147,7 @@ fn only_outermost(dom: &Dom, is_wanted: impl Fn(&NodeRef<'_>) -> bool) -> Option
     only
 }
 
-/// The node after a node and all that is in it.
+/// The next node that is not a descendant.
 fn following(mut node: NodeRef<'_>) -> Option<NodeRef<'_>> {
     loop {
         if let Some(next) = node.next_sibling() {
@@ -148,7 +157,7 @@ fn following(mut node: NodeRef<'_>) -> Option<NodeRef<'_>> {
     }
 }
 
-/// The body of a page, or all of it.
+/// The body of a page, or its root.
 fn body_of(dom: &Dom) -> NodeRef<'_> {
     dom.body().unwrap_or_else(|| dom.root())
 }

@@ -1,9 +1,9 @@
-//! JSON with one value on a line, in the order and with the numbers it was written with.
+//! Pretty-prints JSON with the original order and numbers, which a parsed value would lose.
 
-/// The deepest that lines are moved to the right.
+/// The deepest indentation.
 const MAX_INDENT: usize = 64;
 
-/// The text set out; nothing if it is not JSON.
+/// Pretty-prints a text; `None` if it is not JSON.
 pub(super) fn pretty(text: &str) -> Option<String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
     let mut out = String::with_capacity(text.len() * 2);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_numbers_and_strings_stay_as_they_were_written() {
+    fn order_numbers_and_strings_are_kept() {
         let text =
             r#" {"b":1.50,"a":[ ],"s":"x\\\"{,: [","n":12345678901234567890123,"o":{ "k":[1,{}]}}"#;
         let lines = [

@@ -1,4 +1,4 @@
-//! Kinds of pages, and pages that mean harm.
+//! Formats of pages, and hostile pages.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,14 +17,14 @@ fn page(content_type: &str) -> PageJob {
     }
 }
 
-/// Parses a page on a stack as large as that of a worker.
+/// Parses a page with the stack size of a worker.
 fn parsed(content_type: &str, bytes: impl Into<Vec<u8>>) -> Result<Document, Rejection> {
     let (job, bytes) = (page(content_type), bytes.into());
     let thread = std::thread::Builder::new().stack_size(64 * 1024 * 1024);
     thread.spawn(move || document(&job, &bytes)).unwrap().join().unwrap()
 }
 
-/// The CPU time that this thread takes to parse a page.
+/// The CPU time of parsing a page.
 fn cpu_time(html: &str) -> Duration {
     let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let before = now();
@@ -75,7 +75,7 @@ fn pdf(pages: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn a_pdf_is_read_page_by_page() {
+fn pdf_pages_and_metadata_are_read() {
     let bytes = pdf(&["The first page.", "The second page."]);
     let document = parsed("application/pdf", bytes).unwrap();
     let (first, second) = document.content.split_once("\n\n").unwrap();
@@ -87,13 +87,13 @@ fn a_pdf_is_read_page_by_page() {
 }
 
 #[test]
-fn a_pdf_that_is_damaged_or_empty_is_a_fault_and_nothing_worse() {
+fn damaged_and_empty_pdfs_are_rejected_without_panic() {
     let good = pdf(&["Some words on a page."]);
     assert!(matches!(parsed("application/pdf", pdf(&[""])), Err(Rejection::PdfWithoutText)));
     for length in (0..good.len()).step_by(37) {
         let _ = document(&page("application/pdf"), &good[..length]);
     }
-    // Every byte of it changed, one at a time: whatever comes out, it comes out.
+    // Single changed bytes never cause a panic.
     for at in (0..good.len()).step_by(5) {
         let mut bytes = good.clone();
         bytes[at] ^= 0x55;
@@ -103,7 +103,7 @@ fn a_pdf_that_is_damaged_or_empty_is_a_fault_and_nothing_worse() {
 }
 
 #[test]
-fn a_pdf_that_unpacks_to_too_much_is_left() {
+fn pdf_pages_that_decompress_to_too_much_are_skipped() {
     let mut pdf = Pdf::load_mem(&pdf(&["words"])).unwrap();
     let page = pdf.page_iter().next().unwrap();
     let huge = vec![b' '; 40 * 1024 * 1024];
@@ -117,8 +117,8 @@ fn a_pdf_that_unpacks_to_too_much_is_left() {
     assert_eq!(parsed("application/pdf", bytes), Err(Rejection::PdfWithoutText));
 }
 
-/// Pages that take a careless reader's time, memory or stack.
-fn monsters() -> Vec<(&'static str, String)> {
+/// Pages that waste time, memory or stack of a naive parser.
+fn hostile_pages() -> Vec<(&'static str, String)> {
     let words = "<p>There are words in this page, and they are found.</p>";
     let mut attributes = String::from("<body><p");
     for number in 0..5_000 {
@@ -156,8 +156,8 @@ fn monsters() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn pages_that_mean_harm_are_parsed_or_rejected() {
-    for (name, html) in monsters() {
+fn hostile_pages_are_parsed_or_rejected() {
+    for (name, html) in hostile_pages() {
         if let Ok(document) = parsed("text/html", html) {
             assert!(!document.content.trim().is_empty(), "{name}");
         }
@@ -165,7 +165,7 @@ fn pages_that_mean_harm_are_parsed_or_rejected() {
 }
 
 #[test]
-fn nesting_does_not_multiply_the_work_of_a_page() {
+fn nesting_does_not_multiply_the_cpu_time() {
     const COUNT: usize = 4000;
     const DEPTH: usize = 380;
     let words = "<p>There are words in this page.</p>";
@@ -181,7 +181,7 @@ fn nesting_does_not_multiply_the_work_of_a_page() {
         let nested = cpu_time(&("<div>".repeat(DEPTH) + &many));
         assert!(nested < flat * 20, "{element}: {nested:?} instead of {flat:?}");
     }
-    // Decoration in decoration, all of it too large to be decoration.
+    // Nested boilerplate elements that are too large to be boilerplate.
     let text = "<p>word</p>".repeat(COUNT);
     let flat = cpu_time(&text);
     for element in ["<nav>", "<div class=menu>", "<span>", "<section><dd>"] {
@@ -191,7 +191,7 @@ fn nesting_does_not_multiply_the_work_of_a_page() {
 }
 
 #[test]
-fn a_page_nested_beyond_the_limit_keeps_its_words() {
+fn pages_beyond_the_nesting_limit_keep_their_text() {
     let html = format!("<title>Deep &amp; dark</title>{}The words.", "<div>".repeat(2000));
     let document = parsed("text/html", html).unwrap();
     assert_eq!(
@@ -201,7 +201,7 @@ fn a_page_nested_beyond_the_limit_keeps_its_words() {
 }
 
 #[test]
-fn links_are_counted_once_and_up_to_a_limit() {
+fn links_are_unique_and_limited() {
     let mut html = String::from("<p>");
     for number in 0..MAX_LINKS + 10 {
         let _ = write!(html, "<a href=/{number}>link {number}</a> <a href=/{number}>again</a> ");

@@ -1,8 +1,8 @@
-//! Limits on what a PDF may unpack to: bytes and objects, of the whole file.
+//! Limits on the decompressed bytes and objects of a whole PDF.
 //!
 //! A few kilobytes of compressed zeros become millions of parsed objects of a hundred bytes each.
 //! lopdf bounds single streams only, so object streams are counted here before it expands them.
-//! What is not counted here is bounded by the address space of the worker.
+//! Everything else is bounded by the memory limit of the worker.
 
 use std::cell::Cell;
 use std::mem;
@@ -11,14 +11,14 @@ use lopdf::{Document, LoadOptions, Object, ObjectId, Stream};
 
 use crate::rejection::Rejection;
 
-/// What one stream may unpack to.
+/// Decompressed bytes of one stream.
 pub(super) const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;
-/// What all streams together may unpack to.
+/// Decompressed bytes of all streams.
 const MAX_TOTAL_BYTES: usize = 256 * 1024 * 1024;
-/// The most objects in object streams, and the most operands of contents that are open at once.
+/// The most objects in object streams, and the most operands of contents that are parsed at once.
 pub(super) const MAX_OBJECTS: usize = 1_000_000;
 
-/// What is left of the limits.
+/// The remaining bytes and objects.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     bytes: usize,
@@ -29,13 +29,13 @@ pub(super) struct Budget {
 impl Budget {
     const FULL: Self = Self { bytes: MAX_TOTAL_BYTES, objects: MAX_OBJECTS, is_exceeded: false };
 
-    /// The most bytes that the next stream may unpack to.
+    /// The limit of the next stream.
     pub(super) fn stream_bytes(&self) -> usize {
         self.bytes.min(MAX_STREAM_BYTES)
     }
 
-    /// Counts the operands of a page or form before it is parsed; `None` if they are too many. They
-    /// are to be given back after use.
+    /// Counts the operands of a page or form before it is parsed; `None` if there are too many. The
+    /// caller returns them after use.
     pub(super) fn take_content(&mut self, content: &[u8]) -> Option<usize> {
         self.bytes = self.bytes.saturating_sub(content.len());
         let operands = count_operands(content);
@@ -43,13 +43,13 @@ impl Budget {
         Some(operands)
     }
 
-    pub(super) fn give_back(&mut self, operands: usize) {
+    pub(super) fn return_operands(&mut self, operands: usize) {
         self.objects += operands;
     }
 
-    /// Counts an object stream; `None` if it is too much.
+    /// Counts an object stream; `None` if it exceeds the budget.
     fn take_object_stream(&mut self, stream: &Stream) -> Option<()> {
-        // A stream that cannot be unpacked is not expanded either.
+        // lopdf does not expand a stream that cannot be decompressed.
         let Ok(content) = stream.get_plain_content_with_limit(MAX_STREAM_BYTES) else {
             return Some(());
         };
@@ -62,7 +62,7 @@ impl Budget {
             .map(|number| number.parse().unwrap_or(usize::MAX))
             .collect();
         for pair in numbers.chunks_exact(2) {
-            // Several entries may name the same place, and each of them is parsed.
+            // Several entries may have the same offset, and each of them is parsed.
             let object = objects.get(pair[1]..).unwrap_or_default();
             self.objects = self.objects.checked_sub(count_object(object, self.objects + 1))?;
         }
@@ -71,11 +71,11 @@ impl Budget {
 }
 
 thread_local! {
-    /// lopdf takes a plain function as its filter.
+    /// Thread-local, because lopdf accepts only a plain function as its filter.
     static BUDGET: Cell<Budget> = const { Cell::new(Budget::FULL) };
 }
 
-/// Parses a PDF, and returns what it left of the budget.
+/// Parses a PDF and returns the remaining budget.
 pub(super) fn load(bytes: &[u8]) -> Result<(Document, Budget), Rejection> {
     BUDGET.set(Budget::FULL);
     let options = LoadOptions {
@@ -89,7 +89,7 @@ pub(super) fn load(bytes: &[u8]) -> Result<(Document, Budget), Rejection> {
         return Err(Rejection::TooLarge);
     }
     let document = document.map_err(|_| Rejection::DamagedPdf)?;
-    // The objects that were counted stay; what is parsed from now on is counted apart.
+    // Contents of pages have a separate limit of objects.
     Ok((document, Budget { objects: MAX_OBJECTS, ..budget }))
 }
 
@@ -110,8 +110,7 @@ fn filter(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     Some((id, Object::Null))
 }
 
-/// How many objects the object at the beginning of these bytes has, itself included; not more
-/// than `max` are counted.
+/// Counts the objects of the first object, including itself, up to `max`.
 fn count_object(bytes: &[u8], max: usize) -> usize {
     let (mut rest, mut depth, mut count) = (bytes, 0_usize, 0_usize);
     while count < max {
@@ -122,7 +121,7 @@ fn count_object(bytes: &[u8], max: usize) -> usize {
                 continue;
             }
             [b'%', tail @ ..] => {
-                rest = behind(tail, |byte| matches!(byte, b'\r' | b'\n'));
+                rest = skip_past(tail, |byte| matches!(byte, b'\r' | b'\n'));
                 continue;
             }
             [b'<', b'<', tail @ ..] | [b'[', tail @ ..] => {
@@ -137,8 +136,8 @@ fn count_object(bytes: &[u8], max: usize) -> usize {
                 }
                 continue;
             }
-            [b'(', tail @ ..] => behind_string(tail),
-            [b'<', tail @ ..] => behind(tail, |byte| byte == b'>'),
+            [b'(', tail @ ..] => skip_string(tail),
+            [b'<', tail @ ..] => skip_past(tail, |byte| byte == b'>'),
             [_, tail @ ..] => {
                 let end = tail.iter().position(|byte| is_space(*byte) || is_delimiter(*byte));
                 tail.get(end.unwrap_or(tail.len())..).unwrap_or_default()
@@ -152,16 +151,16 @@ fn count_object(bytes: &[u8], max: usize) -> usize {
     count
 }
 
-/// What follows the first byte that ends something.
-fn behind(bytes: &[u8], is_end: impl Fn(u8) -> bool) -> &[u8] {
+/// The bytes after the first byte that matches.
+fn skip_past(bytes: &[u8], is_end: impl Fn(u8) -> bool) -> &[u8] {
     let end = bytes.iter().position(|byte| is_end(*byte));
     end.and_then(|end| bytes.get(end + 1..)).unwrap_or_default()
 }
 
-/// What follows a string in parentheses, whose first one is gone.
-fn behind_string(bytes: &[u8]) -> &[u8] {
+/// The bytes after a string in parentheses, without the first parenthesis.
+fn skip_string(bytes: &[u8]) -> &[u8] {
     let (mut depth, mut is_escaped) = (1_usize, false);
-    for (place, byte) in bytes.iter().enumerate() {
+    for (index, byte) in bytes.iter().enumerate() {
         if mem::take(&mut is_escaped) {
             continue;
         }
@@ -172,14 +171,14 @@ fn behind_string(bytes: &[u8]) -> &[u8] {
             _ => {}
         }
         if depth == 0 {
-            return bytes.get(place + 1..).unwrap_or_default();
+            return bytes.get(index + 1..).unwrap_or_default();
         }
     }
     &[]
 }
 
-/// At least as many as the content has operands and operators: words in strings count as well, and
-/// data of images, so that nothing can hide in them.
+/// An upper bound of the operands and operators: words in strings and image data count too, so that
+/// nothing can hide in them.
 fn count_operands(content: &[u8]) -> usize {
     let (mut count, mut is_word) = (0, false);
     for byte in content {
@@ -209,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_counted_to_the_end_of_the_first() {
+    fn only_the_first_object_is_counted() {
         for (text, count) in [
             ("", 0),
             ("12 13", 1),
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_in_strings_count_as_well() {
+    fn operands_in_strings_are_counted() {
         assert_eq!(count_operands(b"BT /F1 12 Tf (two words) Tj ET"), 11);
         assert_eq!(count_operands(b" \n "), 0);
     }

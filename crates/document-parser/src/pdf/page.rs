@@ -1,4 +1,4 @@
-//! The text of one page: what its content shows, with lines and spaces where the writing moves.
+//! The text of one page, with line breaks and spaces where the position changes.
 
 use std::collections::BTreeMap;
 
@@ -7,38 +7,38 @@ use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
 
 use super::budget::Budget;
 
-/// How far the writing must move back, in thousandths of its size, to make a space.
+/// The offset, in thousandths of the font size, that counts as a space.
 const SPACE: f32 = -180.0;
-/// How deeply forms stand in forms, and how many are followed on a page.
+/// The deepest nesting of forms, and the most forms of a page.
 const MAX_DEPTH: usize = 8;
 const MAX_FORMS: usize = 200;
 
-/// Appends what a page says. What cannot be read of it is left out.
+/// Appends the text of a page and skips unreadable parts.
 pub(super) fn append(document: &Document, page: ObjectId, budget: &mut Budget, text: &mut String) {
     let content = document.get_page_content_with_limit(page, budget.stream_bytes());
     let Ok(content) = content else { return };
     let fonts = document.get_page_fonts(page).unwrap_or_default();
-    let mut writing = Writing { document, budget, forms: 0, line: None, text };
+    let mut writer = TextWriter { document, budget, forms: 0, line: None, text };
     let mut resources: Vec<&Dictionary> = Vec::new();
     if let Ok((own, inherited)) = document.get_page_resources(page) {
         resources.extend(own);
         resources.extend(inherited.iter().filter_map(|id| document.get_dictionary(*id).ok()));
     }
-    writing.write(&content, &fonts, &resources, 0);
+    writer.write(&content, &fonts, &resources, 0);
 }
 
-/// The text as it grows.
-struct Writing<'d, 't> {
+/// Appends the text of content streams.
+struct TextWriter<'d, 't> {
     document: &'d Document,
     budget: &'t mut Budget,
-    /// Forms that were followed.
+    /// Number of forms so far.
     forms: usize,
-    /// How high the line is that was written last.
+    /// Vertical position of the last line.
     line: Option<f32>,
     text: &'t mut String,
 }
 
-impl<'d> Writing<'d, '_> {
+impl<'d> TextWriter<'d, '_> {
     fn write(
         &mut self,
         content: &[u8],
@@ -48,12 +48,12 @@ impl<'d> Writing<'d, '_> {
     ) {
         let Some(operands) = self.budget.take_content(content) else { return };
         if let Ok(content) = Content::decode(content) {
-            self.operations(&content.operations, fonts, resources, depth);
+            self.run_operations(&content.operations, fonts, resources, depth);
         }
-        self.budget.give_back(operands);
+        self.budget.return_operands(operands);
     }
 
-    fn operations(
+    fn run_operations(
         &mut self,
         operations: &[Operation],
         fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
@@ -78,19 +78,19 @@ impl<'d> Writing<'d, '_> {
                         encodings.insert(name.clone(), encoding);
                     }
                 }
-                "Do" if depth < MAX_DEPTH => self.follow(operation, fonts, resources, depth),
+                "Do" if depth < MAX_DEPTH => self.show_form(operation, fonts, resources, depth),
                 _ => {
                     let encoding = current.as_ref().and_then(|name| encodings.get(name)?.as_ref());
-                    self.operate(operation, encoding);
+                    self.run_operation(operation, encoding);
                 }
             }
         }
     }
 
-    /// Writes, or moves to where the next is written.
-    fn operate(&mut self, operation: &Operation, encoding: Option<&Encoding<'_>>) {
+    /// Runs an operation that shows text or moves the position.
+    fn run_operation(&mut self, operation: &Operation, encoding: Option<&Encoding<'_>>) {
         let operands = &operation.operands;
-        let number = |place: usize| operands.get(place).and_then(|value| value.as_float().ok());
+        let number = |index: usize| operands.get(index).and_then(|value| value.as_float().ok());
         match operation.operator.as_str() {
             "Tj" => self.show(operands, encoding),
             "TJ" => {
@@ -144,8 +144,8 @@ impl<'d> Writing<'d, '_> {
         }
     }
 
-    /// Follows a form into its own content.
-    fn follow(
+    /// Appends the text of a form.
+    fn show_form(
         &mut self,
         operation: &Operation,
         fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
@@ -172,16 +172,17 @@ impl<'d> Writing<'d, '_> {
             return;
         };
         let own = form.dict.get(b"Resources").ok().and_then(|own| dictionary(document, own));
-        let fonts_of_it = own.and_then(|own| dictionary(document, own.get(b"Font").ok()?));
+        let form_fonts = own.and_then(|own| dictionary(document, own.get(b"Font").ok()?));
         let mut all = fonts.clone();
-        for (name, font) in fonts_of_it.into_iter().flat_map(Dictionary::iter) {
+        for (name, font) in form_fonts.into_iter().flat_map(Dictionary::iter) {
             if let Some(font) = dictionary(document, font) {
                 all.insert(name.clone(), font);
             }
         }
-        let of_it: Vec<&Dictionary> = own.into_iter().chain(resources.iter().copied()).collect();
+        let form_resources: Vec<&Dictionary> =
+            own.into_iter().chain(resources.iter().copied()).collect();
         self.end_line();
-        self.write(&content, &all, &of_it, depth + 1);
+        self.write(&content, &all, &form_resources, depth + 1);
         self.end_line();
     }
 
@@ -198,7 +199,7 @@ impl<'d> Writing<'d, '_> {
     }
 }
 
-/// A dictionary, or what refers to one.
+/// Resolves a dictionary or a reference to one.
 fn dictionary<'d>(document: &'d Document, object: &'d Object) -> Option<&'d Dictionary> {
     let (_, object) = document.dereference(object).ok()?;
     object.as_dict().ok()

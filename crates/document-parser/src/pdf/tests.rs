@@ -1,4 +1,4 @@
-//! PDFs that were made for it, and such that were broken on purpose.
+//! Valid and hostile PDF files.
 
 use lopdf::content::{Content, Operation};
 use lopdf::{Document, Object, Stream, StringFormat, dictionary};
@@ -57,7 +57,7 @@ fn literal(bytes: &[u8]) -> Object {
     Object::String(bytes.to_vec(), StringFormat::Literal)
 }
 
-/// Two lines, the second with a gap in it.
+/// Two lines, the second with a gap.
 fn lines(first: &[u8], left: &[u8], right: &[u8]) -> Vec<Operation> {
     vec![
         op("BT", vec![]),
@@ -71,16 +71,16 @@ fn lines(first: &[u8], left: &[u8], right: &[u8]) -> Vec<Operation> {
 }
 
 #[test]
-fn lines_words_pages_and_the_title_are_found() {
+fn text_and_metadata_are_extracted() {
     let bytes = pdf(&[lines(b"Gr\xfc\xdfe", b"two", b"words"), lines(b"Next", b"p", b"age")]);
     let read = read(&bytes).unwrap();
     assert_eq!(read.text, "Grüße\ntwo words\n\nNext\np age");
     assert_eq!((read.title.as_deref(), read.author.as_deref()), (Some("A title"), Some("Ada")));
-    assert!(!read.is_cut);
+    assert!(!read.is_truncated);
 }
 
 #[test]
-fn what_is_no_pdf_or_has_no_text_is_said_to_be_so() {
+fn invalid_and_empty_pdfs_are_rejected() {
     for bytes in [&b""[..], b"%PDF-1.7", b"hello", b"%PDF-1.4\n1 0 obj <<>> endobj\ntrailer <<>>"] {
         assert_eq!(read(bytes), Err(Rejection::DamagedPdf), "{bytes:?}");
     }
@@ -89,7 +89,7 @@ fn what_is_no_pdf_or_has_no_text_is_said_to_be_so() {
 }
 
 #[test]
-fn a_form_that_shows_itself_comes_to_an_end() {
+fn recursive_forms_terminate() {
     let bytes = pdf(&[lines(b"Text", b"a", b"b")]);
     let mut document = Document::load_mem(&bytes).unwrap();
     let form = document.new_object_id();
@@ -111,7 +111,7 @@ fn a_form_that_shows_itself_comes_to_an_end() {
 }
 
 #[test]
-fn a_page_that_unpacks_to_more_than_allowed_is_left_out() {
+fn pages_beyond_the_stream_limit_are_skipped() {
     let bomb = vec![b' '; MAX_STREAM_BYTES + 1];
     let mut document = Document::load_mem(&pdf(&[lines(b"Kept", b"a", b"b"), Vec::new()])).unwrap();
     let page = *document.get_pages().get(&2).unwrap();
@@ -124,7 +124,7 @@ fn a_page_that_unpacks_to_more_than_allowed_is_left_out() {
 }
 
 #[test]
-fn no_change_of_bytes_harms_more_than_the_result() {
+fn random_changes_are_harmless() {
     let good = pdf(&[lines(b"Text", b"two", b"words"), lines(b"More", b"a", b"b")]);
     let mut random = fastrand::Rng::with_seed(7);
     for round in 0..600 {
@@ -144,13 +144,13 @@ fn no_change_of_bytes_harms_more_than_the_result() {
                 break;
             }
         }
-        // A panic is caught by the worker, and everything else is a result.
+        // The worker catches panics.
         let _ = std::panic::catch_unwind(|| read(&bytes));
     }
 }
 
 #[test]
-fn object_streams_beyond_the_budget_are_rejected_before_they_are_expanded() {
+fn object_streams_beyond_the_budget_are_rejected() {
     use agent_test_support::pdf::{with_line, with_zeros};
     assert_eq!(read(&with_line("A (good) line")).unwrap().text, "A (good) line");
     assert_eq!(read(&with_zeros("Some zeros", 3, 1000)).unwrap().text, "Some zeros");
@@ -159,14 +159,14 @@ fn object_streams_beyond_the_budget_are_rejected_before_they_are_expanded() {
         assert!(bomb.len() < 130_000, "{}", bomb.len());
         assert_eq!(read(&bomb), Err(Rejection::TooLarge), "{streams} of {bytes_each}");
     }
-    // Each is small enough, and all of them are not.
+    // Each is within the limit, but their sum is not.
     let each = MAX_OBJECTS / 4;
     assert!(read(&with_zeros("Three", 3, each * 2)).is_ok());
     assert_eq!(read(&with_zeros("Five", 5, each * 2)), Err(Rejection::TooLarge));
 }
 
 #[test]
-fn a_page_with_too_many_operands_is_left_out() {
+fn pages_with_too_many_operands_are_skipped() {
     let mut document = Document::load_mem(&pdf(&[lines(b"Kept", b"a", b"b"), Vec::new()])).unwrap();
     let page = *document.get_pages().get(&2).unwrap();
     document.change_page_content(page, b"0 ".repeat(MAX_OBJECTS + 1)).unwrap();

@@ -14,37 +14,36 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::Program;
+use super::WorkerProgram;
 use crate::confine::{Confinement, Limits};
 use crate::frame;
 use crate::job::{Job, Parsed, Reply};
 use crate::rejection::Rejection;
-use crate::worker::{self, Hello};
+use crate::worker::{self, WorkerReady};
 
-/// How long a worker may take to start.
+/// The longest start of a worker.
 const MAX_START: Duration = Duration::from_secs(30);
-/// How long the end of a worker that closed its pipe is waited for.
+/// The longest wait for the exit status of a worker that closed its pipe.
 const MAX_END: Duration = Duration::from_secs(1);
-/// The largest text of a result: a page may grow by its markup, which is a part of its input.
+/// The largest text of a result, in addition to a multiple of the input.
 const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
 
-/// Why a worker gave no reply.
+/// Why a worker sent no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// It could not be started.
+pub(super) enum WorkerFailure {
     NotStarted,
-    /// It reached the limit on elapsed time, or the kernel ended it at its limit on CPU time.
+    /// The limit on elapsed time or CPU time was reached.
     OutOfTime,
-    /// Somebody else killed it, perhaps before it got the job: no limit of ours ends a worker so.
+    /// Killed by another process, possibly before it got the job. No limit of ours does this.
     Killed,
-    /// It ended otherwise, or wrote what no worker of ours writes.
-    Died,
+    /// Any other exit, or an invalid reply.
+    Crashed,
 }
 
-/// A worker process. It is killed when this is dropped.
+/// A worker process, which is killed on drop.
 #[derive(Debug)]
 pub(super) struct Worker {
-    /// `None` only while it is dropped.
+    /// `None` only during drop.
     child: Option<Child>,
     input: ChildStdin,
     output: ChildStdout,
@@ -55,7 +54,7 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts a worker and waits until it is confined.
-    pub(super) async fn start(program: &Program, limits: &Limits) -> io::Result<Self> {
+    pub(super) async fn start(program: &WorkerProgram, limits: &Limits) -> io::Result<Self> {
         let mut child = Command::new(&program.path)
             .args(&program.arguments)
             .args(worker::arguments(limits))
@@ -71,9 +70,9 @@ impl Worker {
         let (Some(input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("it has no pipes"));
         };
-        let hello = timeout(MAX_START, read::<Hello>(&mut output, 0));
-        let (Hello { confinement }, _) = hello.await??;
-        announce(confinement);
+        let ready = timeout(MAX_START, read::<WorkerReady>(&mut output, 0));
+        let (WorkerReady { confinement }, _) = ready.await??;
+        log_confinement(confinement);
         let runtime = Handle::current();
         Ok(Self { child: Some(child), input, output, confinement, jobs: 0, runtime })
     }
@@ -86,17 +85,16 @@ impl Worker {
         self.confinement
     }
 
-    /// How many jobs it has done.
+    /// Number of jobs so far.
     pub(super) fn jobs(&self) -> u32 {
         self.jobs
     }
 
-    /// Whether it has not ended while it was idle.
     pub(super) fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// The memory that it has, as far as the system tells.
+    /// Resident memory; 0 if the system does not report it.
     pub(super) fn resident_bytes(&self) -> u64 {
         let statm = self.id().map(|id| std::fs::read_to_string(format!("/proc/{id}/statm")));
         let statm = statm.and_then(Result::ok).unwrap_or_default();
@@ -110,7 +108,7 @@ impl Worker {
         &mut self,
         job: &Job,
         bytes: &[u8],
-    ) -> Result<Result<Parsed, Rejection>, Ended> {
+    ) -> Result<Result<Parsed, Rejection>, WorkerFailure> {
         self.jobs += 1;
         let max_bytes = bytes.len().saturating_mul(4).saturating_add(MAX_RESULT_BYTES);
         let exchanged = async {
@@ -118,20 +116,20 @@ impl Worker {
             read::<Reply>(&mut self.output, max_bytes).await
         };
         match exchanged.await {
-            Ok((reply, body)) => reply.into_result(job, body).ok_or(Ended::Died),
-            Err(_) => Err(self.ended().await),
+            Ok((reply, body)) => reply.into_result(job, body).ok_or(WorkerFailure::Crashed),
+            Err(_) => Err(self.failure().await),
         }
     }
 
-    /// How it came to its end.
-    async fn ended(&mut self) -> Ended {
-        let Some(child) = &mut self.child else { return Ended::Died };
+    /// The reason why the process ended.
+    async fn failure(&mut self) -> WorkerFailure {
+        let Some(child) = &mut self.child else { return WorkerFailure::Crashed };
         let status = timeout(MAX_END, child.wait()).await;
         let signal = status.ok().and_then(Result::ok).and_then(|status| status.signal());
         match signal.and_then(Signal::from_named_raw) {
-            Some(Signal::XCPU) => Ended::OutOfTime,
-            Some(Signal::KILL) => Ended::Killed,
-            _ => Ended::Died,
+            Some(Signal::XCPU) => WorkerFailure::OutOfTime,
+            Some(Signal::KILL) => WorkerFailure::Killed,
+            _ => WorkerFailure::Crashed,
         }
     }
 }
@@ -139,7 +137,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // An error means that it has ended already.
+            // An error means that the process has ended already.
             let _ = child.start_kill();
             self.runtime.spawn(async move { child.wait().await });
         }
@@ -166,8 +164,8 @@ async fn read<T: DeserializeOwned>(
     Ok((serde_json::from_slice(&head)?, body))
 }
 
-/// Logs once how far the workers of this process are confined.
-fn announce(confinement: Confinement) {
+/// Logs once which measures are in force.
+fn log_confinement(confinement: Confinement) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if confinement.is_complete() {

@@ -1,4 +1,4 @@
-//! Worker processes: what they can do, what they cannot, and what becomes of those that try.
+//! Limits and confinement of worker processes.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::fs;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use agent_test_support::mcp::example;
 use agent_test_support::pdf::{with_line, with_zeros};
 use agent_test_support::wait::eventually;
-use document_parser::{Error, Landlock, Limits, PageJob, Pool, Program, Rejection};
+use document_parser::{Error, Landlock, Limits, PageJob, Pool, Rejection, WorkerProgram};
 use wire::web::PageFormat;
 
 const MIB: u64 = 1024 * 1024;
 
-fn program() -> Program {
-    Program { path: example("probe_worker"), arguments: Vec::new(), environment: Vec::new() }
+fn program() -> WorkerProgram {
+    WorkerProgram { path: example("probe_worker"), arguments: Vec::new(), environment: Vec::new() }
 }
 
 fn pool(limits: Limits) -> Pool {
@@ -32,17 +32,17 @@ fn pdf() -> PageJob {
     PageJob { content_type: Some("application/pdf".to_owned()), ..html() }
 }
 
-async fn asked(pool: &Pool, command: &str) -> Result<String, Error> {
+async fn send(pool: &Pool, command: &str) -> Result<String, Error> {
     let document = pool.page(Some(1), html(), command.as_bytes()).await?;
     Ok(document.content)
 }
 
 #[track_caller]
-fn is_alive(parsed: &Result<String, Error>) {
+fn assert_works(parsed: &Result<String, Error>) {
     assert_eq!(parsed.as_deref(), Ok("words"));
 }
 
-/// The processes that this one started.
+/// Child processes of this process.
 fn children() -> Vec<u32> {
     let own = std::process::id().to_string();
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -58,7 +58,8 @@ fn children() -> Vec<u32> {
 
 fn kill(id: u32) {
     let id = rustix::process::Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    // The process may have ended meanwhile.
+    let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
 }
 
 fn has_landlock() -> bool {
@@ -66,7 +67,7 @@ fn has_landlock() -> bool {
 }
 
 #[tokio::test]
-async fn a_worker_can_neither_open_nor_connect_nor_start_anything() {
+async fn workers_cannot_open_files_connect_or_start_processes() {
     let pool = pool(Limits::default());
     let confinement = pool.confinement().await.unwrap();
     assert!(confinement.resource_limits, "{confinement}");
@@ -75,7 +76,7 @@ async fn a_worker_can_neither_open_nor_connect_nor_start_anything() {
     if has_landlock() {
         assert_ne!(confinement.landlock, Landlock::Missing, "{confinement}");
     }
-    let attempts = asked(&pool, "attempts").await.unwrap();
+    let attempts = send(&pool, "attempts").await.unwrap();
     assert_eq!(attempts.lines().count(), 11, "{attempts}");
     for attempt in attempts.lines() {
         assert!(attempt.contains(" denied: "), "{attempts}");
@@ -83,75 +84,75 @@ async fn a_worker_can_neither_open_nor_connect_nor_start_anything() {
 }
 
 #[tokio::test]
-async fn a_worker_has_no_environment() {
-    assert_eq!(asked(&pool(Limits::default()), "environment").await.unwrap(), "[]");
+async fn workers_have_no_environment() {
+    assert_eq!(send(&pool(Limits::default()), "environment").await.unwrap(), "[]");
 }
 
 #[tokio::test]
-async fn a_panic_is_an_answer_and_the_worker_stays() {
+async fn a_panic_is_reported_and_the_worker_is_reused() {
     let pool = pool(Limits::default());
-    is_alive(&asked(&pool, "words").await);
+    assert_works(&send(&pool, "words").await);
     let before = children();
-    let panicked = asked(&pool, "panic").await;
+    let panicked = send(&pool, "panic").await;
     assert_eq!(panicked, Err(Error::Rejected(Rejection::ParserPanicked)));
-    is_alive(&asked(&pool, "words").await);
+    assert_works(&send(&pool, "words").await);
     assert_eq!((before.len(), children()), (1, before));
 }
 
 #[tokio::test]
-async fn a_worker_over_its_memory_limit_dies_alone() {
+async fn exceeding_the_memory_limit_fails_only_the_job() {
     let pool = pool(Limits { memory_bytes: 64 * MIB, ..Limits::default() });
-    assert_eq!(asked(&pool, "allocate").await, Err(Error::Crashed));
-    is_alive(&asked(&pool, "words").await);
+    assert_eq!(send(&pool, "allocate").await, Err(Error::Crashed));
+    assert_works(&send(&pool, "words").await);
 }
 
 #[tokio::test]
-async fn a_worker_over_its_cpu_limit_is_ended_by_the_kernel() {
+async fn the_kernel_enforces_the_cpu_limit() {
     let limits =
         Limits { cpu: Duration::from_secs(1), wall: Duration::from_hours(1), ..Limits::default() };
     let pool = pool(limits);
-    assert_eq!(asked(&pool, "spin").await, Err(Error::TimedOut));
-    // The limit is that of a job, not of a worker.
-    is_alive(&asked(&pool, "words").await);
+    assert_eq!(send(&pool, "spin").await, Err(Error::TimedOut));
+    // The limit applies to each job, not to the worker.
+    assert_works(&send(&pool, "words").await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_over_its_time_limit_is_killed() {
+async fn workers_are_killed_at_the_time_limit() {
     let hasty = pool(Limits { wall: Duration::from_millis(300), ..Limits::default() });
-    assert_eq!(asked(&hasty, "wait").await, Err(Error::TimedOut));
+    assert_eq!(send(&hasty, "wait").await, Err(Error::TimedOut));
     let patient = pool(Limits::default());
-    is_alive(&asked(&patient, "words").await);
+    assert_works(&send(&patient, "words").await);
     drop((hasty, patient));
     eventually("all workers have ended", || children().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_that_is_killed_in_a_job_fails_that_job_only() {
+async fn killing_a_worker_fails_only_its_job() {
     let pool = pool(Limits { wall: Duration::from_hours(1), ..Limits::default() });
     let waiting = tokio::spawn({
         let pool = pool.clone();
-        async move { asked(&pool, "wait").await }
+        async move { send(&pool, "wait").await }
     });
-    // It is tried once more, because a worker may be killed while it is idle.
+    // The pool retries once, because a worker may be killed while it is idle.
     eventually("the job has failed", || {
         children().into_iter().for_each(kill);
         waiting.is_finished()
     });
     let failed = waiting.await.unwrap();
     assert!(matches!(failed, Err(Error::Crashed | Error::Unavailable)), "{failed:?}");
-    is_alive(&asked(&pool, "words").await);
-    // One that is killed while it is idle is not noticed at all.
+    assert_works(&send(&pool, "words").await);
+    // Killing an idle worker has no effect on callers.
     children().into_iter().for_each(kill);
-    is_alive(&asked(&pool, "words").await);
+    assert_works(&send(&pool, "words").await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_abandoned_job_leaves_nothing_to_the_next_owner() {
+async fn results_of_cancelled_jobs_never_reach_another_owner() {
     let pool = pool(Limits { wall: Duration::from_hours(1), ..Limits::default() });
     for round in 0..20 {
         let secret = format!("<p>secret of {round}</p>");
         let job = pool.page(Some(1), html(), secret.as_bytes());
-        // Given up at some moment of it, or done.
+        // Cancelled at some point, or done.
         let _ = tokio::time::timeout(Duration::from_micros(200 * round), job).await;
         let other = pool.page(Some(2), html(), b"<p>mine</p>").await.unwrap();
         assert_eq!(other.content, "mine");
@@ -159,12 +160,12 @@ async fn an_abandoned_job_leaves_nothing_to_the_next_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_owner_cannot_take_all_workers() {
+async fn one_owner_cannot_use_all_workers() {
     let pool = pool(Limits { wall: Duration::from_hours(1), ..Limits::default() });
     let mut waiting = Vec::new();
     for _ in 0..8 {
         let pool = pool.clone();
-        waiting.push(tokio::spawn(async move { asked(&pool, "wait").await }));
+        waiting.push(tokio::spawn(async move { send(&pool, "wait").await }));
     }
     eventually("a worker waits", || !children().is_empty());
     for _ in 0..3 {
@@ -177,7 +178,7 @@ async fn one_owner_cannot_take_all_workers() {
 }
 
 #[tokio::test]
-async fn a_pdf_that_unpacks_to_gigabytes_harms_no_one() {
+async fn pdf_decompression_bombs_are_rejected() {
     let pool = pool(Limits::default());
     for (streams, bytes_each) in [(1, 4 << 20), (30, 4 << 20), (3, 30 << 20)] {
         let bomb = with_zeros("A bomb", streams, bytes_each);
@@ -189,7 +190,7 @@ async fn a_pdf_that_unpacks_to_gigabytes_harms_no_one() {
 }
 
 #[tokio::test]
-async fn a_page_of_many_nested_elements_is_parsed_within_the_cpu_limit() {
+async fn many_nested_elements_are_parsed_within_the_cpu_limit() {
     let page = "<div>".repeat(380) + &"<main></main>".repeat(60_000) + "<p>The words.</p>";
     let limits = Limits { wall: Duration::from_hours(1), ..Limits::default() };
     let document = pool(limits).page(Some(1), html(), page.as_bytes()).await.unwrap();
@@ -197,10 +198,10 @@ async fn a_page_of_many_nested_elements_is_parsed_within_the_cpu_limit() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_worker_is_an_error() {
+async fn a_program_that_is_no_worker_is_reported() {
     for path in ["/nonexistent/program", "/bin/true"] {
-        let program = Program { path: path.into(), ..program() };
+        let program = WorkerProgram { path: path.into(), ..program() };
         let pool = Pool::new(program, Limits::default(), 2);
-        assert_eq!(asked(&pool, "words").await, Err(Error::Unavailable));
+        assert_eq!(send(&pool, "words").await, Err(Error::Unavailable));
     }
 }

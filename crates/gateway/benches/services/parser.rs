@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use document_parser::{Job, Limits, PageJob, Pool, Program};
+use document_parser::{Job, Limits, PageJob, Pool, WorkerProgram};
 use wire::web::PageFormat;
 
 use crate::Effort;
@@ -25,7 +25,7 @@ pub(crate) async fn row(effort: &Effort) {
         content_type: Some("text/html".to_owned()),
         format: PageFormat::Markdown,
     };
-    let program = Program {
+    let program = WorkerProgram {
         path: service::program(),
         arguments: vec!["parse-worker".to_owned()],
         environment: vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())],

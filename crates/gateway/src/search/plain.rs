@@ -17,7 +17,7 @@ pub(super) fn from_html(text: &str, max_chars: usize) -> String {
     if !text.contains(['<', '&']) {
         return one_line(text, max_chars);
     }
-    one_line(&markup::read(text).text, max_chars)
+    one_line(&markup::extract(text).text, max_chars)
 }
 
 /// A text on one line, without characters that are not seen.

@@ -111,7 +111,7 @@ async fn read(response: http::Response<Incoming>, asked: &Asked<'_>) -> Result<A
         return Ok(Answer::Failed(head.status.as_u16()));
     }
     let content_type = text(&head.headers, &CONTENT_TYPE);
-    if asked.readable_only && !media_type::may_be_read(content_type.as_deref()) {
+    if asked.readable_only && !media_type::may_have_text(content_type.as_deref()) {
         return Err(Fault::MediaType(content_type.unwrap_or_default()));
     }
     let encoding = text(&head.headers, &CONTENT_ENCODING).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agent_test_support::mcp::example;
 use agent_test_support::upstream::Upstream;
-use document_parser::Program;
+use document_parser::WorkerProgram;
 use gateway::config::{self, Config};
 use gateway::{KeyHasher, Service};
 use gateway_store::{Actor, NewKey, Scope as KeyScope, Store};
@@ -44,8 +44,8 @@ pub(crate) struct Running {
 }
 
 /// The program that parses documents for the services of tests.
-fn parse_worker() -> Program {
-    Program { path: example("parse_worker"), arguments: Vec::new(), environment: Vec::new() }
+fn parse_worker() -> WorkerProgram {
+    WorkerProgram { path: example("parse_worker"), arguments: Vec::new(), environment: Vec::new() }
 }
 
 /// A member with a key.

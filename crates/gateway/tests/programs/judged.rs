@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agent_test_support::upstream::Upstream;
-use document_parser::Program;
+use document_parser::WorkerProgram;
 use gateway::config;
 use gateway_store::{Actor, NewKey, Scope, Store};
 use ledger::{Limits, Micros, PostingKind, Transfer};
@@ -39,7 +39,7 @@ async fn run() -> Outcome {
     let upstream = Upstream::start();
     let config = configuration(&upstream, folder.path())?;
     let key = customer(&config).await?;
-    let parser = Program {
+    let parser = WorkerProgram {
         path: std::env::current_exe()?.with_file_name("parse_worker"),
         arguments: Vec::new(),
         environment: Vec::new(),

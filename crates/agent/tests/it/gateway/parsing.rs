@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 
 use agent_test_support::pdf::{with_line, with_zeros};
-use document_parser::{Error, Limits, PageJob, Pool, Program};
+use document_parser::{Error, Limits, PageJob, Pool, WorkerProgram};
 use serde_json::{Value, json};
 use wire::web::PageFormat;
 
@@ -92,7 +92,7 @@ fn hostile_documents_neither_end_nor_fill_the_service() {
 /// The allocator of the program takes memory in another way than that of the tests.
 #[tokio::test]
 async fn the_memory_limit_holds_with_the_allocator_of_the_program() {
-    let program = Program {
+    let program = WorkerProgram {
         path: env!("CARGO_BIN_EXE_agent").into(),
         arguments: vec!["parse-worker".to_owned()],
         environment: vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())],

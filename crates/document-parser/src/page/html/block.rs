@@ -1,4 +1,7 @@
-//! Paragraphs, headings, lists, quotations and code, as Markdown or as plain text.
+//! Renders blocks of a page as Markdown or plain text.
+//!
+//! htmd renders Markdown only; this renderer also writes plain text, unwraps layout tables, drops line
+//! numbers of code, collects links and limits indentation.
 
 mod table;
 
@@ -8,11 +11,11 @@ use dom_query::{NodeId, NodeRef};
 use url::Url;
 use wire::web::PageLink;
 
-use super::inline::{Inline, Style, longest_run};
+use super::inline::{InlineRenderer, TextStyle, longest_run};
 
-/// The deepest that lists and quotations are moved to the right.
+/// The deepest indentation of lists and quotations.
 const MAX_INDENT: usize = 12;
-/// Elements that stand on lines of their own.
+/// Block elements.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -62,21 +65,20 @@ const BLOCKS: &[&str] = &[
     "ul",
 ];
 
-/// Makes text of a part of a page.
-pub(super) struct Renderer<'a> {
-    pub(super) inline: Inline<'a>,
-    pub(super) style: Style,
+pub(super) struct BlockRenderer<'a> {
+    pub(super) inline: InlineRenderer<'a>,
+    pub(super) style: TextStyle,
     indent: usize,
-    /// Elements that stand on lines of their own, and those that have one in them.
+    /// Blocks and elements that contain one.
     with_blocks: HashSet<NodeId>,
-    /// Elements with a table in them.
+    /// Elements that contain a table.
     with_tables: HashSet<NodeId>,
 }
 
-impl<'a> Renderer<'a> {
-    pub(super) fn new(base: &'a Url, style: Style) -> Self {
+impl<'a> BlockRenderer<'a> {
+    pub(super) fn new(base: &'a Url, style: TextStyle) -> Self {
         Self {
-            inline: Inline::new(base, style),
+            inline: InlineRenderer::new(base, style),
             style,
             indent: 0,
             with_blocks: HashSet::new(),
@@ -88,7 +90,6 @@ impl<'a> Renderer<'a> {
         self.inline.into_links()
     }
 
-    /// The text of a node.
     pub(super) fn render(&mut self, node: &NodeRef<'_>) -> String {
         for inner in node.descendants_it().filter(is_block) {
             mark(&mut self.with_blocks, Some(inner));
@@ -99,21 +100,21 @@ impl<'a> Renderer<'a> {
         self.blocks(node).join("\n\n")
     }
 
-    /// Whether an element stands on lines of its own, or something in it does.
+    /// Whether an element is or contains a block.
     fn has_blocks(&self, node: &NodeRef<'_>) -> bool {
         self.with_blocks.contains(&node.id)
     }
 
-    /// Whether there is a table in an element.
+    /// Whether an element contains a table.
     pub(super) fn has_tables(&self, node: &NodeRef<'_>) -> bool {
         self.with_tables.contains(&node.id)
     }
 
     pub(super) fn is_markdown(&self) -> bool {
-        self.style == Style::Markdown
+        self.style == TextStyle::Markdown
     }
 
-    /// The blocks of a node, one after the other.
+    /// The blocks of a node, in order.
     pub(super) fn blocks(&mut self, node: &NodeRef<'_>) -> Vec<String> {
         let mut blocks = Vec::new();
         let mut paragraph = String::new();
@@ -134,14 +135,14 @@ impl<'a> Renderer<'a> {
         let text = std::mem::take(paragraph);
         let text = text.trim();
         if !text.is_empty() {
-            blocks.push(if self.is_markdown() { guarded(text) } else { text.to_owned() });
+            blocks.push(if self.is_markdown() { escape_start(text) } else { text.to_owned() });
         }
     }
 
     fn block(&mut self, node: &NodeRef<'_>, name: &str, blocks: &mut Vec<String>) {
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                // A heading that was never closed holds what was meant to come after it.
+                // A heading that was never closed contains the blocks after it.
                 let (first, rest) = if node.children_it(false).any(|child| self.has_blocks(&child))
                 {
                     let mut inner = self.blocks(node).into_iter();
@@ -181,31 +182,35 @@ impl<'a> Renderer<'a> {
             }
             "dd" => {
                 let inner = self.indented(node).join("\n\n");
-                self.push_hung(blocks, &inner, ": ");
+                self.push_with_marker(blocks, &inner, ": ");
             }
             "summary" | "legend" => {
                 let text = self.inline.children(node);
                 push(blocks, text.trim(), str::to_owned);
             }
-            // A link around blocks is one link.
+            // A link around simple blocks is one link.
             "a" if !has_structure(node) => {
                 let mut line = String::new();
                 self.inline.push(node, &mut line);
                 push(blocks, line.trim(), str::to_owned);
             }
-            // A lone item is one of a list that its author forgot.
+            // An item without a list.
             "li" => {
                 let inner = self.indented(node).join("\n");
-                self.push_hung(blocks, &inner, "- ");
+                self.push_with_marker(blocks, &inner, "- ");
             }
             _ => blocks.extend(self.blocks(node)),
         }
     }
 
-    /// A block behind a marker, unless it is too far to the right already.
-    fn push_hung(&self, blocks: &mut Vec<String>, text: &str, marker: &str) {
-        let is_far = self.indent >= MAX_INDENT;
-        push(blocks, text, |text| if is_far { text.to_owned() } else { hung(text, marker) });
+    /// Adds a block after a marker, unless the indentation limit is reached.
+    fn push_with_marker(&self, blocks: &mut Vec<String>, text: &str, marker: &str) {
+        let is_at_limit = self.indent >= MAX_INDENT;
+        push(
+            blocks,
+            text,
+            |text| if is_at_limit { text.to_owned() } else { with_marker(text, marker) },
+        );
     }
 
     fn indented(&mut self, node: &NodeRef<'_>) -> Vec<String> {
@@ -226,7 +231,7 @@ impl<'a> Renderer<'a> {
                 continue;
             }
             if &*name != "li" {
-                // Lists in lists belong to the item before them, though it was closed.
+                // A nested list belongs to the item before it.
                 let mut inner = Vec::new();
                 self.indent += 1;
                 self.block(&child, &name, &mut inner);
@@ -253,12 +258,12 @@ impl<'a> Renderer<'a> {
             let is_simple = blocks.iter().skip(1).all(|block| is_list(block));
             is_loose |= !is_simple;
             let text = blocks.join(if is_simple { "\n" } else { "\n\n" });
-            items.push(if self.indent < MAX_INDENT { hung(&text, &marker) } else { text });
+            items.push(if self.indent < MAX_INDENT { with_marker(&text, &marker) } else { text });
         }
         items.join(if is_loose { "\n\n" } else { "\n" })
     }
 
-    /// Code as it was written.
+    /// A code block.
     pub(super) fn code(&mut self, node: &NodeRef<'_>) -> String {
         let text = raw(node);
         let text = text.trim_matches('\n').trim_end();
@@ -273,25 +278,24 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Whether an element stands on lines of its own.
 fn is_block(node: &NodeRef<'_>) -> bool {
     node.node_name().is_some_and(|name| BLOCKS.contains(&&*name))
 }
 
-/// Marks a node and all that it is in; what is marked already has everything above it marked.
+/// Marks a node and its ancestors. Ancestors of a marked node are marked already.
 fn mark(marked: &mut HashSet<NodeId>, mut node: Option<NodeRef<'_>>) {
     while let Some(next) = node.filter(|node| marked.insert(node.id)) {
         node = next.parent();
     }
 }
 
-/// Whether there is more in an element than a few lines.
+/// Whether an element contains more than paragraphs.
 fn has_structure(node: &NodeRef<'_>) -> bool {
     let names = ["ul", "ol", "table", "pre", "dl", "blockquote"];
     node.descendants_it().any(|inner| names.iter().any(|name| inner.has_name(name)))
 }
 
-/// The text of code, with its lines and without the numbers of them.
+/// The text of code without line numbers.
 fn raw(node: &NodeRef<'_>) -> String {
     let mut out = String::new();
     push_raw(node, &mut out);
@@ -317,7 +321,7 @@ fn push_raw(node: &NodeRef<'_>, out: &mut String) {
     }
 }
 
-/// Whether an element numbers the lines of code.
+/// Whether an element contains line numbers.
 pub(super) fn is_line_number(node: &NodeRef<'_>) -> bool {
     node.class().is_some_and(|class| {
         class.split_whitespace().any(|word| {
@@ -336,13 +340,13 @@ pub(super) fn is_line_number(node: &NodeRef<'_>) -> bool {
     })
 }
 
-/// The language of code, where its classes tell.
+/// The language of code, from its attributes.
 fn language(node: &NodeRef<'_>) -> Option<String> {
     let inner = node.children_it(false).find(|child| child.has_name("code"));
     let around = node.ancestors_it(Some(2));
     let nodes = inner.into_iter().chain([*node]).chain(around);
     nodes.into_iter().find_map(|node| {
-        let told = node.attr("data-lang").or_else(|| node.attr("data-language"));
+        let attribute = node.attr("data-lang").or_else(|| node.attr("data-language"));
         let class = node.class().unwrap_or_default();
         let by_class = || {
             class.split_whitespace().find_map(|word| {
@@ -352,7 +356,7 @@ fn language(node: &NodeRef<'_>) -> Option<String> {
                     .map(str::to_owned)
             })
         };
-        let name = told.map(|told| told.to_string()).or_else(by_class)?;
+        let name = attribute.map(|name| name.to_string()).or_else(by_class)?;
         let name = name.trim().trim_end_matches(';').to_ascii_lowercase();
         let is_name = (1..=20).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-#_.".contains(&byte))
@@ -361,20 +365,20 @@ fn language(node: &NodeRef<'_>) -> Option<String> {
     })
 }
 
-fn push(blocks: &mut Vec<String>, text: &str, dress: impl FnOnce(&str) -> String) {
+fn push(blocks: &mut Vec<String>, text: &str, format: impl FnOnce(&str) -> String) {
     if !text.trim().is_empty() {
-        blocks.push(dress(text));
+        blocks.push(format(text));
     }
 }
 
-/// Every line with something before it.
+/// Adds a prefix to every line.
 fn prefixed(text: &str, prefix: &str) -> String {
     let lines = text.lines().map(|line| format!("{prefix}{line}").trim_end().to_owned());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The first line with a marker, the others moved by its width.
-fn hung(text: &str, marker: &str) -> String {
+/// Adds a marker to the first line and indents the others by its width.
+fn with_marker(text: &str, marker: &str) -> String {
     let pad = " ".repeat(marker.chars().count());
     let mut lines = text.lines();
     let mut out = format!("{marker}{}", lines.next().unwrap_or_default());
@@ -394,15 +398,15 @@ fn is_list(block: &str) -> bool {
     block.starts_with("- ") || (digits.len() < block.len() && digits.starts_with(". "))
 }
 
-/// A paragraph whose beginning is not taken for a mark.
-fn guarded(text: &str) -> String {
-    let is_mark = text.starts_with(['#', '>'])
+/// Escapes a paragraph that starts like a Markdown block.
+fn escape_start(text: &str) -> String {
+    let is_block = text.starts_with(['#', '>'])
         || text.starts_with("- ")
         || text.starts_with("+ ")
         || text.starts_with("---")
         || text.starts_with("===");
     let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    if is_mark {
+    if is_block {
         return format!("\\{text}");
     }
     if digits.len() < text.len() && digits.starts_with(". ") {

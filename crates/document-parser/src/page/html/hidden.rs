@@ -1,14 +1,14 @@
-//! Takes out of a page what nobody sees: scripts, styles, and text that is hidden from people but
-//! would reach a reader that does not look.
+//! Removes invisible parts of a page: scripts, styles, and text that is hidden from people but would
+//! reach a model.
 
 use dom_query::{Document as Dom, NodeRef};
 
-/// Elements that hold nothing to read.
-const SILENT: &str = "script, style, template, noscript, iframe, object, embed, canvas, svg, \
+/// Elements without text.
+const WITHOUT_TEXT: &str = "script, style, template, noscript, iframe, object, embed, canvas, svg, \
      audio, video, map, frameset, input, select, textarea, button, datalist, progress, meter, \
      link, meta, title, dialog:not([open])";
-/// Classes whose text is on no screen.
-const UNSEEN_CLASSES: &[&str] = &[
+/// Classes of hidden elements.
+const HIDDEN_CLASSES: &[&str] = &[
     "hidden",
     "sr-only",
     "visually-hidden",
@@ -26,13 +26,13 @@ const UNSEEN_CLASSES: &[&str] = &[
     "a11y-hidden",
 ];
 
-/// The most boxes that are looked at.
+/// The most checkboxes that are kept.
 const MAX_CHECKBOXES: usize = 1000;
 
-/// Takes out what nobody sees.
+/// Removes invisible elements and comments.
 pub(super) fn remove(dom: &Dom) {
     keep_checkboxes(dom);
-    dom.select(SILENT).remove();
+    dom.select(WITHOUT_TEXT).remove();
     let root = dom.root();
     let mut hidden = Vec::new();
     for node in root.descendants_it() {
@@ -45,7 +45,7 @@ pub(super) fn remove(dom: &Dom) {
     }
 }
 
-/// A list of tasks says which are done with boxes.
+/// Replaces the checkboxes of task lists by text.
 fn keep_checkboxes(dom: &Dom) {
     let boxes = dom.select("input[type=checkbox]");
     let is_in_list =
@@ -58,7 +58,7 @@ fn keep_checkboxes(dom: &Dom) {
 }
 
 fn is_hidden(node: &NodeRef<'_>) -> bool {
-    // Many pages hide all of themselves until their scripts have run.
+    // Many pages hide everything until their scripts have run.
     if node.has_name("html") || node.has_name("body") {
         return false;
     }
@@ -70,7 +70,7 @@ fn is_hidden(node: &NodeRef<'_>) -> bool {
         || is("aria-hidden", "true")
         || node.attr("style").is_some_and(|style| is_hiding(&style))
         || node.class().is_some_and(|class| {
-            class.split_whitespace().any(|word| UNSEEN_CLASSES.contains(&word))
+            class.split_whitespace().any(|word| HIDDEN_CLASSES.contains(&word))
         })
 }
 
@@ -90,7 +90,7 @@ fn is_hiding(style: &str) -> bool {
             "max-height" | "max-width" | "height" | "width" => {
                 number(value).is_some_and(|number| number <= 0.0) || value == "1px"
             }
-            "color" => value == "transparent" || is_clear(value),
+            "color" => value == "transparent" || is_transparent(value),
             "text-indent" => number(value).is_some_and(|number| number <= -900.0),
             "clip" => value.starts_with("rect(0") || value.starts_with("rect(1px"),
             "clip-path" => value.starts_with("inset(50%") || value.starts_with("inset(100%"),
@@ -107,14 +107,14 @@ fn is_hiding(style: &str) -> bool {
     is_absolute && is_far
 }
 
-/// The number that a value begins with.
+/// The leading number of a value.
 fn number(value: &str) -> Option<f64> {
     let end = value.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
     value.get(..end.unwrap_or(value.len()))?.parse().ok()
 }
 
-/// Whether a colour lets everything through.
-fn is_clear(value: &str) -> bool {
+/// Whether a colour is transparent.
+fn is_transparent(value: &str) -> bool {
     let inner = value.strip_prefix("rgba(").and_then(|rest| rest.strip_suffix(')'));
     let last = inner.and_then(|inner| inner.rsplit([',', '/']).next());
     last.and_then(|alpha| alpha.trim().parse::<f64>().ok()).is_some_and(|alpha| alpha <= 0.01)
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn styles_that_hide_are_known() {
+    fn hiding_styles_are_detected() {
         for style in [
             "display:none",
             "DISPLAY : NONE !important",

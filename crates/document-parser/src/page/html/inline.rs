@@ -1,4 +1,4 @@
-//! Text within a line: words, links, emphasis, code.
+//! Inline text: words, links, emphasis, code.
 
 use std::collections::HashSet;
 
@@ -10,26 +10,26 @@ use crate::page::{MAX_LINK_TEXT, MAX_LINKS, line};
 
 /// The longest address of a link.
 const MAX_HREF: usize = 2048;
-/// What stands behind headings to lead to them.
+/// Texts of links from a heading to itself.
 const ANCHORS: &[&str] = &["", "#", "¶", "§", "🔗", "⚓", "Permalink", "permalink"];
 
 /// Output format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum TextStyle {
     Markdown,
     Text,
 }
 
-/// Makes lines, and collects the links in them.
-pub(super) struct Inline<'a> {
+/// Renders inline text and collects its links.
+pub(super) struct InlineRenderer<'a> {
     base: &'a Url,
-    style: Style,
+    style: TextStyle,
     links: Vec<PageLink>,
     seen: HashSet<String>,
 }
 
-impl<'a> Inline<'a> {
-    pub(super) fn new(base: &'a Url, style: Style) -> Self {
+impl<'a> InlineRenderer<'a> {
+    pub(super) fn new(base: &'a Url, style: TextStyle) -> Self {
         Self { base, style, links: Vec::new(), seen: HashSet::new() }
     }
 
@@ -38,10 +38,10 @@ impl<'a> Inline<'a> {
     }
 
     fn is_markdown(&self) -> bool {
-        self.style == Style::Markdown
+        self.style == TextStyle::Markdown
     }
 
-    /// The text of all children of a node, on one line but for breaks.
+    /// The text of all children of a node.
     pub(super) fn children(&mut self, node: &NodeRef<'_>) -> String {
         let mut out = String::new();
         self.push_children(node, &mut out);
@@ -54,7 +54,7 @@ impl<'a> Inline<'a> {
         }
     }
 
-    /// Adds a node to a line.
+    /// Appends a node to a line.
     pub(super) fn push(&mut self, node: &NodeRef<'_>, out: &mut String) {
         if node.is_text() {
             push_words(&node.text(), self.style, out);
@@ -63,34 +63,34 @@ impl<'a> Inline<'a> {
         let Some(name) = node.node_name() else { return };
         match &*name {
             "a" => self.link(node, out),
-            "b" | "strong" => self.marked(node, "**", out),
-            "i" | "em" | "cite" | "dfn" | "var" => self.marked(node, "*", out),
-            "del" | "s" | "strike" => self.marked(node, "~~", out),
+            "b" | "strong" => self.emphasis(node, "**", out),
+            "i" | "em" | "cite" | "dfn" | "var" => self.emphasis(node, "*", out),
+            "del" | "s" | "strike" => self.emphasis(node, "~~", out),
             "code" | "kbd" | "samp" | "tt" => self.code(node, out),
             "br" => self.line_break(out),
             "img" => {
                 let alt = node.attr("alt").unwrap_or_default();
                 push_words(&line(&alt, MAX_LINK_TEXT).unwrap_or_default(), self.style, out);
             }
-            "q" => self.between(node, ("“", "”"), out),
-            "rt" => self.between(node, ("(", ")"), out),
+            "q" => self.between(node, "“", "”", out),
+            "rt" => self.between(node, "(", ")", out),
             "rp" | "wbr" => {}
             "sup" => {
                 let inner = self.children(node);
                 let is_power = inner.chars().all(char::is_alphanumeric) && !inner.is_empty();
-                let is_behind = out.ends_with(|letter: char| letter.is_alphanumeric());
-                if is_power && is_behind {
+                let follows_word = out.ends_with(|letter: char| letter.is_alphanumeric());
+                if is_power && follows_word {
                     out.push('^');
                 }
                 out.push_str(&inner);
             }
-            // Blocks that stand where only a line can: their words are kept apart.
+            // Blocks within a line are separated by spaces.
             "p" | "div" | "li" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "tr" | "td" | "th"
             | "ul" | "ol" | "pre" | "section" | "header" | "footer" | "figcaption" | "dd"
             | "dt" | "blockquote" | "figure" | "table" => {
-                space(out);
+                push_space(out);
                 self.push_children(node, out);
-                space(out);
+                push_space(out);
             }
             _ => self.push_children(node, out),
         }
@@ -104,7 +104,7 @@ impl<'a> Inline<'a> {
         }
     }
 
-    fn between(&mut self, node: &NodeRef<'_>, (before, after): (&str, &str), out: &mut String) {
+    fn between(&mut self, node: &NodeRef<'_>, before: &str, after: &str, out: &mut String) {
         let inner = self.children(node);
         if !inner.trim().is_empty() {
             out.push_str(before);
@@ -113,8 +113,8 @@ impl<'a> Inline<'a> {
         }
     }
 
-    /// A text with marks around it, the spaces outside of them.
-    fn marked(&mut self, node: &NodeRef<'_>, mark: &str, out: &mut String) {
+    /// Encloses a text in marks, with its outer spaces outside.
+    fn emphasis(&mut self, node: &NodeRef<'_>, mark: &str, out: &mut String) {
         let inner = self.children(node);
         let trimmed = inner.trim();
         let is_plain = !self.is_markdown() || trimmed.is_empty() || trimmed.contains(mark);
@@ -123,11 +123,11 @@ impl<'a> Inline<'a> {
             return;
         }
         if inner.starts_with(char::is_whitespace) {
-            space(out);
+            push_space(out);
         }
         out.push_str(&format!("{mark}{trimmed}{mark}"));
         if inner.ends_with(char::is_whitespace) {
-            space(out);
+            push_space(out);
         }
     }
 
@@ -149,21 +149,21 @@ impl<'a> Inline<'a> {
         let inner = self.children(node);
         let text = line(&inner, usize::MAX).unwrap_or_default();
         let href = node.attr("href").unwrap_or_default();
-        let is_inside = href.trim_start().starts_with('#');
-        if is_inside && ANCHORS.contains(&text.as_str()) {
+        let is_anchor = href.trim_start().starts_with('#');
+        if is_anchor && ANCHORS.contains(&text.as_str()) {
             return;
         }
-        let url = if is_inside { None } else { self.absolute(&href) };
+        let url = if is_anchor { None } else { self.absolute(&href) };
         let Some(url) = url else {
             append(out, &inner);
             return;
         };
-        self.note(&text, &url);
+        self.add_link(&text, &url);
         if text.is_empty() {
             return;
         }
         if inner.starts_with(char::is_whitespace) {
-            space(out);
+            push_space(out);
         }
         if self.is_markdown() {
             out.push_str(&format!("[{}]({})", text.replace(']', "\\]"), target(&url)));
@@ -171,12 +171,12 @@ impl<'a> Inline<'a> {
             out.push_str(&text);
         }
         if inner.ends_with(char::is_whitespace) {
-            space(out);
+            push_space(out);
         }
     }
 
-    /// Where a link leads, if that is a page.
-    pub(super) fn absolute(&self, href: &str) -> Option<Url> {
+    /// The target of a link to a page.
+    fn absolute(&self, href: &str) -> Option<Url> {
         let href = href.trim();
         if href.is_empty() || href.len() > MAX_HREF {
             return None;
@@ -186,12 +186,12 @@ impl<'a> Inline<'a> {
         (matches!(url.scheme(), "http" | "https") && !has_secret).then_some(url)
     }
 
-    fn note(&mut self, text: &str, url: &Url) {
+    fn add_link(&mut self, text: &str, url: &Url) {
         if self.links.len() >= MAX_LINKS || text.is_empty() {
             return;
         }
         if self.seen.insert(url.to_string()) {
-            // The list is for programs: it has the words without marks.
+            // The list of links has no Markdown.
             let text = text.replace(['*', '`', '\\'], "");
             let text = line(&text, MAX_LINK_TEXT).unwrap_or_default();
             self.links.push(PageLink { text, url: url.to_string() });
@@ -199,19 +199,19 @@ impl<'a> Inline<'a> {
     }
 }
 
-/// An address that can stand between parentheses.
+/// An address that can be enclosed in parentheses.
 fn target(url: &Url) -> String {
     url.as_str().replace('(', "%28").replace(')', "%29").replace(' ', "%20")
 }
 
-/// One space, unless there is one.
-fn space(out: &mut String) {
+/// Adds a space unless there is one.
+fn push_space(out: &mut String) {
     if !out.ends_with([' ', '\n']) {
         out.push(' ');
     }
 }
 
-/// Adds a line to a line, without doubling the space between them.
+/// Appends text without doubling the space.
 fn append(out: &mut String, inner: &str) {
     let inner = if out.is_empty() || out.ends_with([' ', '\n']) {
         inner.trim_start_matches(' ')
@@ -221,7 +221,7 @@ fn append(out: &mut String, inner: &str) {
     out.push_str(inner);
 }
 
-/// The longest run of a character.
+/// The length of the longest run of a character.
 pub(super) fn longest_run(text: &str, wanted: char) -> usize {
     let (mut longest, mut run) = (0, 0);
     for letter in text.chars() {
@@ -231,18 +231,18 @@ pub(super) fn longest_run(text: &str, wanted: char) -> usize {
     longest
 }
 
-/// Adds words: every space once, nothing invisible, and nothing that would be taken for a mark.
-fn push_words(text: &str, style: Style, out: &mut String) {
+/// Appends words with single spaces, without invisible characters, and with Markdown escaped.
+fn push_words(text: &str, style: TextStyle, out: &mut String) {
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter.is_whitespace() {
-            space(out);
+            push_space(out);
             continue;
         }
         if is_invisible(letter) {
             continue;
         }
-        if style == Style::Markdown {
+        if style == TextStyle::Markdown {
             let next = letters.peek().copied().unwrap_or(' ');
             let is_mark = match letter {
                 '*' | '`' => true,
@@ -258,7 +258,7 @@ fn push_words(text: &str, style: Style, out: &mut String) {
     }
 }
 
-/// Whether nobody sees a character: those that carry hidden words among them.
+/// Whether a character is invisible; some can carry hidden text.
 fn is_invisible(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,

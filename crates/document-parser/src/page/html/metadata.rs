@@ -1,4 +1,4 @@
-//! What a page says about itself: title, author, date, language.
+//! Title, author, date and language of a page.
 
 use dom_query::{Document as Dom, NodeRef};
 use dom_smoothie::Readability;
@@ -8,12 +8,12 @@ use url::Url;
 
 use crate::page::{Document, MAX_LINE, line};
 
-/// Times, of which only those of the page itself count.
+/// Only those in the article or a header count.
 const TIMES: &str = "time[datetime]";
-/// How many elements of a kind are looked at for a date.
+/// The most elements of a selector that are tried.
 const MAX_DATES: usize = 50;
-/// Where else a date may stand, the likeliest first: a selector and its attribute. None of them
-/// looks at what an element is in, which takes long where elements are nested deeply.
+/// Selectors and attributes of dates, the likeliest first. None of them matches ancestors, which is slow
+/// in deeply nested pages.
 const DATES: &[(&str, &str)] = &[
     ("meta[property='article:published_time']", "content"),
     ("meta[itemprop=datePublished]", "content"),
@@ -27,8 +27,8 @@ const DATES: &[(&str, &str)] = &[
     ("time[pubdate]", "datetime"),
 ];
 
-/// A document without its content.
-pub(super) fn of(dom: &Dom, base: &Url) -> Document {
+/// A document with metadata only.
+pub(super) fn read(dom: &Dom, base: &Url) -> Document {
     let metadata = Readability::with_document(dom.clone(), Some(base.as_str()), None)
         .ok()
         .map(|page| page.get_article_metadata(page.parse_json_ld()))
@@ -47,12 +47,12 @@ pub(super) fn of(dom: &Dom, base: &Url) -> Document {
     }
 }
 
-/// Who wrote it, without the word before the name.
-pub(super) fn author(text: &str) -> Option<String> {
+/// The author without a leading "by".
+fn author(text: &str) -> Option<String> {
     let text = line(text, MAX_LINE)?;
     let is_address = text.starts_with("http://") || text.starts_with("https://");
-    let bare = ["By ", "by ", "BY ", "Von ", "Par ", "Por "];
-    let text = bare.iter().find_map(|word| text.strip_prefix(word)).unwrap_or(&text);
+    let prefixes = ["By ", "by ", "BY ", "Von ", "Par ", "Por "];
+    let text = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(&text);
     (!is_address && !text.is_empty()).then(|| text.to_owned())
 }
 
@@ -67,13 +67,13 @@ fn dated(dom: &Dom) -> Option<String> {
     })
 }
 
-/// Whether an element is in the article or in a head, and not in a comment or a list.
+/// Whether an element is in the article or a header.
 fn is_in_head(node: &NodeRef<'_>) -> bool {
     let names = ["article", "main", "header"];
     node.ancestors_it(None).any(|above| names.iter().any(|name| above.has_name(name)))
 }
 
-/// A date in the one way that we write it: RFC 3339, or the day alone.
+/// Normalizes a date to RFC 3339, or to a day.
 fn date(text: &str) -> Option<String> {
     let text = text.trim();
     if let Ok(at) = OffsetDateTime::parse(text, &Rfc3339) {
@@ -82,7 +82,7 @@ fn date(text: &str) -> Option<String> {
     if let Ok(at) = OffsetDateTime::parse(text, &Rfc2822) {
         return at.format(&Rfc3339).ok();
     }
-    // Times without a zone, or with one that is written otherwise, are worth their day.
+    // Times without a standard zone become days.
     let mut numbers = text.get(..10)?.split(['-', '/', '.']);
     let mut next = || numbers.next()?.parse::<u16>().ok();
     let (year, month, day) = (next()?, next()?, next()?);
@@ -99,7 +99,7 @@ fn language(dom: &Dom) -> Option<String> {
     tag(&written.or_else(meta)?)
 }
 
-/// A tag of a language, if it looks like one.
+/// A language tag, if the text looks like one.
 fn tag(text: &str) -> Option<String> {
     let text = text.trim().replace('_', "-");
     let first = text.split('-').next().unwrap_or_default();
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_come_to_one_form() {
+    fn dates_are_normalized() {
         for (text, expected) in [
             ("2024-02-29T12:30:00Z", Some("2024-02-29T12:30:00Z")),
             ("2024-02-29T12:30:00+01:00", Some("2024-02-29T12:30:00+01:00")),
@@ -132,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn an_author_is_a_name_and_no_address() {
+    fn authors_are_names_and_not_addresses() {
         assert_eq!(author("  By  Ada \n Lovelace ").as_deref(), Some("Ada Lovelace"));
         assert_eq!(author("https://example.com/ada"), None);
         assert_eq!(author("  "), None);
     }
 
     #[test]
-    fn a_language_is_a_tag() {
+    fn language_tags_are_validated() {
         assert_eq!(tag("en_US").as_deref(), Some("en-US"));
         assert_eq!(tag("zh-Hant").as_deref(), Some("zh-Hant"));
         assert_eq!(tag("english"), None);

@@ -1,4 +1,4 @@
-//! From text to a tree, piece by piece, for as long as the page is one that people make.
+//! Builds the tree of a page within limits.
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,24 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
-/// How much is parsed before the tree is looked at, and how long all of it may take.
+/// Bytes between checks of the limits, and the time limit.
 const PIECE_BYTES: usize = 1024;
 const MAX_PARSE: Duration = Duration::from_secs(2);
 /// The deepest nesting, and the most nodes.
 const MAX_DEPTH: usize = 400;
 const MAX_NODES: usize = 300_000;
-/// The most nodes that one piece may make. Marks that were never closed are opened again in every
-/// paragraph, so that a few bytes can make thousands.
+/// The most nodes of one piece. Unclosed formatting elements are reopened in every paragraph, so that a
+/// few bytes can create thousands of nodes.
 const MAX_GROWTH: usize = 2000;
 
-/// A page that is better read without its structure, and how many nodes it had made by then.
+/// The page exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Monster {
+pub(super) struct TooComplex {
     pub(super) nodes: usize,
 }
 
 /// Parses a page.
-pub(super) fn parse(text: &str) -> Result<Dom, Monster> {
+pub(super) fn parse(text: &str) -> Result<Dom, TooComplex> {
     let options = ParseOpts {
         tree_builder: TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() },
         ..ParseOpts::default()
@@ -38,26 +38,26 @@ pub(super) fn parse(text: &str) -> Result<Dom, Monster> {
         parser.process(StrTendril::from(piece));
         let dom = &parser.tokenizer.sink.sink;
         let count = dom.tree.len();
-        let is_monster = count > MAX_NODES
+        let is_too_complex = count > MAX_NODES
             || count - nodes > MAX_GROWTH
             || begun.elapsed() > MAX_PARSE
             || is_open_deep(dom);
-        if is_monster {
-            return Err(Monster { nodes: count });
+        if is_too_complex {
+            return Err(TooComplex { nodes: count });
         }
         nodes = count;
     }
     let dom = parser.finish();
     let nodes = dom.tree.len();
     if nodes > MAX_NODES || depths(&dom).deepest > MAX_DEPTH {
-        Err(Monster { nodes })
+        Err(TooComplex { nodes })
     } else {
         Ok(dom)
     }
 }
 
-/// Whether the elements that are still open are nested too deep. They are the last children, or
-/// stand before a table that is.
+/// Whether the open elements are nested too deeply. They are the last children, or precede a table that
+/// is.
 fn is_open_deep(dom: &Dom) -> bool {
     let mut paths = vec![(dom.root(), 0)];
     let mut steps = 0;
@@ -74,16 +74,14 @@ fn is_open_deep(dom: &Dom) -> bool {
     false
 }
 
-/// How deep the nodes of a page are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Depths {
+pub(super) struct NestingDepths {
     pub(super) deepest: usize,
-    /// Of all nodes together.
+    /// The sum over all nodes.
     pub(super) sum: usize,
 }
 
-/// How deep a page is nested.
-pub(super) fn depths(dom: &Dom) -> Depths {
+pub(super) fn depths(dom: &Dom) -> NestingDepths {
     let (mut deepest, mut sum, mut level) = (0, 0, 0_usize);
     let mut next = dom.root().first_child();
     while let Some(node) = next {
@@ -105,7 +103,7 @@ pub(super) fn depths(dom: &Dom) -> Depths {
             up = node.parent();
         }
     }
-    Depths { deepest, sum }
+    NestingDepths { deepest, sum }
 }
 
 #[cfg(test)]
@@ -113,8 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nesting_is_counted_to_the_limit() {
-        // html and body are above the first of them, and a text is below the last.
+    fn the_nesting_limit_is_exact() {
+        // `html`, `body` and the text count too.
         let nested = |count: usize| parse(&("<div>".repeat(count) + "x"));
         assert!(nested(MAX_DEPTH - 3).is_ok());
         assert!(nested(MAX_DEPTH - 2).is_err());
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_multiply_are_stopped_early() {
+    fn multiplying_formatting_elements_are_stopped_early() {
         let marks = |from: usize, to: usize| -> String {
             (from..to).fold(String::new(), |text, number| text + &format!("<b a={number}>"))
         };
@@ -142,8 +140,9 @@ mod tests {
             ),
             ("behind comments", hidden + &paragraphs),
         ] {
-            // Whatever becomes of it, it never had more nodes than a large page has.
-            let nodes = parse(&html).map_or_else(|monster| monster.nodes, |dom| dom.tree.len());
+            // Parsed or not, it never has more nodes than a large page.
+            let nodes =
+                parse(&html).map_or_else(|too_complex| too_complex.nodes, |dom| dom.tree.len());
             assert!(nodes < 2 * MAX_NODES, "{name}: {nodes}");
         }
     }

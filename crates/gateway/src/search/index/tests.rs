@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use agent_test_support::mcp::example;
 use agent_test_support::pdf::with_line;
 use agent_test_support::wait::eventually;
-use document_parser::{Limits, Program};
+use document_parser::{Limits, WorkerProgram};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use wire::search::Recency;
@@ -46,7 +46,7 @@ impl World {
             max_file_bytes: 1_000_000,
         };
         let path = example("parse_worker");
-        let program = Program { path, arguments: Vec::new(), environment: Vec::new() };
+        let program = WorkerProgram { path, arguments: Vec::new(), environment: Vec::new() };
         let _entered = self.runtime.enter();
         let parser = Pool::new(program, Limits::default(), 2);
         let address = Uri::from_static("https://ai.example.com");

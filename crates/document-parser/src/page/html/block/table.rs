@@ -1,12 +1,12 @@
-//! Tables: those that hold data become tables, those that only lay out become what is in them.
+//! Tables: data tables are rendered as tables, layout tables as their content.
 
 use dom_query::NodeRef;
 
-use super::{Renderer, is_line_number};
+use super::{BlockRenderer, is_line_number};
 
-/// The most columns, and the most columns that one cell takes.
+/// The most columns of a table, and of one cell.
 const MAX_COLUMNS: usize = 64;
-/// The most rows that one cell takes.
+/// The most rows of one cell.
 const MAX_ROWS: usize = 1000;
 
 struct Cell {
@@ -14,11 +14,10 @@ struct Cell {
     is_head: bool,
 }
 
-/// The text of a table.
-pub(super) fn render(renderer: &mut Renderer<'_>, table: &NodeRef<'_>) -> String {
+pub(super) fn render(renderer: &mut BlockRenderer<'_>, table: &NodeRef<'_>) -> String {
     let rows = rows(table);
     if renderer.has_tables(table) || is_layout(table, &rows) {
-        return laid_out(renderer, table, &rows);
+        return layout_content(renderer, table, &rows);
     }
     let caption = table.children_it(false).find(|child| child.has_name("caption"));
     let caption = caption.map(|caption| renderer.inline.children(&caption).trim().to_owned());
@@ -30,7 +29,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, table: &NodeRef<'_>) -> String
     }
 }
 
-/// The rows of this table, and not of those in it.
+/// The rows of this table without those of nested tables.
 fn rows<'a>(table: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
     let mut rows = Vec::new();
     for child in table.children_it(false) {
@@ -64,7 +63,11 @@ fn is_layout(table: &NodeRef<'_>, rows: &[NodeRef<'_>]) -> bool {
         || paragraphs > rows.len() * widest
 }
 
-fn laid_out(renderer: &mut Renderer<'_>, table: &NodeRef<'_>, rows: &[NodeRef<'_>]) -> String {
+fn layout_content(
+    renderer: &mut BlockRenderer<'_>,
+    table: &NodeRef<'_>,
+    rows: &[NodeRef<'_>],
+) -> String {
     let mut blocks = Vec::new();
     for child in table.children_it(false).filter(|child| child.has_name("caption")) {
         blocks.extend(renderer.blocks(&child));
@@ -77,15 +80,15 @@ fn laid_out(renderer: &mut Renderer<'_>, table: &NodeRef<'_>, rows: &[NodeRef<'_
     blocks.join("\n\n")
 }
 
-/// The cells in rows and columns; those that take more than one place leave the others empty.
-fn grid(renderer: &mut Renderer<'_>, rows: &[NodeRef<'_>]) -> Vec<Vec<Cell>> {
+/// The cells in rows and columns; spanning cells leave the other positions empty.
+fn grid(renderer: &mut BlockRenderer<'_>, rows: &[NodeRef<'_>]) -> Vec<Vec<Cell>> {
     let mut grid: Vec<Vec<Cell>> = Vec::new();
-    // How many more rows a column is taken for.
-    let mut taken: Vec<usize> = Vec::new();
+    // Rows for which each column is still spanned.
+    let mut spanned: Vec<usize> = Vec::new();
     for row in rows {
         let mut line: Vec<Cell> = Vec::new();
         for cell in cells(row) {
-            fill(&mut line, &mut taken);
+            fill(&mut line, &mut spanned);
             let is_head = cell.has_name("th");
             let text = renderer.inline.children(&cell);
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -94,21 +97,21 @@ fn grid(renderer: &mut Renderer<'_>, rows: &[NodeRef<'_>]) -> Vec<Vec<Cell>> {
                 value.unwrap_or(1_usize).clamp(1, most)
             };
             let (wide, high) = (spans("colspan", MAX_COLUMNS), spans("rowspan", MAX_ROWS));
-            for place in 0..wide {
+            for offset in 0..wide {
                 if line.len() >= MAX_COLUMNS {
                     break;
                 }
-                let text = if place == 0 { text.clone() } else { String::new() };
+                let text = if offset == 0 { text.clone() } else { String::new() };
                 line.push(Cell { text, is_head });
-                if taken.len() < line.len() {
-                    taken.resize(line.len(), 0);
+                if spanned.len() < line.len() {
+                    spanned.resize(line.len(), 0);
                 }
-                if let Some(last) = taken.get_mut(line.len() - 1) {
+                if let Some(last) = spanned.get_mut(line.len() - 1) {
                     *last = high - 1;
                 }
             }
         }
-        fill(&mut line, &mut taken);
+        fill(&mut line, &mut spanned);
         if line.iter().any(|cell| !cell.text.is_empty()) {
             grid.push(line);
         }
@@ -116,9 +119,9 @@ fn grid(renderer: &mut Renderer<'_>, rows: &[NodeRef<'_>]) -> Vec<Vec<Cell>> {
     grid
 }
 
-/// Leaves out the places that cells above take.
-fn fill(line: &mut Vec<Cell>, taken: &mut [usize]) {
-    while let Some(rest) = taken.get_mut(line.len()).filter(|rest| **rest > 0) {
+/// Adds empty cells for spanned columns.
+fn fill(line: &mut Vec<Cell>, spanned: &mut [usize]) {
+    while let Some(rest) = spanned.get_mut(line.len()).filter(|rest| **rest > 0) {
         *rest -= 1;
         line.push(Cell { text: String::new(), is_head: false });
     }

@@ -1,15 +1,15 @@
-//! HTML without anything that runs, loads or decorates.
+//! Removes everything from HTML that runs, loads or styles.
 
 use dom_query::NodeRef;
 use url::Url;
 
-/// Attributes that say something about the text.
+/// Attributes that are kept.
 const KEPT: &[&str] = &[
     "href", "alt", "title", "lang", "dir", "datetime", "colspan", "rowspan", "start", "cite", "id",
 ];
 
-/// Takes everything out of a part of a page but its text, its structure and its links.
-pub(super) fn tidy(root: &NodeRef<'_>, base: &Url) {
+/// Keeps text, structure and links.
+pub(super) fn sanitize(root: &NodeRef<'_>, base: &Url) {
     for node in root.descendants_it().filter(NodeRef::is_element).collect::<Vec<_>>() {
         let href = node.attr("href");
         node.retain_attrs(KEPT);

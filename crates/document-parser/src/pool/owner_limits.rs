@@ -1,36 +1,36 @@
-//! How many workers one owner may use at once.
+//! Limits the workers that one owner uses at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many owners are counted before those without a job are forgotten.
+/// The number of owners above which those without a job are removed.
 const MAX_IDLE_OWNERS: usize = 1024;
 
-/// The workers that each owner uses.
+/// A semaphore for each owner.
 #[derive(Debug)]
-pub(super) struct Shares {
+pub(super) struct OwnerLimits {
     owners: Mutex<HashMap<Option<i64>, Arc<Semaphore>>>,
     per_owner: usize,
 }
 
-impl Shares {
+impl OwnerLimits {
     pub(super) fn new(per_owner: usize) -> Self {
         Self { owners: Mutex::default(), per_owner }
     }
 
-    /// Waits until this owner may use another worker.
-    pub(super) async fn take(&self, owner: Option<i64>) -> Option<OwnedSemaphorePermit> {
-        let share = {
+    /// Waits until the owner may use another worker.
+    pub(super) async fn acquire(&self, owner: Option<i64>) -> Option<OwnedSemaphorePermit> {
+        let semaphore = {
             let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
             if owners.len() >= MAX_IDLE_OWNERS {
-                owners.retain(|_, share| Arc::strong_count(share) > 1);
+                owners.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
             }
             let new = || Arc::new(Semaphore::new(self.per_owner));
             owners.entry(owner).or_insert_with(new).clone()
         };
-        share.acquire_owned().await.ok()
+        semaphore.acquire_owned().await.ok()
     }
 }
 
@@ -39,13 +39,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_owner_without_a_job_is_forgotten() {
-        let shares = Shares::new(1);
-        let busy = shares.take(Some(-1)).await.unwrap();
+    async fn owners_without_a_job_are_removed() {
+        let limits = OwnerLimits::new(1);
+        let busy = limits.acquire(Some(-1)).await.unwrap();
         for owner in 0..2 * i64::try_from(MAX_IDLE_OWNERS).unwrap() {
-            drop(shares.take(Some(owner)).await.unwrap());
+            drop(limits.acquire(Some(owner)).await.unwrap());
         }
-        let owners = shares.owners.lock().unwrap();
+        let owners = limits.owners.lock().unwrap();
         assert!(owners.len() <= MAX_IDLE_OWNERS && owners.contains_key(&Some(-1)));
         drop(busy);
     }
