@@ -5,11 +5,11 @@
 
 use usage_metrics::lint::lint;
 use usage_metrics::package::{Package, ReadError};
-use usage_metrics::validate::{validate, validate_carefully};
+use usage_metrics::validate::{validate, validate_without_fast_path};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let verdict = validate(bytes);
-    assert_eq!(verdict, validate_carefully(bytes));
+    assert_eq!(verdict, validate_without_fast_path(bytes));
     assert!(verdict.violations.len() as u64 <= verdict.total);
     match Package::read(bytes) {
         Ok(package) => {

@@ -1,11 +1,11 @@
 //! What is wrong with the metrics store, in words, and what to do about it.
 
-use usage_metrics::store::{Error, ErrorKind, Folder};
+use usage_metrics::store::{Error, ErrorKind, StoreFolder};
 
 use crate::diagnostic::Diagnostic;
 
 /// Says what is wrong with the store in a folder.
-pub(crate) fn store_trouble(folder: &Folder, error: &Error) -> Diagnostic {
+pub(crate) fn store_trouble(folder: &StoreFolder, error: &Error) -> Diagnostic {
     let root = folder.root().display();
     let diagnostic = Diagnostic::failed(format!("cannot use the store in {root}")).because(error);
     match error.kind() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use usage_metrics::consent::{Decision, Facts, Mode, decide};
 use usage_metrics::recorder::{Recorder, Settings};
-use usage_metrics::store::Folder;
+use usage_metrics::store::StoreFolder;
 use uuid::Uuid;
 
 use crate::config::{self, MetricsConfig};
@@ -32,7 +32,7 @@ pub(crate) fn recorder(session: &Session) -> Result<Recorder, Diagnostic> {
     if decision.mode != Mode::Local {
         return Ok(Recorder::off());
     }
-    let folder = Folder::new(session.home()?.metrics());
+    let folder = StoreFolder::new(session.home()?.metrics());
     let resource = resource::detect(&session.environment);
     let mut settings = Settings::new(folder, resource, session.clock.clone(), Uuid::new_v4);
     settings.retention_days = config.retention_days;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use usage_metrics::store::Folder;
+use usage_metrics::store::StoreFolder;
 use uuid::Uuid;
 
 use self::reading::Reading;
@@ -36,7 +36,7 @@ pub(crate) enum Opening {
 
 /// Serves the page until the program is interrupted or told to end.
 pub(crate) fn run(
-    folder: Folder,
+    folder: StoreFolder,
     port: u16,
     opening: Opening,
     session: &Session,
@@ -52,7 +52,7 @@ pub(crate) fn run(
 }
 
 async fn show(
-    folder: Folder,
+    folder: StoreFolder,
     port: u16,
     opening: Opening,
     session: &Session,

@@ -20,9 +20,9 @@ use usage_metrics::catalogue::{
 };
 use usage_metrics::clock::SystemClock;
 use usage_metrics::package::Resource;
-use usage_metrics::recorder::{Flushed, Recorder, Settings};
+use usage_metrics::recorder::{FlushResult, Recorder, Settings};
 use usage_metrics::schema::json_schema;
-use usage_metrics::store::Folder;
+use usage_metrics::store::StoreFolder;
 use usage_metrics::validate::validate;
 use uuid::Uuid;
 
@@ -143,12 +143,12 @@ fn recorder(folder: &tempfile::TempDir) -> Recorder {
         install_method: InstallMethod::Git,
         os_family: OsFamily::Linux,
     };
-    let folder = Folder::new(folder.path().join("metrics"));
+    let folder = StoreFolder::new(folder.path().join("metrics"));
     let mut settings = Settings::new(folder, resource, Arc::new(SystemClock), Uuid::new_v4);
     settings.flush_interval = Duration::from_hours(1);
     let recorder = Recorder::start(settings);
     recorder.client_active();
-    assert_eq!(recorder.flush(Duration::from_secs(10)), Flushed::Stored);
+    assert_eq!(recorder.flush(Duration::from_secs(10)), FlushResult::Stored);
     recorder
 }
 
@@ -222,7 +222,7 @@ fn flushing() {
                 recorder.count_route(&models[at % models.len()], "lab");
             }
             let started = Instant::now();
-            assert_eq!(recorder.flush(Duration::from_secs(30)), Flushed::Stored);
+            assert_eq!(recorder.flush(Duration::from_secs(30)), FlushResult::Stored);
             started.elapsed()
         })
         .min()

@@ -14,8 +14,8 @@ use usage_metrics::catalogue::{
 };
 use usage_metrics::clock::SystemClock;
 use usage_metrics::package::Resource;
-use usage_metrics::recorder::{Flushed, Recorder, Settings};
-use usage_metrics::store::Folder;
+use usage_metrics::recorder::{FlushResult, Recorder, Settings};
+use usage_metrics::store::StoreFolder;
 use uuid::Uuid;
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         os_family: OsFamily::Linux,
     };
     let mut settings =
-        Settings::new(Folder::new(folder), resource, Arc::new(SystemClock), Uuid::new_v4);
+        Settings::new(StoreFolder::new(folder), resource, Arc::new(SystemClock), Uuid::new_v4);
     // Only what is asked for is stored, so that the test knows what was.
     settings.flush_interval = Duration::from_hours(1);
     let recorder = Recorder::start(settings);
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
                 outcome: ApprovalOutcome::Approved,
             });
         }
-        if recorder.flush(WAIT) != Flushed::Stored {
+        if recorder.flush(WAIT) != FlushResult::Stored {
             return ExitCode::FAILURE;
         }
         println!("flushed {}", batch * size);
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         }
     }
     match recorder.close(WAIT) {
-        Flushed::Stored => ExitCode::SUCCESS,
-        Flushed::Waiting => ExitCode::FAILURE,
+        FlushResult::Stored => ExitCode::SUCCESS,
+        FlushResult::Pending => ExitCode::FAILURE,
     }
 }

@@ -1,9 +1,9 @@
-//! What can be counted: the one table, and the types and data made from it.
+//! The catalogue of counters: one table, and the types and data generated from it.
 //!
-//! [`KINDS`] describes every counter kind with its dimensions and their values. The validator, the
-//! JSON Schema, the dense index of the recorder and the catalogue page all read it; none of them
-//! has a list of its own. For code that counts, the same table makes a struct for each closed kind
-//! ([`ToolCall`], [`TaskFinished`], …) whose fields only hold legal values.
+//! [`KINDS`] describes every kind of counter with its dimensions and their values. The validator,
+//! the JSON Schema, the dense index of the recorder and the catalogue page all read it. For code
+//! that counts, the same table generates a struct for each closed kind ([`ToolCall`],
+//! [`TaskFinished`], …) whose fields only hold valid values.
 
 mod cell;
 mod define;
@@ -14,7 +14,7 @@ pub use cell::{Cell, Event};
 pub use page::markdown;
 pub use table::*;
 
-/// The only schema version there is.
+/// The only schema version.
 pub const SCHEMA_VERSION: &str = "agent.shared_metrics.v2";
 
 /// The `type` of every metric entry.
@@ -26,30 +26,30 @@ pub const MAX_VERSION_CHARS: usize = 64;
 /// Description of one counter kind.
 #[derive(Debug)]
 pub struct KindSpec {
-    /// The kind described.
+    /// The kind.
     pub kind: Kind,
-    /// Its name in a package.
+    /// The name in a package.
     pub name: &'static str,
-    /// What it counts, in one sentence.
+    /// What the kind counts, in one sentence.
     pub summary: &'static str,
-    /// The keys of its dimensions, sorted.
+    /// The keys of the dimensions, sorted.
     pub keys: &'static [&'static str],
-    /// Its dimensions, in the same order.
+    /// The dimensions, in the same order.
     pub dimensions: &'static [DimensionSpec],
 }
 
-/// Description of one dimension, or of one listed resource field.
+/// Description of a dimension, or of a listed resource field.
 #[derive(Debug)]
 pub struct DimensionSpec {
     /// The key in the package.
     pub key: &'static str,
-    /// What it tells, in one sentence.
+    /// The meaning, in one sentence.
     pub summary: &'static str,
-    /// Which values it takes.
+    /// The allowed values.
     pub domain: Domain,
 }
 
-/// The values a dimension takes.
+/// The allowed values of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
     /// One of these texts.
@@ -57,7 +57,7 @@ pub enum Domain {
     /// An identifier: a lower-case letter or digit, then lower-case letters, digits and
     /// `. _ : / @ + -`.
     Identifier {
-        /// Longest identifier, in characters.
+        /// The longest identifier, in characters.
         max_chars: usize,
     },
 }
@@ -78,7 +78,7 @@ impl Kind {
         KINDS.iter().find(|spec| spec.name == name).map(|spec| spec.kind)
     }
 
-    /// How many distinct counters a closed kind has; nothing for the open kind.
+    /// The number of distinct counters of a closed kind; `None` for the open kind.
     pub fn cardinality(self) -> Option<u32> {
         self.spec().dimensions.iter().try_fold(1, |product, dimension| match dimension.domain {
             Domain::Listed(values) => Some(product * cell::radix(values)),
@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// Whether a byte may stand in an identifier, `first` telling whether it is the first one.
+/// Whether a byte is allowed in an identifier; `first` is true for the first byte.
 #[must_use]
 pub const fn is_identifier_byte(byte: u8, first: bool) -> bool {
     match byte {

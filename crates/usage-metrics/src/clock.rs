@@ -1,6 +1,6 @@
-//! Time as the package knows it: milliseconds of UTC, and whole UTC days.
+//! Time: milliseconds of UTC, and whole UTC days.
 //!
-//! The clock is always a parameter; nothing here asks the system on its own but [`SystemClock`].
+//! The clock is always a parameter; only [`SystemClock`] reads the system clock.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,16 +8,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The last moment of the last day whose end RFC 3339 can write.
+/// The last millisecond of the last day whose end RFC 3339 can represent.
 const MAX_MS: i64 = 253_402_214_399_999;
 
-/// A moment: milliseconds since 1970-01-01T00:00:00Z, never before it and never past
-/// year 9999.
+/// Milliseconds since 1970-01-01T00:00:00Z, up to the year 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The moment this many milliseconds after the epoch, clamped to what can be written.
+    /// The time this many milliseconds after the epoch, clamped to the range.
     pub fn from_ms(ms: i64) -> Self {
         Timestamp(ms.clamp(0, MAX_MS))
     }
@@ -27,19 +26,19 @@ impl Timestamp {
         self.0
     }
 
-    /// The UTC day the moment lies in.
+    /// The UTC day.
     pub fn day(self) -> Day {
         Day(self.0 / DAY_MS)
     }
 
-    /// The moment this many days earlier.
+    /// The time this many days earlier.
     #[must_use]
     pub fn minus_days(self, days: u32) -> Self {
         Timestamp::from_ms(self.0 - i64::from(days) * DAY_MS)
     }
 }
 
-/// RFC 3339 in UTC; a fraction is written only where there is one.
+/// RFC 3339 in UTC, with a fraction only if it is not zero.
 impl fmt::Display for Timestamp {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, ms) = (self.0 / 1000, self.0 % 1000);
@@ -55,7 +54,7 @@ impl fmt::Display for Timestamp {
 pub struct Day(i64);
 
 impl Day {
-    /// The day with this number, clamped to what can be written.
+    /// The day with this number, clamped to the range.
     pub fn from_number(number: i64) -> Self {
         Day(number.clamp(0, MAX_MS / DAY_MS))
     }
@@ -65,12 +64,12 @@ impl Day {
         self.0
     }
 
-    /// The first moment of the day.
+    /// The start of the day.
     pub fn start(self) -> Timestamp {
         Timestamp::from_ms(self.0 * DAY_MS)
     }
 
-    /// The first moment after the day.
+    /// The start of the next day.
     pub fn end(self) -> Timestamp {
         Timestamp((self.0 + 1) * DAY_MS)
     }
@@ -86,13 +85,13 @@ impl fmt::Display for Day {
     }
 }
 
-/// Something that tells the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The present moment.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The system's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -103,12 +102,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is set.
+/// A clock that tests set.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows this moment.
+    /// A clock with this time.
     pub fn at(now: Timestamp) -> Self {
         ManualClock(AtomicI64::new(now.as_ms()))
     }

@@ -1,12 +1,12 @@
-//! Whether anything may be recorded, and which rule decided.
+//! Decides whether anything may be recorded, and by which rule.
 //!
 //! Recording is off until a person turns it on. `DO_NOT_TRACK` and a continuous-integration
-//! environment turn it off whatever the configuration says; nothing but the configuration turns it
-//! on. Nothing ever leaves the machine in any mode.
+//! environment turn it off whatever the configuration says; only the configuration turns it on.
+//! Nothing leaves the machine in any mode.
 
 use std::fmt;
 
-/// What a person chose.
+/// The recording mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Record nothing.
@@ -31,27 +31,27 @@ impl Mode {
     }
 }
 
-/// The facts the decision rests on, handed in by the caller.
+/// The inputs of the decision.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
     /// Value of the variable `DO_NOT_TRACK`.
     pub do_not_track: Option<&'a str>,
     /// Value of the variable `CI`.
     pub ci: Option<&'a str>,
-    /// What the configuration says, if it says anything.
+    /// The configured mode, if any.
     pub configured: Option<Mode>,
 }
 
 /// The rule that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// `DO_NOT_TRACK` asks for it.
+    /// `DO_NOT_TRACK` is set.
     DoNotTrack,
-    /// A continuous-integration environment is no person.
+    /// The process runs in continuous integration.
     Ci,
-    /// The configuration says so.
+    /// The configuration decides.
     Configured,
-    /// Nobody said anything.
+    /// Nothing is configured.
     Default,
 }
 
@@ -66,16 +66,16 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Whether to record, and why.
+/// The mode and the rule behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// What is done.
+    /// The mode.
     pub mode: Mode,
-    /// Why.
+    /// The rule.
     pub rule: Rule,
 }
 
-/// Decides. `DO_NOT_TRACK=0` does not opt in.
+/// Decides about recording. `DO_NOT_TRACK=0` does not opt in.
 pub fn decide(facts: &Facts<'_>) -> Decision {
     if facts.do_not_track.is_some_and(says_yes) {
         Decision { mode: Mode::Off, rule: Rule::DoNotTrack }

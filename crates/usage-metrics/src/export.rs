@@ -1,7 +1,7 @@
 //! Packages in the formats of other tools.
 //!
-//! JSON and NDJSON give the packages as they are. CSV, Prometheus and OTLP first add up the
-//! packages of one period, because in those formats two deltas of one period would clash.
+//! JSON and NDJSON contain the packages unchanged. CSV, Prometheus and OTLP merge the packages of
+//! one period first, because these formats do not allow two deltas of one period.
 
 mod csv;
 mod otlp;
@@ -10,14 +10,14 @@ mod prometheus;
 use crate::merge::{MergeError, merge};
 use crate::package::Package;
 
-/// A format of another tool.
+/// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// An array of packages.
     Json,
-    /// A package on each line.
+    /// One package per line.
     Ndjson,
-    /// A row for each entry, a column for each dimension.
+    /// One row per entry and one column per dimension.
     Csv,
     /// The Prometheus text format: running totals over all periods.
     Prometheus,
@@ -25,7 +25,7 @@ pub enum Format {
     Otlp,
 }
 
-/// Writes packages in a format.
+/// Exports packages.
 pub fn export(packages: Vec<Package>, format: Format) -> Result<String, MergeError> {
     match format {
         Format::Json => Ok(json(&packages)),

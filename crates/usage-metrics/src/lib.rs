@@ -1,4 +1,4 @@
-//! The usage-metrics package.
+//! Usage metrics: counting, storing, packaging and validating.
 
 pub mod catalogue;
 pub mod clock;

@@ -1,7 +1,7 @@
-//! Coded warnings for what the specification leaves open.
+//! Warnings with stable codes about valid packages that are likely wrong.
 //!
-//! A package with warnings is valid. It was written by a producer that had a fault, or by one that
-//! decided otherwise where the specification is silent.
+//! Such a package was written by a faulty producer, or by one that decides otherwise where the
+//! specification is silent.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::catalogue::{
     TaskOutcome, Termination,
 };
 use crate::mapping::skill;
-use crate::mapping::task::Ending;
+use crate::mapping::task::TaskEnding;
 use crate::package::{Counter, Package};
-use crate::validate::{DAY_SECONDS, EntryPlaces, parse_moment};
+use crate::validate::{DAY_SECONDS, EntryPositions, parse_date_time};
 
-/// What a warning is about. The codes are stable.
+/// The subject of a warning. The codes are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Code {
     /// `period_end` is not after `period_start`.
@@ -27,9 +27,9 @@ pub enum Code {
     L003,
     /// Two entries have the same name and dimensions.
     L004,
-    /// Outcome, end reason and termination of a finished task do not go together.
+    /// Outcome, end reason and termination of a task contradict each other.
     L005,
-    /// The dimensions of a skill load do not go together.
+    /// The dimensions of a skill load contradict each other.
     L006,
 }
 
@@ -51,12 +51,12 @@ impl Code {
     }
 }
 
-/// One thing that is legal but looks wrong.
+/// A warning about a valid package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// What it is about.
+    /// The code.
     pub code: Code,
-    /// JSON pointer to the place.
+    /// JSON pointer to the value.
     pub pointer: String,
     /// Line in the document, from 1.
     pub line: usize,
@@ -66,7 +66,7 @@ pub struct Warning {
     pub message: String,
 }
 
-/// Looks for what is legal but wrong. The document must be the one the package was read from.
+/// Checks a package. The document must be the one that the package was read from.
 pub fn lint(document: &[u8], package: &Package) -> Vec<Warning> {
     let mut found = Vec::new();
     periods(package, &mut found);
@@ -79,19 +79,18 @@ pub fn lint(document: &[u8], package: &Package) -> Vec<Warning> {
     place(document, found)
 }
 
-/// Where a warning belongs: a field of the package or an entry.
-enum Place {
+enum Location {
     Field(&'static str),
     Entry(usize),
 }
 
-type Found = (Code, Place, String);
+type LintFinding = (Code, Location, String);
 
-fn periods(package: &Package, found: &mut Vec<Found>) {
+fn periods(package: &Package, found: &mut Vec<LintFinding>) {
     let moments = (
-        parse_moment(&package.period_start),
-        parse_moment(&package.period_end),
-        parse_moment(&package.generated_at),
+        parse_date_time(&package.period_start),
+        parse_date_time(&package.period_end),
+        parse_date_time(&package.generated_at),
     );
     let (Some(start), Some(end), Some(generated)) = moments else {
         return;
@@ -99,13 +98,13 @@ fn periods(package: &Package, found: &mut Vec<Found>) {
     let (start_text, end_text) = (&package.period_start, &package.period_end);
     if end <= start {
         let message = format!("the period ends at {end_text}, not after its start {start_text}");
-        found.push((Code::L001, Place::Field("period_end"), message));
+        found.push((Code::L001, Location::Field("period_end"), message));
     } else {
         let midnight = start.seconds.rem_euclid(DAY_SECONDS) == 0 && start.fraction.is_empty();
         let one_day = end.seconds - start.seconds == DAY_SECONDS && end.fraction.is_empty();
         if !(midnight && one_day) {
             let message = format!("the period from {start_text} to {end_text} is not one UTC day");
-            found.push((Code::L003, Place::Field("period_start"), message));
+            found.push((Code::L003, Location::Field("period_start"), message));
         }
     }
     if generated < start {
@@ -113,11 +112,11 @@ fn periods(package: &Package, found: &mut Vec<Found>) {
             "generated at {}, before the period began at {start_text}",
             package.generated_at
         );
-        found.push((Code::L002, Place::Field("generated_at"), message));
+        found.push((Code::L002, Location::Field("generated_at"), message));
     }
 }
 
-fn duplicates(package: &Package, found: &mut Vec<Found>) {
+fn duplicates(package: &Package, found: &mut Vec<LintFinding>) {
     let mut first_at = HashMap::with_capacity(package.metrics.len());
     for (index, metric) in package.metrics.iter().enumerate() {
         if let Some(first) = first_at.get(&metric.counter) {
@@ -125,14 +124,14 @@ fn duplicates(package: &Package, found: &mut Vec<Found>) {
             let message = format!(
                 "{name} with the same dimensions as /metrics/{first}; a reader must add them up"
             );
-            found.push((Code::L004, Place::Entry(index), message));
+            found.push((Code::L004, Location::Entry(index), message));
         } else {
             first_at.insert(&metric.counter, index);
         }
     }
 }
 
-fn coherence(index: usize, cell: Cell, found: &mut Vec<Found>) {
+fn coherence(index: usize, cell: Cell, found: &mut Vec<LintFinding>) {
     let values = cell.values();
     let value = |key: &str| {
         let at = cell.kind().spec().keys.iter().position(|known| *known == key)?;
@@ -148,14 +147,14 @@ fn coherence(index: usize, cell: Cell, found: &mut Vec<Found>) {
             let (Some(outcome), Some(reason), Some(termination)) = parts else {
                 return;
             };
-            if !Ending::is_legal(outcome, reason, termination) {
-                let right = Ending::of(reason);
+            if !TaskEnding::is_legal(outcome, reason, termination) {
+                let right = TaskEnding::of(reason);
                 let message = format!(
                     "end_reason {reason} goes with outcome {} and termination {}, not with \
                      {outcome} and {termination}",
                     right.outcome, right.termination
                 );
-                found.push((Code::L005, Place::Entry(index), message));
+                found.push((Code::L005, Location::Entry(index), message));
             }
         }
         Kind::SkillLoad => {
@@ -176,25 +175,25 @@ fn coherence(index: usize, cell: Cell, found: &mut Vec<Found>) {
                     "{reuse_state} cannot go with {post_patch_state} and a use count of {bucket}: \
                      a first use is the 1st and has no patch to follow, a reuse is at least the 2nd"
                 );
-                found.push((Code::L006, Place::Entry(index), message));
+                found.push((Code::L006, Location::Entry(index), message));
             }
         }
         _ => {}
     }
 }
 
-/// Tells the lines and columns, in the order of the document.
-fn place(document: &[u8], found: Vec<Found>) -> Vec<Warning> {
+/// Adds lines and columns, in the order of the document.
+fn place(document: &[u8], found: Vec<LintFinding>) -> Vec<Warning> {
     if found.is_empty() {
         return Vec::new();
     }
-    let places = EntryPlaces::find(document);
+    let places = EntryPositions::find(document);
     let mut warnings: Vec<Warning> = found
         .into_iter()
         .map(|(code, place, message)| {
             let (pointer, (line, column)) = match place {
-                Place::Field(key) => (format!("/{key}"), places.field(key)),
-                Place::Entry(index) => (format!("/metrics/{index}"), places.entry(index)),
+                Location::Field(key) => (format!("/{key}"), places.field(key)),
+                Location::Entry(index) => (format!("/metrics/{index}"), places.entry(index)),
             };
             Warning { code, pointer, line, column, message }
         })

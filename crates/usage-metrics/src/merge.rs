@@ -1,7 +1,7 @@
-//! Adds packages up.
+//! Merges packages.
 //!
 //! Several packages of one installation, period and resource are normal: each is a delta. Merging
-//! them gives one package per group, with the sums. A package that turns up twice counts once.
+//! sums them to one package per group. A duplicate package counts once.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use uuid::Uuid;
 
 use crate::catalogue::Kind;
 use crate::package::{Counter, Metric, Package, Resource, SchemaVersion};
-use crate::validate::{Moment, parse_moment};
+use crate::validate::{DateTime, parse_date_time};
 
-/// Why packages cannot be added up.
+/// Why packages cannot be merged.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// A sum is larger than we count.
+    /// A sum exceeds the limit.
     #[error("the sum of {name} {dimensions} is larger than {}", u64::MAX)]
     SumTooLarge {
         /// Name of the counter.
         name: &'static str,
-        /// Its dimensions as JSON.
+        /// The dimensions as JSON.
         dimensions: String,
     },
-    /// Two different packages carry one id: one of them was tampered with.
+    /// Two different packages have the same id: one of them was tampered with.
     #[error("two packages with the id {package_id} differ")]
     IdReused {
         /// The id.
@@ -30,16 +30,16 @@ pub enum MergeError {
     },
 }
 
-/// What packages must share to be added up.
+/// What packages must have in common to be merged.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
-    start: Option<Moment>,
-    end: Option<Moment>,
+    start: Option<DateTime>,
+    end: Option<DateTime>,
     install_id: String,
     resource: Resource,
 }
 
-/// Adds packages up, group by group, in the order of their periods.
+/// Merges packages by group, in the order of their periods.
 pub fn merge(packages: impl IntoIterator<Item = Package>) -> Result<Vec<Package>, MergeError> {
     let mut unique: BTreeMap<String, Package> = BTreeMap::new();
     for package in packages {
@@ -54,8 +54,8 @@ pub fn merge(packages: impl IntoIterator<Item = Package>) -> Result<Vec<Package>
     let mut groups: BTreeMap<Group, Vec<Package>> = BTreeMap::new();
     for package in unique.into_values() {
         let group = Group {
-            start: parse_moment(&package.period_start),
-            end: parse_moment(&package.period_end),
+            start: parse_date_time(&package.period_start),
+            end: parse_date_time(&package.period_end),
             install_id: package.install_id.clone(),
             resource: package.resource.clone(),
         };
@@ -65,7 +65,7 @@ pub fn merge(packages: impl IntoIterator<Item = Package>) -> Result<Vec<Package>
 }
 
 fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
-    // A package that stands alone keeps its id, unless it repeats an entry.
+    // A single package keeps its id, unless it has duplicate entries.
     let mut totals: BTreeMap<Counter, u64> = BTreeMap::new();
     let mut entries = 0;
     for package in &mut packages {
@@ -73,7 +73,7 @@ fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
             entries += 1;
             let total = totals.get(&counter).copied().unwrap_or(0);
             let total = match counter.kind() {
-                // A client is active or it is not.
+                // The client counts as active once.
                 Kind::ClientActive => 1,
                 _ => total.checked_add(value).ok_or_else(|| MergeError::SumTooLarge {
                     name: counter.kind().name(),
@@ -88,7 +88,7 @@ fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
     let generated_at = packages
         .iter()
         .map(|package| &package.generated_at)
-        .max_by_key(|text| parse_moment(text))
+        .max_by_key(|text| parse_date_time(text))
         .cloned()
         .unwrap_or_default();
     let metrics = totals.into_iter().map(|(counter, value)| Metric { counter, value }).collect();
@@ -96,7 +96,7 @@ fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
     Ok(Package { generated_at, metrics, package_id, schema_version: SchemaVersion, ..first })
 }
 
-/// The same packages always merge to the same id.
+/// Equal packages always merge to the same id.
 fn merged_id(packages: &[Package]) -> String {
     let ids: Vec<_> = packages.iter().map(|package| package.package_id.as_str()).collect();
     Uuid::new_v5(&Uuid::NAMESPACE_OID, ids.join("+").as_bytes()).to_string()

@@ -1,4 +1,4 @@
-//! A package as a typed value: read from bytes that are valid, written as bytes that are.
+//! Packages as typed values.
 
 mod counter;
 mod read;
@@ -12,28 +12,28 @@ use serde::Serialize;
 
 use crate::catalogue::{Architecture, InstallMethod, OsFamily, SCHEMA_VERSION};
 
-/// One package. The fields stand in the order in which they are written: by key.
+/// A package. The fields are in the order of the file, which is sorted by key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Package {
-    /// When its newest counter was stored.
+    /// When the newest counter was stored.
     pub generated_at: String,
-    /// The installation; never leaves it.
+    /// The installation; a local id.
     pub install_id: String,
-    /// What was counted.
+    /// The counters.
     pub metrics: Vec<Metric>,
-    /// Identifies the package; equal ids mean equal bytes.
+    /// The id of the package; equal ids mean equal bytes.
     pub package_id: String,
-    /// First moment after the period.
+    /// End of the period, exclusive.
     pub period_end: String,
-    /// First moment of the period.
+    /// Start of the period.
     pub period_start: String,
-    /// What the counters were counted on.
+    /// The environment of the counters.
     pub resource: Resource,
-    /// Always the one schema version.
+    /// The schema version.
     pub schema_version: SchemaVersion,
 }
 
-/// The constant of the schema version.
+/// The constant schema version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SchemaVersion;
 
@@ -43,7 +43,7 @@ impl Serialize for SchemaVersion {
     }
 }
 
-/// What counters were counted on.
+/// The environment of counters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Resource {
     /// Version of the client.
@@ -56,19 +56,19 @@ pub struct Resource {
     pub os_family: OsFamily,
 }
 
-/// One entry: a counter and how often it was counted.
+/// An entry: a counter and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// What was counted.
+    /// The counter.
     pub counter: Counter,
-    /// How often, at least 1.
+    /// The value, at least 1.
     pub value: u64,
 }
 
 impl Package {
-    /// The package as it stands in a file: two spaces of indent, keys sorted, a final newline.
+    /// The file content: sorted keys, an indent of two spaces, a final newline.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Serialising plain data to memory cannot fail.
+        // Serializing plain data to memory cannot fail.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes

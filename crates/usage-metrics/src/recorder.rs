@@ -1,9 +1,9 @@
-//! The recorder: counts events in memory and puts them into the store in the background.
+//! The recorder: counts events in memory and stores them in the background.
 //!
-//! Counting is one lock-free addition; it never blocks, never fails and never touches a file. A
-//! thread of the recorder's own takes the counts once a second, or when asked, and stores them in
-//! one transaction. While the store cannot be written the counts wait in memory. What cannot be
-//! kept even there is itself counted, and [`Health`] and the store's summary show it.
+//! Counting is lock-free; it never blocks, never fails and never touches a file. A background
+//! thread takes the counts once a second, or on request, and stores them in one transaction. While
+//! the store cannot be written, the counts stay in memory. Lost events are counted too, and shown
+//! by [`Health`] and the summary of the store.
 
 mod cells;
 mod pending;
@@ -23,89 +23,93 @@ pub use routes::MAX_ROUTES;
 use crate::catalogue::{Cell, Event};
 use crate::clock::Clock;
 use crate::package::Resource;
-use crate::store::{DEFAULT_RETENTION_DAYS, ErrorKind, Folder, NewId};
+use crate::store::{DEFAULT_RETENTION_DAYS, ErrorKind, NewId, StoreFolder};
 use cells::CellTable;
 use routes::RouteTable;
 use worker::{Request, Worker};
 
-/// Counts wait at most this long before they are stored.
+/// The longest time before counts are stored.
 pub const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a recorder that is dropped without [`Recorder::close`] may hold up its owner.
+/// How long dropping a recorder without [`Recorder::close`] may block.
 const DROP_WAIT: Duration = Duration::from_millis(500);
 
-/// Requests that may wait for the background thread.
+/// The most requests in the queue of the background thread.
 const MAX_REQUESTS: usize = 64;
 
-/// What a recorder needs to know.
+/// Settings of a recorder.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where the store is.
-    pub folder: Folder,
-    /// What is counted on.
+    /// The folder of the store.
+    pub folder: StoreFolder,
+    /// The environment of the counters.
     pub resource: Resource,
-    /// What tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What makes ids.
+    /// The source of ids.
     pub new_id: NewId,
-    /// How long counts may wait.
+    /// How long counts may stay in memory.
     pub flush_interval: Duration,
-    /// How long packages are kept.
+    /// How long packages are kept, in days.
     pub retention_days: u32,
 }
 
 impl Settings {
     /// Settings with the default interval and retention.
-    pub fn new(folder: Folder, resource: Resource, clock: Arc<dyn Clock>, new_id: NewId) -> Self {
+    pub fn new(
+        folder: StoreFolder,
+        resource: Resource,
+        clock: Arc<dyn Clock>,
+        new_id: NewId,
+    ) -> Self {
         let (flush_interval, retention_days) = (FLUSH_INTERVAL, DEFAULT_RETENTION_DAYS);
         Settings { folder, resource, clock, new_id, flush_interval, retention_days }
     }
 }
 
-/// Whether what was counted is safe.
+/// Whether the counts are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flushed {
-    /// Everything counted before the call is in the store, or recording was turned off and
-    /// nothing is to be kept.
+pub enum FlushResult {
+    /// All earlier counts are stored, or recording was turned off.
     Stored,
-    /// Not yet: the store is busy or broken, or time ran out. The counts are kept in memory.
-    Waiting,
+    /// The store is busy or broken, or the timeout expired. The counts stay in memory.
+    Pending,
 }
 
-/// How the recorder is doing.
+/// The state of a recorder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Health {
-    /// Increments that wait in memory because the store could not take them.
+    /// Increments in memory that could not be stored.
     pub waiting: u64,
-    /// Events that could not be kept and are not in the store's own count of them yet.
+    /// Lost events that are not in the store's count yet.
     pub lost: u64,
-    /// Why the store could not be written last time; nothing if it could.
-    pub trouble: Option<Trouble>,
+    /// Why the last write failed.
+    pub trouble: Option<StoreFailure>,
 }
 
 /// Why the store could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    /// What sort of trouble it is.
+pub struct StoreFailure {
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// In words.
+    /// The message.
     pub message: String,
 }
 
-/// Counts events. Clones count into the same store.
+/// Counts events. Clones share one store.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    /// Nothing while recording is off.
+    /// `None` if recording is off.
     inner: Option<Arc<Inner>>,
 }
 
-/// What callers and the background thread share.
+/// State that callers share with the background thread.
 #[derive(Debug)]
 struct Shared {
     cells: CellTable,
     routes: RouteTable,
     active: AtomicBool,
-    /// Whether the background thread knows that there is something to store.
+    /// Whether the background thread was notified.
     awake: AtomicBool,
     lost: AtomicU64,
     health: Mutex<Health>,
@@ -119,8 +123,7 @@ struct Inner {
 }
 
 impl Recorder {
-    /// A recorder that counts into the store. Nothing is touched on disk by this call itself; the
-    /// background thread opens the store.
+    /// Starts a recorder. This call touches no file; the background thread opens the store.
     pub fn start(settings: Settings) -> Recorder {
         let shared = Arc::new(Shared {
             cells: CellTable::default(),
@@ -137,7 +140,7 @@ impl Recorder {
             Ok(thread) => Recorder {
                 inner: Some(Arc::new(Inner { shared, requests, thread: Mutex::new(Some(thread)) })),
             },
-            // A machine without room for a thread has other troubles: nothing is recorded.
+            // Without a thread nothing is recorded.
             Err(_) => Recorder::off(),
         }
     }
@@ -147,7 +150,7 @@ impl Recorder {
         Recorder { inner: None }
     }
 
-    /// Whether anything is recorded at all.
+    /// Whether recording is on.
     pub fn is_on(&self) -> bool {
         self.inner.is_some()
     }
@@ -163,7 +166,7 @@ impl Recorder {
         }
     }
 
-    /// Counts a logical model call by its raw identifiers; they are normalised here.
+    /// Counts a logical model call by its raw identifiers, which are normalised here.
     #[inline]
     pub fn count_route(&self, model: &str, provider: &str) {
         if let Some(inner) = &self.inner {
@@ -172,7 +175,7 @@ impl Recorder {
         }
     }
 
-    /// Says that the client is in use. Counted at most once in 24 hours over all processes.
+    /// Records that the client is in use. Counted at most once in 24 hours over all processes.
     pub fn client_active(&self) {
         if let Some(inner) = &self.inner {
             inner.shared.active.store(true, Ordering::SeqCst);
@@ -180,17 +183,17 @@ impl Recorder {
         }
     }
 
-    /// Stores what was counted so far, waiting for it no longer than `wait`.
-    pub fn flush(&self, wait: Duration) -> Flushed {
-        self.inner.as_ref().map_or(Flushed::Stored, |inner| inner.ask(Request::Flush, wait))
+    /// Stores the counts so far, up to the timeout.
+    pub fn flush(&self, wait: Duration) -> FlushResult {
+        self.inner.as_ref().map_or(FlushResult::Stored, |inner| inner.ask(Request::Flush, wait))
     }
 
-    /// Stores what was counted so far and ends the background thread. Later events are not kept.
-    pub fn close(&self, wait: Duration) -> Flushed {
-        self.inner.as_ref().map_or(Flushed::Stored, |inner| inner.close(wait))
+    /// Stores the counts so far and stops the background thread. Later events are lost.
+    pub fn close(&self, wait: Duration) -> FlushResult {
+        self.inner.as_ref().map_or(FlushResult::Stored, |inner| inner.close(wait))
     }
 
-    /// How the recorder is doing.
+    /// The state of the recorder.
     pub fn health(&self) -> Health {
         let Some(inner) = &self.inner else {
             return Health::default();
@@ -208,10 +211,10 @@ impl Shared {
 }
 
 impl Inner {
-    /// Tells the background thread that there is something to store, unless it knows.
+    /// Notifies the background thread, unless it was notified.
     ///
-    /// The thread lowers the flag before it takes the counts. All four steps being in one order,
-    /// whoever still sees the flag up has counted before the thread takes.
+    /// The thread clears the flag before it takes the counts. All four steps are sequentially
+    /// consistent, so a caller that still sees the flag set has counted before the thread takes.
     #[inline]
     fn wake(&self) {
         if !self.shared.awake.load(Ordering::SeqCst) {
@@ -222,34 +225,38 @@ impl Inner {
     #[cold]
     fn wake_thread(&self) {
         if !self.shared.awake.swap(true, Ordering::SeqCst) {
-            // With a full inbox the thread is awake anyway.
+            // With a full queue the thread is awake anyway.
             let _ = self.requests.try_send(Request::Wake);
         }
     }
 
-    fn ask(&self, request: impl FnOnce(SyncSender<Flushed>) -> Request, wait: Duration) -> Flushed {
+    fn ask(
+        &self,
+        request: impl FnOnce(SyncSender<FlushResult>) -> Request,
+        wait: Duration,
+    ) -> FlushResult {
         let deadline = Instant::now() + wait;
         let (answer, answered) = mpsc::sync_channel(1);
         let mut request = request(answer);
         while let Err(mpsc::TrySendError::Full(returned)) = self.requests.try_send(request) {
             if Instant::now() >= deadline {
-                return Flushed::Waiting;
+                return FlushResult::Pending;
             }
             std::thread::yield_now();
             request = returned;
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        answered.recv_timeout(left).unwrap_or(Flushed::Waiting)
+        answered.recv_timeout(left).unwrap_or(FlushResult::Pending)
     }
 
-    fn close(&self, wait: Duration) -> Flushed {
+    fn close(&self, wait: Duration) -> FlushResult {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else {
-            return Flushed::Stored;
+            return FlushResult::Stored;
         };
         let flushed = self.ask(Request::Close, wait);
-        // A thread that is still at work holds nothing the caller needs.
-        if thread.is_finished() || flushed == Flushed::Stored {
+        // A thread that still works holds nothing that the caller needs.
+        if thread.is_finished() || flushed == FlushResult::Stored {
             let _ = thread.join();
         }
         flushed

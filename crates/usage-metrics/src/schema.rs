@@ -1,4 +1,4 @@
-//! The published JSON Schema, made from the catalogue.
+//! The published JSON Schema, generated from the catalogue.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ const UUID_PATTERN: &str =
     "^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$";
 const IDENTIFIER_PATTERN: &str = "^[a-z0-9][a-z0-9._:/@+-]*$";
 
-/// The schema of a package: JSON Schema draft 2020-12. Formats are to be asserted.
+/// The schema of a package: JSON Schema draft 2020-12, with asserted formats.
 pub fn json_schema() -> Value {
     let uuid = json!({ "type": "string", "pattern": UUID_PATTERN });
     let date_time = json!({ "type": "string", "format": "date-time" });

@@ -1,51 +1,51 @@
-//! The durable store: counters by day in SQLite, and the outbox of packages made from them.
+//! The durable store: counters by day in SQLite, and the outbox of packages.
 //!
-//! Several processes may use one store at once. It owns its folder: the database, the outbox files,
-//! and what had to be set aside. It does not decide whether anything may be recorded (that is
+//! Several processes may use one store. It owns its folder: the database, the outbox, and stores
+//! that were set aside. It does not decide whether anything may be recorded (see
 //! [`consent`](crate::consent)) and never sends anything.
 
 mod counters;
 mod drafts;
 mod error;
-mod files;
+mod folder;
 mod open;
 mod outbox;
 mod retention;
 mod summary;
 
-pub use counters::{ACTIVE_INTERVAL_MS, Batch};
-pub use drafts::Scope;
+pub use counters::{ACTIVE_INTERVAL_MS, CounterBatch};
+pub use drafts::PackageScope;
 pub use error::{Error, ErrorKind};
-pub use files::Folder;
-pub use outbox::{Holdings, StoredPackage};
+pub use folder::StoreFolder;
+pub use outbox::{StoreContents, StoredPackage};
 pub use retention::{DEFAULT_RETENTION_DAYS, Pruned, RETENTION_DAYS};
-pub use summary::{SetAsideRow, Summary};
+pub use summary::{RejectedCounter, Summary};
 
 use std::time::Duration;
 
 use rusqlite::Connection;
 use uuid::Uuid;
 
-/// How long an operation waits for another process before it reports a busy store.
+/// How long an operation waits for another process before the store is busy.
 pub const BUSY_WAIT: Duration = Duration::from_secs(5);
 
-/// Makes a fresh random id; a parameter so that tests decide.
+/// Creates a random id; tests replace it.
 pub type NewId = fn() -> Uuid;
 
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
-    folder: Folder,
-    /// The database file as this process last left it; nothing while it is gone.
-    fingerprint: Option<files::Fingerprint>,
+    folder: StoreFolder,
+    /// The state of the database file after the last access; `None` if it does not exist.
+    fingerprint: Option<folder::Fingerprint>,
     new_id: NewId,
-    /// Why the store could only be opened for reading.
+    /// Why the store is read-only.
     obstacle: Option<Error>,
 }
 
 impl Store {
-    /// Refuses to begin writing where it is known to be impossible.
+    /// Fails if the store is known to be read-only.
     fn writable(&mut self) -> Result<()> {
         self.obstacle.take().map_or(Ok(()), Err)
     }

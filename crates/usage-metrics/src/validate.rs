@@ -1,46 +1,45 @@
-//! The validator: exactly the specification, no more and no less.
+//! The validator: exactly the specification.
 //!
-//! [`validate`] reads the bytes once. Entries written the usual way are accepted by a fast path
-//! (`fast`) that can only say yes; whatever it does not recognise goes to the `judge`, which knows
-//! every rule and every way of writing JSON, and reports all that is wrong with its place. Both
-//! read the catalogue; neither allocates for a valid package.
+//! [`validate`] reads the bytes once. A fast path (`fast_path`) accepts entries in the usual form;
+//! everything else goes to `rules`, which knows every rule and every form of JSON and reports all
+//! violations with their positions. Both read the catalogue; neither allocates for a valid package.
 //!
-//! What the specification leaves open is not judged here but in [`lint`](crate::lint).
+//! What the specification leaves open is checked by [`lint`](crate::lint).
 
-mod atoms;
 mod datetime;
-mod fast;
+mod fast_path;
 mod findings;
-mod judge;
 mod nearest;
 mod number;
-mod places;
+mod positions;
+mod rules;
 mod scan;
+mod short_text;
 mod violation;
 
 #[cfg(test)]
 mod tests;
 
-pub use datetime::{DAY_SECONDS, Moment, is_date_time, parse_moment};
-pub(crate) use number::whole_number;
-pub(crate) use places::EntryPlaces;
+pub use datetime::{DAY_SECONDS, DateTime, is_date_time, parse_date_time};
+pub(crate) use number::parse_count;
+pub(crate) use positions::EntryPositions;
 pub use scan::MAX_DEPTH;
 pub use violation::{Allowed, MAX_FOUND_CHARS, Problem, Violation};
 
 use findings::Findings;
-use judge::{Judge, Pace};
+use rules::{FastPath, RuleChecker};
 
-/// Violations that are described in full unless the caller says otherwise. All are counted.
+/// The default limit of described violations. All are counted.
 pub const MAX_VIOLATIONS: usize = 10_000;
 
-/// What became of a document.
+/// The result of a validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is wrong, in the order of the document.
+    /// The violations, in the order of the document.
     pub violations: Vec<Violation>,
-    /// How many violations there are, those beyond the limit included.
+    /// The number of violations, including those beyond the limit.
     pub total: u64,
-    /// How many metric entries were seen.
+    /// The number of metric entries.
     pub entries: u64,
 }
 
@@ -51,23 +50,23 @@ impl Verdict {
     }
 }
 
-/// Judges a document.
+/// Validates a document.
 pub fn validate(document: &[u8]) -> Verdict {
     validate_with(document, MAX_VIOLATIONS)
 }
 
-/// Judges a document and describes at most `max_violations` of its faults.
+/// Validates a document and describes at most `max_violations`.
 pub fn validate_with(document: &[u8], max_violations: usize) -> Verdict {
-    run(document, max_violations, Pace::Fast)
+    run(document, max_violations, FastPath::Enabled)
 }
 
-/// Judges a document without the fast path: the reference that the fast path is held against.
+/// Validates without the fast path, as a reference for tests.
 #[doc(hidden)]
-pub fn validate_carefully(document: &[u8]) -> Verdict {
-    run(document, MAX_VIOLATIONS, Pace::Careful)
+pub fn validate_without_fast_path(document: &[u8]) -> Verdict {
+    run(document, MAX_VIOLATIONS, FastPath::Disabled)
 }
 
-fn run(document: &[u8], max_violations: usize, pace: Pace) -> Verdict {
+fn run(document: &[u8], max_violations: usize, fast_path: FastPath) -> Verdict {
     let mut findings = Findings::new(max_violations);
     let text = match std::str::from_utf8(document) {
         Ok(text) => text,
@@ -78,13 +77,13 @@ fn run(document: &[u8], max_violations: usize, pace: Pace) -> Verdict {
             return findings.into_verdict(valid.unwrap_or_default(), 0);
         }
     };
-    let mut judge = Judge::new(text, findings, pace);
-    judge.document();
-    let (findings, entries) = judge.finish();
+    let mut checker = RuleChecker::new(text, findings, fast_path);
+    checker.document();
+    let (findings, entries) = checker.finish();
     findings.into_verdict(text, entries)
 }
 
-/// Whether the text is a UUID of the package: lower-case hex, version 1 to 5, variant 8 to b.
+/// Whether the text is a valid UUID: lower-case hex, version 1 to 5, variant 8 to b.
 pub fn is_uuid(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == 36

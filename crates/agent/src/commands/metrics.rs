@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use usage_metrics::package::Package;
-use usage_metrics::store::{Folder, Store};
+use usage_metrics::store::{Store, StoreFolder};
 use uuid::Uuid;
 
 use crate::diagnostic::Diagnostic;
@@ -79,8 +79,8 @@ pub(crate) fn run(command: Metrics, session: &Session) -> Result<(), Diagnostic>
 }
 
 /// The folder of this installation's metrics.
-fn folder(session: &Session) -> Result<Folder, Diagnostic> {
-    Ok(Folder::new(session.home()?.metrics()))
+fn folder(session: &Session) -> Result<StoreFolder, Diagnostic> {
+    Ok(StoreFolder::new(session.home()?.metrics()))
 }
 
 /// The store that is there; nothing if nothing was ever recorded.
@@ -99,7 +99,7 @@ fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
 
 /// Every package of this installation: those that were made, and what the next ones would be.
 fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
-    let holdings = store.holdings().map_err(|error| store_trouble(store.folder(), &error))?;
+    let holdings = store.contents().map_err(|error| store_trouble(store.folder(), &error))?;
     let mut packages = Vec::new();
     for stored in holdings.made {
         let package = Package::read(&stored.bytes).map_err(|error| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use usage_metrics::catalogue::Provenance;
-use usage_metrics::mapping::skill::{Origin, provenance};
+use usage_metrics::mapping::skill::{SkillOrigin, provenance};
 
 use super::document::Document;
 use super::folder::Folder;
@@ -47,7 +47,7 @@ impl Located {
 
     /// Where it came from.
     pub(crate) fn provenance(&self, record: &Record) -> Provenance {
-        provenance(&Origin {
+        provenance(&SkillOrigin {
             created_by_agent: false,
             installed_from_hub: record.installed.is_some(),
             only_in_external_dirs: self.shelf == Shelf::Project && !self.is_in_home,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use usage_metrics::catalogue::EndReason;
-use usage_metrics::mapping::task::Ending;
+use usage_metrics::mapping::task::TaskEnding;
 
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::member::credits;
@@ -52,8 +52,8 @@ impl End {
     }
 
     /// What is counted.
-    pub(crate) fn ending(&self) -> Ending {
-        Ending::of(match &self.cause {
+    pub(crate) fn ending(&self) -> TaskEnding {
+        TaskEnding::of(match &self.cause {
             Cause::Completed => EndReason::Completed,
             Cause::Empty => EndReason::Unknown,
             Cause::Filtered => EndReason::GuardrailBlocked,
@@ -126,8 +126,8 @@ mod tests {
         ];
         let mut reasons = BTreeSet::new();
         for cause in all {
-            let Ending { outcome, end_reason, termination } = End::of(cause).ending();
-            assert!(Ending::is_legal(outcome, end_reason, termination));
+            let TaskEnding { outcome, end_reason, termination } = End::of(cause).ending();
+            assert!(TaskEnding::is_legal(outcome, end_reason, termination));
             reasons.insert(format!("{end_reason:?}"));
         }
         assert_eq!(reasons.len(), 9, "{reasons:?}");

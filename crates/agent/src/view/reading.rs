@@ -12,8 +12,10 @@ use serde::Serialize;
 use usage_metrics::catalogue::{DimensionSpec, Domain, KINDS, Kind, KindSpec};
 use usage_metrics::clock::{Clock, Day, Timestamp};
 use usage_metrics::package::{Counter, Package};
-use usage_metrics::store::{self, ErrorKind, Folder, Holdings, Scope, Store, StoredPackage};
-use usage_metrics::validate::parse_moment;
+use usage_metrics::store::{
+    self, ErrorKind, PackageScope, Store, StoreContents, StoreFolder, StoredPackage,
+};
+use usage_metrics::validate::parse_date_time;
 use uuid::Uuid;
 
 use crate::diagnostic::Diagnostic;
@@ -23,7 +25,7 @@ use crate::store_trouble::store_trouble;
 #[derive(Debug)]
 pub(super) struct Reading {
     /// The store's folder.
-    pub(super) folder: Folder,
+    pub(super) folder: StoreFolder,
     /// Tells which day today is.
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -151,7 +153,8 @@ impl Reading {
     fn data(&self) -> Result<Data, Trouble> {
         let now = self.clock.now();
         let store = self.store()?;
-        let Holdings { made, next } = store.holdings().map_err(|error| self.trouble(&error))?;
+        let StoreContents { made, next } =
+            store.contents().map_err(|error| self.trouble(&error))?;
 
         let mut totals = Totals::new();
         let mut packages = Vec::with_capacity(next.len() + made.len());
@@ -186,7 +189,7 @@ impl Reading {
     }
 
     fn drafts(&self, store: &Store) -> Result<Vec<Package>, Trouble> {
-        store.drafts(Scope::All).map_err(|error| self.trouble(&error))
+        store.drafts(PackageScope::All).map_err(|error| self.trouble(&error))
     }
 
     fn made(&self, store: &Store) -> Result<Vec<StoredPackage>, Trouble> {
@@ -238,7 +241,7 @@ fn add(totals: &mut Totals, package: Package) {
 /// The day a package covers. Ours begin with it; the seconds of any other are those of a valid
 /// package all the same.
 fn day_of(package: &Package) -> Day {
-    let start = parse_moment(&package.period_start).map_or(0, |moment| moment.seconds);
+    let start = parse_date_time(&package.period_start).map_or(0, |moment| moment.seconds);
     Timestamp::from_ms(start.saturating_mul(1000)).day()
 }
 

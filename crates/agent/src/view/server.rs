@@ -207,12 +207,12 @@ fn not_found() -> Response {
 #[cfg(test)]
 mod tests {
     use usage_metrics::clock::SystemClock;
-    use usage_metrics::store::Folder;
+    use usage_metrics::store::StoreFolder;
 
     use super::*;
 
     fn at_port(port: u16) -> Site {
-        let reading = Reading { folder: Folder::new("nowhere"), clock: Arc::new(SystemClock) };
+        let reading = Reading { folder: StoreFolder::new("nowhere"), clock: Arc::new(SystemClock) };
         Site { token: "token".to_owned(), port, reading }
     }
 

@@ -10,8 +10,8 @@ use agent_test_support::command::{Bench, Run};
 use agent_test_support::disk::SmallDisk;
 use serde_json::Value;
 use usage_metrics::clock::{Clock, SystemClock};
-use usage_metrics::recorder::{Flushed, Recorder, Settings};
-use usage_metrics::store::{Batch, Folder, Store};
+use usage_metrics::recorder::{FlushResult, Recorder, Settings};
+use usage_metrics::store::{CounterBatch, Store, StoreFolder};
 use uuid::Uuid;
 
 use crate::command_line::bench;
@@ -213,7 +213,7 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
 fn off_ends_what_is_counting_already_and_on_begins_again() {
     let bench = bench();
     bench.run(["metrics", "on"]);
-    let folder = Folder::new(bench.home().join("metrics"));
+    let folder = StoreFolder::new(bench.home().join("metrics"));
     let start = || {
         Recorder::start(Settings::new(
             folder.clone(),
@@ -225,16 +225,16 @@ fn off_ends_what_is_counting_already_and_on_begins_again() {
     let wait = Duration::from_secs(30);
     let running = start();
     running.count_route("before", "lab");
-    assert_eq!(running.flush(wait), Flushed::Stored);
+    assert_eq!(running.flush(wait), FlushResult::Stored);
     assert_eq!(bench.run(["metrics", "off"]).code, 0);
     running.count_route("during", "lab");
-    assert_eq!(running.flush(wait), Flushed::Stored, "nothing is left to keep");
+    assert_eq!(running.flush(wait), FlushResult::Stored, "nothing is left to keep");
     assert_eq!(running.health().waiting, 0);
-    assert_eq!(running.close(wait), Flushed::Stored);
+    assert_eq!(running.close(wait), FlushResult::Stored);
     assert_eq!(bench.run(["metrics", "on"]).code, 0);
     let again = start();
     again.count_route("after", "lab");
-    assert_eq!(again.close(wait), Flushed::Stored);
+    assert_eq!(again.close(wait), FlushResult::Stored);
     let shown = bench.run(["metrics", "show"]).stdout;
     assert!(
         shown.contains("before") && shown.contains("after") && !shown.contains("during"),
@@ -246,11 +246,17 @@ fn off_ends_what_is_counting_already_and_on_begins_again() {
 fn what_could_not_be_counted_is_told() {
     let bench = bench();
     bench.run(["metrics", "on"]);
-    let folder = Folder::new(bench.home().join("metrics"));
+    let folder = StoreFolder::new(bench.home().join("metrics"));
     let mut store = Store::existing(&folder, Uuid::new_v4).unwrap().unwrap();
     let at = SystemClock.now();
     store
-        .add(&[Batch { at, resource: resource(), counts: Vec::new(), active: false, lost: 7 }])
+        .add(&[CounterBatch {
+            at,
+            resource: resource(),
+            counts: Vec::new(),
+            active: false,
+            lost: 7,
+        }])
         .unwrap();
     drop(store);
     assert_eq!(status(&bench)["holds"]["lost"], 7);

@@ -9,7 +9,7 @@ use usage_metrics::catalogue::{
 };
 use usage_metrics::clock::Timestamp;
 use usage_metrics::package::{Counter, Resource};
-use usage_metrics::store::{Batch, Folder, Store};
+use usage_metrics::store::{CounterBatch, Store, StoreFolder};
 use uuid::Uuid;
 
 use crate::command_line::bench;
@@ -27,14 +27,14 @@ pub(crate) fn resource() -> Resource {
 /// Counts 12 events on two days, as a recorder would.
 pub(crate) fn fill(bench: &Bench) {
     let noon = Timestamp::from_ms(1_785_240_000_000);
-    let folder = Folder::new(bench.home().join("metrics"));
+    let folder = StoreFolder::new(bench.home().join("metrics"));
     let mut store = Store::open(&folder, noon, Uuid::new_v4).unwrap();
     let denied = Counter::Cell(Cell::of(&ToolApproval {
         attribution: Attribution::ToolCall,
         outcome: ApprovalOutcome::Denied,
     }));
     let route = Counter::Route { model: "gpt-5".to_owned(), provider: "lab".to_owned() };
-    let batch = |days: i64, counts| Batch {
+    let batch = |days: i64, counts| CounterBatch {
         at: Timestamp::from_ms(noon.as_ms() + days * 86_400_000),
         resource: resource(),
         counts,

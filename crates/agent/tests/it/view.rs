@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use usage_metrics::catalogue::{Architecture, InstallMethod, OsFamily};
 use usage_metrics::clock::{Clock, SystemClock, Timestamp};
 use usage_metrics::package::{Counter, Resource};
-use usage_metrics::store::{Batch, Folder, Scope, Store};
+use usage_metrics::store::{CounterBatch, PackageScope, Store, StoreFolder};
 use uuid::Uuid;
 
 const TOOL_CALLS: &str = "agent.tool_call.count";
@@ -31,8 +31,8 @@ fn bench() -> Bench {
     Bench::new(env!("CARGO_BIN_EXE_agent"))
 }
 
-fn folder(bench: &Bench) -> Folder {
-    Folder::new(bench.home().join("metrics"))
+fn folder(bench: &Bench) -> StoreFolder {
+    StoreFolder::new(bench.home().join("metrics"))
 }
 
 fn open_store(bench: &Bench) -> Store {
@@ -64,7 +64,7 @@ fn add(store: &mut Store, at: Timestamp, counts: Vec<(Counter, u64)>) {
         install_method: InstallMethod::Git,
         os_family: OsFamily::Linux,
     };
-    let batch = Batch { at, resource, counts, active: true, lost: 0 };
+    let batch = CounterBatch { at, resource, counts, active: true, lost: 0 };
     store.add(&[batch]).unwrap();
 }
 
@@ -100,7 +100,7 @@ fn fill(bench: &Bench) {
         ),
     ];
     add(&mut store, now.minus_days(3), recent);
-    store.package(Scope::Except(now.day()), now).unwrap();
+    store.package(PackageScope::Except(now.day()), now).unwrap();
     store.write_outbox(now).unwrap();
     add(&mut store, now.minus_days(3), vec![tool_calls("terminal", "failed", "1s_to_2s", 200)]);
     let today = vec![

@@ -1,17 +1,17 @@
-//! The dense index: every counter of every closed kind has one number.
+//! The dense index: every counter of a closed kind has a number.
 //!
-//! A kind's counters are numbered in mixed radix over its dimensions, and the kinds follow one
-//! another, so all closed counters together fit a `u32`. Numbers live in memory only; the store
-//! writes names, so that the table may change.
+//! The counters of a kind are numbered in mixed radix over its dimensions, and the kinds follow one
+//! another, so that all numbers fit into a `u32`. Numbers exist in memory only; the store writes
+//! names, so that the table may change.
 
 use super::{Domain, KINDS, Kind};
 
-/// Something countable of a closed kind.
+/// An event of a closed kind.
 pub trait Event {
-    /// The kind it counts for.
+    /// The kind.
     const KIND: Kind;
 
-    /// Its number within the kind.
+    /// The number within the kind.
     fn index(&self) -> u32;
 }
 
@@ -19,7 +19,7 @@ pub trait Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell(u32);
 
-/// Where each kind's numbers begin; the last entry is the total.
+/// The first number of each kind; the last entry is the total.
 static OFFSETS: [u32; KINDS.len() + 1] = offsets();
 
 const fn offsets() -> [u32; KINDS.len() + 1] {
@@ -42,20 +42,20 @@ const fn offsets() -> [u32; KINDS.len() + 1] {
     offsets
 }
 
-/// How many values a set has, as a factor of the index.
+/// The number of values of a set, as a factor of the index.
 #[expect(clippy::cast_possible_truncation, reason = "value sets are tiny")]
 pub(super) const fn radix(texts: &[&str]) -> u32 {
     texts.len() as u32
 }
 
 impl Cell {
-    /// How many cells there are.
+    /// The number of cells.
     pub const COUNT: u32 = {
         let all = offsets();
         all[KINDS.len()]
     };
 
-    /// The cell an event counts in.
+    /// The cell of an event.
     #[inline]
     pub fn of<E: Event>(event: &E) -> Cell {
         Cell(OFFSETS[E::KIND as usize] + event.index())
@@ -66,16 +66,16 @@ impl Cell {
         (number < Self::COUNT).then_some(Cell(number))
     }
 
-    /// Its number.
+    /// The number.
     #[inline]
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// The kind it belongs to.
+    /// The kind.
     pub fn kind(self) -> Kind {
-        // The open kind has no cells, so its range is empty and never the last one that starts
-        // at or below the number.
+        // The open kind has no cells, so its empty range is never the last that starts at or below
+        // the number.
         let at = OFFSETS.partition_point(|offset| *offset <= self.0) - 1;
         Kind::ALL[at]
     }

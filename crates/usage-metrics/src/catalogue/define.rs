@@ -1,9 +1,10 @@
-//! The macro that turns the table into types and data.
+//! The macro that generates types and data from the table.
 //!
-//! From one listing it makes a Rust enum per value set, a Rust struct per closed counter kind, the
-//! [`Kind`](super::Kind) enum, and the static descriptions that validator, schema and pages read.
+//! From one listing it generates an enum per value set, a struct per closed kind, the
+//! [`Kind`](super::Kind) enum, and the static descriptions that the validator, the schema and the
+//! pages read.
 
-/// Defines the catalogue; see `table.rs` for its one use.
+/// Defines the catalogue; used once, in `table.rs`.
 macro_rules! catalogue {
     (
         resource { $( #[doc = $field_doc:literal] $field:ident : $field_type:ident, )+ }
@@ -64,10 +65,10 @@ macro_rules! catalogue {
             pub const ALL: &'static [$set] = &[ $( $set::$variant ),+ ];
             /// The texts of the values, in the same order.
             pub const TEXTS: &'static [&'static str] = &[ $( $text ),+ ];
-            /// What the set says.
+            /// The description of the set.
             pub const SUMMARY: &'static str = $doc.trim_ascii_start();
 
-            /// The text as it stands in a package.
+            /// The text in a package.
             pub const fn text(self) -> &'static str {
                 Self::TEXTS[self as usize]
             }

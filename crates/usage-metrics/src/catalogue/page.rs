@@ -1,10 +1,10 @@
-//! The catalogue as a page for people.
+//! The catalogue page.
 
 use std::fmt::Write;
 
 use super::{COUNTER_TYPE, Domain, KINDS, MAX_VERSION_CHARS, RESOURCE, SCHEMA_VERSION};
 
-/// The whole catalogue in Markdown: `docs/metrics-catalogue.md` is this text.
+/// The catalogue in Markdown: the text of `docs/metrics-catalogue.md`.
 pub fn markdown() -> String {
     let mut page = String::new();
     // Writing to a String cannot fail.

@@ -1,7 +1,7 @@
-//! The table itself: every counter kind, every dimension, every value that can ever be recorded.
+//! The table: every kind of counter, every dimension, every value that can be recorded.
 //!
-//! This is the only place that lists them. The doc comments are data too: the catalogue page and
-//! the schema descriptions are made from them.
+//! This is the only listing. The doc comments are data: the catalogue page and the schema
+//! descriptions contain them.
 
 use super::define::catalogue;
 

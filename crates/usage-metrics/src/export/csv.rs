@@ -1,4 +1,4 @@
-//! Entries as a table: one row each, one column for every dimension of the catalogue.
+//! CSV: one row per entry, one column per dimension of the catalogue.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,12 @@ const BEFORE: [&str; 7] = [
     "name",
 ];
 
-/// Writes the table.
 pub(super) fn write(packages: &[Package]) -> String {
     let dimensions: BTreeSet<&str> =
         KINDS.iter().flat_map(|spec| spec.keys.iter().copied()).collect();
     let mut table = csv::Writer::from_writer(Vec::new());
     let header = BEFORE.iter().chain(&dimensions).chain(&["value"]);
-    // Writing to memory cannot fail, and every record has the same length.
+    // Writing to memory cannot fail, and all records have the same length.
     let _ = table.write_record(header);
     for package in packages {
         let resource = &package.resource;

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::catalogue::{Kind, SCHEMA_VERSION};
 use crate::package::{Metric, Package, Resource};
-use crate::validate::{Moment, parse_moment};
+use crate::validate::{DateTime, parse_date_time};
 
 /// `AGGREGATION_TEMPORALITY_DELTA`.
 const DELTA: u8 = 1;
 
-/// Writes one metrics export request. The installation's id is local and stays out.
+/// Writes one metrics export request. The id of the installation is local and not included.
 pub(super) fn write(packages: &[Package]) -> String {
     let mut by_resource: BTreeMap<&Resource, BTreeMap<Kind, Vec<Value>>> = BTreeMap::new();
     for package in packages {
@@ -70,9 +70,9 @@ fn attribute(key: &str, value: &str) -> Value {
     json!({ "key": key, "value": { "stringValue": value } })
 }
 
-/// Nanoseconds since the epoch, as text; moments before it cannot be written and become 0.
+/// Nanoseconds since the epoch; times before it become 0.
 fn nanos(text: &str) -> String {
-    let Some(Moment { seconds, fraction }) = parse_moment(text) else {
+    let Some(DateTime { seconds, fraction }) = parse_date_time(text) else {
         return "0".to_owned();
     };
     let nanos: i128 = format!("{fraction:0<9.9}").parse().unwrap_or(0);

@@ -1,6 +1,6 @@
-//! Numbers to buckets, so that no exact duration or count is ever kept.
+//! Buckets for numbers, so that no exact duration or count is stored.
 //!
-//! Upper bounds are exclusive: 1,000 ms is no longer under a second.
+//! Upper bounds are exclusive: 1,000 ms is not below a second.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::catalogue::{CountBucket, DurationBucket, LatencyBucket, RetryBucket};
 #[cfg(test)]
 mod tests;
 
-/// Where each latency bucket ends, in milliseconds; what is above the last is `gte_30s`.
+/// The end of each latency bucket in milliseconds; everything above is `gte_30s`.
 const LATENCY_ENDS_MS: [(f64, LatencyBucket); 8] = [
     (100.0, LatencyBucket::Lt100ms),
     (250.0, LatencyBucket::From100msTo250ms),
@@ -21,7 +21,7 @@ const LATENCY_ENDS_MS: [(f64, LatencyBucket); 8] = [
     (30_000.0, LatencyBucket::From10sTo30s),
 ];
 
-/// The bucket of a task's duration; a negative one counts as 0.
+/// The bucket of a task's duration; negative values count as 0.
 pub fn duration(elapsed_ms: i64) -> DurationBucket {
     match elapsed_ms {
         ..1_000 => DurationBucket::Lt1s,
@@ -38,7 +38,7 @@ pub fn duration_of(elapsed: Duration) -> DurationBucket {
     duration(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The bucket of a count; a negative one counts as 0.
+/// The bucket of a count; negative values count as 0.
 pub fn count(count: i64) -> CountBucket {
     match count {
         ..=0 => CountBucket::Zero,
@@ -50,7 +50,7 @@ pub fn count(count: i64) -> CountBucket {
     }
 }
 
-/// The bucket of a call's latency; missing, negative and non-finite ones are `unknown`.
+/// The bucket of a call's latency; missing, negative and non-finite values are `unknown`.
 pub fn latency(elapsed_ms: Option<f64>) -> LatencyBucket {
     match elapsed_ms {
         Some(elapsed_ms) if elapsed_ms.is_finite() && elapsed_ms >= 0.0 => LATENCY_ENDS_MS
@@ -63,13 +63,12 @@ pub fn latency(elapsed_ms: Option<f64>) -> LatencyBucket {
 
 /// The bucket of a call's latency, measured by a monotonic clock.
 pub fn latency_of(elapsed: Duration) -> LatencyBucket {
-    // Every bound is a whole millisecond far below `u32::MAX`, so neither the dropped fraction
-    // nor the cap can move a value over a bound.
+    // All bounds are whole milliseconds far below `u32::MAX`, so rounding does not change the
+    // bucket.
     latency(Some(f64::from(u32::try_from(elapsed.as_millis()).unwrap_or(u32::MAX))))
 }
 
-/// The bucket of the latency a tool reported, or of our own timing when it reported nothing
-/// usable.
+/// The bucket of the reported latency, or of our measurement if the reported one is unusable.
 pub fn latency_reported_or_measured(
     reported_ms: Option<f64>,
     measured: Option<Duration>,
@@ -80,8 +79,8 @@ pub fn latency_reported_or_measured(
     }
 }
 
-/// The bucket of the retries a tool reported; missing and negative ones are `unknown`, for
-/// retries are never inferred.
+/// The bucket of the reported retries; missing and negative values are `unknown`, because retries
+/// are never inferred.
 pub fn retries(reported: Option<i64>) -> RetryBucket {
     match reported {
         None | Some(..0) => RetryBucket::Unknown,

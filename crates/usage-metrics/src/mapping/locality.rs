@@ -1,26 +1,26 @@
-//! Whether a model ran on this machine or network, or elsewhere.
+//! Whether a model runs on this machine or network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::normalise_given;
+use super::normalise_optional;
 use crate::catalogue::{Locality, ProviderFamily};
 
 #[cfg(test)]
 mod tests;
 
-/// Ends of host names that always mean this machine: the name reserved for it, and those by which
-/// containers and virtual machines reach their host.
+/// Suffixes of host names of this machine: the reserved name, and the names by which containers and
+/// virtual machines reach their host.
 const LOCAL_SUFFIXES: [&str; 4] =
     [".localhost", ".docker.internal", ".containers.internal", ".lima.internal"];
 
 /// The locality of a model behind `host`, served by a provider of this family.
 ///
-/// `host` is the host part of the base address, without scheme and port; an IPv6 address may have
-/// its brackets and a zone, a name its trailing dot. A host on this machine or network is local
-/// whoever the provider is. Any other host proves nothing, for local servers are published under
-/// public names too, so the provider's family decides.
+/// `host` is the host part of the base address without scheme and port; an IPv6 address may have
+/// brackets and a zone, a name a trailing dot. A host on this machine or network is local whatever
+/// the provider. For other hosts the family of the provider decides, because local servers have
+/// public names too.
 pub fn of(host: Option<&str>, provider: ProviderFamily) -> Locality {
-    if is_local(&normalise_given(host)) {
+    if is_local(&normalise_optional(host)) {
         return Locality::Local;
     }
     match provider {
@@ -44,7 +44,7 @@ fn address(host: &str) -> Option<IpAddr> {
         return Some(IpAddr::V4(address));
     }
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    // A zone names an interface of this machine and says nothing about the address.
+    // A zone names an interface of this machine, not an address.
     let (address, _zone) = host.split_once('%').unwrap_or((host, ""));
     address.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
 }
@@ -57,8 +57,7 @@ fn is_local_v4(address: Ipv4Addr) -> bool {
         || is_carrier_shared(address)
 }
 
-/// Whether the address is in 100.64.0.0/10, where overlay networks such as Tailscale number the
-/// machines of one person or team.
+/// Whether the address is in 100.64.0.0/10, which overlay networks such as Tailscale use.
 fn is_carrier_shared(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     first == 100 && (64..128).contains(&second)

@@ -1,47 +1,47 @@
-//! Providers to families, by one table of the providers we know.
+//! Families of providers, from one table.
 //!
-//! The table serves `provider_family` only. Routes carry the provider's own identifier and know
-//! no aliases.
+//! The table is used for `provider_family` only. Routes have the provider's own identifier without
+//! aliases.
 
 use std::borrow::Cow;
 
-use super::normalise_given;
+use super::normalise_optional;
 use crate::catalogue::ProviderFamily;
 
 #[cfg(test)]
 mod tests;
 
-/// A provider we know.
+/// A known provider.
 struct Provider {
-    /// Its name; like the aliases, in lower case and with `-` for `_`.
+    /// The name in lower case, with `-` instead of `_`, like the aliases.
     name: &'static str,
-    /// Other names for it.
+    /// Other names.
     aliases: &'static [&'static str],
-    /// What kind of provider it is.
+    /// The family.
     family: ProviderFamily,
 }
 
-/// Chosen for its own models or its own machines: a maker, a cloud, an inference host.
+/// A provider of its own models or machines: a maker, a cloud, an inference host.
 const fn direct(name: &'static str, aliases: &'static [&'static str]) -> Provider {
     Provider { name, aliases, family: ProviderFamily::Direct }
 }
 
-/// Chosen for its range: the models of many makers under one account.
+/// A provider of the models of many makers under one account.
 const fn aggregator(name: &'static str, aliases: &'static [&'static str]) -> Provider {
     Provider { name, aliases, family: ProviderFamily::Aggregator }
 }
 
-/// A program that runs models on the machine of whoever uses it.
+/// A program that runs models on the user's machine.
 const fn local(name: &'static str, aliases: &'static [&'static str]) -> Provider {
     Provider { name, aliases, family: ProviderFamily::Local }
 }
 
-/// An address that its user configured.
+/// An address that the user configured.
 const fn custom(name: &'static str, aliases: &'static [&'static str]) -> Provider {
     Provider { name, aliases, family: ProviderFamily::Custom }
 }
 
-/// Every provider we know, sorted by name.
+/// All known providers, sorted by name.
 static PROVIDERS: &[Provider] = &[
     direct("ai21", &[]),
     aggregator("aihubmix", &[]),
@@ -124,9 +124,9 @@ static PROVIDERS: &[Provider] = &[
     aggregator("zenmux", &[]),
 ];
 
-/// The family of a provider; one that nobody named, or that we do not know, is `unknown`.
+/// The family of a provider; a missing or unlisted provider is `unknown`.
 pub fn family(provider: Option<&str>) -> ProviderFamily {
-    let name = with_hyphens(normalise_given(provider));
+    let name = with_hyphens(normalise_optional(provider));
     if name.starts_with("custom-") || name.starts_with("custom:") {
         return ProviderFamily::Custom;
     }
@@ -136,7 +136,7 @@ pub fn family(provider: Option<&str>) -> ProviderFamily {
         .map_or(ProviderFamily::Unknown, |known| known.family)
 }
 
-/// The name with `-` for every `_`; copied only where that changes it.
+/// Replaces `_` by `-`; copies the name only if that changes it.
 fn with_hyphens(name: Cow<'_, str>) -> Cow<'_, str> {
     if name.contains('_') { Cow::Owned(name.replace('_', "-")) } else { name }
 }

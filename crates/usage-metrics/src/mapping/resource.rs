@@ -1,7 +1,7 @@
-//! The resource block: operating system, architecture, version and way of installation.
+//! The resource block: operating system, architecture, version and installation method.
 //!
-//! The names are those that operating systems and build tools use for themselves; the way of
-//! installation is either declared by the packager or read off the place of the executable.
+//! The names are those of operating systems and build tools; the installation method is declared by
+//! the packager or derived from the path of the executable.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,17 +12,17 @@ use crate::catalogue::{Architecture, InstallMethod, MAX_VERSION_CHARS, OsFamily}
 #[cfg(test)]
 mod tests;
 
-/// Directories that only the Nix package manager fills.
+/// Directories of the Nix package manager.
 const NIX: &[&str] = &["/nix/store", "/run/current-system"];
 
-/// Directories of whole Homebrew packages; Python packages in them came with the package.
+/// Directories of Homebrew packages; Python packages inside came with the package.
 const HOMEBREW_CELLARS: &[&str] =
     &["/opt/homebrew/Cellar", "/usr/local/Cellar", "/home/linuxbrew/.linuxbrew/Cellar"];
 
-/// Prefixes that belong to Homebrew but into which its Python installs packages too.
+/// Homebrew prefixes into which its Python installs packages too.
 const HOMEBREW_PREFIXES: &[&str] = &["/opt/homebrew", "/home/linuxbrew/.linuxbrew"];
 
-/// Directories that the system's package manager fills.
+/// Directories of the system's package manager.
 const SYSTEM: &[&str] = &["/usr/bin", "/bin", "/usr/sbin", "/usr/lib"];
 
 /// The family of the operating system with this name.
@@ -36,18 +36,18 @@ pub fn os_family(name: &str) -> OsFamily {
 /// The architecture with this name, in any of its usual spellings.
 pub fn architecture(name: &str) -> Architecture {
     match normalise(name).as_ref() {
-        // `-` and `_` are the same; this is the one name that has either.
+        // The only name with either `-` or `_`.
         "amd64" | "x64" | "x86_64" | "x86-64" => Architecture::X86_64,
         "aarch64" | "arm64" => Architecture::Arm64,
         "i386" | "i486" | "i586" | "i686" | "x86" => Architecture::X86,
-        // Rust says `arm` where a kernel says `armv7l`.
+        // Rust says `arm` for what a kernel calls `armv7l`.
         "arm" => Architecture::Arm,
         name if name.starts_with("armv") => Architecture::Arm,
         _ => Architecture::Unknown,
     }
 }
 
-/// The way of installation with this name.
+/// The installation method with this name.
 pub fn install_method(name: &str) -> InstallMethod {
     match normalise(name).as_ref() {
         "nix" => InstallMethod::Nixos,
@@ -55,35 +55,34 @@ pub fn install_method(name: &str) -> InstallMethod {
     }
 }
 
-/// The version as it may stand in a package: without space around it, or [`UNKNOWN`] when nothing
-/// is left or more than [`MAX_VERSION_CHARS`] characters are.
+/// The trimmed version, or [`UNKNOWN`] if it is empty or longer than [`MAX_VERSION_CHARS`].
 pub fn version(raw: &str) -> Cow<'_, str> {
     let version = raw.trim();
     let fits = !version.is_empty() && version.chars().nth(MAX_VERSION_CHARS).is_none();
     Cow::Borrowed(if fits { version } else { UNKNOWN })
 }
 
-/// What is known about how the client came onto this machine.
+/// Facts about the installation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InstallFacts<'a> {
-    /// What the packager declared, if anything.
+    /// The declaration of the packager, if any.
     pub declared: Option<&'a str>,
-    /// Where the running executable lies; symbolic links resolved where that can be done.
+    /// The path of the executable, with symbolic links resolved if possible.
     pub executable: Option<&'a Path>,
     /// Whether the process runs in a container.
     pub in_container: bool,
 }
 
-/// Tells the way of installation. The first that holds decides:
+/// Detects the installation method. The first match decides:
 ///
-/// 1. the declaration, when it names a listed way;
-/// 2. the Nix store, where a home-manager generation is told from the rest;
+/// 1. a declared and listed method;
+/// 2. the Nix store, where home-manager is told apart;
 /// 3. a Cargo build tree (`target/debug`, `target/release`, also with a target triple): git;
-/// 4. a Nix profile of one person: home-manager;
-/// 5. a Homebrew cellar, then a Python environment, then a Homebrew prefix: a Python package in
-///    the cellar is part of a Homebrew package, one elsewhere under the prefix came by pip;
-/// 6. a container: docker. It comes after the places above, which say how the file got into the
-///    container, and before the system directories, where an image puts its files as well;
+/// 4. a Nix profile of one user: home-manager;
+/// 5. a Homebrew cellar, then a Python environment, then a Homebrew prefix: a Python package in the
+///    cellar is part of a Homebrew package, elsewhere under the prefix it came with pip;
+/// 6. a container: docker. It comes after the paths above, which are more specific, and before the
+///    system directories, which images use too;
 /// 7. the system directories: apt.
 pub fn detect_install_method(facts: &InstallFacts<'_>) -> InstallMethod {
     let declared = facts.declared.map_or(InstallMethod::Unknown, install_method);
@@ -91,7 +90,7 @@ pub fn detect_install_method(facts: &InstallFacts<'_>) -> InstallMethod {
         return declared;
     }
     let place = facts.executable.unwrap_or(Path::new(""));
-    if let Some(method) = method_of_place(place) {
+    if let Some(method) = method_of_path(place) {
         method
     } else if facts.in_container {
         InstallMethod::Docker
@@ -102,8 +101,8 @@ pub fn detect_install_method(facts: &InstallFacts<'_>) -> InstallMethod {
     }
 }
 
-/// The way of installation that the place of the executable proves by itself.
-fn method_of_place(place: &Path) -> Option<InstallMethod> {
+/// The installation method that follows from the path alone.
+fn method_of_path(place: &Path) -> Option<InstallMethod> {
     if is_under(place, NIX) {
         Some(if is_home_manager(place) { InstallMethod::HomeManager } else { InstallMethod::Nixos })
     } else if is_build_tree(place) {
@@ -122,7 +121,7 @@ fn method_of_place(place: &Path) -> Option<InstallMethod> {
 }
 
 fn is_home_manager(place: &Path) -> bool {
-    // In the store the name has a hash before it: `<hash>-home-manager-path`.
+    // In the store the name follows a hash: `<hash>-home-manager-path`.
     place.starts_with("/etc/profiles/per-user")
         || directories(place).any(|directory| {
             name(directory).is_some_and(|name| {
@@ -141,14 +140,14 @@ fn is_build_tree(place: &Path) -> bool {
 fn is_python_environment(place: &Path) -> bool {
     let holds_packages = directories(place).any(|directory| match name(directory) {
         Some("site-packages") => true,
-        // Debian's own Python packages; pip's are under `/usr/local`.
+        // Debian's Python packages; those of pip are under `/usr/local`.
         Some("dist-packages") => !place.starts_with("/usr/lib"),
         _ => false,
     });
     holds_packages || is_in_virtual_environment(place)
 }
 
-/// Whether the executable is `<environment>/bin/<name>` with an environment that is called one.
+/// Whether the executable is `<environment>/bin/<name>` in a virtual environment.
 fn is_in_virtual_environment(place: &Path) -> bool {
     let mut above = directories(place).map(name);
     if !matches!(above.next().flatten(), Some("bin" | "Scripts")) {
@@ -166,7 +165,7 @@ fn is_under(place: &Path, directories: &[&str]) -> bool {
     directories.iter().any(|directory| place.starts_with(directory))
 }
 
-/// The directories a path lies in, innermost first.
+/// The parent directories of a path, innermost first.
 fn directories(place: &Path) -> impl Iterator<Item = &Path> {
     place.ancestors().skip(1)
 }

@@ -1,32 +1,30 @@
-//! Model routes: the identifiers of model and provider, and which calls have one.
+//! Model routes: identifiers of model and provider.
 //!
-//! These are the only dimensions without a list. An identifier is taken as the caller gives it,
-//! so a private model's name would appear verbatim; folding such names is for the caller, before
-//! it counts.
+//! These are the only dimensions without a list. An identifier is stored as the caller gives it,
+//! including the name of a private model; the caller must replace such names before it counts.
 
 use std::borrow::Cow;
 
-use super::{UNKNOWN, normalise, normalise_given};
+use super::{UNKNOWN, normalise, normalise_optional};
 use crate::catalogue::{self, ModelCallOutcome};
 
 #[cfg(test)]
 mod tests;
 
-/// Longest identifier of a model, in characters.
+/// The longest model identifier, in characters.
 pub const MAX_MODEL_CHARS: usize = 256;
 
-/// Longest identifier of a provider, in characters.
+/// The longest provider identifier, in characters.
 pub const MAX_PROVIDER_CHARS: usize = 64;
 
-/// How the roles of auxiliary calls begin: `auxiliary:compression` and the like.
+/// Prefix of auxiliary roles such as `auxiliary:compression`.
 const AUXILIARY_PREFIX: &str = "auxiliary:";
 
-/// The identifier, without space around it and in lower case, if that is one of at most
-/// `max_chars` characters.
+/// The trimmed identifier in lower case, if it is valid and has at most `max_chars` characters.
 pub fn identifier(raw: Option<&str>, max_chars: usize) -> Option<Cow<'_, str>> {
     let trimmed = raw?.trim();
-    // Lower case never has fewer characters, and none has more than four bytes: what is longer
-    // than this cannot become short enough and is not copied to find out.
+    // Lower case never has fewer characters, and no character has more than four bytes, so a longer
+    // text cannot become valid and is not copied.
     if trimmed.len() > max_chars.saturating_mul(char::MAX_LEN_UTF8) {
         return None;
     }
@@ -34,12 +32,12 @@ pub fn identifier(raw: Option<&str>, max_chars: usize) -> Option<Cow<'_, str>> {
     catalogue::is_identifier(&name, max_chars).then_some(name)
 }
 
-/// The model of a route: what the response named, else what was requested, else [`UNKNOWN`].
+/// The model of a route: the responding one, else the requested one, else [`UNKNOWN`].
 pub fn model<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'a, str> {
     first_identifier(response, requested, MAX_MODEL_CHARS)
 }
 
-/// The provider of a route: what the response named, else what was requested, else [`UNKNOWN`].
+/// The provider of a route: the responding one, else the requested one, else [`UNKNOWN`].
 pub fn provider<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'a, str> {
     first_identifier(response, requested, MAX_PROVIDER_CHARS)
 }
@@ -54,12 +52,12 @@ fn first_identifier<'a>(
         .unwrap_or(Cow::Borrowed(UNKNOWN))
 }
 
-/// Whether a logical call of this role that ended this way counts as a route.
+/// Whether a logical call with this role and outcome counts as a route.
 ///
-/// A primary call, or one without a role, counts however it ended. An auxiliary call counts when
-/// its outcome is a listed one. Calls of any other role do not count.
+/// Primary calls and calls without a role always count, auxiliary calls only with a listed outcome,
+/// and calls with another role never.
 pub fn counts(role: Option<&str>, outcome: &str) -> bool {
-    match normalise_given(role).as_ref() {
+    match normalise_optional(role).as_ref() {
         "" | "primary" => true,
         role if role.starts_with(AUXILIARY_PREFIX) => {
             ModelCallOutcome::parse(&normalise(outcome)).is_some()

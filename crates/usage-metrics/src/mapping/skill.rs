@@ -1,4 +1,4 @@
-//! Skills: what happened to them, where they came from, and how they were loaded.
+//! Actions on skills, their provenance, and their loads.
 
 use super::{bucket, normalise};
 use crate::catalogue::{
@@ -8,7 +8,7 @@ use crate::catalogue::{
 #[cfg(test)]
 mod tests;
 
-/// What an action on a skill counts as; nothing for one that is not counted, such as a deletion.
+/// The counted action; `None` for actions that are not counted, such as deletion.
 pub fn action(raw: &str) -> Option<SkillAction> {
     match normalise(raw).as_ref() {
         "patch" => Some(SkillAction::Patched),
@@ -17,8 +17,8 @@ pub fn action(raw: &str) -> Option<SkillAction> {
     }
 }
 
-/// What a change of a skill's state counts as; nothing when the state stays the same or the
-/// change is not counted. Only what was archived can be restored.
+/// The counted action of a state change; `None` if the state does not change or the change is not
+/// counted. Only archived skills can be restored.
 pub fn state_change(from: &str, to: &str) -> Option<SkillAction> {
     let (from, to) = (normalise(from), normalise(to));
     if from == to {
@@ -32,25 +32,24 @@ pub fn state_change(from: &str, to: &str) -> Option<SkillAction> {
     }
 }
 
-/// What is known about where a skill came from.
+/// Facts about the origin of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of different places; any may hold alone")]
-pub struct Origin {
-    /// Its record names the agent as its maker.
+pub struct SkillOrigin {
+    /// The agent created it.
     pub created_by_agent: bool,
     /// It was installed from a hub.
     pub installed_from_hub: bool,
-    /// It lies in external directories and nowhere else.
+    /// It is only in external directories.
     pub only_in_external_dirs: bool,
-    /// It lies in the local tree of skills.
+    /// It is in the local skill tree.
     pub in_local_tree: bool,
-    /// There is a usage record of it.
+    /// It has a usage record.
     pub has_record: bool,
 }
 
-/// Where a skill came from. The maker is told before the way it arrived, and that before the
-/// place where it lies.
-pub fn provenance(origin: &Origin) -> Provenance {
+/// The provenance of a skill: the creator first, then the installation, then the location.
+pub fn provenance(origin: &SkillOrigin) -> Provenance {
     if origin.created_by_agent {
         Provenance::AgentCreated
     } else if origin.installed_from_hub {
@@ -64,20 +63,20 @@ pub fn provenance(origin: &Origin) -> Provenance {
     }
 }
 
-/// What was reported when a skill was loaded.
+/// Facts about the load of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadFacts {
-    /// How often it has been used, this time included.
+    /// The number of uses, including this one.
     pub use_count: Option<i64>,
     /// Whether it had been used before.
     pub reused: Option<bool>,
-    /// Whether this is the first use after a patch of a skill that had been used before.
+    /// Whether this is the first use after a patch of a used skill.
     pub reuse_after_patch: Option<bool>,
-    /// Where it came from.
+    /// The provenance.
     pub provenance: Provenance,
 }
 
-/// What a load counts as; nothing when a fact is missing or the facts contradict one another.
+/// The counted load; `None` if a fact is missing or facts contradict each other.
 pub fn load(facts: &LoadFacts) -> Option<SkillLoad> {
     let (reuse_state, post_patch_state) = match (facts.reused?, facts.reuse_after_patch?) {
         (false, false) => (ReuseState::FirstUse, PostPatchState::NotApplicable),
@@ -94,9 +93,8 @@ pub fn load(facts: &LoadFacts) -> Option<SkillLoad> {
     is_coherent(&load).then_some(load)
 }
 
-/// Whether the dimensions of a load can belong together: the first use is use number 1 and has no
-/// patch to speak of, every later one has a higher number and a patch state. A skill may have any
-/// provenance.
+/// Whether the dimensions of a load are consistent: the first use has number 1 and no patch state,
+/// later uses have a higher number and a patch state. Any provenance is possible.
 pub fn is_coherent(load: &SkillLoad) -> bool {
     matches!(
         (load.reuse_state, load.post_patch_state, load.use_count_bucket),

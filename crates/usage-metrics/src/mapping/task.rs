@@ -1,12 +1,12 @@
-//! Tasks: where they ran, what started them, and how they ended.
+//! Surfaces, entrypoints and endings of tasks.
 
-use super::{first_given, normalise, normalise_given};
+use super::{first_non_empty, normalise, normalise_optional};
 use crate::catalogue::{EndReason, Entrypoint, ExecutionSurface, TaskOutcome, Termination};
 
 #[cfg(test)]
 mod tests;
 
-/// Platforms on which people write messages; a task from any of them ran in a gateway.
+/// Messaging platforms; their tasks run in a gateway.
 const MESSAGING_PLATFORMS: &[&str] = &[
     "bluebubbles",
     "dingtalk",
@@ -39,9 +39,9 @@ const MESSAGING_PLATFORMS: &[&str] = &[
     "zulip",
 ];
 
-/// The surface a task ran on: the declared one, or the platform's when none was declared.
+/// The surface of a task: the declared one, else that of the platform.
 pub fn surface(declared: Option<&str>, platform: Option<&str>) -> ExecutionSurface {
-    match normalise(first_given(declared, platform)).as_ref() {
+    match normalise(first_non_empty(declared, platform)).as_ref() {
         "" => ExecutionSurface::Unknown,
         "api_server" => ExecutionSurface::Api,
         "cron" | "scheduler" | "scheduled" => ExecutionSurface::ScheduledTask,
@@ -52,20 +52,24 @@ pub fn surface(declared: Option<&str>, platform: Option<&str>) -> ExecutionSurfa
 
 /// Whether a task was started by another task or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parent {
-    /// It has no parent.
+pub enum TaskParent {
+    /// No parent.
     Absent,
-    /// It has a parent task or a parent session.
+    /// A parent task or session.
     Present,
 }
 
-/// What started a task: the declared entrypoint if it is listed, else its parent, else what
-/// usually starts tasks on its surface. Nothing is in the background unless declared so.
-pub fn entrypoint(declared: Option<&str>, parent: Parent, surface: ExecutionSurface) -> Entrypoint {
-    match (Entrypoint::parse(&normalise_given(declared)), parent) {
+/// The entrypoint of a task: the declared one if it is listed, else by its parent, else the usual
+/// one of its surface. Background must be declared.
+pub fn entrypoint(
+    declared: Option<&str>,
+    parent: TaskParent,
+    surface: ExecutionSurface,
+) -> Entrypoint {
+    match (Entrypoint::parse(&normalise_optional(declared)), parent) {
         (Some(declared), _) => declared,
-        (None, Parent::Present) => Entrypoint::Delegated,
-        (None, Parent::Absent) => usual_entrypoint(surface),
+        (None, TaskParent::Present) => Entrypoint::Delegated,
+        (None, TaskParent::Absent) => usual_entrypoint(surface),
     }
 }
 
@@ -84,25 +88,25 @@ fn usual_entrypoint(surface: ExecutionSurface) -> Entrypoint {
     }
 }
 
-/// How a task ended: three dimensions, of which the reason decides the other two.
+/// The ending of a task. The reason determines the other two dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Ending {
-    /// How it ended.
+pub struct TaskEnding {
+    /// The outcome.
     pub outcome: TaskOutcome,
-    /// Why it ended.
+    /// The reason.
     pub end_reason: EndReason,
-    /// Who or what cut it short.
+    /// Who or what terminated the task.
     pub termination: Termination,
 }
 
-/// What a task said of itself when it returned.
+/// What a task reported when it returned.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EndFacts<'a> {
-    /// The reason it gave for leaving, in its own words.
+    /// The exit reason in the task's own words.
     pub exit_reason: Option<&'a str>,
     /// Whether it was interrupted.
     pub interrupted: bool,
-    /// Whether it completed what it was asked.
+    /// Whether it completed its request.
     pub completed: bool,
     /// Whether it failed.
     pub failed: bool,
@@ -110,20 +114,20 @@ pub struct EndFacts<'a> {
 
 /// Why a task never returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Abort {
-    /// A person or the program that holds it interrupted or cancelled it.
+pub enum AbortReason {
+    /// A person or the host program interrupted or cancelled it.
     Interrupted,
-    /// A time limit ran out.
+    /// A timeout.
     TimedOut,
-    /// Any other error ended it.
+    /// Any other error.
     Other,
-    /// Its session was closed while it ran.
+    /// The session was closed.
     SessionClosed,
 }
 
-impl Ending {
-    /// The one legal ending for a reason: the table of the nine legal triples.
-    pub const fn of(end_reason: EndReason) -> Ending {
+impl TaskEnding {
+    /// The only valid ending for a reason: the table of the nine valid combinations.
+    pub const fn of(end_reason: EndReason) -> TaskEnding {
         let (outcome, termination) = match end_reason {
             EndReason::ApprovalDenied | EndReason::Failed => {
                 (TaskOutcome::Failed, Termination::None)
@@ -136,22 +140,22 @@ impl Ending {
             EndReason::Unknown => (TaskOutcome::Unknown, Termination::Unknown),
             EndReason::UserCancelled => (TaskOutcome::Cancelled, Termination::UserCancelled),
         };
-        Ending { outcome, end_reason, termination }
+        TaskEnding { outcome, end_reason, termination }
     }
 
-    /// Whether the three values can belong to one task.
+    /// Whether the three values are a valid combination.
     pub fn is_legal(outcome: TaskOutcome, end_reason: EndReason, termination: Termination) -> bool {
-        Ending::of(end_reason) == Ending { outcome, end_reason, termination }
+        TaskEnding::of(end_reason) == TaskEnding { outcome, end_reason, termination }
     }
 
     /// The ending of a task that returned.
     ///
-    /// The first rule that holds decides. The words come before the flags: a task that was
-    /// cancelled may still call itself completed.
-    pub fn from_facts(facts: &EndFacts<'_>) -> Ending {
-        let reason = normalise_given(facts.exit_reason);
+    /// The first matching rule decides. Words come before flags, because a cancelled task may still
+    /// report completion.
+    pub fn from_facts(facts: &EndFacts<'_>) -> TaskEnding {
+        let reason = normalise_optional(facts.exit_reason);
         let has = |part: &str| reason.contains(part);
-        Ending::of(if facts.interrupted || has("interrupt") || has("cancel") {
+        TaskEnding::of(if facts.interrupted || has("interrupt") || has("cancel") {
             EndReason::UserCancelled
         } else if has("timeout") || has("timed_out") {
             EndReason::TimedOut
@@ -173,11 +177,11 @@ impl Ending {
     }
 
     /// The ending of a task that never returned.
-    pub const fn from_abort(abort: Abort) -> Ending {
-        Ending::of(match abort {
-            Abort::Interrupted => EndReason::UserCancelled,
-            Abort::TimedOut => EndReason::TimedOut,
-            Abort::Other | Abort::SessionClosed => EndReason::SystemAborted,
+    pub const fn from_abort(abort: AbortReason) -> TaskEnding {
+        TaskEnding::of(match abort {
+            AbortReason::Interrupted => EndReason::UserCancelled,
+            AbortReason::TimedOut => EndReason::TimedOut,
+            AbortReason::Other | AbortReason::SessionClosed => EndReason::SystemAborted,
         })
     }
 }

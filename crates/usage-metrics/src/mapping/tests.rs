@@ -25,9 +25,9 @@ fn everything(word: &str) -> String {
         &provider::family(given),
         &locality::of(given, ProviderFamily::Direct),
         &task::surface(given, None),
-        &task::entrypoint(given, task::Parent::Absent, ExecutionSurface::Cli),
-        &task::Ending::from_facts(&facts(false)),
-        &task::Ending::from_facts(&facts(true)),
+        &task::entrypoint(given, task::TaskParent::Absent, ExecutionSurface::Cli),
+        &task::TaskEnding::from_facts(&facts(false)),
+        &task::TaskEnding::from_facts(&facts(true)),
         &tool::category(given),
         &(tool::outcome(given), tool::approval(given)),
         &skill::action(word),
@@ -163,8 +163,8 @@ fn normalising_copies_only_what_it_changes() {
 
 #[test]
 fn the_first_word_given_is_the_first_that_says_anything() {
-    assert_eq!(first_given(Some(" a "), Some("b")), "a");
-    assert_eq!(first_given(Some("  "), Some("b ")), "b");
-    assert_eq!(first_given(None, Some("b")), "b");
-    assert_eq!(first_given(None, None), "");
+    assert_eq!(first_non_empty(Some(" a "), Some("b")), "a");
+    assert_eq!(first_non_empty(Some("  "), Some("b ")), "b");
+    assert_eq!(first_non_empty(None, Some("b")), "b");
+    assert_eq!(first_non_empty(None, None), "");
 }

@@ -1,6 +1,6 @@
-//! Tools: what sort they are, how their calls ended, and what was said about approval.
+//! Categories and outcomes of tools, and approvals.
 
-use super::normalise_given;
+use super::normalise_optional;
 use crate::catalogue::{
     ApprovalOutcome, Attribution, CallApproval, TaskOutcome, ToolCategory, ToolOutcome,
 };
@@ -8,7 +8,7 @@ use crate::catalogue::{
 #[cfg(test)]
 mod tests;
 
-/// How the names of toolsets begin whose members come in many variants.
+/// Prefixes of toolset names.
 const TOOLSET_PREFIXES: &[(&str, ToolCategory)] = &[
     ("agent-yuanbao", ToolCategory::Communication),
     ("browser", ToolCategory::Browser),
@@ -25,12 +25,12 @@ const TOOLSET_PREFIXES: &[(&str, ToolCategory)] = &[
     ("vision", ToolCategory::Media),
 ];
 
-/// The category of the tools in a toolset.
+/// The category of a toolset.
 ///
-/// The toolset is what the tool's owner declared, or the kind declared for the server it comes
-/// from; a category's own name is one. The name of the tool is never looked at.
+/// The toolset is declared by the owner of the tool or for its server; the name of a category is
+/// valid too. The name of the tool is never used.
 pub fn category(toolset: Option<&str>) -> ToolCategory {
-    match normalise_given(toolset).as_ref() {
+    match normalise_optional(toolset).as_ref() {
         "" => ToolCategory::Unknown,
         "clarify" | "kanban" | "todo" => ToolCategory::Planning,
         "session_search" => ToolCategory::Memory,
@@ -50,9 +50,9 @@ fn category_by_prefix(toolset: &str) -> Option<ToolCategory> {
         .map(|(_, category)| *category)
 }
 
-/// How a tool call ended, by the status it returned.
+/// The outcome of a tool call by its status.
 pub fn outcome(status: Option<&str>) -> ToolOutcome {
-    match normalise_given(status).as_ref() {
+    match normalise_optional(status).as_ref() {
         "ok" => ToolOutcome::Success,
         "error" => ToolOutcome::Failed,
         "timeout" => ToolOutcome::TimedOut,
@@ -60,7 +60,7 @@ pub fn outcome(status: Option<&str>) -> ToolOutcome {
     }
 }
 
-/// How a tool call ended that was still open when its task did.
+/// The outcome of a tool call that was open when its task ended.
 pub fn outcome_at_task_end(task: TaskOutcome) -> ToolOutcome {
     match task {
         TaskOutcome::Cancelled => ToolOutcome::Cancelled,
@@ -69,9 +69,9 @@ pub fn outcome_at_task_end(task: TaskOutcome) -> ToolOutcome {
     }
 }
 
-/// What an answer to a request for approval amounts to.
+/// The outcome of an approval request.
 pub fn approval(choice: Option<&str>) -> ApprovalOutcome {
-    match normalise_given(choice).as_ref() {
+    match normalise_optional(choice).as_ref() {
         "always" | "approve" | "approved" | "once" | "session" | "smart_approve" => {
             ApprovalOutcome::Approved
         }
@@ -81,7 +81,7 @@ pub fn approval(choice: Option<&str>) -> ApprovalOutcome {
     }
 }
 
-/// The approval of a call, by the answer that was matched to it; without one none was required.
+/// The approval of a call by the matching answer; without one, no approval was required.
 pub fn call_approval(answer: Option<ApprovalOutcome>) -> CallApproval {
     match answer {
         None => CallApproval::NotRequired,
@@ -92,7 +92,7 @@ pub fn call_approval(answer: Option<ApprovalOutcome>) -> CallApproval {
     }
 }
 
-/// Whether an answer belongs to a call: only when its id matched exactly one open call.
+/// An answer belongs to a call only if its id matched exactly one open call.
 pub fn attribution(open_calls_matched: usize) -> Attribution {
     match open_calls_matched {
         1 => Attribution::ToolCall,

@@ -1,4 +1,4 @@
-//! What an entry counts, and how it is written.
+//! Counters and their serialization.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::Metric;
 use crate::catalogue::{COUNTER_TYPE, Cell, Domain, Kind, is_identifier};
 
-/// One counter: a cell of a closed kind, or a model route.
+/// A counter: a cell of a closed kind, or a model route.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Counter {
     /// A counter of a closed kind.
@@ -22,7 +22,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// The kind it belongs to.
+    /// The kind.
     pub fn kind(&self) -> Kind {
         match self {
             Counter::Cell(cell) => cell.kind(),
@@ -30,7 +30,7 @@ impl Counter {
         }
     }
 
-    /// Its dimensions, sorted by key.
+    /// The dimensions, sorted by key.
     pub fn dimensions(&self) -> Vec<(&'static str, &str)> {
         let keys = self.kind().spec().keys.iter().copied();
         match self {
@@ -39,7 +39,7 @@ impl Counter {
         }
     }
 
-    /// The counter with this name and these dimensions, if the catalogue has it.
+    /// The counter with this name and these dimensions, if it is in the catalogue.
     pub fn find(
         name: &str,
         dimensions: &BTreeMap<impl AsRef<str> + Ord, impl AsRef<str>>,
@@ -63,13 +63,13 @@ impl Counter {
         Some(Counter::Route { model: identifier(0)?, provider: identifier(1)? })
     }
 
-    /// The dimensions as compact JSON with sorted keys: how the store names a counter.
+    /// The dimensions as compact JSON with sorted keys, as the store names a counter.
     pub fn dimensions_json(&self) -> String {
         serde_json::to_string(&Dimensions(self)).unwrap_or_default()
     }
 }
 
-/// Counters are ordered as their names and dimensions are, byte by byte.
+/// Ordered by names and dimensions, byte by byte.
 impl Ord for Counter {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let key = |counter: &Self| counter.kind().name();

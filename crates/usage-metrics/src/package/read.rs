@@ -1,4 +1,4 @@
-//! Reads a package from bytes, after the validator has said yes.
+//! Reads packages from validated bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,21 +7,21 @@ use serde_json::value::RawValue;
 
 use super::{Counter, Metric, Package, Resource, SchemaVersion};
 use crate::catalogue::{Architecture, InstallMethod, OsFamily};
-use crate::validate::{Verdict, validate, whole_number};
+use crate::validate::{Verdict, parse_count, validate};
 
-/// Why bytes could not be read as a package.
+/// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The document is no valid package.
+    /// The document is not a valid package.
     #[error("not a valid package: {} found", violations(.0))]
     Invalid(Verdict),
-    /// A value is legal but larger than we count.
+    /// A value exceeds the limit.
     #[error("the value at /metrics/{index}/value is larger than {}", u64::MAX)]
     ValueTooLarge {
-        /// Which entry.
+        /// The entry.
         index: usize,
     },
-    /// The validator accepted what the reader cannot read. This is our fault.
+    /// The validator accepted a document that the reader cannot read: a bug.
     #[error("a valid package could not be read")]
     Unreadable(#[source] serde_json::Error),
 }
@@ -67,12 +67,12 @@ struct RawMetric<'a> {
 }
 
 impl Package {
-    /// Reads a package; anything but a valid one is refused with the verdict.
+    /// Reads a valid package; rejects others with the verdict.
     pub fn read(document: &[u8]) -> Result<Package, ReadError> {
         Package::read_with(document, |index| Err(ReadError::ValueTooLarge { index }))
     }
 
-    /// Reads a package, taking values that are larger than we count for the largest we do.
+    /// Reads a package and clamps values that exceed the limit.
     pub fn read_clamped(document: &[u8]) -> Result<Package, ReadError> {
         Package::read_with(document, |_| Ok(u64::MAX))
     }
@@ -91,7 +91,7 @@ impl Package {
         for (index, entry) in raw.metrics.iter().enumerate() {
             let counter = Counter::find(&entry.name, &entry.dimensions)
                 .ok_or_else(|| unreadable("a counter of the catalogue"))?;
-            let value = whole_number(entry.value.get()).map_or_else(|| too_large(index), Ok)?;
+            let value = parse_count(entry.value.get()).map_or_else(|| too_large(index), Ok)?;
             metrics.push(Metric { counter, value });
         }
         Ok(Package {

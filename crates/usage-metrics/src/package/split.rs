@@ -1,19 +1,19 @@
-//! Cuts entries into packages that stay below a size.
+//! Splits entries into packages below a size.
 
 use std::ops::Range;
 
 use super::{Metric, Package};
 
-/// Largest package that is written, in bytes: what collectors of such packages accept.
+/// The largest package in bytes, which collectors accept.
 pub const MAX_PACKAGE_BYTES: usize = 1024 * 1024;
 
-/// How the entries of `package` are to be shared out so that each part is at most `max_bytes` long.
+/// Splits the entries of `package` into ranges of at most `max_bytes` each.
 ///
-/// The same entries are always cut at the same places. An entry too large for any package, which
-/// the catalogue rules out, would stand alone.
+/// The result is deterministic. An entry that exceeds the limit, which the catalogue rules out,
+/// would be alone.
 pub fn split(package: &Package, max_bytes: usize) -> Vec<Range<usize>> {
     let frame = Package { metrics: Vec::new(), ..package.clone() }.to_bytes().len();
-    // The brackets of a filled array stand on lines of their own.
+    // The brackets of a non-empty array are on separate lines.
     let frame = frame + "\n  ".len();
     let mut parts = Vec::new();
     let (mut start, mut bytes) = (0, frame);
@@ -31,7 +31,7 @@ pub fn split(package: &Package, max_bytes: usize) -> Vec<Range<usize>> {
     parts
 }
 
-/// Bytes an entry takes in a written package, separator and indent included.
+/// The bytes of an entry in a file, with separator and indent.
 fn written_bytes(metric: &Metric) -> usize {
     let alone = serde_json::to_string_pretty(metric).unwrap_or_default();
     let lines = alone.lines().count();

@@ -1,31 +1,31 @@
-//! Counts that were taken from the tables and are not in the store yet.
+//! Counts that were taken from the tables and are not stored yet.
 
 use std::collections::BTreeMap;
 
 use crate::clock::{Day, Timestamp};
 use crate::package::{Counter, Resource};
-use crate::store::Batch;
+use crate::store::CounterBatch;
 
-/// Counters that may wait in memory, each for its day. Beyond that events are lost, and counted.
+/// The most counters in memory, per day. Events beyond that are lost, and counted.
 pub const MAX_PENDING: usize = 100_000;
 
-/// What waits, by the day it was counted on.
+/// Unstored counts by day.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
-    days: BTreeMap<Day, Waiting>,
+pub(super) struct PendingCounts {
+    days: BTreeMap<Day, DayCounts>,
     counters: usize,
     lost: u64,
 }
 
 #[derive(Debug)]
-struct Waiting {
-    /// The last time something of this day was taken.
+struct DayCounts {
+    /// The last time counts of this day were taken.
     at: Timestamp,
     counts: BTreeMap<Counter, u64>,
     active: bool,
 }
 
-impl Pending {
+impl PendingCounts {
     pub(super) fn add(&mut self, at: Timestamp, counter: Counter, count: u64) {
         let full = self.counters >= MAX_PENDING;
         let counts = &mut self.day(at).counts;
@@ -47,8 +47,8 @@ impl Pending {
         self.lost = self.lost.saturating_add(count);
     }
 
-    fn day(&mut self, at: Timestamp) -> &mut Waiting {
-        let waiting = self.days.entry(at.day()).or_insert_with(|| Waiting {
+    fn day(&mut self, at: Timestamp) -> &mut DayCounts {
+        let waiting = self.days.entry(at.day()).or_insert_with(|| DayCounts {
             at,
             counts: BTreeMap::new(),
             active: false,
@@ -61,7 +61,7 @@ impl Pending {
         self.days.is_empty() && self.lost == 0
     }
 
-    /// Increments that wait.
+    /// The number of unstored increments.
     pub(super) fn increments(&self) -> u64 {
         self.days
             .values()
@@ -69,17 +69,17 @@ impl Pending {
             .fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Events that were lost and are not in the store's own count yet.
+    /// Lost events that are not in the store's count yet.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// What waits, as the store takes it.
-    pub(super) fn batches(&self, now: Timestamp, resource: &Resource) -> Vec<Batch> {
-        let mut batches: Vec<Batch> = self
+    /// The counts as batches for the store.
+    pub(super) fn batches(&self, now: Timestamp, resource: &Resource) -> Vec<CounterBatch> {
+        let mut batches: Vec<CounterBatch> = self
             .days
             .values()
-            .map(|waiting| Batch {
+            .map(|waiting| CounterBatch {
                 at: waiting.at,
                 resource: resource.clone(),
                 counts: waiting.counts.iter().map(|(key, count)| (key.clone(), *count)).collect(),
@@ -89,7 +89,7 @@ impl Pending {
             .collect();
         match batches.first_mut() {
             Some(first) => first.lost = self.lost,
-            None if self.lost > 0 => batches.push(Batch {
+            None if self.lost > 0 => batches.push(CounterBatch {
                 at: now,
                 resource: resource.clone(),
                 counts: Vec::new(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_new_counters_are_lost_and_counted_and_known_ones_go_on() {
-        let mut pending = Pending::default();
+        let mut pending = PendingCounts::default();
         let now = Timestamp::from_ms(0);
         for at in 0..MAX_PENDING + 10 {
             pending.add(now, route(at), 2);

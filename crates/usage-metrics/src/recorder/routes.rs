@@ -9,31 +9,31 @@ use papaya::{Equivalent, HashMap};
 use crate::mapping::{UNKNOWN, route};
 use crate::package::Counter;
 
-/// Distinct raw pairs that are told apart; any further one is counted as an unknown route.
+/// The most distinct raw pairs; further ones are counted as an unknown route.
 pub const MAX_ROUTES: usize = 4096;
 
-/// A pair as the caller wrote it.
+/// A pair of identifiers as the caller gave it.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Pair {
+struct RawRoute {
     model: Box<str>,
     provider: Box<str>,
 }
 
-/// The same pair, borrowed.
-struct PairRef<'a> {
+/// A borrowed pair.
+struct RawRouteRef<'a> {
     model: &'a str,
     provider: &'a str,
 }
 
-impl Hash for PairRef<'_> {
+impl Hash for RawRouteRef<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.model.hash(state);
         self.provider.hash(state);
     }
 }
 
-impl Equivalent<Pair> for PairRef<'_> {
-    fn equivalent(&self, pair: &Pair) -> bool {
+impl Equivalent<RawRoute> for RawRouteRef<'_> {
+    fn equivalent(&self, pair: &RawRoute) -> bool {
         *self.model == *pair.model && *self.provider == *pair.provider
     }
 }
@@ -60,11 +60,10 @@ impl Route {
     }
 }
 
-/// The table.
 #[derive(Debug)]
 pub(super) struct RouteTable {
-    routes: HashMap<Pair, Arc<Route>, foldhash::fast::RandomState>,
-    /// Counts what found no room.
+    routes: HashMap<RawRoute, Arc<Route>, foldhash::fast::RandomState>,
+    /// Counts pairs beyond the limit.
     overflow: Route,
 }
 
@@ -81,7 +80,7 @@ impl RouteTable {
     /// Counts a raw pair once.
     #[inline]
     pub(super) fn add(&self, model: &str, provider: &str) {
-        match self.routes.pin().get(&PairRef { model, provider }) {
+        match self.routes.pin().get(&RawRouteRef { model, provider }) {
             Some(route) => route.add(),
             None => self.add_new(model, provider),
         }
@@ -92,12 +91,12 @@ impl RouteTable {
         if self.routes.len() >= MAX_ROUTES {
             return self.overflow.add();
         }
-        let pair = Pair { model: model.into(), provider: provider.into() };
+        let pair = RawRoute { model: model.into(), provider: provider.into() };
         let routes = self.routes.pin();
         routes.get_or_insert_with(pair, || Arc::new(Route::new(model, provider))).add();
     }
 
-    /// Takes all counts, leaving zeros.
+    /// Takes all counts and resets them to zero.
     pub(super) fn drain(&self, mut take: impl FnMut(Counter, u64)) {
         let routes = self.routes.pin();
         for route in routes.values().map(Arc::as_ref).chain([&self.overflow]) {

@@ -1,29 +1,28 @@
-//! The background thread of a recorder: takes the counts, stores them, makes packages of days that
-//! are over, and forgets what is old.
+//! The background thread of a recorder: stores counts, packages completed days, and deletes old
+//! data.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use super::pending::Pending;
-use super::{Flushed, Settings, Shared, Trouble};
+use super::pending::PendingCounts;
+use super::{FlushResult, Settings, Shared, StoreFailure};
 use crate::clock::Day;
 use crate::package::Counter;
-use crate::store::{Error, ErrorKind, Scope, Store};
+use crate::store::{Error, ErrorKind, PackageScope, Store};
 
-/// Longest pause between two attempts at a store that cannot be written.
+/// The longest pause between attempts to write.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// What the thread is asked for.
 #[derive(Debug)]
 pub(super) enum Request {
     /// Something was counted.
     Wake,
-    /// Store it now and say whether that worked.
-    Flush(SyncSender<Flushed>),
-    /// The same, then end.
-    Close(SyncSender<Flushed>),
+    /// Store now, and reply with the result.
+    Flush(SyncSender<FlushResult>),
+    /// Store now, reply, and stop.
+    Close(SyncSender<FlushResult>),
 }
 
 #[derive(Debug)]
@@ -32,13 +31,13 @@ pub(super) struct Worker {
     shared: Arc<Shared>,
     inbox: Receiver<Request>,
     store: Option<Store>,
-    pending: Pending,
-    /// The day whose predecessors are packaged and whose old packages are forgotten.
+    pending: PendingCounts,
+    /// The day for which daily maintenance has run.
     kept_house: Option<Day>,
     failures: u32,
-    /// Whether the store was ever there: from then on, a folder that is gone was purged.
+    /// Whether the store existed: from then on, a missing folder was purged.
     opened: bool,
-    /// Set when recording was turned off or the store purged: nothing is recorded any more.
+    /// Whether recording was turned off or the store purged.
     stopped: bool,
 }
 
@@ -49,7 +48,7 @@ impl Worker {
             shared,
             inbox,
             store: None,
-            pending: Pending::default(),
+            pending: PendingCounts::default(),
             kept_house: None,
             failures: 0,
             opened: false,
@@ -57,18 +56,19 @@ impl Worker {
         }
     }
 
-    /// Works until it is asked to close or every recorder is gone.
+    /// Runs until a close request, or until all recorders are dropped.
     pub(super) fn run(mut self) {
         self.open_first();
         loop {
             let request = self.next_request();
             let flushed = self.flush();
-            // Whoever asked may have stopped waiting for the answer.
+            // The caller may have stopped waiting.
             match request {
                 Ok(Request::Wake) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Request::Flush(answer)) => _ = answer.try_send(flushed),
                 Ok(Request::Close(answer)) => {
-                    // The connection ends before the answer: the caller may remove the folder.
+                    // The connection is closed before the reply, because the caller may remove the
+                    // folder.
                     self.store = None;
                     _ = answer.try_send(flushed);
                     return;
@@ -78,8 +78,8 @@ impl Worker {
         }
     }
 
-    /// The next thing to do. A wake-up is held back for the flush interval, so that a burst of
-    /// events is stored at once; what is asked for meanwhile comes first.
+    /// The next request. A notification is delayed by the flush interval, so that a burst of events
+    /// is stored at once; other requests come first.
     fn next_request(&self) -> Result<Request, RecvTimeoutError> {
         if self.failures > 0 && !self.stopped {
             return self.wait(self.pause());
@@ -107,42 +107,42 @@ impl Worker {
         self.settings.flush_interval.saturating_mul(doubled).min(MAX_PAUSE)
     }
 
-    /// Makes or opens the store at start, so that the first flush finds it ready.
+    /// Opens the store at start, so that the first flush is fast.
     fn open_first(&mut self) {
         let now = self.settings.clock.now();
-        // Trouble shows again, and is told, when there is something to store.
+        // Errors occur again, and are reported, when there is something to store.
         self.store = Store::open(&self.settings.folder, now, self.settings.new_id).ok();
         self.opened = self.store.is_some();
     }
 
-    fn flush(&mut self) -> Flushed {
+    fn flush(&mut self) -> FlushResult {
         self.take_counts();
         if self.stopped {
-            self.pending = Pending::default();
-            return Flushed::Stored;
+            self.pending = PendingCounts::default();
+            return FlushResult::Stored;
         }
         match self.store_pending() {
             Ok(()) => {
                 self.failures = 0;
                 self.report(None);
-                self.keep_house();
-                Flushed::Stored
+                self.run_daily_maintenance();
+                FlushResult::Stored
             }
             Err(error) => {
                 self.failures = self.failures.saturating_add(1);
                 self.stopped = matches!(error.kind(), ErrorKind::Gone | ErrorKind::Stopped);
                 if self.stopped {
-                    self.pending = Pending::default();
+                    self.pending = PendingCounts::default();
                 }
                 self.report(Some(&error));
-                if self.stopped { Flushed::Stored } else { Flushed::Waiting }
+                if self.stopped { FlushResult::Stored } else { FlushResult::Pending }
             }
         }
     }
 
-    /// Takes what was counted out of the shared tables; its day is today.
+    /// Takes the counts from the shared tables and assigns them to today.
     fn take_counts(&mut self) {
-        // Whoever counts from here on wakes the thread again.
+        // Events from here on notify the thread again.
         self.shared.awake.store(false, Ordering::SeqCst);
         let now = self.settings.clock.now();
         let pending = &mut self.pending;
@@ -164,18 +164,18 @@ impl Worker {
         if let Err(error) = &result
             && !matches!(error.kind(), ErrorKind::Busy | ErrorKind::Gone | ErrorKind::Stopped)
         {
-            // Opened anew, a damaged store is set aside and a replaced one is found.
+            // Reopening sets a damaged store aside and finds a replaced one.
             self.store = None;
             if error.kind() == ErrorKind::Corrupt {
                 result = self.current_store().and_then(|store| store.add(&batches));
             }
         }
         result?;
-        self.pending = Pending::default();
+        self.pending = PendingCounts::default();
         Ok(())
     }
 
-    /// The store, opened and checked again if the file is not as this process left it.
+    /// The store, reopened and checked if another process changed the file.
     fn current_store(&mut self) -> Result<&mut Store, Error> {
         let store = match self.store.take() {
             Some(store) if store.is_current() => store,
@@ -190,17 +190,17 @@ impl Worker {
         Ok(self.store.insert(store))
     }
 
-    /// Once a day: packages the days that are over and forgets what is old. Trouble is no reason
-    /// to hold up counting; it is tried again tomorrow, or by the next process.
-    fn keep_house(&mut self) {
+    /// Packages completed days and deletes old data, once a day. Errors do not affect counting; the
+    /// next attempt is tomorrow, or by the next process.
+    fn run_daily_maintenance(&mut self) {
         let now = self.settings.clock.now();
         if self.kept_house == Some(now.day()) {
             return;
         }
-        // Nothing is made of a store that was replaced or purged meanwhile.
+        // Not on a store that was replaced or purged.
         let Some(store) = self.store.as_mut().filter(|store| store.is_current()) else { return };
         let done = store
-            .package(Scope::Except(now.day()), now)
+            .package(PackageScope::Except(now.day()), now)
             .and_then(|_| store.write_outbox(now))
             .and_then(|_| store.prune(now, self.settings.retention_days));
         match done {
@@ -214,6 +214,6 @@ impl Worker {
         health.waiting = self.pending.increments();
         health.lost = self.pending.lost();
         health.trouble =
-            error.map(|error| Trouble { kind: error.kind(), message: error.to_string() });
+            error.map(|error| StoreFailure { kind: error.kind(), message: error.to_string() });
     }
 }

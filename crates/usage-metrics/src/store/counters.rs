@@ -1,4 +1,4 @@
-//! Adds what was counted to the store, in one transaction.
+//! Adds counts to the store in one transaction.
 
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -8,21 +8,21 @@ use crate::clock::Timestamp;
 use crate::consent::Mode;
 use crate::package::{Counter, Resource};
 
-/// A client is counted as active at most once in this time.
+/// The interval in which a client is counted as active at most once.
 pub const ACTIVE_INTERVAL_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What one process counted up to a moment.
+/// The counts of one process.
 #[derive(Debug, Clone)]
-pub struct Batch {
-    /// When it was taken from the counters; its day is the period.
+pub struct CounterBatch {
+    /// When the counts were taken; this day is the period.
     pub at: Timestamp,
-    /// What it was counted on.
+    /// The environment.
     pub resource: Resource,
-    /// How often each counter was counted.
+    /// The counts.
     pub counts: Vec<(Counter, u64)>,
     /// Whether the client was in use.
     pub active: bool,
-    /// How many events could not be counted.
+    /// The number of lost events.
     pub lost: u64,
 }
 
@@ -34,15 +34,15 @@ const ADD: &str = "
             THEN 9223372036854775807 ELSE value + excluded.value END,
         touched_ms = max(touched_ms, excluded.touched_ms)";
 
-/// However often a day is lived through, its client was active once.
+/// A client is active once a day, however often it is counted.
 const ADD_ACTIVE: &str = "
     INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
     VALUES (?1, ?2, ?3, ?4, 1, ?5)
     ON CONFLICT (day, resource, name, dimensions) DO NOTHING";
 
 impl Store {
-    /// Adds batches: all of them or none. Refused while recording is turned off.
-    pub fn add(&mut self, batches: &[Batch]) -> Result<()> {
+    /// Adds all batches or none. Fails while recording is turned off.
+    pub fn add(&mut self, batches: &[CounterBatch]) -> Result<()> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if is_stopped(&transaction)? {
@@ -57,7 +57,7 @@ impl Store {
         Ok(())
     }
 
-    /// Turns recording on or off for every process that uses this store, at its next flush.
+    /// Turns recording on or off for all processes at their next flush.
     pub fn set_recording(&mut self, mode: Mode) -> Result<()> {
         self.writable()?;
         let sql = match mode {
@@ -69,7 +69,7 @@ impl Store {
     }
 }
 
-fn add_batch(transaction: &Transaction<'_>, batch: &Batch) -> Result<()> {
+fn add_batch(transaction: &Transaction<'_>, batch: &CounterBatch) -> Result<()> {
     let resource = resource_id(transaction, &batch.resource)?;
     let (day, at) = (batch.at.day().number(), batch.at.as_ms());
     {
@@ -118,14 +118,14 @@ fn resource_id(transaction: &Transaction<'_>, resource: &Resource) -> Result<i64
     Ok(id)
 }
 
-/// Whether the client counts as active now; remembers that it did.
+/// Whether the client counts as active now; if so, stores the time.
 ///
-/// Should the clock have been set back, the last time lies in the future: then it is set to now
-/// and nothing is counted, so that the 24 hours begin again.
+/// If the clock was set back, the last time is in the future: it is set to now and nothing is
+/// counted, so that the 24 hours start again.
 fn active_is_due(transaction: &Transaction<'_>, now: Timestamp) -> Result<bool> {
     let last: Option<i64> = transaction
         .query_row("SELECT value FROM state WHERE key = 'active_ms'", [], |row| {
-            // Whatever else stands there was not written by us: as good as nothing.
+            // Any other value was not written by this program and is ignored.
             Ok(row.get::<_, i64>(0).ok())
         })
         .optional()?

@@ -1,8 +1,8 @@
-//! Packages as they would be made now: a pure function of what is stored.
+//! Packages as they would be made now: a pure function of the stored counters.
 //!
-//! The same function makes what `show` prints and what `package` writes. Ids follow from the
-//! installation, a running number and the contents, and `generated_at` is the last time a counter of the package
-//! rose, so nothing in a draft depends on when or by whom it is looked at.
+//! `show` and `package` use the same function. Ids follow from the installation, a sequence number
+//! and the contents, and `generated_at` is the last time a counter rose, so that a draft does not
+//! depend on who looks at it when.
 
 use std::collections::BTreeMap;
 
@@ -14,45 +14,45 @@ use crate::catalogue::{Architecture, InstallMethod, Kind, MAX_VERSION_CHARS, OsF
 use crate::clock::{Day, Timestamp};
 use crate::package::{Counter, MAX_PACKAGE_BYTES, Metric, Package, Resource, SchemaVersion, split};
 
-/// Which days are packaged.
+/// The days to package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Every day, the running one too.
+pub enum PackageScope {
+    /// Every day including today.
     All,
-    /// Every day but this one, which may still grow. Days ahead of it come from a clock that was
-    /// set back; they would wait for ever otherwise.
+    /// Every day but this one, which may still grow. Later days come from a clock that was set
+    /// back.
     Except(Day),
 }
 
 /// A package that would be made.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct PackageDraft {
     pub(super) package: Package,
     pub(super) bytes: Vec<u8>,
     pub(super) sequence: i64,
     pub(super) day: i64,
 }
 
-/// All that packaging would do.
+/// The effects of packaging.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    pub(super) drafts: Vec<Draft>,
-    /// Counters that become packaged.
+pub(super) struct PackagePlan {
+    pub(super) drafts: Vec<PackageDraft>,
+    /// Counters to mark as packaged.
     pub(super) packaged: Vec<RowKey>,
     /// Counters that cannot be packaged, and why.
-    pub(super) poison: Vec<Poison>,
+    pub(super) poison: Vec<RejectedRow>,
 }
 
 /// A counter that cannot be packaged.
 #[derive(Debug)]
-pub(super) struct Poison {
+pub(super) struct RejectedRow {
     pub(super) key: RowKey,
     pub(super) value: i64,
     pub(super) reason: &'static str,
 }
 
-/// Names one row of the counter table. Its texts are bytes: whoever else wrote to the table may
-/// not have written UTF-8.
+/// The key of a counter row. The texts are bytes, because other programs may have written invalid
+/// UTF-8.
 #[derive(Debug, Clone)]
 pub(super) struct RowKey {
     pub(super) day: i64,
@@ -76,27 +76,27 @@ const UNPACKAGED: &str = "
     WHERE c.value <> c.packaged
     ORDER BY c.day, r.agent_version, r.architecture, r.install_method, r.os_family";
 
-/// What packaging would do now.
-pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
+/// Computes the effects of packaging now.
+pub(super) fn plan(connection: &Connection, scope: PackageScope) -> Result<PackagePlan> {
     let install_id: String =
         connection
             .query_row("SELECT value FROM state WHERE key = 'install_id'", [], |row| row.get(0))?;
     let mut sequence: i64 =
         connection
             .query_row("SELECT value FROM state WHERE key = 'sequence'", [], |row| row.get(0))?;
-    let mut plan = Plan::default();
+    let mut plan = PackagePlan::default();
     let mut groups: Vec<(i64, Resource, BTreeMap<Counter, u64>, i64)> = Vec::new();
     let mut statement = connection.prepare_cached(UNPACKAGED)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let row = CounterRow::read(row)?;
-        if scope == Scope::Except(Day::from_number(row.key.day)) {
+        if scope == PackageScope::Except(Day::from_number(row.key.day)) {
             continue;
         }
-        let (resource, counter, value) = match row.judge() {
+        let (resource, counter, value) = match row.parse() {
             Ok(judged) => judged,
             Err(reason) => {
-                plan.poison.push(Poison { key: row.key, value: row.value, reason });
+                plan.poison.push(RejectedRow { key: row.key, value: row.value, reason });
                 continue;
             }
         };
@@ -105,7 +105,7 @@ pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
         }
         if let Some((_, _, counters, touched_ms)) = groups.last_mut() {
             *touched_ms = row.touched_ms.max(*touched_ms);
-            // Two rows may say the same in other words.
+            // Two rows may be equal after normalisation.
             let total = counters.entry(counter).or_insert(0_u64);
             *total = total.saturating_add(value);
         }
@@ -118,7 +118,7 @@ pub(super) fn plan(connection: &Connection, scope: Scope) -> Result<Plan> {
             let metrics = whole.metrics[part].to_vec();
             let mut package = Package { metrics, ..whole.clone() };
             package.package_id = package_id(&install_id, sequence, &package);
-            plan.drafts.push(Draft { bytes: package.to_bytes(), package, sequence, day });
+            plan.drafts.push(PackageDraft { bytes: package.to_bytes(), package, sequence, day });
         }
     }
     Ok(plan)
@@ -141,8 +141,8 @@ impl CounterRow {
         })
     }
 
-    /// What the row adds to a package, or why it can be in none.
-    fn judge(&self) -> std::result::Result<(Resource, Counter, u64), &'static str> {
+    /// The counter of the row, or why it cannot be packaged.
+    fn parse(&self) -> std::result::Result<(Resource, Counter, u64), &'static str> {
         let resource = read_resource(&self.resource).ok_or("its resource is not legal")?;
         let dimensions: BTreeMap<String, String> = serde_json::from_slice(&self.key.dimensions)
             .map_err(|_| "its dimensions are not JSON texts")?;
@@ -189,7 +189,7 @@ fn whole_package(
 ) -> Package {
     let day = Day::from_number(day);
     let metrics = counters.into_iter().map(|(counter, value)| {
-        // A client is active or it is not.
+        // A client is active at most once.
         let value = if counter.kind() == Kind::ClientActive { 1 } else { value };
         Metric { counter, value }
     });
@@ -197,7 +197,7 @@ fn whole_package(
         generated_at: Timestamp::from_ms(touched_ms).to_string(),
         install_id: install_id.to_owned(),
         metrics: metrics.collect(),
-        // Every id is as long as this one, so that the size is right before the parts are known.
+        // All ids have the same length, so that the size is known before the parts.
         package_id: Uuid::nil().to_string(),
         period_end: day.end().to_string(),
         period_start: day.start().to_string(),
@@ -206,8 +206,8 @@ fn whole_package(
     }
 }
 
-/// The id of the installation's n-th package, if this is what it holds: other contents have
-/// another id, so that equal ids always mean equal bytes.
+/// The id of the n-th package of the installation with this content. Equal ids always mean equal
+/// bytes.
 fn package_id(install_id: &str, sequence: i64, package: &Package) -> String {
     let namespace = Uuid::parse_str(install_id).unwrap_or(Uuid::NAMESPACE_OID);
     let name = format!("{sequence} {}", package.to_line());

@@ -1,61 +1,61 @@
-//! What can go wrong with the store, sorted by what can be done about it.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
 
-/// What went wrong, with its cause.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database refused.
+    /// A database error.
     #[error("{}", describe(.0))]
     Sql(#[source] rusqlite::Error),
     /// A file could not be read or written.
     #[error("{} cannot be used", path.display())]
     Io {
-        /// The file or folder.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The store was written by a newer version; it is left as it is.
+    /// The store was written by a newer version and is left unchanged.
     #[error("the store has version {found}; this program knows version {known}")]
     Newer {
-        /// Version of the store.
+        /// The version of the store.
         found: i64,
-        /// Version that this program writes.
+        /// The version of this program.
         known: i64,
     },
-    /// The file is no store, or is damaged.
+    /// The file is not a store, or is corrupt.
     #[error("the store is damaged: {detail}")]
     Corrupt {
-        /// What was seen.
+        /// What was found.
         detail: String,
     },
-    /// Another process keeps the store to itself.
+    /// Another process has locked the store.
     #[error("the store is in use by another process")]
     Busy,
-    /// The folder was removed, as `off --purge` does.
+    /// The folder was removed, as by `off --purge`.
     #[error("the store's folder is gone")]
     Gone,
-    /// A person turned recording off.
+    /// Recording was turned off.
     #[error("recording was turned off")]
     Stopped,
 }
 
-/// What sort of trouble it is.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Wait and try again.
+    /// Retry later.
     Busy,
     /// The disk is full.
     Full,
     /// The file system or the file is read-only.
     ReadOnly,
-    /// The store must be set aside.
+    /// The store is corrupt and must be set aside.
     Corrupt,
-    /// Written by a newer version: hands off.
+    /// Written by a newer version.
     Newer,
     /// The folder is gone: stop.
     Gone,
@@ -66,7 +66,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What sort of trouble it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Busy => ErrorKind::Busy,
@@ -94,7 +94,7 @@ fn io_kind(error: &io::Error) -> ErrorKind {
 
 fn sql_kind(error: &rusqlite::Error) -> ErrorKind {
     match error.sqlite_error() {
-        // The journal's index could not be made larger: there is no room for it.
+        // The shared-memory file could not grow: the disk is full.
         Some(error) if error.extended_code == ffi::SQLITE_IOERR_SHMSIZE => ErrorKind::Full,
         Some(error) => match error.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Busy,

@@ -1,17 +1,17 @@
-//! Opens the store, makes it, or starts anew beside a damaged one.
+//! Opens or creates the store, and replaces a damaged one.
 
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::files::{Folder, restrict};
+use super::folder::{StoreFolder, restrict};
 use super::{BUSY_WAIT, Error, ErrorKind, NewId, Result, Store};
 use crate::clock::Timestamp;
 
-/// Marks the file as ours: "UMET".
+/// Marks files of this program: "UMET".
 const APPLICATION_ID: i64 = 0x554d_4554;
 
-/// Version of the tables below.
+/// The version of the tables.
 const VERSION: i64 = 1;
 
 const TABLES: &str = "
@@ -64,22 +64,22 @@ const TABLES: &str = "
 ";
 
 impl Store {
-    /// Opens the store for counting. It is made if there is none; a damaged one is set aside and a
-    /// new one made.
-    pub fn open(folder: &Folder, now: Timestamp, new_id: NewId) -> Result<Store> {
+    /// Opens the store for counting. It is created if missing; a damaged store is set aside and
+    /// replaced.
+    pub fn open(folder: &StoreFolder, now: Timestamp, new_id: NewId) -> Result<Store> {
         folder.make()?;
         Store::open_in_place(folder, now, new_id)
     }
 
-    /// Like [`open`](Store::open), but only if the folder is still there: a purge stays a purge.
-    pub(crate) fn reopen(folder: &Folder, now: Timestamp, new_id: NewId) -> Result<Store> {
+    /// Like [`open`](Store::open), but only if the folder exists, so that a purge is final.
+    pub(crate) fn reopen(folder: &StoreFolder, now: Timestamp, new_id: NewId) -> Result<Store> {
         if !folder.exists() {
             return Err(Error::Gone);
         }
         Store::open_in_place(folder, now, new_id)
     }
 
-    fn open_in_place(folder: &Folder, now: Timestamp, new_id: NewId) -> Result<Store> {
+    fn open_in_place(folder: &StoreFolder, now: Timestamp, new_id: NewId) -> Result<Store> {
         let _lock = folder.lock()?;
         if folder.fingerprint().is_some() {
             match connect(folder, new_id) {
@@ -91,20 +91,20 @@ impl Store {
         connect(folder, new_id)
     }
 
-    /// Opens the store that is there, for reading and packaging; nothing if there is none.
-    pub fn existing(folder: &Folder, new_id: NewId) -> Result<Option<Store>> {
+    /// Opens an existing store for reading and packaging; `None` if there is none.
+    pub fn existing(folder: &StoreFolder, new_id: NewId) -> Result<Option<Store>> {
         if folder.fingerprint().is_none() {
             return Ok(None);
         }
         match connect(folder, new_id) {
-            // Where nothing can be written there is still much to be read.
+            // A read-only store can still be read.
             Err(error)
                 if matches!(
                     error.kind(),
                     ErrorKind::ReadOnly | ErrorKind::Full | ErrorKind::Other
                 ) =>
             {
-                // The database only says that it cannot be opened; the folder says why.
+                // SQLite only reports that it cannot open the file; the folder shows why.
                 let error = folder.obstacle().unwrap_or(error);
                 match connect_unchanging(folder, new_id) {
                     Ok(store) => Ok(Some(Store { obstacle: Some(error), ..store })),
@@ -115,28 +115,28 @@ impl Store {
         }
     }
 
-    /// Where the store is.
-    pub fn folder(&self) -> &Folder {
+    /// The folder of the store.
+    pub fn folder(&self) -> &StoreFolder {
         &self.folder
     }
 
-    /// Whether the file is as this process left it. If not, others have replaced it, damaged it, or
-    /// only moved their journal into it: it is to be opened again, which checks it.
+    /// Whether the file is unchanged since the last access. Otherwise it must be reopened, which
+    /// checks it.
     pub(crate) fn is_current(&self) -> bool {
         self.fingerprint.is_some() && self.folder.fingerprint() == self.fingerprint
     }
 }
 
-fn connect(folder: &Folder, new_id: NewId) -> Result<Store> {
+fn connect(folder: &StoreFolder, new_id: NewId) -> Result<Store> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let store = connect_with(folder, new_id, &folder.database(), flags)?;
-    // A store that came from elsewhere may have wider rights than ours.
+    // A store that was copied here may have wider permissions.
     restrict(&folder.database(), 0o600)?;
     Ok(store)
 }
 
-/// Reads a store that nobody can change: without its journal, which would have to be written.
-fn connect_unchanging(folder: &Folder, new_id: NewId) -> Result<Store> {
+/// Reads a store on a read-only file system, without its journal.
+fn connect_unchanging(folder: &StoreFolder, new_id: NewId) -> Result<Store> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
@@ -147,8 +147,13 @@ fn connect_unchanging(folder: &Folder, new_id: NewId) -> Result<Store> {
     connect_with(folder, new_id, Path::new(&uri), flags)
 }
 
-fn connect_with(folder: &Folder, new_id: NewId, path: &Path, flags: OpenFlags) -> Result<Store> {
-    // Taken before the check: what is written after it is noticed.
+fn connect_with(
+    folder: &StoreFolder,
+    new_id: NewId,
+    path: &Path,
+    flags: OpenFlags,
+) -> Result<Store> {
+    // Taken before the check, so that later writes are detected.
     let fingerprint = folder.fingerprint();
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
@@ -157,7 +162,7 @@ fn connect_with(folder: &Folder, new_id: NewId, path: &Path, flags: OpenFlags) -
     Ok(Store { connection, folder: folder.clone(), fingerprint, new_id, obstacle: None })
 }
 
-/// Refuses what is not a whole store of our version.
+/// Checks that the file is a complete store of our version.
 fn check(connection: &Connection) -> Result<()> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -175,17 +180,17 @@ fn check(connection: &Connection) -> Result<()> {
     if report == "ok" { Ok(()) } else { Err(Error::Corrupt { detail: report }) }
 }
 
-/// Makes a store under another name and puts it in place when it is whole.
-fn create(folder: &Folder, now: Timestamp, new_id: NewId) -> Result<()> {
+/// Creates a store under another name and renames it when it is complete.
+fn create(folder: &StoreFolder, now: Timestamp, new_id: NewId) -> Result<()> {
     let database = folder.database();
     let draft = folder.root().join("metrics.sqlite3.new");
-    Folder::discard(&draft);
+    StoreFolder::discard(&draft);
     let built = build(&draft, now, new_id).and_then(|()| {
         restrict(&draft, 0o600)?;
         std::fs::rename(&draft, &database).map_err(|source| Error::io(&database, source))
     });
     if built.is_err() {
-        Folder::discard(&draft);
+        StoreFolder::discard(&draft);
     }
     built
 }

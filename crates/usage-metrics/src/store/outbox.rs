@@ -1,72 +1,73 @@
-//! Makes packages and writes their files.
+//! Creates packages and writes their files.
 //!
-//! The mark on the counters and the row of the package commit together; the file follows and can be
-//! written again at any time, byte for byte.
+//! Marking the counters and inserting the package are one transaction; the file follows and can be
+//! written again, byte for byte.
 
 use rusqlite::{TransactionBehavior, params};
 
-use super::drafts::{Poison, Scope, plan};
-use super::files::write_atomically;
+use super::drafts::{PackageScope, RejectedRow, plan};
+use super::folder::write_atomically;
 use super::{Result, Store};
 use crate::clock::{Day, Timestamp};
 use crate::package::Package;
 
-/// A package that was made.
+/// A stored package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPackage {
-    /// Its id.
+    /// The id.
     pub package_id: String,
-    /// The day it covers.
+    /// The day.
     pub day: Day,
-    /// When it was made.
+    /// When the package was made.
     pub created: Timestamp,
-    /// Its bytes.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Everything there is, as of one moment: no increment is missing and none is there twice.
+/// All packages and drafts of one snapshot: no increment is missing or duplicated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holdings {
-    /// The packages that were made, oldest first.
+pub struct StoreContents {
+    /// The stored packages, oldest first.
     pub made: Vec<StoredPackage>,
-    /// The packages that would be made next, in order.
+    /// The next packages, in order.
     pub next: Vec<Package>,
 }
 
 impl Store {
-    /// Everything there is, as of one moment, whoever packages meanwhile.
-    pub fn holdings(&self) -> Result<Holdings> {
+    /// All packages and drafts of one snapshot.
+    pub fn contents(&self) -> Result<StoreContents> {
         let snapshot = self.connection.unchecked_transaction()?;
-        let holdings = Holdings { made: self.packages()?, next: self.drafts(Scope::All)? };
+        let holdings =
+            StoreContents { made: self.packages()?, next: self.drafts(PackageScope::All)? };
         snapshot.finish()?;
         Ok(holdings)
     }
 
-    /// The packages that would be made now, in order; nothing is changed.
-    pub fn drafts(&self, scope: Scope) -> Result<Vec<Package>> {
+    /// The packages that would be made now; nothing is changed.
+    pub fn drafts(&self, scope: PackageScope) -> Result<Vec<Package>> {
         let plan = plan(&self.connection, scope)?;
         Ok(plan.drafts.into_iter().map(|draft| draft.package).collect())
     }
 
-    /// Makes packages of what was counted and not packaged yet. Their files are written by
-    /// [`write_outbox`](Store::write_outbox).
-    pub fn package(&mut self, scope: Scope, now: Timestamp) -> Result<Vec<StoredPackage>> {
+    /// Packages the counters that are not packaged yet. [`write_outbox`](Store::write_outbox)
+    /// writes the files.
+    pub fn package(&mut self, scope: PackageScope, now: Timestamp) -> Result<Vec<StoredPackage>> {
         self.writable()?;
-        // A package must survive a power cut once it is made; counters need not.
+        // Packages must survive a power loss; counters need not.
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         let made = self.package_now(scope, now);
         self.connection.pragma_update(None, "synchronous", "NORMAL")?;
         made
     }
 
-    fn package_now(&mut self, scope: Scope, now: Timestamp) -> Result<Vec<StoredPackage>> {
+    fn package_now(&mut self, scope: PackageScope, now: Timestamp) -> Result<Vec<StoredPackage>> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let plan = plan(&transaction, scope)?;
         if plan.drafts.is_empty() && plan.poison.is_empty() {
             return Ok(Vec::new());
         }
-        for Poison { key, value, reason } in &plan.poison {
+        for RejectedRow { key, value, reason } in &plan.poison {
             let name = String::from_utf8_lossy(&key.name);
             let dimensions = String::from_utf8_lossy(&key.dimensions);
             transaction.execute(
@@ -106,7 +107,7 @@ impl Store {
         Ok(made)
     }
 
-    /// Every package that is kept, oldest first.
+    /// All stored packages, oldest first.
     pub fn packages(&self) -> Result<Vec<StoredPackage>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT package_id, day, created_ms, payload FROM outbox ORDER BY sequence",
@@ -122,7 +123,7 @@ impl Store {
         Ok(rows.collect::<std::result::Result<_, _>>()?)
     }
 
-    /// Writes the file of every package that has none, or not a whole one; says how many.
+    /// Writes missing and incomplete files of packages; returns how many.
     pub fn write_outbox(&mut self, now: Timestamp) -> Result<usize> {
         let mut written = 0;
         self.folder.make_outbox()?;

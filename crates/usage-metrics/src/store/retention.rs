@@ -1,4 +1,4 @@
-//! Forgets what is old enough: packages that were written, and counters that are in them.
+//! Deletes old packages that were written, and their counters.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -8,23 +8,23 @@ use rusqlite::params;
 use super::{Error, Result, Store};
 use crate::clock::Timestamp;
 
-/// How long packages are kept unless the operator says otherwise.
+/// The default retention.
 pub const DEFAULT_RETENTION_DAYS: u32 = 30;
 
-/// What the operator may say.
+/// The allowed retention.
 pub const RETENTION_DAYS: RangeInclusive<u32> = 1..=365;
 
-/// What was forgotten.
+/// What was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
     /// Packages with their files.
     pub packages: usize,
-    /// Counters, all of whose increments are in packages.
+    /// Counters that are completely packaged.
     pub counters: usize,
 }
 
 impl Store {
-    /// Forgets what is older than `days`. What is not packaged, or not written, stays.
+    /// Deletes what is older than `days`, except counters and packages that are not written yet.
     pub fn prune(&mut self, now: Timestamp, days: u32) -> Result<Pruned> {
         let before = now.minus_days(days);
         let mut pruned = Pruned::default();
@@ -36,7 +36,8 @@ impl Store {
             .collect::<std::result::Result<_, _>>()?;
         drop(old);
         for package_id in ids {
-            // First the file: a row without a file is written again, a file without a row stays.
+            // The file first: a row without a file is written again, a file without a row would
+            // stay.
             let path = self.folder.package(&package_id);
             match std::fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! What the store holds, in figures, and its identity.
+//! Figures and identity of the store.
 
 use std::path::PathBuf;
 
@@ -8,32 +8,32 @@ use serde::Serialize;
 use super::{Result, Store};
 use crate::clock::{Day, Timestamp};
 
-/// What the store holds.
+/// Figures of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The installation.
     pub install_id: String,
-    /// When the store was made.
+    /// When the store was created.
     pub created: Timestamp,
     /// Distinct counters over all days.
     pub counters: u64,
-    /// Increments that are in no package yet.
+    /// Unpackaged increments.
     pub unpackaged: u64,
-    /// Increments in all, packaged or not, that are still kept.
+    /// All increments in the store.
     pub counted: u64,
     /// First and last day with counters.
     pub days: Option<(Day, Day)>,
-    /// Packages kept.
+    /// Stored packages.
     pub packages: u64,
-    /// Packages whose file is not written yet.
+    /// Packages without a file.
     pub unwritten: u64,
-    /// Events that could not be counted.
+    /// Lost events.
     pub lost: u64,
     /// When the client was last counted as active.
     pub active: Option<Timestamp>,
     /// Counters that could not be packaged.
-    pub set_aside_rows: Vec<SetAsideRow>,
-    /// Damaged stores that were set aside.
+    pub set_aside_rows: Vec<RejectedCounter>,
+    /// Damaged stores.
     pub set_aside_stores: Vec<PathBuf>,
     /// Size of the database file.
     pub bytes: u64,
@@ -41,21 +41,21 @@ pub struct Summary {
 
 /// A counter that could not be packaged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SetAsideRow {
-    /// The day it was counted.
+pub struct RejectedCounter {
+    /// The day.
     pub day: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its dimensions as they were stored.
+    /// The dimensions as stored.
     pub dimensions: String,
-    /// Its value.
+    /// The value.
     pub value: i64,
     /// Why it could not be packaged.
     pub reason: String,
 }
 
 impl Store {
-    /// Figures of what the store holds.
+    /// Computes the figures.
     pub fn summary(&self) -> Result<Summary> {
         let number = |sql: &str| {
             self.connection
@@ -75,7 +75,7 @@ impl Store {
             .prepare("SELECT day, name, dimensions, value, reason FROM set_aside ORDER BY id")?;
         let set_aside_rows = rows
             .query_map([], |row| {
-                Ok(SetAsideRow {
+                Ok(RejectedCounter {
                     day: Day::from_number(row.get(0)?).to_string(),
                     name: row.get(1)?,
                     dimensions: row.get(2)?,
@@ -106,13 +106,13 @@ impl Store {
         })
     }
 
-    /// The installation's id.
+    /// The id of the installation.
     pub fn install_id(&self) -> Result<String> {
         let sql = "SELECT value FROM state WHERE key = 'install_id'";
         Ok(self.connection.query_row(sql, [], |row| row.get(0))?)
     }
 
-    /// Gives the installation a new id and returns it. Packages already made keep theirs.
+    /// Sets a new id of the installation and returns it. Existing packages keep theirs.
     pub fn reset_id(&mut self) -> Result<String> {
         self.writable()?;
         let id = (self.new_id)().to_string();
@@ -120,7 +120,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Tries whether the store can be written, by writing.
+    /// Checks by a write that the store is writable.
     pub fn probe(&mut self, now: Timestamp) -> Result<()> {
         self.writable()?;
         self.connection.execute(

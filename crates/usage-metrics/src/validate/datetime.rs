@@ -1,18 +1,18 @@
-//! RFC 3339 date-times: whether a text is one, and how two of them compare.
+//! Date-times of RFC 3339: validation and comparison.
 
-/// A moment on the UTC time line, as exact as its text was.
+/// A point in time with the precision of its text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment {
+pub struct DateTime {
     /// Seconds since 1970-01-01T00:00:00Z; a leap second counts as the second after it.
     pub seconds: i64,
-    /// Digits of the fraction, trailing zeros removed.
+    /// The digits of the fraction without trailing zeros.
     pub fraction: String,
 }
 
-/// Seconds of a day.
+/// Seconds per day.
 pub const DAY_SECONDS: i64 = 86_400;
 
-struct Parts<'a> {
+struct DateTimeParts<'a> {
     year: u32,
     month: u32,
     day: u32,
@@ -26,24 +26,24 @@ struct Parts<'a> {
 /// Whether the text is a date-time of RFC 3339.
 ///
 /// Lower-case `t` and `z`, `-00:00`, any number of fraction digits, the year 0000 and a leap second
-/// (second 60 where it is 23:59 in UTC) are; a missing offset, `+0000`, a space, 24:00 and days
-/// that do not exist are not.
+/// (second 60 at 23:59 UTC) are valid; a missing offset, `+0000`, a space, 24:00 and impossible
+/// days are not.
 pub fn is_date_time(text: &str) -> bool {
     parts(text).is_some()
 }
 
-/// The moment a date-time names; nothing if the text is none.
-pub fn parse_moment(text: &str) -> Option<Moment> {
+/// Parses a date-time.
+pub fn parse_date_time(text: &str) -> Option<DateTime> {
     let parts = parts(text)?;
     let clock =
         i64::from(parts.hour) * 3600 + i64::from(parts.minute) * 60 + i64::from(parts.second);
-    Some(Moment {
+    Some(DateTime {
         seconds: days_since_epoch(&parts)? * DAY_SECONDS + clock - parts.offset_minutes * 60,
         fraction: parts.fraction.trim_end_matches('0').to_owned(),
     })
 }
 
-fn days_since_epoch(parts: &Parts<'_>) -> Option<i64> {
+fn days_since_epoch(parts: &DateTimeParts<'_>) -> Option<i64> {
     let month = time::Month::try_from(u8::try_from(parts.month).ok()?).ok()?;
     let year = i32::try_from(parts.year).ok()?;
     let date = time::Date::from_calendar_date(year, month, u8::try_from(parts.day).ok()?).ok()?;
@@ -51,7 +51,7 @@ fn days_since_epoch(parts: &Parts<'_>) -> Option<i64> {
     Some(i64::from(date.to_julian_day() - epoch))
 }
 
-fn parts(text: &str) -> Option<Parts<'_>> {
+fn parts(text: &str) -> Option<DateTimeParts<'_>> {
     let bytes = text.as_bytes();
     let year = digits(bytes, 0, 4)?;
     let month = digits(bytes, 5, 2)?;
@@ -78,10 +78,10 @@ fn parts(text: &str) -> Option<Parts<'_>> {
             return None;
         }
     }
-    Some(Parts { year, month, day, hour, minute, second, fraction, offset_minutes })
+    Some(DateTimeParts { year, month, day, hour, minute, second, fraction, offset_minutes })
 }
 
-/// Splits `.123Z` into `123` and `Z`; a point needs digits behind it.
+/// Splits `.123Z` into `123` and `Z`; a point requires digits.
 fn split_fraction(rest: &str) -> Option<(&str, &str)> {
     let Some(after) = rest.strip_prefix('.') else {
         return Some(("", rest));
@@ -137,7 +137,7 @@ mod tests {
             "1998-12-31T15:59:60.5-08:00",
         ] {
             assert!(is_date_time(text), "{text}");
-            assert!(parse_moment(text).is_some(), "{text}");
+            assert!(parse_date_time(text).is_some(), "{text}");
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn moments_compare_on_the_utc_time_line() {
-        let moment = |text| parse_moment(text).unwrap();
+        let moment = |text| parse_date_time(text).unwrap();
         assert_eq!(moment("1970-01-01T00:00:00Z").seconds, 0);
         assert_eq!(moment("2026-07-28T02:00:00+02:00"), moment("2026-07-28T00:00:00.000Z"));
         assert!(moment("2026-07-28T00:00:00.5Z") > moment("2026-07-28T00:00:00Z"));

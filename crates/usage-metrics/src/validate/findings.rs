@@ -1,12 +1,12 @@
-//! Collects what is wrong, bounded, and finds the lines and columns at the end in one sweep.
+//! Collects violations up to a limit, and computes their lines and columns in one pass.
 
 use std::borrow::Cow;
 
-use super::scan::{Malformed, Why};
+use super::scan::{Malformed, SyntaxProblem};
 use super::violation::{Allowed, Problem, Violation};
 use super::{MAX_DEPTH, Verdict};
 
-/// A place in the document, as steps from the root. Lives on the stack of the judge.
+/// A path in the document, as steps from the root, on the stack of the checker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Path<'p> {
     parent: Option<&'p Path<'p>>,
@@ -46,7 +46,7 @@ impl<'p> Path<'p> {
     }
 }
 
-/// One thing found, before its line is known.
+/// A violation before its line is known.
 pub(super) struct Finding<'p> {
     pub(super) code: Problem,
     pub(super) path: &'p Path<'p>,
@@ -56,7 +56,7 @@ pub(super) struct Finding<'p> {
     pub(super) nearest: Option<Cow<'static, str>>,
 }
 
-/// All that was found so far.
+/// The violations so far.
 #[derive(Debug)]
 pub(super) struct Findings {
     kept: Vec<Violation>,
@@ -69,12 +69,12 @@ impl Findings {
         Findings { kept: Vec::new(), total: 0, limit }
     }
 
-    /// Whether another finding would still be described.
+    /// Whether another violation would be described.
     pub(super) fn describes_more(&self) -> bool {
         self.kept.len() < self.limit
     }
 
-    /// Counts a finding that nobody will read in full.
+    /// Counts a violation beyond the limit.
     pub(super) fn count_only(&mut self) {
         self.total += 1;
     }
@@ -115,26 +115,28 @@ impl Findings {
             None => "the end of the document".to_owned(),
         };
         let (found, allowed) = match malformed.why {
-            Why::EndOfInput if text.trim().is_empty() => {
+            SyntaxProblem::EndOfInput if text.trim().is_empty() => {
                 ("the document is empty".to_owned(), "one JSON object")
             }
-            Why::EndOfInput => ("the document breaks off".to_owned(), "complete JSON"),
-            Why::Expected(what) => (format!("{here} stands where {what} belongs"), what),
-            Why::ControlCharacter => {
+            SyntaxProblem::EndOfInput => ("the document breaks off".to_owned(), "complete JSON"),
+            SyntaxProblem::Expected(what) => (format!("{here} stands where {what} belongs"), what),
+            SyntaxProblem::ControlCharacter => {
                 (format!("control character {here} in a string"), "control characters as escapes")
             }
-            Why::BadEscape => (
+            SyntaxProblem::BadEscape => (
                 "a backslash without a known escape".to_owned(),
                 r#"\" \\ \/ \b \f \n \r \t and \u with four hex digits"#,
             ),
-            Why::LoneSurrogate => {
+            SyntaxProblem::LoneSurrogate => {
                 ("half of a surrogate pair".to_owned(), "surrogate escapes in pairs, high then low")
             }
-            Why::BadNumber => (format!("{here} in a number"), "numbers as JSON writes them"),
-            Why::TooDeep => {
+            SyntaxProblem::BadNumber => {
+                (format!("{here} in a number"), "numbers as JSON writes them")
+            }
+            SyntaxProblem::TooDeep => {
                 (format!("more than {MAX_DEPTH} levels of nesting"), "four levels at most")
             }
-            Why::TrailingBytes => {
+            SyntaxProblem::TrailingBytes => {
                 (format!("{here} after the end of the document"), "white space only")
             }
         };
@@ -146,11 +148,11 @@ impl Findings {
         self.report(Finding { code, path, offset, found, allowed, nearest: None });
     }
 
-    /// Orders the findings by place and tells their lines and columns.
+    /// Sorts the violations and adds lines and columns.
     pub(super) fn into_verdict(self, text: &str, entries: u64) -> Verdict {
         let mut violations = self.kept;
         violations.sort_by_key(|violation| violation.offset);
-        let mut places = Places::new(text);
+        let mut places = LinePositions::new(text);
         for violation in &mut violations {
             (violation.line, violation.column) = places.advance(violation.offset);
         }
@@ -158,21 +160,21 @@ impl Findings {
     }
 }
 
-/// Turns ascending byte offsets into lines and columns, reading the text once.
+/// Converts ascending byte offsets to lines and columns in one pass.
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct LinePositions<'a> {
     text: &'a str,
     at: usize,
     line: usize,
     column: usize,
 }
 
-impl<'a> Places<'a> {
+impl<'a> LinePositions<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Places { text, at: 0, line: 1, column: 1 }
+        LinePositions { text, at: 0, line: 1, column: 1 }
     }
 
-    /// Line and column, from 1, of an offset not before the last one asked for.
+    /// Line and column, from 1, of an offset that is not before the last one.
     pub(crate) fn advance(&mut self, offset: usize) -> (usize, usize) {
         let passed = self.text.get(self.at..offset).unwrap_or_default();
         match passed.rfind('\n') {

@@ -1,4 +1,4 @@
-//! The allowed value most like what was found.
+//! Suggests the nearest allowed value.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use super::datetime::is_date_time;
 use super::is_uuid;
 use crate::catalogue::is_identifier;
 
-/// Texts longer than this are like nothing in the catalogue.
+/// Longer texts are not compared.
 const MAX_COMPARED_CHARS: usize = 64;
 
-/// The listed text nearest to `found`, if one is near.
+/// The listed text nearest to `found`, if one is close.
 pub(super) fn listed(found: &str, texts: &[&'static str]) -> Option<Cow<'static, str>> {
     if found.chars().nth(MAX_COMPARED_CHARS).is_some() {
         return None;
@@ -19,12 +19,12 @@ pub(super) fn listed(found: &str, texts: &[&'static str]) -> Option<Cow<'static,
         .iter()
         .map(|text| (strsim::damerau_levenshtein(&folded, &fold(text)), *text))
         .min_by_key(|(distance, _)| *distance)?;
-    // A third of the letters may differ: beyond that a guess misleads.
+    // At most a third of the letters may differ.
     let tolerated = best.chars().count().max(folded.chars().count()) / 3;
     (distance <= tolerated).then_some(Cow::Borrowed(best))
 }
 
-/// Case, surrounding space and the usual word separators do not make a word another one.
+/// Ignores case, surrounding space and word separators.
 fn fold(text: &str) -> String {
     text.trim()
         .chars()
@@ -33,13 +33,13 @@ fn fold(text: &str) -> String {
         .collect()
 }
 
-/// The same UUID in the form that is allowed.
+/// The same UUID in the allowed form.
 pub(super) fn uuid(found: &str) -> Option<Cow<'static, str>> {
     let bare = found.trim().trim_start_matches("urn:uuid:").trim_matches(['{', '}']);
     owned_if(bare.to_ascii_lowercase(), is_uuid)
 }
 
-/// The same moment in the form that is allowed.
+/// The same time in the allowed form.
 pub(super) fn date_time(found: &str) -> Option<Cow<'static, str>> {
     let found = found.trim();
     if found.len() > MAX_COMPARED_CHARS {
@@ -60,7 +60,7 @@ pub(super) fn date_time(found: &str) -> Option<Cow<'static, str>> {
         .map(Cow::Owned)
 }
 
-/// The same identifier in the form that is allowed.
+/// The same identifier in the allowed form.
 pub(super) fn identifier(found: &str, max_chars: usize) -> Option<Cow<'static, str>> {
     let text = found.trim().to_lowercase().replace(' ', "-");
     owned_if(text, |text| is_identifier(text, max_chars))

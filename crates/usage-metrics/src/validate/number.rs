@@ -1,27 +1,27 @@
-//! Counter values: which JSON numbers are integers of at least 1.
+//! Counter values: JSON numbers that are integers of at least 1.
 //!
-//! The decision is made on the digits, never on a float: `1.0` and `100e-2` are the integer 1,
-//! `1.00000000000000000001` is no integer, and an integer of any number of digits is one.
+//! The digits decide, never a float: `1.0` and `100e-2` are the integer 1, `1.00000000000000000001`
+//! is not an integer, and integers may have any number of digits.
 
-/// What a number is, as a counter value.
+/// A number as a counter value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// An integer of at least 1; `one` tells whether it is exactly 1.
+    /// An integer of at least 1; `one` is true for exactly 1.
     Integer { one: bool },
     /// Zero or negative.
     BelowOne,
     /// Has a fraction.
     Fraction,
-    /// Written with an exponent that no double can hold, so readers would disagree about it.
+    /// The exponent exceeds that of a double, so readers would disagree.
     OutOfRange,
 }
 
-/// A number taken apart: its significant digits and the powers of ten they stand for.
+/// The significant digits of a number and their powers of ten.
 struct Decimal<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
-    /// Positions of the first significant digit and past the last one, over both parts.
+    /// The range of significant digits over both parts.
     significant: std::ops::Range<usize>,
     exponent: Exponent,
 }
@@ -34,7 +34,7 @@ enum Exponent {
 }
 
 impl<'a> Decimal<'a> {
-    /// Takes a JSON number apart; nothing if it is zero.
+    /// Parses a JSON number; `None` for zero.
     fn parse(number: &'a str) -> Option<Self> {
         let (negative, unsigned) = match number.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -57,7 +57,7 @@ impl<'a> Decimal<'a> {
         digits.skip(self.significant.start).take(self.significant.len())
     }
 
-    /// The power of ten of the digit at `position`, given a written exponent.
+    /// The power of ten of the digit at `position`.
     fn power(&self, position: usize, exponent: i64) -> i64 {
         let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
         signed(self.whole.len()).saturating_add(exponent).saturating_sub(signed(position) + 1)
@@ -72,7 +72,7 @@ fn parse_exponent(text: &str) -> Exponent {
     }
 }
 
-/// Judges the text of a JSON number.
+/// Classifies a JSON number.
 pub(super) fn count(number: &str) -> Count {
     let Some(decimal) = Decimal::parse(number) else {
         return Count::BelowOne;
@@ -97,8 +97,8 @@ pub(super) fn count(number: &str) -> Count {
     }
 }
 
-/// The value of a number that [`count`] takes for an integer; nothing if it is too large.
-pub(crate) fn whole_number(number: &str) -> Option<u64> {
+/// The value of an integer; `None` if it exceeds the limit.
+pub(crate) fn parse_count(number: &str) -> Option<u64> {
     let decimal = Decimal::parse(number)?;
     let exponent = match decimal.exponent {
         Exponent::Absent => 0,
@@ -152,11 +152,11 @@ mod tests {
 
     #[test]
     fn integers_have_a_value_up_to_the_largest_we_count() {
-        assert_eq!(whole_number("1"), Some(1));
-        assert_eq!(whole_number("1.50e1"), Some(15));
-        assert_eq!(whole_number("1000"), Some(1000));
-        assert_eq!(whole_number("18446744073709551615"), Some(u64::MAX));
-        assert_eq!(whole_number("18446744073709551616"), None);
-        assert_eq!(whole_number("1e30"), None);
+        assert_eq!(parse_count("1"), Some(1));
+        assert_eq!(parse_count("1.50e1"), Some(15));
+        assert_eq!(parse_count("1000"), Some(1000));
+        assert_eq!(parse_count("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_count("18446744073709551616"), None);
+        assert_eq!(parse_count("1e30"), None);
     }
 }

@@ -1,23 +1,22 @@
-//! A strict JSON scanner over bytes that remembers where things are.
+//! A strict JSON scanner that tracks positions.
 //!
-//! It knows JSON and nothing of packages. It accepts exactly RFC 8259, refuses lone surrogates
-//! (they cannot be text), never recurses and never allocates while skipping.
+//! It accepts exactly RFC 8259, rejects lone surrogates, never recurses, and does not allocate
+//! while skipping.
 
 use std::borrow::Cow;
 
-/// Deepest nesting that is looked into where anything may stand. A package is four levels deep.
+/// The deepest nesting of skipped values. A package has four levels.
 pub const MAX_DEPTH: u32 = 128;
 
 /// Why the bytes are not JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) offset: usize,
-    pub(super) why: Why,
+    pub(super) why: SyntaxProblem,
 }
 
-/// What is wrong with the JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum SyntaxProblem {
     EndOfInput,
     Expected(&'static str),
     ControlCharacter,
@@ -28,23 +27,23 @@ pub(super) enum Why {
     TrailingBytes,
 }
 
-/// A string as it stands in the input, without its quotes.
+/// A string in the input without its quotes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
     raw: &'a str,
     escaped: bool,
-    /// Where the opening quote stands.
+    /// The position of the opening quote.
     pub(super) offset: usize,
 }
 
 impl<'a> Text<'a> {
-    /// The text meant, escapes resolved.
+    /// The text with resolved escapes.
     pub(super) fn decode(&self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 }
 
-/// What kind of value stands somewhere.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Object,
@@ -54,7 +53,7 @@ pub(super) enum Shape {
     Literal,
 }
 
-/// The scanner: a position in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scanner<'a> {
     text: &'a str,
@@ -84,22 +83,22 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn malformed<T>(&self, why: Why) -> Result<T, Malformed> {
-        let why = if self.at >= self.text.len() { Why::EndOfInput } else { why };
+    fn malformed<T>(&self, why: SyntaxProblem) -> Result<T, Malformed> {
+        let why = if self.at >= self.text.len() { SyntaxProblem::EndOfInput } else { why };
         Err(Malformed { offset: self.at, why })
     }
 
-    /// Steps over one expected byte.
+    /// Skips one expected byte.
     pub(super) fn expect(&mut self, byte: u8, name: &'static str) -> Result<(), Malformed> {
         if self.peek() == Some(byte) {
             self.at += 1;
             Ok(())
         } else {
-            self.malformed(Why::Expected(name))
+            self.malformed(SyntaxProblem::Expected(name))
         }
     }
 
-    /// What value stands here; only its first byte is looked at.
+    /// The type of the value here, by its first byte.
     pub(super) fn shape(&self) -> Result<Shape, Malformed> {
         match self.peek() {
             Some(b'{') => Ok(Shape::Object),
@@ -107,11 +106,11 @@ impl<'a> Scanner<'a> {
             Some(b'"') => Ok(Shape::String),
             Some(b'-' | b'0'..=b'9') => Ok(Shape::Number),
             Some(b't' | b'f' | b'n') => Ok(Shape::Literal),
-            _ => self.malformed(Why::Expected("a value")),
+            _ => self.malformed(SyntaxProblem::Expected("a value")),
         }
     }
 
-    /// Steps over `{` or onto the next `"key":` of an open object; nothing at its end.
+    /// Skips `{` or moves to the next `"key":` of an object; `None` at its end.
     pub(super) fn next_key(&mut self, first: bool) -> Result<Option<Text<'a>>, Malformed> {
         self.skip_space();
         match (first, self.peek()) {
@@ -124,10 +123,10 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 self.skip_space();
             }
-            (false, _) => return self.malformed(Why::Expected("`,` or `}`")),
+            (false, _) => return self.malformed(SyntaxProblem::Expected("`,` or `}`")),
         }
         if self.peek() != Some(b'"') {
-            return self.malformed(Why::Expected(if first {
+            return self.malformed(SyntaxProblem::Expected(if first {
                 "a key in quotes or `}`"
             } else {
                 "a key in quotes"
@@ -140,7 +139,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(key))
     }
 
-    /// Moves onto the next item of an open array; false at its end.
+    /// Moves to the next item of an array; false at its end.
     pub(super) fn next_item(&mut self, first: bool) -> Result<bool, Malformed> {
         self.skip_space();
         match (first, self.peek()) {
@@ -153,15 +152,15 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 self.skip_space();
                 if self.peek() == Some(b']') {
-                    return self.malformed(Why::Expected("a value"));
+                    return self.malformed(SyntaxProblem::Expected("a value"));
                 }
             }
-            (false, _) => return self.malformed(Why::Expected("`,` or `]`")),
+            (false, _) => return self.malformed(SyntaxProblem::Expected("`,` or `]`")),
         }
         Ok(true)
     }
 
-    /// Steps over a string that begins here.
+    /// Skips a string.
     pub(super) fn string(&mut self) -> Result<Text<'a>, Malformed> {
         let offset = self.at;
         self.expect(b'"', "a string")?;
@@ -174,9 +173,9 @@ impl<'a> Scanner<'a> {
                     escaped = true;
                     self.escape()?;
                 }
-                Some(0..=0x1f) => return self.malformed(Why::ControlCharacter),
+                Some(0..=0x1f) => return self.malformed(SyntaxProblem::ControlCharacter),
                 Some(_) => self.at += 1,
-                None => return self.malformed(Why::EndOfInput),
+                None => return self.malformed(SyntaxProblem::EndOfInput),
             }
         }
         let raw = &self.text[start..self.at];
@@ -192,15 +191,15 @@ impl<'a> Scanner<'a> {
                 return Ok(());
             }
             Some(b'u') => {}
-            Some(_) => return self.malformed(Why::BadEscape),
+            Some(_) => return self.malformed(SyntaxProblem::BadEscape),
             None => {
                 self.at += 1;
-                return self.malformed(Why::EndOfInput);
+                return self.malformed(SyntaxProblem::EndOfInput);
             }
         }
-        let lone = Err(Malformed { offset: start, why: Why::LoneSurrogate });
+        let lone = Err(Malformed { offset: start, why: SyntaxProblem::LoneSurrogate });
         match self.unit(start) {
-            None => self.malformed(Why::BadEscape),
+            None => self.malformed(SyntaxProblem::BadEscape),
             Some(0xdc00..=0xdfff) => lone,
             Some(0xd800..=0xdbff) => match self.unit(start + 6) {
                 Some(0xdc00..=0xdfff) => {
@@ -216,12 +215,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The UTF-16 unit of a `\uXXXX` at `at`.
+    /// The UTF-16 unit of a `\\uXXXX` at `at`.
     fn unit(&self, at: usize) -> Option<u32> {
         unit(self.bytes().get(at..at + 6)?)
     }
 
-    /// Steps over a number that begins here and returns its text.
+    /// Skips a number and returns its text.
     pub(super) fn number(&mut self) -> Result<&'a str, Malformed> {
         let start = self.at;
         if self.peek() == Some(b'-') {
@@ -230,7 +229,7 @@ impl<'a> Scanner<'a> {
         match self.peek() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits()?,
-            _ => return self.malformed(Why::BadNumber),
+            _ => return self.malformed(SyntaxProblem::BadNumber),
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
@@ -246,10 +245,10 @@ impl<'a> Scanner<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// One digit or more.
+    /// Skips one or more digits.
     fn digits(&mut self) -> Result<(), Malformed> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            return self.malformed(Why::BadNumber);
+            return self.malformed(SyntaxProblem::BadNumber);
         }
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
@@ -264,12 +263,12 @@ impl<'a> Scanner<'a> {
                 return Ok(());
             }
         }
-        Err(Malformed { offset: self.at, why: Why::Expected("a value") })
+        Err(Malformed { offset: self.at, why: SyntaxProblem::Expected("a value") })
     }
 
-    /// Steps over any value.
+    /// Skips any value.
     pub(super) fn skip_value(&mut self) -> Result<(), Malformed> {
-        // One bit for each open level: set for an object, clear for an array.
+        // One bit per open level: set for an object, clear for an array.
         let mut open: u128 = 0;
         let mut levels: u32 = 0;
         loop {
@@ -280,7 +279,7 @@ impl<'a> Scanner<'a> {
                 Shape::Literal => self.literal()?,
                 shape @ (Shape::Object | Shape::Array) => {
                     if levels >= MAX_DEPTH {
-                        return Err(Malformed { offset: self.at, why: Why::TooDeep });
+                        return Err(Malformed { offset: self.at, why: SyntaxProblem::TooDeep });
                     }
                     self.at += 1;
                     levels += 1;
@@ -288,7 +287,7 @@ impl<'a> Scanner<'a> {
                     first = true;
                 }
             }
-            // On to the next value, closing every level that ends here.
+            // Moves to the next value and closes the levels that end here.
             loop {
                 if levels == 0 {
                     return Ok(());
@@ -308,10 +307,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Nothing but white space may follow.
+    /// Only white space may follow.
     pub(super) fn end(&mut self) -> Result<(), Malformed> {
         self.skip_space();
-        if self.at == self.text.len() { Ok(()) } else { self.malformed(Why::TrailingBytes) }
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            self.malformed(SyntaxProblem::TrailingBytes)
+        }
     }
 }
 
@@ -323,7 +326,7 @@ fn unit(escape: &[u8]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()
 }
 
-/// Resolves the escapes of a string that the scanner has accepted.
+/// Resolves the escapes of a valid string.
 fn unescape(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;

@@ -1,30 +1,30 @@
-//! What is wrong with a package, said so that a person can mend it.
+//! Violations of the specification, described for people.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
 
-/// Longest excerpt of the input that a violation carries, in characters.
+/// The longest excerpt of the input, in characters.
 pub const MAX_FOUND_CHARS: usize = 64;
 
-/// What rule was broken. The codes are stable.
+/// The violated rule. The codes are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {
-    /// The bytes are not UTF-8, or begin with a byte order mark.
+    /// The bytes are not UTF-8, or start with a byte order mark.
     Encoding,
     /// The text is not JSON.
     Syntax,
-    /// A key stands twice in one object.
+    /// A duplicate key.
     DuplicateKey,
-    /// A required field is absent.
+    /// A required field is missing.
     MissingField,
-    /// A field that has no place here.
+    /// An unknown field.
     UnknownField,
-    /// A value of another JSON type.
+    /// A value of the wrong JSON type.
     WrongType,
-    /// A text that is not one of the allowed ones.
+    /// A text that is not listed.
     NotAllowed,
     /// Not a lower-case UUID of version 1 to 5.
     BadUuid,
@@ -32,11 +32,11 @@ pub enum Problem {
     BadDateTime,
     /// Not an identifier.
     BadIdentifier,
-    /// Shorter or longer than allowed.
+    /// Too short or too long.
     BadLength,
-    /// Not an integer of at least 1, or not exactly 1 where that is asked.
+    /// Not an integer of at least 1, or not exactly 1 if required.
     BadValue,
-    /// An array without items.
+    /// An empty array.
     Empty,
 }
 
@@ -61,7 +61,7 @@ impl Problem {
     }
 }
 
-/// What would have been right.
+/// The allowed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Allowed {
@@ -69,7 +69,7 @@ pub enum Allowed {
     Listed(&'static [&'static str]),
     /// Exactly this text.
     Exactly(&'static str),
-    /// Whatever obeys this rule.
+    /// Any text that follows this rule.
     Rule(&'static str),
 }
 
@@ -84,10 +84,10 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// One broken rule at one place.
+/// One violation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Which rule.
+    /// The violated rule.
     pub code: Problem,
     /// JSON pointer to the value, or to the object that lacks a field.
     pub pointer: String,
@@ -97,11 +97,11 @@ pub struct Violation {
     pub column: usize,
     /// Byte offset in the input.
     pub offset: usize,
-    /// What stands there, shortened.
+    /// What was found, shortened.
     pub found: String,
-    /// What may stand there.
+    /// What is allowed.
     pub allowed: Allowed,
-    /// The allowed value that is most like what was found.
+    /// The nearest allowed value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Cow<'static, str>>,
 }
@@ -117,7 +117,7 @@ impl fmt::Display for Violation {
             _ => write!(out, "{found} is not allowed"),
         }?;
         match self.code {
-            // The field is named already; its own rule would say nothing more.
+            // The field is named already; the rule would add nothing.
             Problem::MissingField | Problem::DuplicateKey => {}
             _ => write!(out, "; allowed: {}", self.allowed)?,
         }
@@ -128,12 +128,12 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Shortens a piece of the input and makes it printable.
+/// Shortens a part of the input and makes it printable.
 pub(super) fn excerpt(text: &str) -> String {
     shorten(text).escape_debug().to_string()
 }
 
-/// Shortens a piece of the input to what a message can carry.
+/// Shortens a part of the input for a message.
 pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_FOUND_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use usage_metrics::catalogue::Kind;
 use usage_metrics::clock::{ManualClock, Timestamp};
 use usage_metrics::package::Counter;
-use usage_metrics::recorder::Flushed;
-use usage_metrics::store::Scope;
+use usage_metrics::recorder::FlushResult;
+use usage_metrics::store::PackageScope;
 
 use crate::workshop::{
     Shop, WAIT, all_packages, assert_sound, batch, hours_later, noon, recorder, route, totals,
@@ -64,10 +64,10 @@ proptest! {
                     active.active = true;
                     store.add(&[active]).unwrap();
                 }
-                Step::Package => drop(store.package(Scope::All, now).unwrap()),
+                Step::Package => drop(store.package(PackageScope::All, now).unwrap()),
                 Step::PackageEnded => {
-                    store.package(Scope::Except(now.day()), now).unwrap();
-                    let left = store.drafts(Scope::All).unwrap();
+                    store.package(PackageScope::Except(now.day()), now).unwrap();
+                    let left = store.drafts(PackageScope::All).unwrap();
                     let today = now.day().start().to_string();
                     prop_assert!(left.iter().all(|it| it.period_start == today), "packaging stalled");
                 }
@@ -103,7 +103,7 @@ fn a_clock_set_forth_and_back_does_not_stall_the_packaging_of_a_running_recorder
         clock.set(hours_later(noon(), hours));
         recorder.client_active();
         recorder.count_route(model, "lab");
-        assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+        assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
         shop.existing().packages().unwrap().len()
     };
     assert_eq!(at(0, "a"), 0);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use usage_metrics::export::{Format, export};
 use usage_metrics::package::Package;
-use usage_metrics::store::Scope;
+use usage_metrics::store::PackageScope;
 use uuid::Uuid;
 
 use crate::workshop::{Shop, batch, hours_later, mixed_batch, noon, route};
@@ -14,7 +14,7 @@ fn packages() -> Vec<Package> {
     let fixed = || Uuid::from_u128(0x6ba7_b811_9dad_41d1_80b4_00c0_4fd4_30c8);
     let mut store = usage_metrics::store::Store::open(&shop.folder, noon(), fixed).unwrap();
     store.add(&[mixed_batch(noon())]).unwrap();
-    store.package(Scope::All, noon()).unwrap();
+    store.package(PackageScope::All, noon()).unwrap();
     let mut quoted = batch(hours_later(noon(), 24), vec![(route("gpt-5"), 1)]);
     "1.2 \"beta\", \\x".clone_into(&mut quoted.resource.agent_version);
     store.add(&[batch(noon(), vec![(route("gpt-5"), 4)]), quoted]).unwrap();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use agent_test_support::disk::SmallDisk;
 use agent_test_support::wait::eventually;
 use usage_metrics::clock::ManualClock;
-use usage_metrics::recorder::{Flushed, Recorder};
-use usage_metrics::store::{BUSY_WAIT, ErrorKind, Folder, Store};
+use usage_metrics::recorder::{FlushResult, Recorder};
+use usage_metrics::store::{BUSY_WAIT, ErrorKind, Store, StoreFolder};
 use uuid::Uuid;
 
 use crate::workshop::{Shop, WAIT, all_packages, noon, recorder, route, totals};
@@ -21,11 +21,11 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at(noon()))
 }
 
-fn existing(folder: &Folder) -> Store {
+fn existing(folder: &StoreFolder) -> Store {
     Store::existing(folder, Uuid::new_v4).unwrap().expect("there is a store")
 }
 
-fn total(folder: &Folder, model: &str) -> u64 {
+fn total(folder: &StoreFolder, model: &str) -> u64 {
     totals(&all_packages(&existing(folder))).get(&route(model)).copied().unwrap_or(0)
 }
 
@@ -39,7 +39,7 @@ fn count_unbothered(recorder: &Recorder, models: impl Iterator<Item = String>) {
 }
 
 /// Spoils the file from another process: in this one it would drop SQLite's locks.
-fn shell(script: &str, folder: &Folder) {
+fn shell(script: &str, folder: &StoreFolder) {
     let status =
         Command::new("sh").args(["-c", script, "sh"]).arg(folder.database()).status().unwrap();
     assert!(status.success());
@@ -48,15 +48,15 @@ fn shell(script: &str, folder: &Folder) {
 #[test]
 fn a_read_only_store_is_waited_for() {
     let disk = SmallDisk::mount(8 * 1024 * 1024);
-    let folder = Folder::new(disk.path().join("metrics"));
+    let folder = StoreFolder::new(disk.path().join("metrics"));
     let first = recorder(&folder, &clock(), SHORT);
     first.count_route("before", "lab");
-    assert_eq!(first.close(WAIT), Flushed::Stored);
+    assert_eq!(first.close(WAIT), FlushResult::Stored);
 
     disk.make_read_only();
     let second = recorder(&folder, &clock(), SHORT);
     count_unbothered(&second, (0..100).map(|_| "during".to_owned()));
-    assert_eq!(second.flush(WAIT), Flushed::Waiting);
+    assert_eq!(second.flush(WAIT), FlushResult::Pending);
     let health = second.health();
     assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::ReadOnly));
     assert_eq!((health.waiting, health.lost), (100, 0));
@@ -65,7 +65,7 @@ fn a_read_only_store_is_waited_for() {
     assert_eq!(existing(&folder).probe(noon()).unwrap_err().kind(), ErrorKind::ReadOnly);
 
     disk.make_writable();
-    eventually("counting resumes", || second.flush(WAIT) == Flushed::Stored);
+    eventually("counting resumes", || second.flush(WAIT) == FlushResult::Stored);
     assert_eq!(total(&folder, "during"), 100);
     assert_eq!(second.health(), usage_metrics::recorder::Health::default());
     second.close(WAIT);
@@ -74,21 +74,21 @@ fn a_read_only_store_is_waited_for() {
 #[test]
 fn a_full_disk_is_waited_for_and_nothing_is_lost() {
     let disk = SmallDisk::mount(1024 * 1024);
-    let folder = Folder::new(disk.path().join("metrics"));
+    let folder = StoreFolder::new(disk.path().join("metrics"));
     let recorder = recorder(&folder, &clock(), SHORT);
     recorder.count_route("model-0", "lab");
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
 
     let ballast = disk.fill();
     count_unbothered(&recorder, (0..2_000).map(|at| format!("model-{at}")));
-    assert_eq!(recorder.flush(WAIT), Flushed::Waiting);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Pending);
     let health = recorder.health();
     assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::Full));
     assert_eq!((health.waiting, health.lost), (2_000, 0));
     assert_eq!(total(&folder, "model-0"), 1, "what was stored is still there");
 
     fs::remove_file(ballast).unwrap();
-    eventually("counting resumes", || recorder.flush(WAIT) == Flushed::Stored);
+    eventually("counting resumes", || recorder.flush(WAIT) == FlushResult::Stored);
     recorder.close(WAIT);
     let totals = totals(&all_packages(&existing(&folder)));
     assert_eq!(totals.len(), 2_000);
@@ -99,13 +99,13 @@ fn a_full_disk_is_waited_for_and_nothing_is_lost() {
 #[test]
 fn a_disk_without_room_for_the_store_itself_is_waited_for() {
     let disk = SmallDisk::mount(256 * 1024);
-    let folder = Folder::new(disk.path().join("metrics"));
+    let folder = StoreFolder::new(disk.path().join("metrics"));
     let ballast = disk.fill();
     let recorder = recorder(&folder, &clock(), SHORT);
     count_unbothered(&recorder, (0..10).map(|_| "m".to_owned()));
-    assert_eq!(recorder.flush(WAIT), Flushed::Waiting);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Pending);
     fs::remove_file(ballast).unwrap();
-    eventually("counting begins", || recorder.flush(WAIT) == Flushed::Stored);
+    eventually("counting begins", || recorder.flush(WAIT) == FlushResult::Stored);
     assert_eq!(total(&folder, "m"), 10);
 }
 
@@ -132,7 +132,7 @@ fn a_damaged_store_is_set_aside_and_counting_starts_anew() {
         for at in 0..200 {
             first.count_route(&format!("before-{at}"), "lab");
         }
-        assert_eq!(first.close(WAIT), Flushed::Stored);
+        assert_eq!(first.close(WAIT), FlushResult::Stored);
         let id_before = existing(&shop.folder).install_id().unwrap();
 
         shell(script, &shop.folder);
@@ -144,7 +144,7 @@ fn a_damaged_store_is_set_aside_and_counting_starts_anew() {
 
         let second = recorder(&shop.folder, &clock(), SHORT);
         count_unbothered(&second, (0..50).map(|_| "after".to_owned()));
-        assert_eq!(second.close(WAIT), Flushed::Stored, "{name}");
+        assert_eq!(second.close(WAIT), FlushResult::Stored, "{name}");
         assert_eq!(total(&shop.folder, "after"), 50, "{name}");
         let aside = existing(&shop.folder).summary().unwrap().set_aside_stores;
         assert_eq!(aside.len(), 1, "{name}");
@@ -163,10 +163,10 @@ fn a_store_damaged_under_a_running_recorder_is_replaced() {
         let shop = Shop::new();
         let recorder = recorder(&shop.folder, &clock(), Duration::from_hours(1));
         recorder.count_route("before", "lab");
-        assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+        assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
         shell(script, &shop.folder);
         count_unbothered(&recorder, (0..50).map(|_| "after".to_owned()));
-        eventually("counting resumes", || recorder.flush(WAIT) == Flushed::Stored);
+        eventually("counting resumes", || recorder.flush(WAIT) == FlushResult::Stored);
         assert_eq!(total(&shop.folder, "after"), 50, "{script}");
         recorder.close(WAIT);
     }
@@ -190,7 +190,7 @@ fn a_purge_stays_a_purge_while_a_recorder_runs() {
     let shop = Shop::new();
     let recorder = recorder(&shop.folder, &clock(), SHORT);
     recorder.count_route("m", "lab");
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
     shop.folder.purge().unwrap();
     recorder.count_route("m", "lab");
     recorder.flush(WAIT);
@@ -204,13 +204,13 @@ fn a_store_held_by_another_process_delays_nothing_but_the_store() {
     let shop = Shop::new();
     let recorder = recorder(&shop.folder, &clock(), SHORT);
     recorder.count_route("m", "lab");
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
     let mut other = rusqlite::Connection::open(shop.folder.database()).unwrap();
     let held = other.transaction_with_behavior(rusqlite::TransactionBehavior::Exclusive).unwrap();
     count_unbothered(&recorder, (0..100).map(|_| "m".to_owned()));
-    assert_eq!(recorder.flush(Duration::from_millis(50)), Flushed::Waiting);
+    assert_eq!(recorder.flush(Duration::from_millis(50)), FlushResult::Pending);
     held.rollback().unwrap();
-    eventually("counting resumes", || recorder.flush(WAIT) == Flushed::Stored);
+    eventually("counting resumes", || recorder.flush(WAIT) == FlushResult::Stored);
     assert_eq!(total(&shop.folder, "m"), 101);
 }
 
@@ -220,11 +220,11 @@ fn nothing_is_packaged_from_a_store_that_was_purged() {
     let clock = clock();
     let recorder = recorder(&shop.folder, &clock, Duration::from_hours(1));
     recorder.count_route("m", "lab");
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
     shop.folder.purge().unwrap();
     // A new day, and nothing to store: the day before would be packaged now.
     clock.set(crate::workshop::hours_later(noon(), 24));
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
     recorder.close(WAIT);
     assert!(!shop.folder.exists(), "nothing comes back");
 }
@@ -236,7 +236,7 @@ fn a_purge_removes_what_a_linked_folder_points_to() {
     fs::create_dir(&real).unwrap();
     let link = root.path().join("metrics");
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    let folder = Folder::new(&link);
+    let folder = StoreFolder::new(&link);
     drop(Store::open(&folder, noon(), Uuid::new_v4).unwrap());
     assert!(real.join("metrics.sqlite3").exists());
     folder.purge().unwrap();
@@ -246,13 +246,13 @@ fn a_purge_removes_what_a_linked_folder_points_to() {
 #[test]
 fn a_folder_that_cannot_be_made_at_first_is_waited_for() {
     let disk = SmallDisk::mount(1024 * 1024);
-    let folder = Folder::new(disk.path().join("metrics"));
+    let folder = StoreFolder::new(disk.path().join("metrics"));
     disk.make_read_only();
     let recorder = recorder(&folder, &clock(), SHORT);
     count_unbothered(&recorder, (0..10).map(|_| "m".to_owned()));
-    assert_eq!(recorder.flush(WAIT), Flushed::Waiting);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Pending);
     disk.make_writable();
-    eventually("counting begins", || recorder.flush(WAIT) == Flushed::Stored);
+    eventually("counting begins", || recorder.flush(WAIT) == FlushResult::Stored);
     assert_eq!(total(&folder, "m"), 10);
     recorder.close(WAIT);
 }

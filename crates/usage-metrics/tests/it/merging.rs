@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use usage_metrics::catalogue::{Cell, ClientActive};
 use usage_metrics::merge::{MergeError, merge};
 use usage_metrics::package::{Counter, Metric, Package};
-use usage_metrics::store::Scope;
+use usage_metrics::store::PackageScope;
 
 use crate::workshop::{Shop, assert_sound, batch, hours_later, mixed_batch, noon, route, totals};
 
@@ -13,7 +13,7 @@ fn package(id: u128, metrics: Vec<(Counter, u64)>) -> Package {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     store.add(&[batch(noon(), vec![(route("template"), 1)])]).unwrap();
-    let template = store.drafts(Scope::All).unwrap().remove(0);
+    let template = store.drafts(PackageScope::All).unwrap().remove(0);
     Package {
         install_id: "6ba7b811-9dad-41d1-80b4-00c04fd430c8".to_owned(),
         package_id: uuid::Builder::from_random_bytes(id.to_be_bytes()).into_uuid().to_string(),
@@ -73,7 +73,7 @@ fn other_days_resources_and_installations_stay_apart() {
     let mut upgraded = mixed_batch(noon());
     upgraded.resource.agent_version = "2".to_owned();
     store.add(&[mixed_batch(noon()), mixed_batch(hours_later(noon(), 24)), upgraded]).unwrap();
-    let drafts = store.drafts(Scope::All).unwrap();
+    let drafts = store.drafts(PackageScope::All).unwrap();
     let other_install = package(9, vec![(route("a"), 1)]);
     let merged = merge(drafts.clone().into_iter().chain([other_install])).unwrap();
     assert_eq!(merged.len(), drafts.len() + 1);

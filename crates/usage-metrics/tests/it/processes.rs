@@ -9,7 +9,7 @@ use agent_test_support::wait::eventually;
 use usage_metrics::catalogue::{ApprovalOutcome, Cell, Kind};
 use usage_metrics::clock::{Clock, SystemClock};
 use usage_metrics::package::Counter;
-use usage_metrics::store::{Scope, Store};
+use usage_metrics::store::{PackageScope, Store};
 use uuid::Uuid;
 
 use crate::workshop::{Shop, all_packages, approval, assert_sound, route, totals};
@@ -65,7 +65,7 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
             while !done.load(Ordering::SeqCst) {
                 if let Ok(Some(mut store)) = Store::existing(&shop.folder, Uuid::new_v4) {
                     let now = SystemClock.now();
-                    store.package(Scope::All, now).unwrap();
+                    store.package(PackageScope::All, now).unwrap();
                     store.write_outbox(now).unwrap();
                 }
             }

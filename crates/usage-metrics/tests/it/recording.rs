@@ -13,8 +13,8 @@ use usage_metrics::catalogue::{
 };
 use usage_metrics::clock::ManualClock;
 use usage_metrics::package::Counter;
-use usage_metrics::recorder::{Flushed, Recorder};
-use usage_metrics::store::Scope;
+use usage_metrics::recorder::{FlushResult, Recorder};
+use usage_metrics::store::PackageScope;
 
 use crate::workshop::{
     Shop, WAIT, all_packages, approval, assert_sound, noon, recorder, route, totals,
@@ -69,8 +69,8 @@ fn all_nine_kinds_are_counted_and_packaged() {
         reuse_state: ReuseState::FirstUse,
         use_count_bucket: CountBucket::One,
     });
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
-    let draft = shop.existing().drafts(Scope::All).unwrap().remove(0);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
+    let draft = shop.existing().drafts(PackageScope::All).unwrap().remove(0);
     assert_sound(&draft);
     let mut kinds: Vec<Kind> = draft.metrics.iter().map(|it| it.counter.kind()).collect();
     kinds.sort();
@@ -94,7 +94,7 @@ fn many_threads_lose_nothing() {
             });
         }
     });
-    assert_eq!(recorder.close(WAIT), Flushed::Stored);
+    assert_eq!(recorder.close(WAIT), FlushResult::Stored);
     let store = shop.existing();
     let totals = totals(&all_packages(&store));
     for outcome in ApprovalOutcome::ALL {
@@ -141,8 +141,8 @@ fn a_recorder_that_is_off_touches_nothing() {
     recorder.count(&approval(ApprovalOutcome::Denied));
     recorder.client_active();
     assert!(!recorder.is_on());
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
-    assert_eq!(recorder.close(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
+    assert_eq!(recorder.close(WAIT), FlushResult::Stored);
 }
 
 #[test]
@@ -151,10 +151,10 @@ fn days_that_are_over_are_packaged_and_written_without_being_asked() {
     let clock = Arc::new(ManualClock::at(noon()));
     let recorder = recorder(&shop.folder, &clock, LONG);
     recorder.count_route("gpt-5", "lab");
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
     clock.set(crate::workshop::hours_later(noon(), 24));
     recorder.count_route("gpt-5", "lab");
-    assert_eq!(recorder.flush(WAIT), Flushed::Stored);
+    assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
     let packages = shop.existing().packages().unwrap();
     assert_eq!(packages.len(), 1);
     let file = std::fs::read(shop.folder.package(&packages[0].package_id)).unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use usage_metrics::catalogue::Kind;
 use usage_metrics::package::{MAX_PACKAGE_BYTES, Package};
-use usage_metrics::store::{ErrorKind, Scope, Store};
+use usage_metrics::store::{ErrorKind, PackageScope, Store};
 use uuid::Uuid;
 
 use crate::workshop::{
@@ -19,10 +19,10 @@ fn packages_are_deltas_and_what_was_shown_is_what_is_written() {
     let mut store = shop.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
 
-    let shown = store.drafts(Scope::All).unwrap();
-    let shown_again = shop.existing().drafts(Scope::All).unwrap();
+    let shown = store.drafts(PackageScope::All).unwrap();
+    let shown_again = shop.existing().drafts(PackageScope::All).unwrap();
     assert_eq!(shown, shown_again);
-    let made = store.package(Scope::All, hours_later(noon(), 1)).unwrap();
+    let made = store.package(PackageScope::All, hours_later(noon(), 1)).unwrap();
     store.write_outbox(noon()).unwrap();
     assert_eq!(made.len(), 1);
     assert_eq!(made[0].bytes, shown[0].to_bytes());
@@ -30,9 +30,9 @@ fn packages_are_deltas_and_what_was_shown_is_what_is_written() {
     shown.iter().for_each(assert_sound);
 
     // Nothing new: no package. Something new: only the difference.
-    assert!(store.package(Scope::All, noon()).unwrap().is_empty());
+    assert!(store.package(PackageScope::All, noon()).unwrap().is_empty());
     store.add(&[batch(noon(), vec![(route("gpt-5"), 4)])]).unwrap();
-    let second = store.package(Scope::All, noon()).unwrap();
+    let second = store.package(PackageScope::All, noon()).unwrap();
     let package = Package::read(&second[0].bytes).unwrap();
     assert_eq!(totals(&[package]).into_iter().collect::<Vec<_>>(), [(route("gpt-5"), 4)]);
     assert_ne!(second[0].package_id, made[0].package_id);
@@ -44,7 +44,7 @@ fn a_package_has_the_day_as_period_sorted_entries_and_the_resource() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
-    let draft = store.drafts(Scope::All).unwrap().remove(0);
+    let draft = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_eq!(draft.period_start, "2026-07-28T00:00:00Z");
     assert_eq!(draft.period_end, "2026-07-29T00:00:00Z");
     assert_eq!(draft.generated_at, "2026-07-28T12:00:00Z");
@@ -72,14 +72,14 @@ fn each_day_and_each_resource_has_a_package_of_its_own() {
             upgraded,
         ])
         .unwrap();
-    let drafts = store.drafts(Scope::All).unwrap();
+    let drafts = store.drafts(PackageScope::All).unwrap();
     let groups: Vec<_> = drafts
         .iter()
         .map(|package| (&package.period_start[..10], package.resource.agent_version.as_str()))
         .collect();
     assert_eq!(groups, [("2026-07-28", "1.2.3"), ("2026-07-28", "2.0.0"), ("2026-07-29", "1.2.3")]);
     let today = hours_later(noon(), 24).day();
-    assert_eq!(store.drafts(Scope::Except(today)).unwrap().len(), 2);
+    assert_eq!(store.drafts(PackageScope::Except(today)).unwrap().len(), 2);
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn large_packages_are_split_below_the_limit_the_same_way_every_time() {
     let mut store = shop.open(noon());
     let counts = (0..12_000).map(|at| (route(&format!("model-{at}")), 1)).collect();
     store.add(&[batch(noon(), counts)]).unwrap();
-    let drafts = store.drafts(Scope::All).unwrap();
-    let made = store.package(Scope::All, noon()).unwrap();
+    let drafts = store.drafts(PackageScope::All).unwrap();
+    let made = store.package(PackageScope::All, noon()).unwrap();
     assert!(made.len() > 1, "12,000 entries do not fit one package");
     for (package, draft) in made.iter().zip(&drafts) {
         assert!(package.bytes.len() <= MAX_PACKAGE_BYTES, "{} bytes", package.bytes.len());
@@ -106,7 +106,7 @@ fn a_missing_or_spoilt_outbox_file_is_written_again_byte_for_byte() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
-    let made = store.package(Scope::All, noon()).unwrap().remove(0);
+    let made = store.package(PackageScope::All, noon()).unwrap().remove(0);
     assert_eq!(store.write_outbox(noon()).unwrap(), 1);
     assert_eq!(store.write_outbox(noon()).unwrap(), 0);
     let path = shop.folder.package(&made.package_id);
@@ -123,7 +123,7 @@ fn only_the_owner_may_read_any_of_it() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
-    store.package(Scope::All, noon()).unwrap();
+    store.package(PackageScope::All, noon()).unwrap();
     store.write_outbox(noon()).unwrap();
     let mut files = 0;
     let mut folders = vec![shop.folder.root().to_owned()];
@@ -172,7 +172,7 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
     )
     .unwrap();
     drop(sql);
-    let made = store.package(Scope::All, noon()).unwrap();
+    let made = store.package(PackageScope::All, noon()).unwrap();
     assert_eq!(made.len(), 1);
     let package = Package::read(&made[0].bytes).unwrap();
     assert_sound(&package);
@@ -184,7 +184,7 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
     assert!(reasons.contains(&(3, "the catalogue has no such counter")), "{reasons:?}");
     assert!(reasons.contains(&(5, "its dimensions are not JSON texts")), "{reasons:?}");
     assert!(reasons.contains(&(-7, "less is counted than was packaged")), "{reasons:?}");
-    assert!(store.package(Scope::All, noon()).unwrap().is_empty());
+    assert!(store.package(PackageScope::All, noon()).unwrap().is_empty());
 }
 
 #[test]
@@ -192,10 +192,10 @@ fn old_packages_are_forgotten_and_nothing_unpackaged_or_unwritten_is() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     store.add(&[batch(noon(), vec![(route("old"), 1)])]).unwrap();
-    let old = store.package(Scope::All, noon()).unwrap().remove(0);
+    let old = store.package(PackageScope::All, noon()).unwrap().remove(0);
     store.write_outbox(noon()).unwrap();
     store.add(&[batch(noon(), vec![(route("unwritten"), 1)])]).unwrap();
-    let unwritten = store.package(Scope::All, noon()).unwrap().remove(0);
+    let unwritten = store.package(PackageScope::All, noon()).unwrap().remove(0);
     store.add(&[batch(noon(), vec![(route("unpackaged"), 1)])]).unwrap();
 
     let thirty_days = hours_later(noon(), 30 * 24);
@@ -205,7 +205,7 @@ fn old_packages_are_forgotten_and_nothing_unpackaged_or_unwritten_is() {
     assert!(!shop.folder.package(&old.package_id).exists());
     let left: Vec<_> = store.packages().unwrap().into_iter().map(|it| it.package_id).collect();
     assert_eq!(left, [unwritten.package_id]);
-    assert_eq!(store.drafts(Scope::All).unwrap()[0].metrics[0].counter, route("unpackaged"));
+    assert_eq!(store.drafts(PackageScope::All).unwrap()[0].metrics[0].counter, route("unpackaged"));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn the_client_is_active_once_in_any_24_hours() {
         let mut batch = batch(hours_later(noon(), hours), Vec::new());
         batch.active = true;
         store.add(&[batch]).unwrap();
-        let packages = store.drafts(Scope::All).unwrap();
+        let packages = store.drafts(PackageScope::All).unwrap();
         let entries = packages.iter().flat_map(|package| &package.metrics);
         entries.filter(|metric| metric.counter.kind() == Kind::ClientActive).count()
     };
@@ -239,7 +239,7 @@ fn an_unreadable_mark_of_activity_counts_as_none() {
     sql.execute("UPDATE state SET value = 'soon' WHERE key = 'active_ms'", []).unwrap();
     drop(sql);
     store.add(&[active]).unwrap();
-    let drafts = store.drafts(Scope::All).unwrap();
+    let drafts = store.drafts(PackageScope::All).unwrap();
     assert_eq!(drafts[0].metrics[0].value, 1, "still once that day");
     assert_sound(&drafts[0]);
 }
@@ -264,12 +264,12 @@ fn a_new_id_is_for_what_is_packaged_from_then_on() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
-    let made = store.package(Scope::All, noon()).unwrap().remove(0);
+    let made = store.package(PackageScope::All, noon()).unwrap().remove(0);
     let before = store.install_id().unwrap();
     let after = store.reset_id().unwrap();
     assert_ne!(before, after);
     store.add(&[batch(noon(), vec![(route("a"), 1)])]).unwrap();
-    let draft = store.drafts(Scope::All).unwrap().remove(0);
+    let draft = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_eq!(draft.install_id, after);
     assert_sound(&draft);
     assert_eq!(Package::read(&made.bytes).unwrap().install_id, before);
@@ -282,7 +282,7 @@ fn counters_stop_at_their_largest_value() {
     for _ in 0..3 {
         store.add(&[batch(noon(), vec![(route("a"), u64::MAX)])]).unwrap();
     }
-    let draft = store.drafts(Scope::All).unwrap().remove(0);
+    let draft = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_eq!(draft.metrics[0].value, i64::MAX.unsigned_abs());
     assert_sound(&draft);
 }
@@ -294,7 +294,7 @@ fn parallel_packaging_puts_every_increment_into_exactly_one_package() {
     store.add(&[mixed_batch(noon())]).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| shop.existing().package(Scope::All, noon()).unwrap());
+            scope.spawn(|| shop.existing().package(PackageScope::All, noon()).unwrap());
         }
     });
     assert_eq!(store.packages().unwrap().len(), 1);
@@ -314,7 +314,7 @@ fn rows_that_say_the_same_in_other_words_add_up() {
     )
     .unwrap();
     drop(sql);
-    assert_eq!(totals(&store.drafts(Scope::All).unwrap())[&route("a")], 5);
+    assert_eq!(totals(&store.drafts(PackageScope::All).unwrap())[&route("a")], 5);
 }
 
 #[test]
@@ -322,9 +322,9 @@ fn a_draft_that_grew_has_another_id() {
     let shop = Shop::new();
     let mut store = shop.open(noon());
     store.add(&[batch(noon(), vec![(route("a"), 2)])]).unwrap();
-    let before = store.drafts(Scope::All).unwrap().remove(0);
+    let before = store.drafts(PackageScope::All).unwrap().remove(0);
     store.add(&[batch(noon(), vec![(route("a"), 1)])]).unwrap();
-    let after = store.drafts(Scope::All).unwrap().remove(0);
+    let after = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_ne!(before.package_id, after.package_id, "equal ids mean equal bytes");
     assert_sound(&after);
 }

@@ -13,7 +13,7 @@ use usage_metrics::clock::{Clock, ManualClock, Timestamp};
 use usage_metrics::lint::lint;
 use usage_metrics::package::{Counter, Package, Resource};
 use usage_metrics::recorder::{Recorder, Settings};
-use usage_metrics::store::{Batch, Folder, Store};
+use usage_metrics::store::{CounterBatch, Store, StoreFolder};
 use usage_metrics::validate::validate;
 use uuid::Uuid;
 
@@ -45,12 +45,12 @@ pub(crate) fn route(model: &str) -> Counter {
     Counter::Route { model: model.to_owned(), provider: "lab".to_owned() }
 }
 
-pub(crate) fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> Batch {
-    Batch { at, resource: resource(), counts, active: false, lost: 0 }
+pub(crate) fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> CounterBatch {
+    CounterBatch { at, resource: resource(), counts, active: false, lost: 0 }
 }
 
 /// A few counters of several kinds.
-pub(crate) fn mixed_batch(at: Timestamp) -> Batch {
+pub(crate) fn mixed_batch(at: Timestamp) -> CounterBatch {
     let cell = |outcome| Counter::Cell(Cell::of(&approval(outcome)));
     let mut batch = batch(
         at,
@@ -67,13 +67,13 @@ pub(crate) fn mixed_batch(at: Timestamp) -> Batch {
 /// A folder that is gone after the test.
 pub(crate) struct Shop {
     _root: TempDir,
-    pub(crate) folder: Folder,
+    pub(crate) folder: StoreFolder,
 }
 
 impl Shop {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let folder = Folder::new(root.path().join("metrics"));
+        let folder = StoreFolder::new(root.path().join("metrics"));
         Shop { _root: root, folder }
     }
 
@@ -86,7 +86,11 @@ impl Shop {
     }
 }
 
-pub(crate) fn recorder(folder: &Folder, clock: &Arc<ManualClock>, interval: Duration) -> Recorder {
+pub(crate) fn recorder(
+    folder: &StoreFolder,
+    clock: &Arc<ManualClock>,
+    interval: Duration,
+) -> Recorder {
     let clock: Arc<dyn Clock> = clock.clone();
     let mut settings = Settings::new(folder.clone(), resource(), clock, Uuid::new_v4);
     settings.flush_interval = interval;
@@ -95,7 +99,7 @@ pub(crate) fn recorder(folder: &Folder, clock: &Arc<ManualClock>, interval: Dura
 
 /// Every package made, read from its outbox row, then what the next ones would be.
 pub(crate) fn all_packages(store: &Store) -> Vec<Package> {
-    let holdings = store.holdings().unwrap();
+    let holdings = store.contents().unwrap();
     let made = holdings.made.iter().map(|stored| Package::read(&stored.bytes).unwrap());
     made.chain(holdings.next).collect()
 }

@@ -1,7 +1,7 @@
 //! `agent metrics package`: makes packages now.
 
 use serde_json::json;
-use usage_metrics::store::Scope;
+use usage_metrics::store::PackageScope;
 
 use super::{decision, needed_store};
 use crate::diagnostic::Diagnostic;
@@ -21,7 +21,7 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let folder = store.folder().clone();
     let now = session.clock.now();
     let trouble = |error| store_trouble(&folder, &error);
-    let made = store.package(Scope::All, now).map_err(trouble)?;
+    let made = store.package(PackageScope::All, now).map_err(trouble)?;
     let written = store.write_outbox(now).map_err(trouble)?;
     let pruned = store.prune(now, config.retention_days).map_err(trouble)?;
     if session.output.is_json() {

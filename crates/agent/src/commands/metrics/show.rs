@@ -1,7 +1,7 @@
 //! `agent metrics show`: the next package, byte for byte.
 
 use usage_metrics::package::Package;
-use usage_metrics::store::Scope;
+use usage_metrics::store::PackageScope;
 
 use super::needed_store;
 use crate::diagnostic::Diagnostic;
@@ -38,5 +38,5 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 /// The packages that would be made now.
 pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>, Diagnostic> {
     let store = needed_store(session)?;
-    store.drafts(Scope::All).map_err(|error| store_trouble(store.folder(), &error))
+    store.drafts(PackageScope::All).map_err(|error| store_trouble(store.folder(), &error))
 }

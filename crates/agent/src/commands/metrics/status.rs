@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use usage_metrics::consent::{Decision, Mode};
 use usage_metrics::package::Resource;
-use usage_metrics::store::{self, ErrorKind, Folder, Store, Summary};
+use usage_metrics::store::{self, ErrorKind, Store, StoreFolder, Summary};
 use uuid::Uuid;
 
 use super::{decision, folder};
@@ -64,7 +64,7 @@ pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>), 
     Ok((line, trouble))
 }
 
-fn look(folder: &Folder, decision: Decision, session: &Session) -> Found {
+fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> Found {
     let mut store = match Store::existing(folder, Uuid::new_v4) {
         Ok(Some(store)) => store,
         Ok(None) => return Found::Nothing,
@@ -84,7 +84,12 @@ fn look(folder: &Folder, decision: Decision, session: &Session) -> Found {
     }
 }
 
-fn as_json(found: &Found, folder: &Folder, config: MetricsConfig, decision: Decision) -> Value {
+fn as_json(
+    found: &Found,
+    folder: &StoreFolder,
+    config: MetricsConfig,
+    decision: Decision,
+) -> Value {
     let trouble = |error: &store::Error| {
         let diagnostic = store_trouble(folder, error);
         json!({ "kind": kind_text(error.kind()), "causes": diagnostic.causes })
@@ -138,7 +143,12 @@ const fn kind_text(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn as_text(found: &Found, folder: &Folder, config: MetricsConfig, decision: Decision) -> String {
+fn as_text(
+    found: &Found,
+    folder: &StoreFolder,
+    config: MetricsConfig,
+    decision: Decision,
+) -> String {
     let mut lines = vec![match decision.mode {
         Mode::Local => format!("Recording is {GOOD}on{GOOD:#}: {}.", decision.rule),
         Mode::Off => format!("Recording is off: {}.", decision.rule),
@@ -171,11 +181,11 @@ fn as_text(found: &Found, folder: &Folder, config: MetricsConfig, decision: Deci
     lines.join("\n") + "\n"
 }
 
-fn causes(folder: &Folder, error: &store::Error) -> String {
+fn causes(folder: &StoreFolder, error: &store::Error) -> String {
     store_trouble(folder, error).causes.join(": ")
 }
 
-fn summary_lines(summary: &Summary, folder: &Folder, config: MetricsConfig) -> Vec<String> {
+fn summary_lines(summary: &Summary, folder: &StoreFolder, config: MetricsConfig) -> Vec<String> {
     let days = match summary.days {
         Some((first, last)) if first == last => format!("on {first}"),
         Some((first, last)) => format!("from {first} to {last}"),

@@ -88,7 +88,7 @@ fn names_in_the_table_are_normalised_and_stand_there_once() {
         .iter()
         .flat_map(|known| [known.name].into_iter().chain(known.aliases.iter().copied()))
     {
-        assert_eq!(with_hyphens(normalise_given(Some(name))), name);
+        assert_eq!(with_hyphens(normalise_optional(Some(name))), name);
         assert!(!name.is_empty());
         assert!(seen.insert(name), "{name} stands there twice");
     }

@@ -45,7 +45,7 @@ fn only_real_changes_of_state_count() {
 
 #[test]
 fn the_maker_is_told_before_the_way_and_the_way_before_the_place() {
-    let mut origin = Origin {
+    let mut origin = SkillOrigin {
         created_by_agent: true,
         installed_from_hub: true,
         only_in_external_dirs: true,

@@ -54,10 +54,10 @@ fn the_declared_surface_comes_before_the_platform() {
 fn a_declared_entrypoint_wins_if_it_is_listed() {
     for expected in Entrypoint::ALL {
         let declared = Some(expected.text());
-        assert_eq!(entrypoint(declared, Parent::Present, ExecutionSurface::Cli), *expected);
+        assert_eq!(entrypoint(declared, TaskParent::Present, ExecutionSurface::Cli), *expected);
     }
     assert_eq!(
-        entrypoint(Some(" Background "), Parent::Absent, ExecutionSurface::Cli),
+        entrypoint(Some(" Background "), TaskParent::Absent, ExecutionSurface::Cli),
         Entrypoint::Background
     );
 }
@@ -66,7 +66,7 @@ fn a_declared_entrypoint_wins_if_it_is_listed() {
 fn a_task_with_a_parent_was_delegated() {
     for surface in ExecutionSurface::ALL {
         for declared in [None, Some(""), Some("magic")] {
-            assert_eq!(entrypoint(declared, Parent::Present, *surface), Entrypoint::Delegated);
+            assert_eq!(entrypoint(declared, TaskParent::Present, *surface), Entrypoint::Delegated);
         }
     }
 }
@@ -87,12 +87,12 @@ fn otherwise_the_surface_tells_what_started_a_task() {
     ];
     assert_eq!(rows.len(), ExecutionSurface::ALL.len());
     for (surface, expected) in rows {
-        assert_eq!(entrypoint(None, Parent::Absent, surface), expected, "{surface}");
-        assert_eq!(entrypoint(Some("magic"), Parent::Absent, surface), expected, "{surface}");
+        assert_eq!(entrypoint(None, TaskParent::Absent, surface), expected, "{surface}");
+        assert_eq!(entrypoint(Some("magic"), TaskParent::Absent, surface), expected, "{surface}");
     }
 }
 
-fn texts(ending: Ending) -> (&'static str, &'static str, &'static str) {
+fn texts(ending: TaskEnding) -> (&'static str, &'static str, &'static str) {
     (ending.outcome.text(), ending.end_reason.text(), ending.termination.text())
 }
 
@@ -109,7 +109,8 @@ fn the_reason_decides_the_whole_ending() {
         ("unknown", "unknown", "unknown"),
         ("cancelled", "user_cancelled", "user_cancelled"),
     ];
-    let endings: Vec<_> = EndReason::ALL.iter().map(|reason| texts(Ending::of(*reason))).collect();
+    let endings: Vec<_> =
+        EndReason::ALL.iter().map(|reason| texts(TaskEnding::of(*reason))).collect();
     assert_eq!(endings, rows);
 }
 
@@ -120,20 +121,20 @@ fn nine_of_the_225_triples_are_legal() {
         for end_reason in EndReason::ALL {
             for termination in Termination::ALL {
                 all += 1;
-                legal += u32::from(Ending::is_legal(*outcome, *end_reason, *termination));
+                legal += u32::from(TaskEnding::is_legal(*outcome, *end_reason, *termination));
             }
         }
     }
     assert_eq!((legal, all), (9, 225));
     for end_reason in EndReason::ALL {
-        let ending = Ending::of(*end_reason);
-        assert!(Ending::is_legal(ending.outcome, ending.end_reason, ending.termination));
+        let ending = TaskEnding::of(*end_reason);
+        assert!(TaskEnding::is_legal(ending.outcome, ending.end_reason, ending.termination));
     }
 }
 
 fn said(exit_reason: &str) -> EndReason {
     let facts = EndFacts { exit_reason: Some(exit_reason), ..EndFacts::default() };
-    Ending::from_facts(&facts).end_reason
+    TaskEnding::from_facts(&facts).end_reason
 }
 
 #[test]
@@ -183,11 +184,11 @@ fn the_first_rule_that_holds_decides() {
     for (reason, expected) in rows {
         let exit_reason = Some(reason);
         let facts = EndFacts { exit_reason, completed: true, failed: true, interrupted: false };
-        assert_eq!(Ending::from_facts(&facts), Ending::of(expected), "{reason:?}");
+        assert_eq!(TaskEnding::from_facts(&facts), TaskEnding::of(expected), "{reason:?}");
         let interrupted = EndFacts { interrupted: true, ..facts };
         assert_eq!(
-            Ending::from_facts(&interrupted),
-            Ending::of(EndReason::UserCancelled),
+            TaskEnding::from_facts(&interrupted),
+            TaskEnding::of(EndReason::UserCancelled),
             "{reason:?}"
         );
     }
@@ -196,7 +197,7 @@ fn the_first_rule_that_holds_decides() {
 #[test]
 fn without_words_the_flags_decide() {
     let facts = EndFacts::default();
-    let reason = |facts: EndFacts<'_>| Ending::from_facts(&facts).end_reason;
+    let reason = |facts: EndFacts<'_>| TaskEnding::from_facts(&facts).end_reason;
     assert_eq!(reason(facts), EndReason::Unknown);
     assert_eq!(reason(EndFacts { failed: true, ..facts }), EndReason::Failed);
     assert_eq!(reason(EndFacts { completed: true, ..facts }), EndReason::Completed);
@@ -208,12 +209,12 @@ fn without_words_the_flags_decide() {
 #[test]
 fn a_task_that_never_returned_was_cancelled_timed_out_or_aborted() {
     let rows = [
-        (Abort::Interrupted, EndReason::UserCancelled),
-        (Abort::TimedOut, EndReason::TimedOut),
-        (Abort::Other, EndReason::SystemAborted),
-        (Abort::SessionClosed, EndReason::SystemAborted),
+        (AbortReason::Interrupted, EndReason::UserCancelled),
+        (AbortReason::TimedOut, EndReason::TimedOut),
+        (AbortReason::Other, EndReason::SystemAborted),
+        (AbortReason::SessionClosed, EndReason::SystemAborted),
     ];
     for (abort, expected) in rows {
-        assert_eq!(Ending::from_abort(abort), Ending::of(expected), "{abort:?}");
+        assert_eq!(TaskEnding::from_abort(abort), TaskEnding::of(expected), "{abort:?}");
     }
 }

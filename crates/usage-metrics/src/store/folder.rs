@@ -1,7 +1,7 @@
-//! The store's folder: where its files are, who may read them, and how they are replaced.
+//! The folder of the store: paths, permissions and replacement of files.
 //!
-//! The database file itself is only ever opened by SQLite: closing any other descriptor of it in
-//! the same process would drop SQLite's locks. Here it is looked at by name, moved and renamed.
+//! Only SQLite opens the database file: closing another descriptor in the same process would drop
+//! SQLite's locks. This module only inspects, moves and renames it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -11,20 +11,19 @@ use std::time::{Duration, Instant, SystemTime};
 use super::{BUSY_WAIT, Error, Result};
 use crate::clock::Timestamp;
 
-/// Files SQLite keeps beside the database.
+/// Suffixes of the database and the files of SQLite next to it.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
-/// How often a held lock is tried again.
+/// The interval between attempts to take a lock.
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
-/// The folder that holds everything there is of the metrics.
+/// The folder with all data of the metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folder {
+pub struct StoreFolder {
     root: PathBuf,
 }
 
-/// Which file stands behind a name and when it was last written, so that a file that was replaced
-/// or written by others is noticed.
+/// Identity and modification time of a file, to detect changes by others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     device: u64,
@@ -33,13 +32,13 @@ pub(super) struct Fingerprint {
     modified: Option<SystemTime>,
 }
 
-impl Folder {
+impl StoreFolder {
     /// The folder at this path; nothing is touched.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Folder { root: root.into() }
+        StoreFolder { root: root.into() }
     }
 
-    /// The folder itself.
+    /// The path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -54,7 +53,7 @@ impl Folder {
         self.root.join("outbox")
     }
 
-    /// Where damaged stores are kept.
+    /// The folder of damaged stores.
     pub fn set_aside(&self) -> PathBuf {
         self.root.join("set-aside")
     }
@@ -64,12 +63,12 @@ impl Folder {
         self.outbox().join(format!("{package_id}.json"))
     }
 
-    /// Whether there is a folder at all.
+    /// Whether the folder exists.
     pub fn exists(&self) -> bool {
         self.root.is_dir()
     }
 
-    /// Makes the folders, readable by their owner alone.
+    /// Creates the folders with access for the owner only.
     pub(super) fn make(&self) -> Result<()> {
         for path in [self.root.clone(), self.outbox()] {
             make_private(&path)?;
@@ -77,7 +76,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes the outbox should it be gone, but not what it lies in: a purge stays a purge.
+    /// Creates the outbox if it is missing, but not its parent, so that a purge is final.
     pub(super) fn make_outbox(&self) -> Result<()> {
         let outbox = self.outbox();
         match fs::create_dir(&outbox) {
@@ -88,7 +87,7 @@ impl Folder {
         }
     }
 
-    /// Keeps other processes from making or replacing the store until the guard is dropped.
+    /// Prevents other processes from creating or replacing the store until the guard is dropped.
     pub(super) fn lock(&self) -> Result<File> {
         let path = self.root.join("lock");
         let mut options = OpenOptions::new();
@@ -111,7 +110,7 @@ impl Folder {
         }
     }
 
-    /// What the database file is now; nothing if there is none.
+    /// The fingerprint of the database file, if it exists.
     pub(super) fn fingerprint(&self) -> Option<Fingerprint> {
         let metadata = fs::metadata(self.database()).ok()?;
         #[cfg(unix)]
@@ -125,18 +124,18 @@ impl Folder {
         Some(Fingerprint { device, inode, bytes: metadata.len(), modified })
     }
 
-    /// Why no file can be made in the folder; nothing if one can.
+    /// Why no file can be created in the folder, if so.
     pub(super) fn obstacle(&self) -> Option<Error> {
         let attempt = tempfile::tempfile_in(&self.root);
         attempt.err().map(|source| Error::io(&self.root, source))
     }
 
-    /// Moves the database and its companions away and says where they are.
+    /// Moves the database and its companions away; returns their new path.
     pub(super) fn move_aside(&self, now: Timestamp) -> Result<PathBuf> {
         let parent = self.set_aside();
         make_private(&parent)?;
         let stamp = now.to_string().replace(':', "");
-        // Two in one millisecond come from a clock that stands still: they get a number.
+        // A number keeps names unique if the clock does not advance.
         let mut target = parent.join(&stamp);
         let mut number = 1;
         while target.exists() {
@@ -158,7 +157,7 @@ impl Folder {
         Ok(target)
     }
 
-    /// The damaged stores that were set aside, oldest first.
+    /// The damaged stores, oldest first.
     pub fn stores_set_aside(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.set_aside()).into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -166,24 +165,24 @@ impl Folder {
         paths
     }
 
-    /// Removes what an interrupted creation may have left at `path`.
+    /// Removes the remains of an interrupted creation.
     pub(super) fn discard(path: &Path) {
         for suffix in COMPANIONS {
-            // What is not there need not be removed; what cannot be is reported by the next step.
+            // Missing files are fine; other errors are reported by the next step.
             let _ = fs::remove_file(companion(path, suffix));
         }
     }
 
-    /// Removes the folder with everything in it, at one stroke: it is renamed first, so that no
-    /// process that is counting finds half of it and makes the rest anew.
+    /// Removes the folder atomically: it is renamed first, so that no other process finds half of
+    /// it and recreates the rest.
     pub fn purge(&self) -> Result<()> {
-        // The folder may be a link to where the data really is.
+        // The folder may be a symbolic link.
         let root = match fs::canonicalize(&self.root) {
             Ok(root) => root,
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(source) => return Err(Error::io(&self.root, source)),
         };
-        // Whoever is making a store just now finishes first.
+        // Waits for a process that is creating a store.
         let lock = self.lock();
         let parent = root.parent().unwrap_or(Path::new("/"));
         let doomed = tempfile::Builder::new()
@@ -201,11 +200,11 @@ impl Folder {
     }
 }
 
-/// Writes a file so that it is either whole or not there, and stays after a power cut.
+/// Writes a file atomically and durably.
 pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
-        // A temporary file is private from the start.
+        // Temporary files are private.
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
@@ -230,7 +229,7 @@ fn make_private(path: &Path) -> Result<()> {
     restrict(path, 0o700)
 }
 
-/// Takes the rights of others away; the owner keeps what `mode` says.
+/// Removes the permissions of others; the owner keeps those of `mode`.
 pub(super) fn restrict(path: &Path, mode: u32) -> Result<()> {
     #[cfg(unix)]
     {

@@ -1,28 +1,28 @@
-//! Where the fields and entries of a valid package stand.
+//! Positions of the fields and entries of a valid package.
 
-use super::findings::Places;
+use super::findings::LinePositions;
 use super::scan::{Malformed, Scanner};
 
-/// Lines and columns of the fields and of the metric entries.
+/// Lines and columns of fields and metric entries.
 #[derive(Debug, Default)]
-pub(crate) struct EntryPlaces {
+pub(crate) struct EntryPositions {
     fields: Vec<(String, (usize, usize))>,
     entries: Vec<(usize, usize)>,
 }
 
-impl EntryPlaces {
-    /// Reads the places off a document that the validator has accepted.
+impl EntryPositions {
+    /// Finds the positions in a valid document.
     pub(crate) fn find(document: &[u8]) -> Self {
-        let mut found = EntryPlaces::default();
+        let mut found = EntryPositions::default();
         let text = std::str::from_utf8(document).unwrap_or_default();
-        // A valid document has no malformed part; of another one, what was read so far is kept.
+        // A valid document cannot fail; of another one, the positions so far are kept.
         let _ = found.read(text);
         found
     }
 
     fn read(&mut self, text: &str) -> Result<(), Malformed> {
         let mut scan = Scanner::new(text);
-        let mut places = Places::new(text);
+        let mut places = LinePositions::new(text);
         scan.skip_space();
         scan.expect(b'{', "`{`")?;
         let mut first = true;

@@ -1,22 +1,21 @@
-//! The fast path: accepts an entry that is valid and written the usual way, in one look.
+//! The fast path: accepts valid entries in the usual form.
 //!
-//! It can only say yes. Escapes, odd numbers, keys out of order within `dimensions`, an entry in
-//! the last bytes of the document and everything that is wrong make it give up, and the judge reads
-//! the entry again. A property test holds its yes against the judge's.
+//! It never rejects. It gives up on escapes, unusual numbers, unordered keys in `dimensions`, an
+//! entry in the last bytes of the document, and errors; the rule checker then reads the entry
+//! again. A property test compares both.
 
-use super::atoms::{ATOMS, Atom, Atoms, DomainAtoms, KindAtoms};
+use super::short_text::{CATALOGUE_TEXTS, CatalogueTexts, DomainTexts, KindTexts, ShortText};
 use crate::catalogue::{Kind, is_identifier_byte};
 
-/// Most digits of a counter value that are taken here.
+/// The most digits of a counter value here.
 const MAX_DIGITS: usize = 18;
 
-/// Words that hold the longest field of an entry, value of a dimension, and name of a kind, each
-/// with its quote.
+/// Words of the longest field of an entry, dimension value and kind name, each with its quote.
 const FIELD_WORDS: usize = 2;
 const VALUE_WORDS: usize = 3;
 const NAME_WORDS: usize = 4;
 
-/// Which bytes may stand in an identifier after the first.
+/// The bytes that are allowed in an identifier after the first.
 static IDENTIFIER: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
@@ -29,12 +28,12 @@ static IDENTIFIER: [bool; 256] = {
     }
 };
 
-/// The end of the entry that begins at `at`, if it is certainly valid.
+/// The end of the entry at `at`, if it is certainly valid.
 pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
-    let atoms = &*ATOMS;
+    let atoms = &*CATALOGUE_TEXTS;
     let mut at = expect(bytes, at, b'{')?;
     let mut seen = 0_u8;
-    let mut kind: Option<&KindAtoms> = None;
+    let mut kind: Option<&KindTexts> = None;
     let mut dimensions: Option<(usize, usize)> = None;
     let mut one = false;
     loop {
@@ -46,7 +45,7 @@ pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
         }
         seen |= 1 << field;
         at = match field {
-            // The name may stand behind: step over, look later. No legal text holds a brace.
+            // The name may follow, so this is skipped first. No valid text contains a brace.
             0 => {
                 let end = 1 + value_at + memchr::memchr(b'}', bytes.get(value_at..)?)?;
                 dimensions = Some((value_at, end));
@@ -78,7 +77,7 @@ pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
     legal.then_some(at + 1)
 }
 
-fn name<'a>(bytes: &[u8], at: usize, atoms: &'a Atoms) -> Option<(&'a KindAtoms, usize)> {
+fn name<'a>(bytes: &[u8], at: usize, atoms: &'a CatalogueTexts) -> Option<(&'a KindTexts, usize)> {
     let (atom, end) = string::<NAME_WORDS>(bytes, at)?;
     Some((atoms.kinds.get(atoms.names.find(&atom)?)?, end))
 }
@@ -88,9 +87,9 @@ fn counter_type(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at..)?.starts_with(TEXT).then_some(at + TEXT.len())
 }
 
-/// The end of the dimensions that begin at `at`, their keys standing in order.
+/// The end of the dimensions at `at`, with ordered keys.
 #[inline]
-fn check_dimensions(bytes: &[u8], at: usize, kind: &KindAtoms) -> Option<usize> {
+fn check_dimensions(bytes: &[u8], at: usize, kind: &KindTexts) -> Option<usize> {
     let mut at = space(bytes, expect(bytes, at, b'{')?);
     let mut first = true;
     for (expected, domain) in &kind.dimensions {
@@ -101,31 +100,31 @@ fn check_dimensions(bytes: &[u8], at: usize, kind: &KindAtoms) -> Option<usize> 
         at = expected.skip(bytes, expect(bytes, at, b'"')?)?;
         let value_at = space(bytes, expect(bytes, space(bytes, at), b':')?);
         let end = match domain {
-            DomainAtoms::Listed(values) => {
+            DomainTexts::Listed(values) => {
                 let (value, end) = string::<VALUE_WORDS>(bytes, value_at)?;
                 values.find(&value)?;
                 end
             }
-            DomainAtoms::Identifier { max_chars } => identifier(bytes, value_at, *max_chars)?,
+            DomainTexts::Identifier { max_chars } => identifier(bytes, value_at, *max_chars)?,
         };
         at = space(bytes, end);
     }
     expect(bytes, at, b'}')
 }
 
-/// The key that begins at `at` and where its value begins.
+/// The key at `at` and the start of its value.
 #[inline]
-fn key(bytes: &[u8], at: usize) -> Option<(Atom, usize)> {
+fn key(bytes: &[u8], at: usize) -> Option<(ShortText, usize)> {
     let (atom, at) = string::<FIELD_WORDS>(bytes, at)?;
     let at = expect(bytes, space(bytes, at), b':')?;
     Some((atom, space(bytes, at)))
 }
 
-/// The short plain string that begins at `at` and where it ends.
+/// The short string at `at` and its end.
 #[inline]
-fn string<const WORDS: usize>(bytes: &[u8], at: usize) -> Option<(Atom, usize)> {
+fn string<const WORDS: usize>(bytes: &[u8], at: usize) -> Option<(ShortText, usize)> {
     let at = expect(bytes, at, b'"')?;
-    let (atom, length) = Atom::read::<WORDS>(bytes, at)?;
+    let (atom, length) = ShortText::read::<WORDS>(bytes, at)?;
     Some((atom, at + length + 1))
 }
 
@@ -164,7 +163,7 @@ fn space(bytes: &[u8], mut at: usize) -> usize {
 mod tests {
     use super::*;
     use crate::catalogue::{Domain, KINDS, NAMES};
-    use crate::validate::atoms::ENTRY_KEYS;
+    use crate::validate::short_text::ENTRY_KEYS;
 
     #[test]
     fn every_text_fits_the_words_it_is_read_with() {

@@ -1,13 +1,13 @@
-//! The judge: every rule of the specification, and a precise word on each breach.
+//! Checks every rule of the specification and describes violations.
 
 use std::borrow::Cow;
 
-use super::atoms::ENTRY_KEYS;
 use super::datetime::is_date_time;
-use super::fast;
+use super::fast_path;
 use super::findings::{Finding, Findings, Path};
 use super::number::{Count, count};
 use super::scan::{Malformed, Scanner, Shape};
+use super::short_text::ENTRY_KEYS;
 use super::violation::{Allowed, Problem, excerpt, shorten};
 use super::{is_uuid, nearest};
 use crate::catalogue::{
@@ -35,34 +35,33 @@ const MODEL_RULE: &str = "1 to 256 characters: a lower-case letter or digit, the
 const PROVIDER_RULE: &str = "1 to 64 characters: a lower-case letter or digit, then lower-case \
                              letters, digits and . _ : / @ + -";
 
-/// Whether entries may take the fast path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
-    Fast,
-    Careful,
+pub(super) enum FastPath {
+    Enabled,
+    Disabled,
 }
 
-/// Reads a document and notes what is wrong with it.
+/// Reads a document and reports violations.
 #[derive(Debug)]
-pub(super) struct Judge<'a> {
+pub(super) struct RuleChecker<'a> {
     scan: Scanner<'a>,
     findings: Findings,
     entries: u64,
-    pace: Pace,
+    fast_path: FastPath,
 }
 
-type Walk = Result<(), Malformed>;
+type ScanResult = Result<(), Malformed>;
 
-impl<'a> Judge<'a> {
-    pub(super) fn new(text: &'a str, findings: Findings, pace: Pace) -> Self {
-        Judge { scan: Scanner::new(text), findings, entries: 0, pace }
+impl<'a> RuleChecker<'a> {
+    pub(super) fn new(text: &'a str, findings: Findings, fast_path: FastPath) -> Self {
+        RuleChecker { scan: Scanner::new(text), findings, entries: 0, fast_path }
     }
 
     pub(super) fn finish(self) -> (Findings, u64) {
         (self.findings, self.entries)
     }
 
-    /// Judges the whole document.
+    /// Checks the whole document.
     pub(super) fn document(&mut self) {
         let text = self.scan.text();
         if text.starts_with('\u{feff}') {
@@ -74,28 +73,28 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn package(&mut self) -> Walk {
+    fn package(&mut self) -> ScanResult {
         self.scan.skip_space();
-        self.object(PACKAGE_KEYS, &Path::ROOT, |judge, key, path| match key {
-            "generated_at" | "period_end" | "period_start" => judge.date_time(path),
-            "install_id" | "package_id" => judge.uuid(path),
-            "metrics" => judge.metrics(path),
-            "resource" => judge.resource(path),
-            _ => judge.constant(path, SCHEMA_VERSION),
+        self.object(PACKAGE_KEYS, &Path::ROOT, |checker, key, path| match key {
+            "generated_at" | "period_end" | "period_start" => checker.date_time(path),
+            "install_id" | "package_id" => checker.uuid(path),
+            "metrics" => checker.metrics(path),
+            "resource" => checker.resource(path),
+            _ => checker.constant(path, SCHEMA_VERSION),
         })?;
         self.scan.end()
     }
 
-    fn resource(&mut self, path: &Path<'_>) -> Walk {
-        self.object(RESOURCE_KEYS, path, |judge, key, path| {
+    fn resource(&mut self, path: &Path<'_>) -> ScanResult {
+        self.object(RESOURCE_KEYS, path, |checker, key, path| {
             match RESOURCE.iter().find(|field| field.key == key) {
-                Some(field) => judge.domain(path, field.domain),
-                None => judge.version(path),
+                Some(field) => checker.domain(path, field.domain),
+                None => checker.version(path),
             }
         })
     }
 
-    fn metrics(&mut self, path: &Path<'_>) -> Walk {
+    fn metrics(&mut self, path: &Path<'_>) -> ScanResult {
         let start = self.scan.at;
         if self.scan.shape()? != Shape::Array {
             return self.wrong_type(path, "an array of metric entries");
@@ -103,9 +102,9 @@ impl<'a> Judge<'a> {
         self.scan.at += 1;
         let mut index = 0;
         while self.scan.next_item(index == 0)? {
-            let accepted = match self.pace {
-                Pace::Fast => fast::entry(self.scan.text().as_bytes(), self.scan.at),
-                Pace::Careful => None,
+            let accepted = match self.fast_path {
+                FastPath::Enabled => fast_path::entry(self.scan.text().as_bytes(), self.scan.at),
+                FastPath::Disabled => None,
             };
             match accepted {
                 Some(end) => self.scan.at = end,
@@ -122,27 +121,27 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn entry(&mut self, path: &Path<'_>) -> Walk {
+    fn entry(&mut self, path: &Path<'_>) -> ScanResult {
         let mut kind = None;
         let mut dimensions_at = None;
         let mut value_at = None;
-        self.object(ENTRY_KEYS, path, |judge, key, path| match key {
-            // What these may hold depends on the name, which may stand behind them.
+        self.object(ENTRY_KEYS, path, |checker, key, path| match key {
+            // The allowed content depends on the name, which may follow.
             "dimensions" => {
-                dimensions_at = Some(judge.scan.at);
-                judge.scan.skip_value()
+                dimensions_at = Some(checker.scan.at);
+                checker.scan.skip_value()
             }
             "value" => {
-                value_at = Some(judge.scan.at);
-                judge.scan.skip_value()
+                value_at = Some(checker.scan.at);
+                checker.scan.skip_value()
             }
-            "name" => judge.text(path, |judge, found, offset| {
+            "name" => checker.text(path, |checker, found, offset| {
                 kind = Kind::parse(found);
                 if kind.is_none() {
-                    judge.not_listed(path, offset, found, NAMES);
+                    checker.not_listed(path, offset, found, NAMES);
                 }
             }),
-            _ => judge.constant(path, COUNTER_TYPE),
+            _ => checker.constant(path, COUNTER_TYPE),
         })?;
         let end = self.scan.at;
         if let Some(at) = value_at {
@@ -157,24 +156,24 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn dimensions(&mut self, path: &Path<'_>, kind: Option<Kind>) -> Walk {
+    fn dimensions(&mut self, path: &Path<'_>, kind: Option<Kind>) -> ScanResult {
         let Some(kind) = kind else {
-            // Without a kind only the type can be told.
+            // Without a kind only the type is checked.
             return match self.scan.shape()? {
                 Shape::Object => Ok(()),
                 _ => self.wrong_type(path, "an object"),
             };
         };
         let spec = kind.spec();
-        self.object(spec.keys, path, |judge, key, path| {
+        self.object(spec.keys, path, |checker, key, path| {
             match spec.dimensions.iter().find(|dimension| dimension.key == key) {
-                Some(dimension) => judge.domain(path, dimension.domain),
+                Some(dimension) => checker.domain(path, dimension.domain),
                 None => Ok(()),
             }
         })
     }
 
-    fn value(&mut self, path: &Path<'_>, kind: Option<Kind>) -> Walk {
+    fn value(&mut self, path: &Path<'_>, kind: Option<Kind>) -> ScanResult {
         let exactly_one = kind == Some(Kind::ClientActive);
         let rule = if exactly_one { "exactly 1" } else { "an integer of at least 1" };
         if self.scan.shape()? != Shape::Number {
@@ -193,17 +192,17 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn domain(&mut self, path: &Path<'_>, domain: Domain) -> Walk {
-        self.text(path, |judge, found, offset| match domain {
+    fn domain(&mut self, path: &Path<'_>, domain: Domain) -> ScanResult {
+        self.text(path, |checker, found, offset| match domain {
             Domain::Listed(texts) => {
                 if !texts.contains(&found) {
-                    judge.not_listed(path, offset, found, texts);
+                    checker.not_listed(path, offset, found, texts);
                 }
             }
             Domain::Identifier { max_chars } => {
                 if !is_identifier(found, max_chars) {
                     let rule = if max_chars > 64 { MODEL_RULE } else { PROVIDER_RULE };
-                    judge.report(Problem::BadIdentifier, path, offset, || {
+                    checker.report(Problem::BadIdentifier, path, offset, || {
                         let nearest = nearest::identifier(found, max_chars);
                         (quoted(found), Allowed::Rule(rule), nearest)
                     });
@@ -212,49 +211,49 @@ impl<'a> Judge<'a> {
         })
     }
 
-    fn version(&mut self, path: &Path<'_>) -> Walk {
-        self.text(path, |judge, found, offset| {
+    fn version(&mut self, path: &Path<'_>) -> ScanResult {
+        self.text(path, |checker, found, offset| {
             let chars = found.chars().take(MAX_VERSION_CHARS + 1).count();
             if !(1..=MAX_VERSION_CHARS).contains(&chars) {
-                judge.report(Problem::BadLength, path, offset, || {
+                checker.report(Problem::BadLength, path, offset, || {
                     (quoted(found), Allowed::Rule("1 to 64 characters"), None)
                 });
             }
         })
     }
 
-    fn uuid(&mut self, path: &Path<'_>) -> Walk {
-        self.text(path, |judge, found, offset| {
+    fn uuid(&mut self, path: &Path<'_>) -> ScanResult {
+        self.text(path, |checker, found, offset| {
             if !is_uuid(found) {
-                judge.report(Problem::BadUuid, path, offset, || {
+                checker.report(Problem::BadUuid, path, offset, || {
                     (quoted(found), Allowed::Rule(UUID_RULE), nearest::uuid(found))
                 });
             }
         })
     }
 
-    fn date_time(&mut self, path: &Path<'_>) -> Walk {
-        self.text(path, |judge, found, offset| {
+    fn date_time(&mut self, path: &Path<'_>) -> ScanResult {
+        self.text(path, |checker, found, offset| {
             if !is_date_time(found) {
-                judge.report(Problem::BadDateTime, path, offset, || {
+                checker.report(Problem::BadDateTime, path, offset, || {
                     (quoted(found), Allowed::Rule(DATE_TIME_RULE), nearest::date_time(found))
                 });
             }
         })
     }
 
-    fn constant(&mut self, path: &Path<'_>, text: &'static str) -> Walk {
-        self.text(path, |judge, found, offset| {
+    fn constant(&mut self, path: &Path<'_>, text: &'static str) -> ScanResult {
+        self.text(path, |checker, found, offset| {
             if found != text {
-                judge.report(Problem::NotAllowed, path, offset, || {
+                checker.report(Problem::NotAllowed, path, offset, || {
                     (quoted(found), Allowed::Exactly(text), nearest::listed(found, &[text]))
                 });
             }
         })
     }
 
-    /// Reads the string here and hands it to `check`; reports any other type.
-    fn text(&mut self, path: &Path<'_>, check: impl FnOnce(&mut Self, &str, usize)) -> Walk {
+    /// Reads a string and passes it to `check`; reports any other type.
+    fn text(&mut self, path: &Path<'_>, check: impl FnOnce(&mut Self, &str, usize)) -> ScanResult {
         if self.scan.shape()? != Shape::String {
             return self.wrong_type(path, "a string");
         }
@@ -263,13 +262,13 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Walks the object here: `field` is called once for each known key, standing on its value.
+    /// Reads an object; `field` is called for each known key, at its value.
     fn object(
         &mut self,
         keys: &'static [&'static str],
         path: &Path<'_>,
-        mut field: impl FnMut(&mut Self, &'static str, &Path<'_>) -> Walk,
-    ) -> Walk {
+        mut field: impl FnMut(&mut Self, &'static str, &Path<'_>) -> ScanResult,
+    ) -> ScanResult {
         let start = self.scan.at;
         if self.scan.shape()? != Shape::Object {
             return self.wrong_type(path, "an object");
@@ -306,8 +305,8 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Reports a value of another type and steps over it.
-    fn wrong_type(&mut self, path: &Path<'_>, rule: &'static str) -> Walk {
+    /// Reports a value of another type and skips it.
+    fn wrong_type(&mut self, path: &Path<'_>, rule: &'static str) -> ScanResult {
         let offset = self.scan.at;
         let shape = self.scan.shape()?;
         self.scan.skip_value()?;
@@ -335,13 +334,13 @@ impl<'a> Judge<'a> {
         });
     }
 
-    /// Notes a breach; `say` puts it into words only if somebody will read them.
+    /// Reports a violation; `say` is called only if it is described.
     fn report(
         &mut self,
         code: Problem,
         path: &Path<'_>,
         offset: usize,
-        say: impl FnOnce() -> Words,
+        say: impl FnOnce() -> ViolationText,
     ) {
         if self.findings.describes_more() {
             let (found, allowed, nearest) = say();
@@ -353,7 +352,7 @@ impl<'a> Judge<'a> {
 }
 
 /// What was found, what is allowed, and the nearest allowed value.
-type Words = (String, Allowed, Option<Cow<'static, str>>);
+type ViolationText = (String, Allowed, Option<Cow<'static, str>>);
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", excerpt(text))
