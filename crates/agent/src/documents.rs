@@ -26,7 +26,7 @@ pub(crate) enum Source {
 
 /// How a source is cut into documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum DocumentSplit {
     /// As the file's ending says; standard input is one document.
     ByName,
     /// One document per line.
@@ -52,7 +52,7 @@ pub(crate) struct Oversized {
 }
 
 /// A document, or the place of one that is too large.
-pub(crate) type Piece<'a> = Result<Document<'a>, Oversized>;
+pub(crate) type SplitDocument<'a> = Result<Document<'a>, Oversized>;
 
 impl Source {
     /// The name a person knows it by.
@@ -64,11 +64,11 @@ impl Source {
     }
 
     /// Whether every line is a document.
-    pub(crate) fn is_lines(&self, cut: Cut) -> bool {
+    pub(crate) fn is_lines(&self, cut: DocumentSplit) -> bool {
         match (self, cut) {
-            (_, Cut::Lines) => true,
-            (Source::Stdin, Cut::ByName) => false,
-            (Source::File(path), Cut::ByName) => {
+            (_, DocumentSplit::Lines) => true,
+            (Source::Stdin, DocumentSplit::ByName) => false,
+            (Source::File(path), DocumentSplit::ByName) => {
                 matches!(ending(path), Some("ndjson" | "jsonl"))
             }
         }
@@ -78,10 +78,10 @@ impl Source {
     /// document at a time, of at most `max_bytes`.
     pub(crate) fn read(
         &self,
-        cut: Cut,
+        cut: DocumentSplit,
         max_bytes: u64,
         buffer: &mut Vec<u8>,
-        take: impl FnMut(Piece<'_>),
+        take: impl FnMut(SplitDocument<'_>),
     ) -> io::Result<()> {
         let bounds = Bounds { lines: self.is_lines(cut), max_bytes };
         match self {
@@ -104,7 +104,7 @@ fn unpack(
     mut from: impl BufRead,
     bounds: Bounds,
     buffer: &mut Vec<u8>,
-    take: impl FnMut(Piece<'_>),
+    take: impl FnMut(SplitDocument<'_>),
 ) -> io::Result<()> {
     let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
     from.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic)?;
@@ -121,7 +121,7 @@ fn read_documents(
     mut from: impl BufRead,
     bounds: Bounds,
     buffer: &mut Vec<u8>,
-    mut take: impl FnMut(Piece<'_>),
+    mut take: impl FnMut(SplitDocument<'_>),
 ) -> io::Result<()> {
     if !bounds.lines {
         let count = read_bounded(&mut from, bounds.max_bytes, buffer, |from, buffer| {
@@ -163,7 +163,7 @@ fn read_bounded<R: BufRead>(
     read(&mut from.take(max_bytes.saturating_add(1)), buffer)
 }
 
-fn piece(bytes: &[u8], count: usize, max_bytes: u64, first_line: usize) -> Piece<'_> {
+fn piece(bytes: &[u8], count: usize, max_bytes: u64, first_line: usize) -> SplitDocument<'_> {
     if count as u64 > max_bytes {
         Err(Oversized { first_line, max_bytes })
     } else {

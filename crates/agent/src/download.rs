@@ -4,11 +4,11 @@
 //! What comes is written to a `.part` file beside the place, which a later try goes on with; the
 //! place itself only ever sees a file that is whole and right. Nothing here writes to the terminal.
 
+mod attempts;
 pub(crate) mod digest;
 mod error;
 mod part;
 mod transfer;
-mod tries;
 
 use std::fs;
 use std::io;
@@ -17,17 +17,17 @@ use std::time::Duration;
 
 use http::Uri;
 
+use self::attempts::Attempts;
 use self::digest::Digest;
 pub(crate) use self::error::Error;
 use self::part::Part;
 use self::transfer::{Failure, Origin, Transfer};
-use self::tries::Tries;
+use crate::destination::OnConflict;
 use crate::member::Member;
-use crate::placing::Existing;
 
 /// A file that is wanted.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct DownloadRequest {
     /// Where it is. The key goes along only if that is at the service itself.
     pub(crate) target: Uri,
     /// How many bytes it has.
@@ -38,9 +38,9 @@ pub(crate) struct Wanted {
 
 /// Where the file is put.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Destination<'a> {
     pub(crate) path: &'a Path,
-    pub(crate) existing: Existing,
+    pub(crate) existing: OnConflict,
     /// Who may do what with it.
     pub(crate) mode: u32,
 }
@@ -56,7 +56,7 @@ pub(crate) enum Progress<'a> {
 
 /// How it ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum DownloadOutcome {
     /// It was fetched.
     Fetched,
     /// The very file was there.
@@ -99,22 +99,22 @@ impl Default for Limits {
 /// Fetches a file and puts it into its place. Whatever fails, the place stays as it was.
 pub(crate) async fn fetch(
     member: &Member,
-    wanted: &Wanted,
-    place: &Place<'_>,
+    wanted: &DownloadRequest,
+    place: &Destination<'_>,
     limits: &Limits,
     watch: &dyn Fn(Progress<'_>),
-) -> Result<Done, Error> {
+) -> Result<DownloadOutcome, Error> {
     if is_there(wanted, place)? {
-        return Ok(Done::AlreadyThere);
+        return Ok(DownloadOutcome::AlreadyThere);
     }
     let mut part = Part::open(place.path, wanted.bytes)?;
     // Whoever held the part before us may have finished.
     if is_there(wanted, place)? {
         part.discard();
-        return Ok(Done::AlreadyThere);
+        return Ok(DownloadOutcome::AlreadyThere);
     }
     match fill(member, wanted, &mut part, limits, watch).await {
-        Ok(()) => part.put(place).map(|()| Done::Fetched),
+        Ok(()) => part.put(place).map(|()| DownloadOutcome::Fetched),
         Err(error) => {
             if error.is_of_content() || part.length() == 0 {
                 part.discard();
@@ -127,13 +127,13 @@ pub(crate) async fn fetch(
 /// Brings the part to its end, whole and right.
 async fn fill(
     member: &Member,
-    wanted: &Wanted,
+    wanted: &DownloadRequest,
     part: &mut Part,
     limits: &Limits,
     watch: &dyn Fn(Progress<'_>),
 ) -> Result<(), Error> {
     part.check_room(wanted.bytes)?;
-    let mut tries = Tries::new(limits, part.length());
+    let mut tries = Attempts::new(limits, part.length());
     let mut origin = Origin::default();
     loop {
         watch(Progress::At(part.length()));
@@ -171,7 +171,7 @@ async fn fill(
 }
 
 /// Whether the very file stands in the place. Another one is an error if it is to stay.
-fn is_there(wanted: &Wanted, place: &Place<'_>) -> Result<bool, Error> {
+fn is_there(wanted: &DownloadRequest, place: &Destination<'_>) -> Result<bool, Error> {
     let found = match fs::symlink_metadata(place.path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -188,8 +188,8 @@ fn is_there(wanted: &Wanted, place: &Place<'_>) -> Result<bool, Error> {
         }
     }
     match place.existing {
-        Existing::Replace => Ok(false),
-        Existing::Keep => Err(Error::Exists { path: place.path.to_owned() }),
+        OnConflict::Replace => Ok(false),
+        OnConflict::Keep => Err(Error::Exists { path: place.path.to_owned() }),
     }
 }
 

@@ -3,36 +3,36 @@
 //! This file only starts: [`cli`] says what can be typed, [`commands`] does it, [`diagnostic`] tells
 //! what went wrong, and [`output`] is the only other place that writes to the terminal.
 
-mod at_terminal;
 mod cli;
 mod commands;
 mod config;
+mod destination;
 mod diagnostic;
 mod documents;
 mod download;
+mod duration;
 mod home;
+mod key_value;
 mod log;
 mod markdown;
 mod mcp;
 mod member;
-mod narrate;
+mod metrics_recorder;
+#[cfg(feature = "local-model")]
+mod model_files;
 mod output;
-mod pairs;
-mod period;
-mod placing;
 mod prompt;
 mod resource;
 mod runtime;
 mod session;
 mod skills;
-mod store_trouble;
-mod tally;
+mod store_error;
 mod task;
+mod task_printer;
+mod task_setup;
+mod terminal_person;
 mod untrusted;
 mod view;
-#[cfg(feature = "local-model")]
-mod weights;
-mod workbench;
 mod wrap;
 
 use std::process::ExitCode;

@@ -3,14 +3,14 @@
 //! Blocks are cut here, line by line, so that the result does not depend on how the text arrived;
 //! [`page`] makes lines of each.
 
-mod cut;
-mod page;
+mod blocks;
+mod layout;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use self::cut::{Fence, indentation, is_definition, is_heading, is_item};
-use self::page::Page;
+use self::blocks::{Fence, indentation, is_definition, is_heading, is_item};
+use self::layout::PageLayout;
 
 /// A longer line is taken for two, in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -20,7 +20,7 @@ const MAX_BLOCK_BYTES: usize = 256 * 1024;
 /// Makes lines for a terminal of Markdown.
 #[derive(Debug)]
 pub(crate) struct Renderer {
-    page: Page,
+    page: PageLayout,
     /// The line that has not ended.
     line: String,
     /// The lines of the block that has not ended.
@@ -51,7 +51,7 @@ impl Renderer {
     /// For a terminal of so many columns.
     pub(crate) fn new(width: usize) -> Self {
         Self {
-            page: Page::new(width),
+            page: PageLayout::new(width),
             line: String::new(),
             lines: String::new(),
             block: Block::None,

@@ -1,11 +1,11 @@
 //! The configured MCP servers, as the commands use them: read, resolved, and connected.
 
 pub(crate) mod advice;
-pub(crate) mod approve;
+pub(crate) mod approval;
 pub(crate) mod browser;
 pub(crate) mod client_document;
-pub(crate) mod observe;
-pub(crate) mod shown;
+pub(crate) mod reporter;
+pub(crate) mod sanitizer;
 pub(crate) mod signals;
 pub(crate) mod table;
 
@@ -29,9 +29,9 @@ use mcp_client::tool_name::registered_name;
 use serde_json::{Value, json};
 
 use self::advice::operand;
-use self::browser::OnTerminal;
-use self::observe::{Place, Reporter};
-use self::shown::Shown;
+use self::browser::TerminalSignIn;
+use self::reporter::{MessageSink, Reporter};
+use self::sanitizer::Sanitizer;
 use crate::config;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::home::Home;
@@ -225,23 +225,23 @@ pub(crate) fn transport(entry: &ServerEntry) -> &'static str {
 
 /// The servers of a command, with everything that is told about them.
 #[derive(Debug)]
-pub(crate) struct Fleet {
+pub(crate) struct McpServers {
     /// What was configured.
     pub(crate) servers: Servers,
     /// Makes their words fit to be shown.
-    pub(crate) shown: Shown,
+    pub(crate) shown: Sanitizer,
     /// Tells what happens.
     pub(crate) reporter: Arc<Reporter>,
     /// What the client is handed.
     pub(crate) host: Host,
 }
 
-impl Fleet {
+impl McpServers {
     /// The configured servers; nothing is connected yet, and nobody is there to approve calls.
-    pub(crate) fn load(session: &Session, place: Place) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(session: &Session, place: MessageSink) -> Result<Self, Diagnostic> {
         let servers = Servers::load(session)?;
         let redactor = Arc::new(servers.redactor());
-        let shown = Shown::new(Arc::clone(&redactor));
+        let shown = Sanitizer::new(Arc::clone(&redactor));
         let reporter = Reporter::new(session.output.clone(), shown.clone(), place);
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
         let mut host = host(session, redactor, Arc::new(DenyCalls), observer)?;
@@ -262,7 +262,8 @@ impl Fleet {
 
     /// Lets a person be brought to a page to sign in, where there is one at a terminal.
     pub(crate) fn with_browser(&mut self, session: &Session) {
-        self.host.browser = OnTerminal::find(session, &self.reporter).map(|it| Arc::new(it) as _);
+        self.host.browser =
+            TerminalSignIn::find(session, &self.reporter).map(|it| Arc::new(it) as _);
     }
 
     /// The longest any of these servers may take to be settled, sign-ins included.
@@ -398,7 +399,7 @@ pub(crate) fn already_told(exit: Exit) -> Diagnostic {
 }
 
 /// An error in one line, and beside it what its process said, line by line.
-pub(crate) fn told(shown: &Shown, error: &mcp_client::Error) -> (String, Vec<String>) {
+pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec<String>) {
     use mcp_client::Error;
     let (summary, stderr, noise) = match error {
         Error::Exited { exit, stderr, noise } => {
@@ -505,7 +506,7 @@ mod tests {
 
     #[test]
     fn the_words_of_a_process_stand_beside_the_error() {
-        let shown = Shown::new(Arc::new(Redactor::default()));
+        let shown = Sanitizer::new(Arc::new(Redactor::default()));
         let error = mcp_client::Error::Exited {
             exit: mcp_client::error::ProcessExit::Status(3),
             stderr: "one\ntwo\n".to_owned(),

@@ -2,10 +2,10 @@
 //! streams of events.
 
 mod document;
+pub(crate) mod error;
 pub(crate) mod events;
-pub(crate) mod patience;
+pub(crate) mod retry;
 pub(crate) mod settings;
-pub(crate) mod trouble;
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use mcp_client::transport::http_client::HttpClient;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::error::MemberError;
 use self::events::Events;
 use self::settings::Settings;
-use self::trouble::Trouble;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -56,7 +56,7 @@ pub(crate) struct Member {
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
+pub(crate) struct MemberRequest {
     method: Method,
     path: String,
     body: Bytes,
@@ -67,7 +67,7 @@ pub(crate) struct Ask {
     may_repeat: bool,
 }
 
-impl Ask {
+impl MemberRequest {
     /// Asks for what is there.
     pub(crate) fn get(path: impl Into<String>) -> Self {
         Self::new(Method::GET, path.into(), Bytes::new(), SOON).repeatable()
@@ -126,15 +126,15 @@ impl Ask {
 
 /// An answer that was read whole.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct MemberResponse {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl MemberResponse {
     /// What it says.
-    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
-        serde_json::from_slice(&self.body).map_err(|error| Trouble::nonsense(&error))
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, MemberError> {
+        serde_json::from_slice(&self.body).map_err(|error| MemberError::nonsense(&error))
     }
 
     /// What it cost, if the service says so.
@@ -153,8 +153,8 @@ impl Answer {
     }
 
     /// The document as it came, set with lines and indentation.
-    pub(crate) fn document(&self) -> Result<String, Trouble> {
-        document::set(&self.body).map_err(|error| Trouble::nonsense(&error))
+    pub(crate) fn document(&self) -> Result<String, MemberError> {
+        document::set(&self.body).map_err(|error| MemberError::nonsense(&error))
     }
 
     /// The receipt, if there is one.
@@ -187,40 +187,44 @@ impl Member {
     }
 
     /// Asks, and reads the answer whole.
-    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Trouble> {
+    pub(crate) async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, MemberError> {
         let target = self.address(&ask.path)?;
         self.ask_at(&target, ask).await
     }
 
     /// The same for an address beside the base address.
-    pub(crate) async fn ask_at(&self, target: &Uri, ask: Ask) -> Result<Answer, Trouble> {
+    pub(crate) async fn ask_at(
+        &self,
+        target: &Uri,
+        ask: MemberRequest,
+    ) -> Result<MemberResponse, MemberError> {
         let most_bytes = ask.most_bytes;
         let response = self.send_to(target, ask).await?;
         let (parts, body) = response.into_parts();
         let body = read(body, most_bytes).await?;
-        Ok(Answer { headers: parts.headers, body })
+        Ok(MemberResponse { headers: parts.headers, body })
     }
 
     /// Asks for what is there, and understands it.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
-        self.ask(Ask::get(path)).await?.json()
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, MemberError> {
+        self.ask(MemberRequest::get(path)).await?.json()
     }
 
     /// Asks, and gives the events of the answer as they come.
-    pub(crate) async fn events(&self, mut ask: Ask) -> Result<Events, Trouble> {
+    pub(crate) async fn events(&self, mut ask: MemberRequest) -> Result<Events, MemberError> {
         ask.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let response = self.send(ask).await?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().to_owned();
         if !kind.starts_with("text/event-stream") {
             let what = format!("an answer of type `{kind}` where events should come");
-            return Err(Trouble::Nonsense { what });
+            return Err(MemberError::Nonsense { what });
         }
         Ok(Events::new(response))
     }
 
     /// Asks, and gives a good answer whose body is still to be read.
-    pub(crate) async fn send(&self, ask: Ask) -> Result<Response<Incoming>, Trouble> {
+    pub(crate) async fn send(&self, ask: MemberRequest) -> Result<Response<Incoming>, MemberError> {
         let target = self.address(&ask.path)?;
         self.send_to(&target, ask).await
     }
@@ -229,13 +233,13 @@ impl Member {
     pub(crate) async fn send_to(
         &self,
         target: &Uri,
-        ask: Ask,
-    ) -> Result<Response<Incoming>, Trouble> {
-        let Ask { method, body, headers, within, .. } = ask;
+        ask: MemberRequest,
+    ) -> Result<Response<Incoming>, MemberError> {
+        let MemberRequest { method, body, headers, within, .. } = ask;
         let answer = self.http.send_once(&method, target, &headers, body);
         let response = match tokio::time::timeout(within, answer).await {
-            Ok(response) => response.map_err(|error| Trouble::of_connection(&error))?,
-            Err(_) => return Err(Trouble::Late { after: within }),
+            Ok(response) => response.map_err(|error| MemberError::of_connection(&error))?,
+            Err(_) => return Err(MemberError::Late { after: within }),
         };
         let status = response.status();
         if status.is_success() {
@@ -244,41 +248,41 @@ impl Member {
         let (parts, body) = response.into_parts();
         // A refusal whose body breaks off is still a refusal.
         let body = read(body, MAX_REFUSAL_BYTES).await.unwrap_or_default();
-        Err(Trouble::refused(status, &parts.headers, &body))
+        Err(MemberError::refused(status, &parts.headers, &body))
     }
 
     /// What stands beside the base address, such as `/readyz`.
-    pub(crate) fn beside(&self, path: &str) -> Result<Uri, Trouble> {
+    pub(crate) fn beside(&self, path: &str) -> Result<Uri, MemberError> {
         let base = self.http.url().path().trim_end_matches('/');
         self.at(format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base)))
     }
 
     /// An address of the service.
-    pub(crate) fn address(&self, path: &str) -> Result<Uri, Trouble> {
+    pub(crate) fn address(&self, path: &str) -> Result<Uri, MemberError> {
         let base = self.http.url().path().trim_end_matches('/');
         self.at(format!("{base}{path}"))
     }
 
-    fn at(&self, path: String) -> Result<Uri, Trouble> {
+    fn at(&self, path: String) -> Result<Uri, MemberError> {
         let mut parts = self.http.url().clone().into_parts();
         let path = PathAndQuery::try_from(path);
         parts.path_and_query = path.ok();
-        Uri::from_parts(parts).map_err(|_| Trouble::Nonsense { what: "no address".to_owned() })
+        Uri::from_parts(parts).map_err(|_| MemberError::Nonsense { what: "no address".to_owned() })
     }
 
     /// What went wrong, for a person.
-    pub(crate) fn diagnostic(&self, trouble: &Trouble) -> Diagnostic {
+    pub(crate) fn diagnostic(&self, trouble: &MemberError) -> Diagnostic {
         trouble.diagnostic(&self.settings)
     }
 }
 
 /// Reads a body whole, as long as it goes on.
-async fn read(body: Incoming, most: usize) -> Result<Bytes, Trouble> {
+async fn read(body: Incoming, most: usize) -> Result<Bytes, MemberError> {
     let whole = Limited::new(body, most).collect();
     match tokio::time::timeout(MAX_SILENCE, whole).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) => Err(Trouble::Broken { reason: error.to_string() }),
-        Err(_) => Err(Trouble::Late { after: MAX_SILENCE }),
+        Ok(Err(error)) => Err(MemberError::Broken { reason: error.to_string() }),
+        Err(_) => Err(MemberError::Late { after: MAX_SILENCE }),
     }
 }
 

@@ -46,13 +46,13 @@ impl Prompt {
 /// Asks for a line without holding up anything else; nothing if the input has ended. Whoever drops
 /// this leaves what is typed later to others.
 pub(crate) async fn ask_meanwhile(question: String) -> Option<String> {
-    let answer = line_meanwhile(question, Before::Forgotten, MAX_ANSWER_BYTES).await;
+    let answer = line_meanwhile(question, TypedAhead::Forgotten, MAX_ANSWER_BYTES).await;
     answer.map(|answer| answer.trim().to_owned())
 }
 
 /// What becomes of what was typed before a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Before {
+pub(crate) enum TypedAhead {
     /// It is no answer.
     Forgotten,
     /// It may be one.
@@ -60,11 +60,15 @@ pub(crate) enum Before {
 }
 
 /// Reads a line of a terminal, of so many bytes at most, without holding up anything else.
-pub(crate) async fn line_meanwhile(question: String, before: Before, most: u64) -> Option<String> {
-    let mut given_up = GivenUp::default();
+pub(crate) async fn line_meanwhile(
+    question: String,
+    before: TypedAhead,
+    most: u64,
+) -> Option<String> {
+    let mut given_up = AbandonGuard::default();
     let is_given_up = Arc::clone(&given_up.flag);
     let reading = tokio::task::spawn_blocking(move || {
-        if before == Before::Forgotten {
+        if before == TypedAhead::Forgotten {
             forget_typed();
         }
         // Where the terminal is gone, the reading ends as well.
@@ -85,12 +89,12 @@ pub(crate) async fn line_meanwhile(question: String, before: Before, most: u64) 
 
 /// Says that nobody waits for an answer any more.
 #[derive(Debug, Default)]
-struct GivenUp {
+struct AbandonGuard {
     flag: Arc<AtomicBool>,
     is_answered: bool,
 }
 
-impl Drop for GivenUp {
+impl Drop for AbandonGuard {
     fn drop(&mut self) {
         self.flag.store(true, Ordering::Release);
         if !self.is_answered {

@@ -8,13 +8,13 @@
 
 pub(crate) mod archive;
 pub(crate) mod catalogue;
-pub(crate) mod diary;
 pub(crate) mod document;
 pub(crate) mod folder;
+pub(crate) mod folders;
 pub(crate) mod install;
 pub(crate) mod listing;
+pub(crate) mod log;
 pub(crate) mod name;
-pub(crate) mod places;
 pub(crate) mod record;
 pub(crate) mod tool;
 
@@ -23,12 +23,12 @@ pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 /// What is wrong with a file of a skill, and in which line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Flaw {
+pub(crate) struct SkillFlaw {
     pub(crate) line: Option<u64>,
     pub(crate) what: String,
 }
 
-impl Flaw {
+impl SkillFlaw {
     pub(crate) fn of(what: impl Into<String>) -> Self {
         Self { line: None, what: what.into() }
     }

@@ -5,71 +5,71 @@
 //! [`run`] is the loop. It is bounded in rounds, time and money; it retries what may pass; it keeps
 //! the conversation within the model's window; and it ends in exactly one of the ways in [`end`].
 
-pub(crate) mod bounds;
+pub(crate) mod approval_gate;
+mod context_window;
 pub(crate) mod conversation;
-pub(crate) mod counting;
 pub(crate) mod end;
 pub(crate) mod event;
-pub(crate) mod gate;
+pub(crate) mod limits;
+pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod person;
-pub(crate) mod requests;
 mod retry;
 mod round;
+pub(crate) mod server_requests;
 pub(crate) mod toolbox;
-mod window;
 
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use self::bounds::Bounds;
+use self::context_window::ContextWindow;
 use self::conversation::{Call, Conversation, Message};
-use self::counting::Counting;
-use self::end::{Cause, End};
+use self::end::{EndCause, TaskEnd};
 use self::event::{Event, Listener};
+use self::limits::Bounds;
+use self::metrics::TaskMetrics;
 use self::model::{Finish, Limits, Model, Question, Reply};
-use self::retry::Patience;
+use self::retry::RetryBudget;
 use self::toolbox::Toolbox;
-use self::window::Window;
-use crate::member::trouble::Trouble;
+use crate::member::error::MemberError;
 
 /// How many rounds in a row may end with nothing but refusals of a person before the task ends.
 const MAX_DENIED_ROUNDS: u32 = 3;
 
 /// What a task is run with.
 #[derive(Debug)]
-pub(crate) struct Means<'a> {
+pub(crate) struct TaskContext<'a> {
     pub(crate) model: &'a Model,
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) bounds: Bounds,
-    pub(crate) counting: Counting,
+    pub(crate) counting: TaskMetrics,
     /// Ends the task where it stands.
     pub(crate) stop: CancellationToken,
     /// Says that it is the program that ends.
     pub(crate) is_ending: CancellationToken,
 }
 
-impl Means<'_> {
+impl TaskContext<'_> {
     /// Why the task was stopped.
-    fn stopped(&self) -> Cause {
-        if self.is_ending.is_cancelled() { Cause::Ended } else { Cause::Cancelled }
+    fn stopped(&self) -> EndCause {
+        if self.is_ending.is_cancelled() { EndCause::Ended } else { EndCause::Cancelled }
     }
 }
 
 /// What became of a task.
 #[derive(Debug)]
-pub(crate) struct Done {
-    pub(crate) end: End,
+pub(crate) struct TaskResult {
+    pub(crate) end: TaskEnd,
     /// What the model said last.
     pub(crate) answer: String,
-    pub(crate) spent: Spent,
+    pub(crate) spent: TaskUsage,
 }
 
 /// What a task used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
-pub(crate) struct Spent {
+pub(crate) struct TaskUsage {
     pub(crate) model_calls: u32,
     pub(crate) tool_calls: u32,
     pub(crate) retries: u32,
@@ -79,7 +79,7 @@ pub(crate) struct Spent {
     pub(crate) charge_micros: i64,
 }
 
-impl Spent {
+impl TaskUsage {
     /// What this and the other used together.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
@@ -97,50 +97,50 @@ impl Spent {
 pub(crate) async fn run(
     words: &str,
     conversation: &mut Conversation,
-    means: &Means<'_>,
+    means: &TaskContext<'_>,
     listener: &mut dyn Listener,
-) -> Done {
+) -> TaskResult {
     let begun = Instant::now();
     means.counting.task_started();
     conversation.push(Message::User { text: words.to_owned() });
-    let mut course = Course::new(means, conversation, listener);
+    let mut course = RunningTask::new(means, conversation, listener);
     let limit = means.bounds.time;
     let end = tokio::select! {
         biased;
-        () = means.stop.cancelled() => End::of(means.stopped()),
-        () = tokio::time::sleep(limit) => End::of(Cause::TimedOut { limit }),
+        () = means.stop.cancelled() => TaskEnd::of(means.stopped()),
+        () = tokio::time::sleep(limit) => TaskEnd::of(EndCause::TimedOut { limit }),
         end = course.go() => end,
     };
     let spent = course.leave(&end);
     let answer = conversation.answer();
     means.counting.task_finished(&end, begun.elapsed(), &spent);
     listener.event(Event::Finished { end: &end, answer: &answer, spent: &spent });
-    Done { end, answer, spent }
+    TaskResult { end, answer, spent }
 }
 
 /// A task on its way.
-struct Course<'a, 'b> {
-    means: &'a Means<'a>,
+struct RunningTask<'a, 'b> {
+    means: &'a TaskContext<'a>,
     conversation: &'b mut Conversation,
     listener: &'b mut dyn Listener,
-    spent: Spent,
+    spent: TaskUsage,
     /// What the model has said of an answer that is still coming.
     coming: Option<String>,
     /// The calls that are running.
     running: Vec<Call>,
 }
 
-impl<'a, 'b> Course<'a, 'b> {
+impl<'a, 'b> RunningTask<'a, 'b> {
     fn new(
-        means: &'a Means<'a>,
+        means: &'a TaskContext<'a>,
         conversation: &'b mut Conversation,
         listener: &'b mut dyn Listener,
     ) -> Self {
-        let (spent, coming, running) = (Spent::default(), None, Vec::new());
+        let (spent, coming, running) = (TaskUsage::default(), None, Vec::new());
         Self { means, conversation, listener, spent, coming, running }
     }
 
-    async fn go(&mut self) -> End {
+    async fn go(&mut self) -> TaskEnd {
         let mut denied = 0;
         for _ in 0..self.means.bounds.rounds {
             if let Some(end) = self.over_budget() {
@@ -158,21 +158,21 @@ impl<'a, 'b> Course<'a, 'b> {
             }
             let round = self.run_calls(&calls).await;
             if round.is_stopped {
-                return End::of(Cause::Denied);
+                return TaskEnd::of(EndCause::Denied);
             }
             denied = if round.is_all_denied { denied + 1 } else { 0 };
             if denied == MAX_DENIED_ROUNDS {
-                return End::of(Cause::Denied);
+                return TaskEnd::of(EndCause::Denied);
             }
         }
-        End::of(Cause::Rounds { limit: self.means.bounds.rounds })
+        TaskEnd::of(EndCause::Rounds { limit: self.means.bounds.rounds })
     }
 
     /// Asks the model, again where that may help.
-    async fn ask(&mut self) -> Result<Reply, End> {
+    async fn ask(&mut self) -> Result<Reply, TaskEnd> {
         let tools = self.means.toolbox.offered();
-        let window = Window::of(self.means.model, &tools);
-        let mut patience = Patience::default();
+        let window = ContextWindow::of(self.means.model, &tools);
+        let mut patience = RetryBudget::default();
         let key = model::new_key();
         loop {
             let trimmed = window.fit(self.conversation);
@@ -201,11 +201,11 @@ impl<'a, 'b> Course<'a, 'b> {
                     self.spent.charge_micros += reply.charge_micros;
                     return Ok(reply);
                 }
-                Err(trouble) if window::is_too_long(&trouble) && window.shrink() => {}
+                Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
                 Err(trouble) => {
                     let Some(wait) = patience.wait_for(&trouble, told) else {
                         self.answered(&Err(&trouble));
-                        return Err(End::of(Cause::Trouble(trouble)));
+                        return Err(TaskEnd::of(EndCause::Trouble(trouble)));
                     };
                     self.spent.retries += 1;
                     self.listener.event(Event::Waiting { trouble: &trouble, wait });
@@ -216,13 +216,13 @@ impl<'a, 'b> Course<'a, 'b> {
     }
 
     /// A question is over, however often it was asked.
-    fn answered(&mut self, answer: &Result<&Reply, &Trouble>) {
+    fn answered(&mut self, answer: &Result<&Reply, &MemberError>) {
         self.spent.model_calls += 1;
         self.means.counting.model_called(self.means.model, answer);
     }
 
     /// What is left to say when the task is over, however it ended.
-    fn leave(&mut self, end: &End) -> Spent {
+    fn leave(&mut self, end: &TaskEnd) -> TaskUsage {
         if let Some(text) = self.coming.take() {
             self.spent.model_calls += 1;
             self.means.counting.model_cancelled(self.means.model);
@@ -244,22 +244,24 @@ impl<'a, 'b> Course<'a, 'b> {
     }
 
     /// The end of a task whose model called no more tools.
-    fn last(&mut self, finish: Finish) -> End {
+    fn last(&mut self, finish: Finish) -> TaskEnd {
         match finish {
-            Finish::Filtered => End::of(Cause::Filtered),
+            Finish::Filtered => TaskEnd::of(EndCause::Filtered),
             Finish::Length => {
                 self.listener.event(Event::CutShort);
-                End::of(Cause::Completed)
+                TaskEnd::of(EndCause::Completed)
             }
-            Finish::Stop if self.conversation.answer().trim().is_empty() => End::of(Cause::Empty),
-            Finish::Stop => End::of(Cause::Completed),
+            Finish::Stop if self.conversation.answer().trim().is_empty() => {
+                TaskEnd::of(EndCause::Empty)
+            }
+            Finish::Stop => TaskEnd::of(EndCause::Completed),
         }
     }
 
     /// The end, if the next call of the model could cost more than is left.
-    fn over_budget(&self) -> Option<End> {
+    fn over_budget(&self) -> Option<TaskEnd> {
         let limit = self.means.bounds.micros?;
         let next = self.spent.charge_micros.saturating_add(self.means.model.price_micros);
-        (next > limit).then(|| End::of(Cause::Budget { limit }))
+        (next > limit).then(|| TaskEnd::of(EndCause::Budget { limit }))
     }
 }

@@ -6,7 +6,7 @@
 //! holds the files of the page.
 
 mod assets;
-mod reading;
+mod data;
 mod server;
 
 use std::io;
@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use usage_metrics::store::StoreFolder;
 use uuid::Uuid;
 
-use self::reading::Reading;
+use self::data::Reading;
 use self::server::Site;
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
@@ -27,7 +27,7 @@ use crate::session::Session;
 
 /// Whether a browser is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum BrowserLaunch {
     /// Open it.
     Browser,
     /// Only print the address.
@@ -38,7 +38,7 @@ pub(crate) enum Opening {
 pub(crate) fn run(
     folder: StoreFolder,
     port: u16,
-    opening: Opening,
+    opening: BrowserLaunch,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -54,7 +54,7 @@ pub(crate) fn run(
 async fn show(
     folder: StoreFolder,
     port: u16,
-    opening: Opening,
+    opening: BrowserLaunch,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
@@ -126,8 +126,8 @@ fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
 }
 
 /// Opens the browser if that is wanted. Whatever goes wrong is only told: the address is printed.
-async fn open(address: &str, opening: Opening, output: &Output) {
-    if opening == Opening::Print {
+async fn open(address: &str, opening: BrowserLaunch, output: &Output) {
+    if opening == BrowserLaunch::Print {
         return;
     }
     let mut command = opener(address);

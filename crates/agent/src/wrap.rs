@@ -18,7 +18,7 @@ impl Span {
 
 /// A line with its styles written out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct StyledLine {
     pub(crate) text: String,
     /// How many columns it takes.
     pub(crate) width: usize,
@@ -40,8 +40,8 @@ pub(crate) fn plain(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Breaks between words; within one only where it fits no line, and never within an address.
-pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<Line> {
-    let mut setter = Setter::new(width);
+pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<StyledLine> {
+    let mut setter = LineWrapper::new(width);
     for span in spans {
         for letter in span.text.chars() {
             match letter {
@@ -55,15 +55,15 @@ pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<Line> {
 }
 
 /// Sets words into lines.
-struct Setter {
+struct LineWrapper {
     width: usize,
     word: Vec<(Style, char)>,
     line: Vec<(Style, char)>,
     line_width: usize,
-    done: Vec<Line>,
+    done: Vec<StyledLine>,
 }
 
-impl Setter {
+impl LineWrapper {
     fn new(width: usize) -> Self {
         let (word, line, done) = (Vec::new(), Vec::new(), Vec::new());
         Self { width: width.max(1), word, line, line_width: 0, done }
@@ -103,10 +103,10 @@ impl Setter {
     fn break_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let width = std::mem::take(&mut self.line_width);
-        self.done.push(Line { text: written(&line), width });
+        self.done.push(StyledLine { text: written(&line), width });
     }
 
-    fn finish(mut self) -> Vec<Line> {
+    fn finish(mut self) -> Vec<StyledLine> {
         self.end_word();
         if !self.line.is_empty() {
             self.break_line();

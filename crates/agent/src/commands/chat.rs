@@ -7,20 +7,20 @@ mod input;
 mod record;
 mod reload;
 mod save;
+mod session;
 mod show;
-mod slash;
-mod talk;
+mod slash_command;
 
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
-use self::archive::Archive;
-use self::input::{Input, Piece};
-use self::talk::Talk;
-use super::run::Manner;
+use self::archive::ChatArchive;
+use self::input::{Input, MessageUnit};
+use self::session::ChatSession;
+use super::run::TaskOptions;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::observe::Place;
+use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
-use crate::workbench::Workbench;
+use crate::task_setup::TaskSetup;
 
 /// Talk with a model that has tools
 #[derive(Debug, clap::Args)]
@@ -42,11 +42,11 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["whole", "resume"])]
     list: bool,
     #[command(flatten)]
-    manner: Manner,
+    manner: TaskOptions,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let archive = Archive::of(session)?;
+    let archive = ChatArchive::of(session)?;
     if args.list {
         return archive.list(session);
     }
@@ -57,18 +57,18 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         None => None,
     };
-    let bench = Workbench::load(args.manner.wanted(), Place::Notes, session)?;
+    let bench = TaskSetup::load(args.manner.wanted(), MessageSink::Notes, session)?;
     bench.open(async |bench, client, interrupts| {
         let counting = bench.counting(Entrypoint::Interactive, ExecutionSurface::Tui);
         let ready = interrupts.guard(async |stop| bench.ready(client, &counting, &stop).await);
         let model = ready.await??;
         let bounds = args.manner.bounds(bench.bounds());
-        let found = talk::Found { bench, client: client.clone(), counting, bounds, model };
-        let mut talk = Talk::begin(found, archive, session)?;
+        let found = session::ChatSetup { bench, client: client.clone(), counting, bounds, model };
+        let mut talk = ChatSession::begin(found, archive, session)?;
         if let Some(kept) = kept {
             talk.resume(kept, args.manner.names_a_model()).await;
         }
-        let piece = if args.whole.is_some() { Piece::Whole } else { Piece::Line };
+        let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
         talk.converse(&mut Input::open(piece, session)?, interrupts).await
     })
 }

@@ -30,14 +30,14 @@ pub(crate) struct Args {
 
 /// Whether others are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum Connectivity {
     Offline,
     Online,
 }
 
 /// Looks, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let reach = if args.offline { Reach::Offline } else { Reach::Online };
+    let reach = if args.offline { Connectivity::Offline } else { Connectivity::Online };
     let mut report = Report::default();
     report.extend(files::home(session)?);
     let configuration = files::configuration(session)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// What needs a configuration that can be read, all at the same time.
-fn everything(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagnostic> {
+fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Check>, Diagnostic> {
     thread::scope(|scope| {
         let service = scope.spawn(|| service::look(reach, session));
         let servers = scope.spawn(|| servers::look(reach, session));

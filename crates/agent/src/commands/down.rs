@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::up::running::{Held, Running};
+use super::up::running::{Running, RunningService};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::runtime::block_on;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 /// Asks it to stop, waits, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let Some(held) = Held::find(session)? else {
+    let Some(held) = RunningService::find(session)? else {
         if session.output.is_json() {
             return session.output.json(&json!({ "stopped": false, "pid": null, "address": null }));
         }
@@ -64,7 +64,7 @@ fn shown(running: &Running) -> String {
     }
 }
 
-async fn has_ended(held: &Held, wait: Duration) -> Result<bool, Diagnostic> {
+async fn has_ended(held: &RunningService, wait: Duration) -> Result<bool, Diagnostic> {
     let deadline = Instant::now() + wait;
     loop {
         if !held.is_held()? {
@@ -78,7 +78,7 @@ async fn has_ended(held: &Held, wait: Duration) -> Result<bool, Diagnostic> {
 }
 
 /// Sends the signal to the very process that has the file, never to another that got its number.
-fn ask_to_stop(held: &Held, running: &Running) -> Result<(), Diagnostic> {
+fn ask_to_stop(held: &RunningService, running: &Running) -> Result<(), Diagnostic> {
     let number = running.pid;
     let cannot = |error: rustix::io::Errno| {
         Diagnostic::failed(format!("cannot stop process {number}")).because(&error)
@@ -99,7 +99,7 @@ fn ask_to_stop(held: &Held, running: &Running) -> Result<(), Diagnostic> {
 
 /// Whether the signal was sent.
 #[cfg(target_os = "linux")]
-fn send(pid: Pid, held: &Held) -> rustix::io::Result<bool> {
+fn send(pid: Pid, held: &RunningService) -> rustix::io::Result<bool> {
     use rustix::io::Errno;
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     // What is looked at below is what is opened here, or it has the file no more.
@@ -120,7 +120,7 @@ fn send(pid: Pid, held: &Held) -> rustix::io::Result<bool> {
 
 /// Whether a process has the file open.
 #[cfg(target_os = "linux")]
-fn has_open(pid: Pid, held: &Held) -> bool {
+fn has_open(pid: Pid, held: &RunningService) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(wanted) = held.file().metadata() else { return false };
     let folder = format!("/proc/{}/fd", pid.as_raw_nonzero());
@@ -130,7 +130,7 @@ fn has_open(pid: Pid, held: &Held) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn send(pid: Pid, _: &Held) -> rustix::io::Result<bool> {
+fn send(pid: Pid, _: &RunningService) -> rustix::io::Result<bool> {
     match rustix::process::kill_process(pid, Signal::TERM) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::SRCH) => Ok(false),

@@ -5,11 +5,11 @@ use serde_json::Value;
 use wire::web::{Page, PageFormat, PageRequest};
 
 use crate::diagnostic::Diagnostic;
+use crate::duration::{moment, since};
 use crate::markdown;
 use crate::mcp::table::grouped;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::printable;
-use crate::period::{moment, since};
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::untrusted::escaped_lines;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS")]
     max_age: Option<u32>,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 fn format_of(word: String) -> Result<PageFormat, serde_json::Error> {
@@ -53,7 +53,7 @@ fn format_of(word: String) -> Result<PageFormat, serde_json::Error> {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = Patient::find(session, args.waiting)?;
+    let service = RetryingMember::find(session, args.waiting)?;
     let request = PageRequest {
         url: args.url.clone(),
         format: args.format,

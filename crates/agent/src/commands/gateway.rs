@@ -3,7 +3,6 @@
 mod amount;
 mod audit;
 mod backup;
-mod books;
 mod check;
 mod downloads;
 mod example;
@@ -13,6 +12,7 @@ mod ledger;
 mod member;
 mod migrate;
 mod moment;
+mod operator_store;
 mod provider;
 mod reference;
 mod restore;
@@ -24,11 +24,11 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 pub(super) use self::amount::both;
-pub(super) use self::books::{actor, trouble};
 pub(super) use self::file::{Location, problem};
 pub(super) use self::key::secret;
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
+pub(super) use self::operator_store::{actor, trouble};
 pub(super) use self::serve::{address, ready, runtime, unless_stopped, until_stopped};
 
 /// Run the member service, look after its members, keys and money

@@ -3,11 +3,11 @@
 use wire::account::{Me, PeriodView};
 
 use crate::diagnostic::Diagnostic;
+use crate::duration::moment;
 use crate::mcp::table::{counted, fields};
 use crate::member::credits;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::printable;
-use crate::period::moment;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -16,11 +16,11 @@ use crate::session::Session;
 #[command(after_help = "Examples:\n  agent me\n  agent me --json")]
 pub(crate) struct Args {
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = Patient::find(session, args.waiting)?;
+    let service = RetryingMember::find(session, args.waiting)?;
     let answer = block_on(service.get("/me"))?;
     if session.output.is_json() {
         return service.print(&answer);

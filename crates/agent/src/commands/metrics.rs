@@ -23,10 +23,10 @@ use usage_metrics::store::{Store, StoreFolder};
 use uuid::Uuid;
 
 use crate::diagnostic::Diagnostic;
-use crate::documents::{Cut, DEFAULT_MAX_BYTES, Source, sources};
+use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
+use crate::metrics_recorder::decision;
 use crate::session::Session;
-use crate::store_trouble::store_trouble;
-use crate::tally::decision;
+use crate::store_error::store_trouble;
 
 /// Count usage on this machine, look at it, and judge packages of any installation
 #[derive(Debug, clap::Args)]
@@ -119,7 +119,7 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
         let source = source.map_err(|(path, error)| cannot_read(&Source::File(path), &error))?;
         let mut failure: Option<(usize, Box<dyn std::error::Error>)> = None;
         source
-            .read(Cut::ByName, DEFAULT_MAX_BYTES, &mut buffer, |piece| {
+            .read(DocumentSplit::ByName, DEFAULT_MAX_BYTES, &mut buffer, |piece| {
                 let line = match &piece {
                     Ok(document) => document.first_line,
                     Err(oversized) => oversized.first_line,

@@ -10,10 +10,10 @@ use local_model::About;
 use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
+use crate::model_files::model_dir::ModelDir;
+use crate::model_files::name::Name;
+use crate::model_files::record::Record;
 use crate::session::Session;
-use crate::weights::name::Name;
-use crate::weights::record::Record;
-use crate::weights::shelf::Shelf;
 
 /// Model files on this machine, for the member service of `agent up`
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,12 @@ pub(crate) fn run(command: Model, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// A model for programs.
-fn document(name: &Name, shelf: &Shelf, about: Option<&About>, record: Option<&Record>) -> Value {
+fn document(
+    name: &Name,
+    shelf: &ModelDir,
+    about: Option<&About>,
+    record: Option<&Record>,
+) -> Value {
     json!({
         "name": name.as_str(),
         "path": shelf.path(name),

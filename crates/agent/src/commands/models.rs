@@ -4,9 +4,9 @@ use wire::capability::{Capability, CapabilityList, CapableModel};
 use wire::model::{Model, ModelList};
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, grouped};
+use crate::mcp::table::{Alignment, Table, grouped};
 use crate::member::credits;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::{DIM, Output, WARNING, printable};
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -25,11 +25,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     capability: Option<String>,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = Patient::find(session, args.waiting)?;
+    let service = RetryingMember::find(session, args.waiting)?;
     let (listed, able) = block_on(async {
         let listed = service.get("/models").await?;
         // A program that wants the list gets the list.
@@ -131,10 +131,10 @@ fn why(one: &CapableModel, capability: &Capability) -> Option<String> {
 
 fn text(rows: &[Row], output: &Output) -> String {
     let mut table = Table::new([
-        ("model", Lean::Left),
-        ("for", Lean::Left),
-        ("credits", Lean::Right),
-        ("context", Lean::Right),
+        ("model", Alignment::Left),
+        ("for", Alignment::Left),
+        ("credits", Alignment::Right),
+        ("context", Alignment::Right),
     ]);
     for row in rows {
         table.row([

@@ -10,7 +10,7 @@ mod watch;
 use clap::Subcommand;
 
 use crate::diagnostic::Diagnostic;
-use crate::member::patience::Waiting;
+use crate::member::retry::RetryOptions;
 use crate::output::printable;
 use crate::session::Session;
 
@@ -41,12 +41,12 @@ enum Command {
 
 /// A job that is asked about.
 #[derive(Debug, clap::Args)]
-struct Job {
+struct JobArgs {
     /// The id of the job
     #[arg(value_name = "JOB")]
     id: String,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 /// Does it.

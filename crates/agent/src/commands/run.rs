@@ -12,14 +12,14 @@ use mcp_client::Client;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::observe::Place;
-use crate::narrate::Narrator;
+use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
-use crate::task::bounds::{Bounds, MAX_ROUNDS, MAX_TIME};
-use crate::task::gate::Beforehand;
-use crate::task::model::Form;
-use crate::task::{self, Means};
-use crate::workbench::{Interrupts, Wanted, Workbench, micros};
+use crate::task::approval_gate::PreApprovals;
+use crate::task::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
+use crate::task::model::ApiKind;
+use crate::task::{self, TaskContext};
+use crate::task_printer::TaskPrinter;
+use crate::task_setup::{Interrupts, TaskRequest, TaskSetup, micros};
 
 /// The most that is read from standard input.
 const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;
@@ -45,12 +45,12 @@ pub(crate) struct Args {
           value_parser = clap::value_parser!(u8).range(1..=16))]
     jobs: u8,
     #[command(flatten)]
-    manner: Manner,
+    manner: TaskOptions,
 }
 
 /// How tasks are run.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Manner {
+pub(crate) struct TaskOptions {
     /// The model; `agent models` lists them
     #[arg(long, short, value_name = "ID")]
     model: Option<String>,
@@ -89,17 +89,17 @@ enum Api {
     Responses,
 }
 
-impl Manner {
-    pub(crate) fn wanted(&self) -> Wanted {
-        Wanted {
+impl TaskOptions {
+    pub(crate) fn wanted(&self) -> TaskRequest {
+        TaskRequest {
             model: self.model.clone(),
             form: self.api.map(|api| match api {
-                Api::Chat => Form::Chat,
-                Api::Responses => Form::Responses,
+                Api::Chat => ApiKind::Chat,
+                Api::Responses => ApiKind::Responses,
             }),
             servers: self.server.clone(),
             no_tools: self.no_tools,
-            beforehand: Beforehand {
+            beforehand: PreApprovals {
                 yes: self.yes,
                 servers: self.approve.iter().cloned().collect(),
             },
@@ -127,8 +127,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         None => None,
     };
     let words = if tasks.is_none() { words(&args.words)? } else { String::new() };
-    let wanted = Wanted { is_alone: tasks.is_some(), ..args.manner.wanted() };
-    let bench = Workbench::load(wanted, Place::Notes, session)?;
+    let wanted = TaskRequest { is_alone: tasks.is_some(), ..args.manner.wanted() };
+    let bench = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     bench.open(async |bench, client, interrupts| match &tasks {
         Some(tasks) => batch::run(tasks, args, (&bench, client), interrupts, session).await,
         None => one(&words, args, (&bench, client), interrupts, session).await,
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 async fn one(
     words: &str,
     args: &Args,
-    (bench, client): Bench<'_>,
+    (bench, client): SharedTaskSetup<'_>,
     interrupts: &mut Interrupts,
     session: &Session,
 ) -> Result<(), Diagnostic> {
@@ -147,7 +147,7 @@ async fn one(
         let model = bench.ready(client, &counting, &stop).await?;
         let (shown, reporter) = (bench.fleet.shown.clone(), Arc::clone(&bench.fleet.reporter));
         let toolbox = bench.toolbox(client, &model, session)?;
-        let means = Means {
+        let means = TaskContext {
             model: &model,
             toolbox: &toolbox,
             bounds: args.manner.bounds(bench.bounds()),
@@ -155,7 +155,7 @@ async fn one(
             stop: stop.now,
             is_ending: stop.is_ending,
         };
-        let mut narrator = Narrator::new(session.output.clone(), shown, reporter);
+        let mut narrator = TaskPrinter::new(session.output.clone(), shown, reporter);
         let mut conversation = bench.conversation(&model, session);
         let done = task::run(words, &mut conversation, &means, &mut narrator).await;
         Ok::<_, Diagnostic>((done, narrator))
@@ -213,4 +213,4 @@ fn credits(text: &str) -> Result<i64, String> {
 }
 
 /// What tasks of one client share.
-type Bench<'a> = (&'a Workbench, &'a Client);
+type SharedTaskSetup<'a> = (&'a TaskSetup, &'a Client);

@@ -6,10 +6,10 @@ use serde_json::Value;
 use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
 
 use crate::diagnostic::Diagnostic;
+use crate::duration::{moment, since};
 use crate::mcp::table::counted;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::{DIM, printable};
-use crate::period::{moment, since};
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::untrusted::escaped_lines;
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DOMAIN")]
     not_site: Vec<String>,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 fn recency(word: String) -> Result<Recency, serde_json::Error> {
@@ -56,7 +56,7 @@ fn recency(word: String) -> Result<Recency, serde_json::Error> {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = Patient::find(session, args.waiting)?;
+    let service = RetryingMember::find(session, args.waiting)?;
     let has_sites = !(args.site.is_empty() && args.not_site.is_empty());
     let request = SearchRequest {
         query: args.query.join(" "),

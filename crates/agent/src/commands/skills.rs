@@ -13,13 +13,13 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
+use crate::metrics_recorder;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
 use crate::skills::catalogue::{Skill, unknown};
-use crate::skills::diary::Diary;
+use crate::skills::folders::SkillFolders;
+use crate::skills::log::SkillLog;
 use crate::skills::name::Name;
-use crate::skills::places::Places;
-use crate::tally;
 
 /// Instructions for kinds of work, which models load when they fit
 #[derive(Debug, clap::Args)]
@@ -61,13 +61,13 @@ pub(crate) fn run(command: Skills, session: &Session) -> Result<(), Diagnostic> 
 
 /// Does something that is kept and counted.
 fn with_diary<T>(
-    places: &Places,
+    places: &SkillFolders,
     session: &Session,
-    work: impl FnOnce(&Diary) -> Result<T, Diagnostic>,
+    work: impl FnOnce(&SkillLog) -> Result<T, Diagnostic>,
 ) -> Result<T, Diagnostic> {
-    let recorder = tally::recorder(session)?;
-    let done = work(&Diary::new(places, recorder.clone(), session.clock.clone()));
-    tally::close(&recorder);
+    let recorder = metrics_recorder::recorder(session)?;
+    let done = work(&SkillLog::new(places, recorder.clone(), session.clock.clone()));
+    metrics_recorder::close(&recorder);
     done
 }
 
@@ -76,10 +76,10 @@ fn moved(
     name: &str,
     (key, done): (&str, &str),
     session: &Session,
-    work: impl FnOnce(&Places, &Name, &Diary) -> Result<PathBuf, Diagnostic>,
+    work: impl FnOnce(&SkillFolders, &Name, &SkillLog) -> Result<PathBuf, Diagnostic>,
 ) -> Result<(), Diagnostic> {
     let name = Name::typed(name)?;
-    let places = Places::find(session)?;
+    let places = SkillFolders::find(session)?;
     let to = with_diary(&places, session, |diary| work(&places, &name, diary))?;
     if session.output.is_json() {
         return session.output.json(&json!({key: name.as_str(), "path": to}));
@@ -90,7 +90,7 @@ fn moved(
 }
 
 /// The skill that was named.
-fn named(name: &str, places: &Places) -> Result<Skill, Diagnostic> {
+fn named(name: &str, places: &SkillFolders) -> Result<Skill, Diagnostic> {
     let name = Name::typed(name)?;
     match places.open(&name) {
         Some(Ok(skill)) => Ok(skill),

@@ -5,11 +5,11 @@ mod embedded;
 #[cfg(not(feature = "local-model"))]
 #[path = "up/no_embedded.rs"]
 mod embedded;
-mod first_lines;
 mod first_member;
-mod local;
+mod local_servers;
 pub(super) mod running;
 mod settings_file;
+mod summary;
 mod try_lines;
 
 use std::net::SocketAddr;
@@ -19,9 +19,9 @@ use gateway::{Ready, probe};
 use http::Uri;
 
 use self::embedded::Download;
-use self::first_lines::{Models, Start, documents};
-use self::local::Server;
-use self::running::Claim;
+use self::local_servers::Server;
+use self::running::ServiceLock;
+use self::summary::{AvailableModels, StartSummary, documents};
 use super::gateway::{
     Location, address, bring_up_to_date, ready, runtime, unless_stopped, until_stopped,
 };
@@ -55,13 +55,13 @@ pub(crate) struct Args {
     #[arg(long)]
     no_download: bool,
     /// Look for a model server here too
-    #[arg(long, value_name = "NAME=URL", value_parser = local::named)]
+    #[arg(long, value_name = "NAME=URL", value_parser = local_servers::named)]
     server: Vec<Server>,
 }
 
 /// Makes what is missing, serves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let claim = Claim::take(session)?;
+    let claim = ServiceLock::take(session)?;
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
@@ -75,14 +75,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     done
 }
 
-async fn prepare(args: &Args, session: &Session) -> Result<(Ready, Start), Diagnostic> {
+async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary), Diagnostic> {
     let path = session.home()?.gateway().join("gateway.yaml");
-    let found = local::look(local::candidates(&args.server, args.no_discover)).await;
+    let found =
+        local_servers::look(local_servers::candidates(&args.server, args.no_discover)).await;
     // Looked for once: a file that is there says whether it is used.
     let can_speak = !path.exists() && probe::can_speak().await;
     let is_new = settings_file::write_if_missing(&path, &found, can_speak)?;
     let mut config = Location::default().load(session)?;
-    let mut added = local::merge(&mut config, &found);
+    let mut added = local_servers::merge(&mut config, &found);
     let download = if args.no_download { Download::Refused } else { Download::Allowed };
     added.extend(embedded::provide(&mut config, &found, download, session).await?);
     if let Some(listen) = args.listen {
@@ -94,13 +95,13 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, Start), Diagn
     log::start(config.log);
     bring_up_to_date(&config).await?;
     let local = first_member::find_or_make(&config, session).await?;
-    let models = Models::of(&config, &found, added).await;
+    let models = AvailableModels::of(&config, &found, added).await;
     let documents = documents(&config);
     let wanted = config.listen;
     let ready = ready(config).await?;
     let address = address(&ready)?;
     let base = first_member::remember_address(address, wanted, session)?;
-    Ok((ready, Start { address, path, is_new, local, models, base, documents }))
+    Ok((ready, StartSummary { address, path, is_new, local, models, base, documents }))
 }
 
 /// Listens elsewhere; the address for clients follows unless it is one of its own.

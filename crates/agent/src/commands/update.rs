@@ -10,14 +10,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use self::channel::{Channel, Given};
+use self::channel::{Channel, ChannelArgs};
 use self::offer::{Offer, State};
 use self::program::Program;
 use self::version::Version;
+use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::download::{Limits, Place, Progress, fetch};
+use crate::download::{Destination, Limits, Progress, fetch};
 use crate::output::{GOOD, printable};
-use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return roll_back(session);
     }
     let program = if args.check { None } else { Some(own(session)?) };
-    let given = Given { url: args.channel_url.as_deref(), key: args.public_key.as_deref() };
+    let given = ChannelArgs { url: args.channel_url.as_deref(), key: args.public_key.as_deref() };
     let channel = Channel::find(session, given)?;
     let key = channel.key()?;
     block_on(async {
@@ -122,11 +122,11 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
             bar.suspend(|| session.output.detail(format!("{reason}; again in {seconds} s")));
         }
     };
-    let place = Place { path: &fresh, existing: Existing::Replace, mode: program.mode };
+    let place = Destination { path: &fresh, existing: OnConflict::Replace, mode: program.mode };
     let fetched = fetch(&offer.member, &wanted, &place, &Limits::default(), &watch).await;
     bar.finish_and_clear();
     fetched.map_err(|error| error.diagnostic(name, &offer.member))?;
-    let fresh = Fresh(fresh);
+    let fresh = StagedProgram(fresh);
     trial::check(&fresh.0, &offer.version).await?;
     program.switch_to(&fresh.0)?;
     drop(lock);
@@ -134,9 +134,9 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
 }
 
 /// A program on its way to its place; what does not get there is removed.
-struct Fresh(PathBuf);
+struct StagedProgram(PathBuf);
 
-impl Drop for Fresh {
+impl Drop for StagedProgram {
     fn drop(&mut self) {
         // Usually it is in its place by now.
         let _ = std::fs::remove_file(&self.0);

@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::digest::Digest;
+use crate::destination::is_full;
 use crate::diagnostic::Diagnostic;
 use crate::member::Member;
-use crate::member::trouble::Trouble;
+use crate::member::error::MemberError;
 use crate::output::printable;
-use crate::placing::is_full;
 
 /// What went wrong.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -48,7 +48,7 @@ pub(crate) enum Error {
     Redirected { status: u16 },
     /// The service says no.
     #[error("{}", trouble.line())]
-    Refused { trouble: Trouble },
+    Refused { trouble: MemberError },
     /// What came is no answer to what was asked.
     #[error("the service sent {what}")]
     Nonsense { what: String },

@@ -10,8 +10,8 @@ use rustix::fs::{OFlags, fstatvfs};
 use tempfile::TempPath;
 
 use super::digest::{self, Digest};
-use super::{Error, Place};
-use crate::placing::{Existing, free_bytes};
+use super::{Destination, Error};
+use crate::destination::{OnConflict, free_bytes};
 
 /// How often the file may vanish between being opened and being locked.
 const MAX_OPENED: usize = 8;
@@ -104,13 +104,13 @@ impl Part {
     }
 
     /// Puts it into its place, whole and on the disk.
-    pub(super) fn put(self, place: &Place<'_>) -> Result<(), Error> {
+    pub(super) fn put(self, place: &Destination<'_>) -> Result<(), Error> {
         let failed = |error: &io::Error| Error::of_file(place.path, error);
         let ready = self.file.set_permissions(fs::Permissions::from_mode(place.mode));
         ready.and_then(|()| self.file.sync_all()).map_err(|error| failed(&error))?;
         match place.existing {
-            Existing::Replace => fs::rename(&self.path, place.path),
-            Existing::Keep => without_replacing(&self.path, place.path),
+            OnConflict::Replace => fs::rename(&self.path, place.path),
+            OnConflict::Keep => without_replacing(&self.path, place.path),
         }
         .map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists { path: place.path.to_owned() },

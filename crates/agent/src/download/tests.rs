@@ -13,7 +13,7 @@ use ring::digest::{SHA256, digest};
 use tempfile::TempDir;
 
 use super::*;
-use crate::member::settings::{Set, Settings};
+use crate::member::settings::{Settings, Sourced};
 use crate::output::{Color, Output, Style, Volume};
 use crate::session::{Environment, Session};
 
@@ -25,7 +25,7 @@ struct Ground {
 
 /// What came of it.
 struct Ended {
-    result: Result<Done, Error>,
+    result: Result<DownloadOutcome, Error>,
     /// Why it was tried again, each time.
     again: Vec<String>,
 }
@@ -48,7 +48,7 @@ fn digest_of(bytes: &[u8]) -> Digest {
 fn member(url: &str) -> Member {
     let output = Output::new(Style::Human, Volume::Quiet, Color::Never);
     let session = Session::new(output, Environment::default(), None);
-    let base = Set { value: format!("{url}/v1"), place: "set by a test".to_owned() };
+    let base = Sourced { value: format!("{url}/v1"), place: "set by a test".to_owned() };
     Member::of(Settings::open_to_all(base).unwrap(), &session).unwrap()
 }
 
@@ -82,16 +82,22 @@ impl Ground {
 
     /// Fetches what should be these bytes.
     fn fetch(&self, server: &FileServer, bytes: &[u8]) -> Ended {
-        self.fetch_to(server, bytes, Existing::Keep)
+        self.fetch_to(server, bytes, OnConflict::Keep)
     }
 
-    fn fetch_to(&self, server: &FileServer, bytes: &[u8], existing: Existing) -> Ended {
+    fn fetch_to(&self, server: &FileServer, bytes: &[u8], existing: OnConflict) -> Ended {
         let target = format!("{}/v1/file", server.url()).parse().unwrap();
-        let wanted = Wanted { target, bytes: bytes.len() as u64, sha256: digest_of(bytes) };
+        let wanted =
+            DownloadRequest { target, bytes: bytes.len() as u64, sha256: digest_of(bytes) };
         self.fetch_wanted(&member(&server.url()), &wanted, existing)
     }
 
-    fn fetch_wanted(&self, member: &Member, wanted: &Wanted, existing: Existing) -> Ended {
+    fn fetch_wanted(
+        &self,
+        member: &Member,
+        wanted: &DownloadRequest,
+        existing: OnConflict,
+    ) -> Ended {
         let again = RefCell::new(Vec::new());
         let watch = |progress: Progress<'_>| {
             if let Progress::Again { reason, .. } = progress {
@@ -99,7 +105,7 @@ impl Ground {
             }
         };
         let target = self.target();
-        let place = Place { path: &target, existing, mode: 0o640 };
+        let place = Destination { path: &target, existing, mode: 0o640 };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let result = runtime.block_on(fetch(member, wanted, &place, &self.limits, &watch));
         Ended { result, again: again.into_inner() }

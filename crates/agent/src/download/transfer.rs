@@ -11,9 +11,9 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::part::Part;
-use super::{Error, Limits, Progress, Wanted};
-use crate::member::trouble::Trouble;
-use crate::member::{Ask, Member};
+use super::{DownloadRequest, Error, Limits, Progress};
+use crate::member::error::MemberError;
+use crate::member::{Member, MemberRequest};
 use crate::output::printable;
 
 /// Why a try did not come to the end.
@@ -45,7 +45,7 @@ pub(super) struct Origin {
 /// One try.
 pub(super) struct Transfer<'a> {
     pub(super) member: &'a Member,
-    pub(super) wanted: &'a Wanted,
+    pub(super) wanted: &'a DownloadRequest,
     pub(super) limits: &'a Limits,
     pub(super) watch: &'a dyn Fn(Progress<'_>),
 }
@@ -54,7 +54,8 @@ impl Transfer<'_> {
     /// Asks for what is missing and adds what comes.
     pub(super) async fn run(&self, part: &mut Part, origin: &mut Origin) -> Result<(), Failure> {
         let offset = part.length();
-        let mut ask = Ask::get("").with(ACCEPT_ENCODING, "identity").within(self.limits.silence);
+        let mut ask =
+            MemberRequest::get("").with(ACCEPT_ENCODING, "identity").within(self.limits.silence);
         if offset > 0 {
             ask = ask.with(RANGE, &format!("bytes={offset}-"));
             if let Some(tag) = origin.tag.as_ref().and_then(|tag| tag.to_str().ok()) {
@@ -163,17 +164,17 @@ fn nonsense(what: String) -> Failure {
 }
 
 /// What a request that failed means for the next one.
-fn judged(trouble: Trouble, offset: u64) -> Failure {
+fn judged(trouble: MemberError, offset: u64) -> Failure {
     let reason = trouble.line();
     match &trouble {
-        Trouble::Refused { status, retry_after, .. } => match status.as_u16() {
+        MemberError::Refused { status, retry_after, .. } => match status.as_u16() {
             416 if offset > 0 => Failure::StartOver { reason },
             300..=399 => Error::Redirected { status: status.as_u16() }.into(),
             408 | 429 | 500.. => Failure::Again { reason, after: *retry_after },
             _ => Error::Refused { trouble }.into(),
         },
-        Trouble::Nonsense { .. } => Error::Refused { trouble }.into(),
-        Trouble::Unreachable { .. } | Trouble::Broken { .. } | Trouble::Late { .. } => {
+        MemberError::Nonsense { .. } => Error::Refused { trouble }.into(),
+        MemberError::Unreachable { .. } | MemberError::Broken { .. } | MemberError::Late { .. } => {
             Failure::Again { reason, after: None }
         }
     }

@@ -3,7 +3,7 @@
 use pulldown_cmark::Alignment;
 
 use crate::output::DIM;
-use crate::wrap::{Line, Span, columns, lines};
+use crate::wrap::{Span, StyledLine, columns, lines};
 
 /// No column is made narrower than this.
 const MIN_COLUMNS: usize = 4;
@@ -42,7 +42,7 @@ impl Table {
         let widths = self.widths(width);
         let mut out = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {
-            let cells: Vec<Vec<Line>> =
+            let cells: Vec<Vec<StyledLine>> =
                 row.iter().zip(&widths).map(|(cell, width)| lines(cell, *width)).collect();
             let height = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
             for at in 0..height {
@@ -85,7 +85,7 @@ impl Table {
     }
 }
 
-fn padded(line: &Line, width: usize, side: Alignment) -> String {
+fn padded(line: &StyledLine, width: usize, side: Alignment) -> String {
     let room = width.saturating_sub(line.width);
     let left = match side {
         Alignment::Right => room,

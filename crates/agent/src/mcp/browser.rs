@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::opener::{Attempt, Opener, is_remote};
 use super::client_document::Source;
-use super::observe::Reporter;
+use super::reporter::Reporter;
 use crate::output::{DIM, GOOD, Output, WARNING, printable};
 use crate::session::Session;
 
@@ -28,7 +28,7 @@ const PROMPT: &str = "> ";
 
 /// Whether a browser may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum BrowserLaunch {
     /// Where there is one.
     Allowed,
     /// Somebody asked not to.
@@ -37,7 +37,7 @@ pub(crate) enum Opening {
 
 /// Who brings the person to the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Page {
+enum PageDelivery {
     /// A program that was started.
     Opens,
     /// The person.
@@ -46,18 +46,18 @@ enum Page {
 
 /// Shows pages to sign in at, and reads what a person brings back.
 #[derive(Debug)]
-pub(crate) struct OnTerminal {
-    desk: Arc<Desk>,
+pub(crate) struct TerminalSignIn {
+    desk: Arc<SignInPrompt>,
     documents: Source,
 }
 
 #[derive(Debug)]
-struct Desk {
+struct SignInPrompt {
     output: Output,
     reporter: Arc<Reporter>,
     opener: Opener,
     /// How this machine is reached from elsewhere.
-    here: Here,
+    here: SshHost,
     can_paste: bool,
     /// One sign-in at a time has the terminal.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -65,7 +65,7 @@ struct Desk {
 
 /// How this machine is reached over SSH.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Here {
+struct SshHost {
     user: String,
     host: String,
     port: Option<String>,
@@ -73,27 +73,27 @@ struct Here {
     remote: bool,
 }
 
-impl OnTerminal {
+impl TerminalSignIn {
     /// For a command that may need a sign-in; none where no person is at a terminal.
     pub(crate) fn find(session: &Session, reporter: &Arc<Reporter>) -> Option<Self> {
         let is_there = is_person_there() && !session.output.is_json();
-        is_there.then(|| Self::new(session, reporter, Opening::Allowed))
+        is_there.then(|| Self::new(session, reporter, BrowserLaunch::Allowed))
     }
 
     /// For a command whose purpose is the sign-in: it goes on without a terminal too, for whoever
     /// reads the address from standard error.
-    pub(crate) fn new(session: &Session, reporter: &Arc<Reporter>, opening: Opening) -> Self {
+    pub(crate) fn new(session: &Session, reporter: &Arc<Reporter>, opening: BrowserLaunch) -> Self {
         let environment = &session.environment.all;
         // A program that reads JSON decides itself where to open the page.
         let opener = match opening {
-            Opening::Allowed if !session.output.is_json() => Opener::find(environment),
+            BrowserLaunch::Allowed if !session.output.is_json() => Opener::find(environment),
             _ => Opener::none(),
         };
-        let desk = Desk {
+        let desk = SignInPrompt {
             output: session.output.clone(),
             reporter: Arc::clone(reporter),
             opener,
-            here: Here::find(environment),
+            here: SshHost::find(environment),
             can_paste: is_person_there() && !session.output.is_json(),
             turn: Arc::default(),
         };
@@ -101,7 +101,7 @@ impl OnTerminal {
     }
 }
 
-impl Browser for OnTerminal {
+impl Browser for TerminalSignIn {
     fn default_document(&self) -> BoxFuture<Option<String>> {
         let documents = self.documents.clone();
         Box::pin(async move { documents.address().await })
@@ -125,7 +125,7 @@ impl Browser for OnTerminal {
     }
 }
 
-impl Desk {
+impl SignInPrompt {
     fn show(&self, visit: &SignInPage) {
         let address = shown_address(&visit.address);
         if self.output.is_json() {
@@ -149,11 +149,11 @@ impl Desk {
             return;
         }
         let page = match self.opener.open(&address) {
-            Attempt::Started => Page::Opens,
-            Attempt::Nothing => Page::IsPrinted,
+            Attempt::Started => PageDelivery::Opens,
+            Attempt::Nothing => PageDelivery::IsPrinted,
             Attempt::Failed(why) => {
                 self.output.warn(format!("no browser could be started: {}", printable(&why)));
-                Page::IsPrinted
+                PageDelivery::IsPrinted
             }
         };
         self.output.need(steps(visit, &address, page, self));
@@ -162,7 +162,7 @@ impl Desk {
     /// What the person brings back. It may never come.
     #[cfg(unix)]
     async fn answer(&self) -> SignInReply {
-        use self::line::Typed;
+        use self::line::LineInput;
         if !self.can_paste {
             return std::future::pending().await;
         }
@@ -172,7 +172,7 @@ impl Desk {
                 // The browser can still come back by itself.
                 return std::future::pending().await;
             };
-            let Typed::Line(line) = typed else { return SignInReply::Cancelled };
+            let LineInput::Line(line) = typed else { return SignInReply::Cancelled };
             match line.trim() {
                 "" if empty == MAX_EMPTY_LINES => return SignInReply::Cancelled,
                 "" => {
@@ -219,7 +219,7 @@ fn shown_address(address: &str) -> String {
 }
 
 /// What a person reads before anything else happens.
-fn steps(visit: &SignInPage, address: &str, page: Page, desk: &Desk) -> String {
+fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPrompt) -> String {
     let SignInPage { server, issuer, scope, redirect_uri, port, .. } = visit;
     let mut text = format!(
         "{GOOD}Signing in to {}{GOOD:#}\n  at     {}\n",
@@ -230,12 +230,12 @@ fn steps(visit: &SignInPage, address: &str, page: Page, desk: &Desk) -> String {
         text.push_str(&format!("  scope  {}\n", printable(scope)));
     }
     text.push_str(match page {
-        Page::Opens => "Your browser opens this page; if it does not, open it yourself:\n",
-        Page::IsPrinted => "Open this page in a browser:\n",
+        PageDelivery::Opens => "Your browser opens this page; if it does not, open it yourself:\n",
+        PageDelivery::IsPrinted => "Open this page in a browser:\n",
     });
     // On a line of its own, so that it can be selected whole.
     text.push_str(&format!("\n{address}\n\n"));
-    if (page == Page::IsPrinted || desk.here.remote) && is_loopback(redirect_uri) {
+    if (page == PageDelivery::IsPrinted || desk.here.remote) && is_loopback(redirect_uri) {
         text.push_str(&format!(
             "If that browser is on another machine, run this there first, so that it finds its way \
              back:\n\n  {}\n\n",
@@ -244,10 +244,10 @@ fn steps(visit: &SignInPage, address: &str, page: Page, desk: &Desk) -> String {
     }
     if desk.can_paste {
         text.push_str(match page {
-            Page::Opens => {
+            PageDelivery::Opens => {
                 "If the browser ends at a page that cannot be shown, paste its address here.\n"
             }
-            Page::IsPrinted => {
+            PageDelivery::IsPrinted => {
                 "Or sign in without it: the browser ends at a page that cannot be shown; paste its \
                  address here.\n"
             }
@@ -268,7 +268,7 @@ fn is_loopback(redirect_uri: &str) -> bool {
     })
 }
 
-impl Here {
+impl SshHost {
     fn find(environment: &BTreeMap<String, String>) -> Self {
         let word = |text: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:-@\\".contains(c);

@@ -8,7 +8,7 @@ use mcp_client::oauth::identification::{DocumentExclusion, LoginFacts};
 use serde::Deserialize;
 
 use crate::member::settings::Settings;
-use crate::member::{Ask, Member};
+use crate::member::{Member, MemberRequest};
 use crate::session::Session;
 
 /// What whoever distributes the program built in.
@@ -50,7 +50,7 @@ impl Source {
         let base = &service.settings.base_url.value;
         let root = base.strip_suffix("/v1").unwrap_or(base);
         let target = format!("{root}{AT_SERVICE}").parse().ok()?;
-        let ask = Ask::get(AT_SERVICE).at_most(MAX_DOCUMENT_BYTES);
+        let ask = MemberRequest::get(AT_SERVICE).at_most(MAX_DOCUMENT_BYTES);
         let document: Document = service.ask_at(&target, ask).await.ok()?.json().ok()?;
         fault_of_client_document(&document.client_id).is_none().then_some(document.client_id)
     }

@@ -4,7 +4,7 @@ use crate::output::printable;
 
 /// Which side a column leans to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lean {
+pub(crate) enum Alignment {
     Left,
     Right,
 }
@@ -12,12 +12,12 @@ pub(crate) enum Lean {
 /// A table; the last column is never padded.
 #[derive(Debug)]
 pub(crate) struct Table {
-    columns: Vec<Lean>,
+    columns: Vec<Alignment>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new<const N: usize>(columns: [(&str, Lean); N]) -> Self {
+    pub(crate) fn new<const N: usize>(columns: [(&str, Alignment); N]) -> Self {
         let headings = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
         Self { columns: columns.iter().map(|(_, lean)| *lean).collect(), rows: vec![headings] }
     }
@@ -48,8 +48,8 @@ impl Table {
             let cells =
                 row.iter().zip(&self.columns).zip(&widths).map(
                     |((cell, lean), width)| match lean {
-                        Lean::Left => format!("{cell:<width$}"),
-                        Lean::Right => format!("{cell:>width$}"),
+                        Alignment::Left => format!("{cell:<width$}"),
+                        Alignment::Right => format!("{cell:>width$}"),
                     },
                 );
             text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new([("a", Lean::Left), ("n", Lean::Right), ("z", Lean::Left)]);
+        let mut table =
+            Table::new([("a", Alignment::Left), ("n", Alignment::Right), ("z", Alignment::Left)]);
         table.row(["long".to_owned(), "1".to_owned(), "x".to_owned()]);
         table.row(["b".to_owned(), "100".to_owned(), String::new()]);
         assert_eq!(table.text(), "a       n  z\nlong    1  x\nb     100\n");
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_cell_stays_on_its_line() {
-        let mut table = Table::new([("a", Lean::Left), ("b", Lean::Left)]);
+        let mut table = Table::new([("a", Alignment::Left), ("b", Alignment::Left)]);
         table.row(["x\ny\x1b[2J".to_owned(), "z".to_owned()]);
         assert_eq!(table.text().lines().count(), 2);
         assert!(!table.text().contains('\x1b'));

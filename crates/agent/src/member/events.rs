@@ -7,7 +7,7 @@ use serde_json::Value;
 use wire::sse::{Event, Splitter};
 
 use super::MAX_SILENCE;
-use super::trouble::Trouble;
+use super::error::MemberError;
 
 /// The largest event that is taken.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -29,23 +29,23 @@ impl Events {
     }
 
     /// The next event with data; nothing when the stream has ended. Comments keep it alive.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, MemberError> {
         loop {
             match self.splitter.next() {
                 Some(Ok(event)) if event.data().is_empty() => continue,
                 Some(Ok(event)) => return Ok(Some(event)),
-                Some(Err(error)) => return Err(Trouble::Nonsense { what: error.to_string() }),
+                Some(Err(error)) => return Err(MemberError::Nonsense { what: error.to_string() }),
                 None if self.is_over => return Ok(None),
                 None => {}
             }
             let frame = tokio::time::timeout(MAX_SILENCE, self.body.frame()).await;
-            match frame.map_err(|_| Trouble::Late { after: MAX_SILENCE })? {
+            match frame.map_err(|_| MemberError::Late { after: MAX_SILENCE })? {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         self.splitter.push(data);
                     }
                 }
-                Some(Err(error)) => return Err(Trouble::Broken { reason: error.to_string() }),
+                Some(Err(error)) => return Err(MemberError::Broken { reason: error.to_string() }),
                 None => self.is_over = true,
             }
         }
@@ -53,12 +53,12 @@ impl Events {
 }
 
 /// What an event says. An error in the stream is one, whatever stands before it.
-pub(crate) fn data(event: &Event) -> Result<Value, Trouble> {
+pub(crate) fn data(event: &Event) -> Result<Value, MemberError> {
     let value: Value = serde_json::from_slice(&event.data()).map_err(|error| {
-        Trouble::Nonsense { what: format!("an event that is no JSON: {error}") }
+        MemberError::Nonsense { what: format!("an event that is no JSON: {error}") }
     })?;
     match value.get("error") {
-        Some(error) if !error.is_null() => Err(Trouble::in_stream(error)),
+        Some(error) if !error.is_null() => Err(MemberError::in_stream(error)),
         _ => Ok(value),
     }
 }

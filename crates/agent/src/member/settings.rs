@@ -23,13 +23,13 @@ pub(crate) const API_KEY: &str = "AGENT_API_KEY";
 
 /// Something that was set, and where.
 #[derive(Debug, Clone)]
-pub(crate) struct Set<T> {
+pub(crate) struct Sourced<T> {
     pub(crate) value: T,
     /// In words that follow "is".
     pub(crate) place: String,
 }
 
-impl Set<String> {
+impl Sourced<String> {
     /// What is said of a value that cannot be used.
     pub(crate) fn wrong(&self, why: &str) -> Diagnostic {
         let message = format!("`{}` is no address of a service: {why}", self.value);
@@ -40,12 +40,12 @@ impl Set<String> {
 /// What the profile says of the service.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    pub(crate) base_url: Set<String>,
+    pub(crate) base_url: Sourced<String>,
     /// Where its tools are.
-    pub(crate) mcp_url: Set<String>,
-    pub(crate) key: Option<Set<KnownSecret>>,
+    pub(crate) mcp_url: Sourced<String>,
+    pub(crate) key: Option<Sourced<KnownSecret>>,
     /// The model for those who name none.
-    pub(crate) model: Option<Set<String>>,
+    pub(crate) model: Option<Sourced<String>>,
     /// Where a key would be looked for.
     missing_key: String,
 }
@@ -73,22 +73,25 @@ impl Settings {
         let path = home.config();
         let file: File = config::part(&path)?;
         let member = file.member.unwrap_or_default();
-        let looker = Looker { home: &home, scope: &scope };
+        let looker = SettingLookup { home: &home, scope: &scope };
         let base_url = looker.find(BASE_URL, member.base_url.as_ref(), "member.base_url");
-        let base_url = base_url.unwrap_or_else(|| Set {
+        let base_url = base_url.unwrap_or_else(|| Sourced {
             value: format!("http://{DEFAULT_LISTEN}/v1"),
             place: format!("the default; {BASE_URL} or `member.base_url` says otherwise"),
         });
-        let base_url = Set { value: base_url.value.trim_end_matches('/').to_owned(), ..base_url };
+        let base_url =
+            Sourced { value: base_url.value.trim_end_matches('/').to_owned(), ..base_url };
         check(&base_url)?;
         let mcp_url = looker.find(MCP_URL, member.mcp_url.as_ref(), "member.mcp_url");
         let mcp_url = mcp_url.unwrap_or_else(|| beside(&base_url));
         check(&mcp_url)?;
         let key = looker.find(API_KEY, member.api_key.as_ref(), "member.api_key");
-        let key =
-            key.map(|Set { value, place }| Set { value: KnownSecret::new(API_KEY, value), place });
+        let key = key.map(|Sourced { value, place }| Sourced {
+            value: KnownSecret::new(API_KEY, value),
+            place,
+        });
         let model = file.model.filter(|model| !model.value.trim().is_empty());
-        let model = model.map(|model| Set {
+        let model = model.map(|model| Sourced {
             value: model.value.trim().to_owned(),
             place: format!("`model` at {}:{}", path.display(), model.referenced.line()),
         });
@@ -97,7 +100,7 @@ impl Settings {
     }
 
     /// A place that everybody may ask, without a key.
-    pub(crate) fn open_to_all(base_url: Set<String>) -> Result<Self, Diagnostic> {
+    pub(crate) fn open_to_all(base_url: Sourced<String>) -> Result<Self, Diagnostic> {
         check(&base_url)?;
         let mcp_url = beside(&base_url);
         Ok(Self { base_url, mcp_url, key: None, model: None, missing_key: String::new() })
@@ -132,21 +135,21 @@ impl Settings {
 }
 
 /// Where values are looked for, in order.
-struct Looker<'a> {
+struct SettingLookup<'a> {
     home: &'a Home,
     scope: &'a Scope,
 }
 
-impl Looker<'_> {
+impl SettingLookup<'_> {
     fn find(
         &self,
         name: &str,
         written: Option<&Spanned<String>>,
         key: &str,
-    ) -> Option<Set<String>> {
+    ) -> Option<Sourced<String>> {
         let of = |from: &BTreeMap<String, String>, place: String| {
             let value = from.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
-            value.map(|value| Set { value: value.to_owned(), place })
+            value.map(|value| Sourced { value: value.to_owned(), place })
         };
         let in_file = || format!("{name} of {}", self.home.env_file().display());
         let in_environment = || format!("{name} of the environment");
@@ -161,12 +164,12 @@ impl Looker<'_> {
                 );
                 let value = self.scope.resolve(&written.value).0;
                 let value = value.trim();
-                (!value.is_empty()).then(|| Set { value: value.to_owned(), place })
+                (!value.is_empty()).then(|| Sourced { value: value.to_owned(), place })
             })
     }
 }
 
-fn check(address: &Set<String>) -> Result<(), Diagnostic> {
+fn check(address: &Sourced<String>) -> Result<(), Diagnostic> {
     let uri = address.value.parse::<http::Uri>();
     let uri = uri.map_err(|error| address.wrong(&error.to_string()))?;
     let is_fine = matches!(uri.scheme_str(), Some("http" | "https"))
@@ -176,8 +179,8 @@ fn check(address: &Set<String>) -> Result<(), Diagnostic> {
 }
 
 /// The tools of a service stand beside its base address.
-fn beside(base: &Set<String>) -> Set<String> {
+fn beside(base: &Sourced<String>) -> Sourced<String> {
     let root = base.value.strip_suffix("/v1").unwrap_or(&base.value);
     let place = format!("beside the address, which is {}", base.place);
-    Set { value: format!("{root}/mcp"), place }
+    Sourced { value: format!("{root}/mcp"), place }
 }

@@ -3,17 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::catalogue::Located;
-use super::diary::Diary;
+use super::catalogue::SkillLocation;
 use super::folder::Folder;
+use super::folders::{SkillFolders, SkillScope};
+use super::log::SkillLog;
 use super::name::Name;
-use super::places::{Places, Shelf};
 use super::record::State;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
 
 /// Puts a skill away; where it is now.
-pub(crate) fn put_away(places: &Places, name: &Name, diary: &Diary) -> Result<PathBuf, Diagnostic> {
+pub(crate) fn put_away(
+    places: &SkillFolders,
+    name: &Name,
+    diary: &SkillLog,
+) -> Result<PathBuf, Diagnostic> {
     let from = places.home().join(name.as_str());
     let archive = places.archive();
     let Some(skill) = places.at_home(name) else {
@@ -36,9 +40,9 @@ pub(crate) fn put_away(places: &Places, name: &Name, diary: &Diary) -> Result<Pa
 
 /// Brings a skill back; where it is now.
 pub(crate) fn bring_back(
-    places: &Places,
+    places: &SkillFolders,
     name: &Name,
-    diary: &Diary,
+    diary: &SkillLog,
 ) -> Result<PathBuf, Diagnostic> {
     let from = places.archive().join(name.as_str());
     let to = places.home().join(name.as_str());
@@ -55,7 +59,7 @@ pub(crate) fn bring_back(
     refuse_existing(&to, &format!("there is a skill `{name}` already"))?;
     // The folder is looked at where it lies; it is the same when it has moved.
     let name = name.clone();
-    let skill = Located { name, shelf: Shelf::Home, is_in_home: true, folder };
+    let skill = SkillLocation { name, shelf: SkillScope::Home, is_in_home: true, folder };
     page.moved(&skill, State::Active);
     fs::rename(&from, &to).map_err(|error| cannot_move(&from, &to, &error))?;
     page.close().inspect_err(|_| drop(fs::rename(&to, &from)))?;
@@ -63,7 +67,7 @@ pub(crate) fn bring_back(
 }
 
 /// The skills that were put away, in order.
-pub(crate) fn put_away_before(places: &Places) -> Vec<String> {
+pub(crate) fn put_away_before(places: &SkillFolders) -> Vec<String> {
     let entries = fs::read_dir(places.archive()).into_iter().flatten();
     let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
     let names = names.filter_map(|name| Name::parse(&name.to_string_lossy()));
@@ -73,7 +77,7 @@ pub(crate) fn put_away_before(places: &Places) -> Vec<String> {
     names
 }
 
-fn missing(name: &Name, places: &Places) -> Diagnostic {
+fn missing(name: &Name, places: &SkillFolders) -> Diagnostic {
     if let Some(project) = places.project().filter(|it| it.join(name.as_str()).is_dir()) {
         return Diagnostic::usage(format!("the skill `{name}` belongs to the project"))
             .hint(format!("it is in {}; only skills of the home are archived", project.display()));

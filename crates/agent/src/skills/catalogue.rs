@@ -10,10 +10,10 @@ use usage_metrics::mapping::skill::{SkillOrigin, provenance};
 
 use super::document::Document;
 use super::folder::Folder;
+use super::folders::{SkillFolders, SkillScope};
 use super::name::{Name, RULE};
-use super::places::{Places, Shelf};
-use super::record::Record;
-use super::{Flaw, SKILL_FILE};
+use super::record::SkillRecord;
+use super::{SKILL_FILE, SkillFlaw};
 use crate::mcp::nearest;
 use crate::output::printable;
 use crate::session::Session;
@@ -28,29 +28,29 @@ const MAX_TOLD: usize = 10;
 
 /// Where a skill is.
 #[derive(Debug, Clone)]
-pub(crate) struct Located {
+pub(crate) struct SkillLocation {
     pub(crate) name: Name,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: SkillScope,
     /// The home has a skill of this name.
     pub(crate) is_in_home: bool,
     pub(crate) folder: Folder,
 }
 
-impl Located {
+impl SkillLocation {
     /// By what its use is kept: its name, or its place if it is a project's.
     pub(crate) fn key(&self) -> String {
         match self.shelf {
-            Shelf::Home => self.name.to_string(),
-            Shelf::Project => self.folder.path().display().to_string(),
+            SkillScope::Home => self.name.to_string(),
+            SkillScope::Project => self.folder.path().display().to_string(),
         }
     }
 
     /// Where it came from.
-    pub(crate) fn provenance(&self, record: &Record) -> Provenance {
+    pub(crate) fn provenance(&self, record: &SkillRecord) -> Provenance {
         provenance(&SkillOrigin {
             created_by_agent: false,
             installed_from_hub: record.installed.is_some(),
-            only_in_external_dirs: self.shelf == Shelf::Project && !self.is_in_home,
+            only_in_external_dirs: self.shelf == SkillScope::Project && !self.is_in_home,
             in_local_tree: self.is_in_home,
             has_record: true,
         })
@@ -66,7 +66,7 @@ impl Located {
 /// A skill that can be used.
 #[derive(Debug, Clone)]
 pub(crate) struct Skill {
-    pub(crate) located: Located,
+    pub(crate) located: SkillLocation,
     pub(crate) description: String,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn of(path: PathBuf, Flaw { line, what }: Flaw) -> Self {
+    pub(crate) fn of(path: PathBuf, SkillFlaw { line, what }: SkillFlaw) -> Self {
         Self { path, line, what }
     }
 
@@ -109,7 +109,7 @@ pub(crate) struct Catalogue {
     pub(crate) problems: Vec<Problem>,
 }
 
-impl Places {
+impl SkillFolders {
     /// What is there now.
     pub(crate) fn catalogue(&self) -> Catalogue {
         let mut found: BTreeMap<String, Skill> = BTreeMap::new();
@@ -151,23 +151,31 @@ impl Places {
     }
 
     /// The skill of the home of this name, whether or not it can be used.
-    pub(crate) fn at_home(&self, name: &Name) -> Option<Located> {
+    pub(crate) fn at_home(&self, name: &Name) -> Option<SkillLocation> {
         let folder = Folder::open(&self.home().join(name.as_str()), None).ok()?;
-        Some(Located { name: name.clone(), shelf: Shelf::Home, is_in_home: true, folder })
+        Some(SkillLocation {
+            name: name.clone(),
+            shelf: SkillScope::Home,
+            is_in_home: true,
+            folder,
+        })
     }
 
     fn skill(
         &self,
         entry: &str,
-        (on, folder, bound): (Shelf, &Path, Option<&Path>),
+        (on, folder, bound): (SkillScope, &Path, Option<&Path>),
     ) -> Result<Skill, Problem> {
         let path = folder.join(entry);
         let name = Name::parse(entry).ok_or_else(|| {
-            Problem::of(path.clone(), Flaw::of(format!("it cannot be the name of a skill: {RULE}")))
+            Problem::of(
+                path.clone(),
+                SkillFlaw::of(format!("it cannot be the name of a skill: {RULE}")),
+            )
         })?;
         let folder = Folder::open(&path, bound).map_err(|flaw| Problem::of(path, flaw))?;
-        let is_in_home = on == Shelf::Home || self.home().join(name.as_str()).is_dir();
-        let located = Located { name, shelf: on, is_in_home, folder };
+        let is_in_home = on == SkillScope::Home || self.home().join(name.as_str()).is_dir();
+        let located = SkillLocation { name, shelf: on, is_in_home, folder };
         let description = located.document()?.description;
         Ok(Skill { located, description })
     }
@@ -197,7 +205,7 @@ impl Catalogue {
 impl Skill {
     /// Whether a skill of the home is not seen because of this one.
     pub(crate) fn is_hiding(&self) -> bool {
-        self.located.shelf == Shelf::Project && self.located.is_in_home
+        self.located.shelf == SkillScope::Project && self.located.is_in_home
     }
 }
 
@@ -243,11 +251,11 @@ mod tests {
         fs::write(path.join(SKILL_FILE), text).unwrap();
     }
 
-    fn ground() -> (tempfile::TempDir, Places) {
+    fn ground() -> (tempfile::TempDir, SkillFolders) {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         fs::create_dir_all(root.join("p/.agent/skills")).unwrap();
-        let places = Places::of(root.join("home/skills"), Some(&root.join("p")), None);
+        let places = SkillFolders::of(root.join("home/skills"), Some(&root.join("p")), None);
         (folder, places)
     }
 
@@ -272,7 +280,7 @@ mod tests {
         ];
         assert_eq!(all, expected);
         assert!(catalogue.problems.is_empty());
-        let record = Record::default();
+        let record = SkillRecord::default();
         let from = |at: usize| catalogue.skills[at].located.provenance(&record).text();
         assert_eq!([from(0), from(1), from(2)], ["local", "local", "external"]);
         let key = catalogue.skills[2].located.key();

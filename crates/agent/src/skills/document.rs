@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::Flaw;
+use super::SkillFlaw;
 use super::name::{Name, RULE};
 use crate::config;
 use crate::output::printable;
@@ -25,53 +25,54 @@ pub(crate) struct Document {
 
 /// The keys that are known. Others belong to other programs.
 #[derive(Debug, Default, Deserialize)]
-struct Front {
+struct FrontMatter {
     name: Option<Spanned<String>>,
     description: Option<Spanned<String>>,
 }
 
 impl Document {
-    pub(crate) fn parse(text: &str) -> Result<Self, Flaw> {
+    pub(crate) fn parse(text: &str) -> Result<Self, SkillFlaw> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (front, body) = halves(text)?;
-        let front: Option<Front> = serde_saphyr::from_str(&front).map_err(|error| {
+        let front: Option<FrontMatter> = serde_saphyr::from_str(&front).map_err(|error| {
             let line = error.location().map(|place| place.line());
-            Flaw { line, what: printable(&config::reason(&error)) }
+            SkillFlaw { line, what: printable(&config::reason(&error)) }
         })?;
         let front = front.unwrap_or_default();
-        let missing = |key: &str| Flaw::at(1, format!("`{key}` is missing in the front matter"));
+        let missing =
+            |key: &str| SkillFlaw::at(1, format!("`{key}` is missing in the front matter"));
         let name = front.name.ok_or_else(|| missing("name"))?;
         let title = Name::parse(&name.value).ok_or_else(|| {
             let shown = printable(&name.value);
-            Flaw::at(name.referenced.line(), format!("`{shown}` is no name: {RULE}"))
+            SkillFlaw::at(name.referenced.line(), format!("`{shown}` is no name: {RULE}"))
         })?;
         let description = front.description.ok_or_else(|| missing("description"))?;
         let line = description.referenced.line();
         let description = description.value.trim().to_owned();
         if description.is_empty() {
-            return Err(Flaw::at(line, "`description` is empty"));
+            return Err(SkillFlaw::at(line, "`description` is empty"));
         }
         let count = description.chars().count();
         if count > MAX_DESCRIPTION_CHARS {
             let what = format!(
                 "`description` has {count} characters, and {MAX_DESCRIPTION_CHARS} are allowed"
             );
-            return Err(Flaw::at(line, what));
+            return Err(SkillFlaw::at(line, what));
         }
         let body = body.trim().to_owned();
         if body.is_empty() {
-            return Err(Flaw::of("there are no instructions behind the front matter"));
+            return Err(SkillFlaw::of("there are no instructions behind the front matter"));
         }
         Ok(Self { title, description, body })
     }
 }
 
 /// The front matter, with the lines of the file, and what follows it.
-fn halves(text: &str) -> Result<(String, &str), Flaw> {
+fn halves(text: &str) -> Result<(String, &str), SkillFlaw> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if first.trim_end() != FENCE {
-        return Err(Flaw::at(1, "the front matter is missing: the first line must be `---`"));
+        return Err(SkillFlaw::at(1, "the front matter is missing: the first line must be `---`"));
     }
     let mut front = String::from("\n");
     let mut read = first.len();
@@ -82,7 +83,7 @@ fn halves(text: &str) -> Result<(String, &str), Flaw> {
         }
         front.push_str(line);
     }
-    Err(Flaw::at(1, "the front matter has no end: a second line `---` is missing"))
+    Err(SkillFlaw::at(1, "the front matter has no end: a second line `---` is missing"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use ring::digest::{Context, SHA256};
 use walkdir::{DirEntry, WalkDir};
 
 use super::document::Document;
-use super::{Flaw, SKILL_FILE};
+use super::{SKILL_FILE, SkillFlaw};
 use crate::download::digest::Digest;
 
 /// The longest file that is read.
@@ -39,10 +39,10 @@ pub(crate) struct Digests {
 
 impl Folder {
     /// The folder at this path, which must really lie below `bound` if one is given.
-    pub(crate) fn open(path: &Path, bound: Option<&Path>) -> Result<Self, Flaw> {
-        let root = fs::canonicalize(path).map_err(|error| Flaw::of(error.to_string()))?;
+    pub(crate) fn open(path: &Path, bound: Option<&Path>) -> Result<Self, SkillFlaw> {
+        let root = fs::canonicalize(path).map_err(|error| SkillFlaw::of(error.to_string()))?;
         if bound.is_some_and(|bound| !root.starts_with(bound)) {
-            return Err(Flaw::of("the folder is a link that leads out of the project"));
+            return Err(SkillFlaw::of("the folder is a link that leads out of the project"));
         }
         Ok(Self { root })
     }
@@ -52,50 +52,50 @@ impl Folder {
     }
 
     /// Reads and understands `SKILL.md`.
-    pub(crate) fn document(&self) -> Result<Document, Flaw> {
+    pub(crate) fn document(&self) -> Result<Document, SkillFlaw> {
         Document::parse(&self.text(SKILL_FILE)?)
     }
 
     /// The text of a file, by its path in the folder.
-    pub(crate) fn text(&self, file: &str) -> Result<String, Flaw> {
+    pub(crate) fn text(&self, file: &str) -> Result<String, SkillFlaw> {
         let path = self.inside(file)?;
         let mut bytes = Vec::new();
         File::open(path)
             .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(|error| Flaw::of(format!("it cannot be read: {error}")))?;
+            .map_err(|error| SkillFlaw::of(format!("it cannot be read: {error}")))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(Flaw::of(format!("it has more than {} KiB", MAX_FILE_BYTES / 1024)));
+            return Err(SkillFlaw::of(format!("it has more than {} KiB", MAX_FILE_BYTES / 1024)));
         }
         if bytes.contains(&0) {
-            return Err(Flaw::of("it is no text"));
+            return Err(SkillFlaw::of("it is no text"));
         }
         String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = good.split(|byte| *byte == b'\n').count();
-            Flaw::at(line as u64, "this line is not UTF-8")
+            SkillFlaw::at(line as u64, "this line is not UTF-8")
         })
     }
 
     /// The real path of a file that is in the folder and nowhere else.
-    fn inside(&self, file: &str) -> Result<PathBuf, Flaw> {
+    fn inside(&self, file: &str) -> Result<PathBuf, SkillFlaw> {
         let relative = Path::new(file);
         let is_plain = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
         let is_named = !file.is_empty() && file.len() <= MAX_PATH_BYTES && !file.contains('\0');
         if !is_named || !relative.components().all(is_plain) {
-            return Err(Flaw::of("it is no path inside the skill's folder"));
+            return Err(SkillFlaw::of("it is no path inside the skill's folder"));
         }
         let path = fs::canonicalize(self.root.join(relative)).map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
-                return Flaw::of("there is no such file");
+                return SkillFlaw::of("there is no such file");
             }
-            Flaw::of(format!("it cannot be read: {error}"))
+            SkillFlaw::of(format!("it cannot be read: {error}"))
         })?;
         if !path.starts_with(&self.root) {
-            return Err(Flaw::of("it is a link that leads out of the skill's folder"));
+            return Err(SkillFlaw::of("it is a link that leads out of the skill's folder"));
         }
         // Opening a pipe would wait for whoever writes to it.
         if !fs::metadata(&path).is_ok_and(|file| file.is_file()) {
-            return Err(Flaw::of("it is no file"));
+            return Err(SkillFlaw::of("it is no file"));
         }
         Ok(path)
     }
@@ -231,7 +231,7 @@ mod tests {
         fs::write(&path, "x".repeat(most + 1)).unwrap();
         assert_eq!(folder.text("big").unwrap_err().what, "it has more than 256 KiB");
         fs::write(&path, b"fine\nb\xffd\n").unwrap();
-        assert_eq!(folder.text("big").unwrap_err(), Flaw::at(2, "this line is not UTF-8"));
+        assert_eq!(folder.text("big").unwrap_err(), SkillFlaw::at(2, "this line is not UTF-8"));
         fs::write(&path, b"a\0b").unwrap();
         assert_eq!(folder.text("big").unwrap_err().what, "it is no text");
     }

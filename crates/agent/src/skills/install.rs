@@ -11,8 +11,8 @@ use super::catalogue::Problem;
 use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::name::Name;
+use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::placing::Existing;
 use crate::untrusted::escaped;
 
 /// The most files of a skill that is installed.
@@ -24,19 +24,19 @@ const LEFT_OUT: &str = ".git";
 
 /// What would be installed.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct InstallPlan {
     /// By its real path.
     pub(crate) source: PathBuf,
     pub(crate) name: Name,
     pub(crate) description: String,
     /// In order.
-    pub(crate) files: Vec<Planned>,
+    pub(crate) files: Vec<PlannedFile>,
     pub(crate) has_left_out: bool,
 }
 
 /// A file that would be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedFile {
     /// Its path in the folder.
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Planned {
     pub(crate) is_program: bool,
 }
 
-impl Plan {
+impl InstallPlan {
     /// Looks through a folder. Nothing is written.
     pub(crate) fn of(folder: &Path, name: Option<Name>) -> Result<Self, Diagnostic> {
         let shown = escaped(&folder.display().to_string());
@@ -66,10 +66,10 @@ impl Plan {
     }
 
     /// Copies it to where skills are; whether another version gave way. Whoever calls holds the lock.
-    pub(crate) fn copy_to(&self, place: &Path, existing: Existing) -> Result<bool, Diagnostic> {
+    pub(crate) fn copy_to(&self, place: &Path, existing: OnConflict) -> Result<bool, Diagnostic> {
         let to = place.join(self.name.as_str());
         let is_there = fs::symlink_metadata(&to).is_ok();
-        if is_there && existing == Existing::Keep {
+        if is_there && existing == OnConflict::Keep {
             let message = format!("there is a skill `{}` already", self.name);
             return Err(Diagnostic::failed(message)
                 .hint(format!("it is in {}", to.display()))
@@ -134,7 +134,7 @@ fn document(folder: &Path) -> Result<Document, Diagnostic> {
 }
 
 /// Every file of a folder, if all of it can be installed; and whether something is left out.
-fn look_through(source: &Path) -> Result<(Vec<Planned>, bool), Diagnostic> {
+fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
     let refuse = |entry: &Path, why: &str| {
         let entry = escaped(&entry.display().to_string());
         Diagnostic::failed(format!("{entry} {why}")).hint("nothing was installed")
@@ -186,7 +186,7 @@ fn look_through(source: &Path) -> Result<(Vec<Planned>, bool), Diagnostic> {
         }
         let relative = path.strip_prefix(source).unwrap_or(path).to_owned();
         let is_program = is_program(&about);
-        files.push(Planned { path: relative, bytes: about.len(), is_program });
+        files.push(PlannedFile { path: relative, bytes: about.len(), is_program });
     }
     Ok((files, has_left_out))
 }

@@ -65,7 +65,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::skills::places::Places;
+    use crate::skills::folders::SkillFolders;
 
     fn skills(count: usize, name: &str, description: &str) -> (tempfile::TempDir, Vec<Skill>) {
         let folder = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ mod tests {
             let text = format!("---\nname: a\ndescription: {description}\n---\nDo it.\n");
             fs::write(path.join("SKILL.md"), text).unwrap();
         }
-        let skills = Places::of(home, None, None).catalogue().skills;
+        let skills = SkillFolders::of(home, None, None).catalogue().skills;
         (folder, skills)
     }
 

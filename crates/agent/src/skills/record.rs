@@ -44,7 +44,7 @@ pub(crate) struct Installed {
 /// What is kept of one skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Record {
+pub(crate) struct SkillRecord {
     /// When it was seen first.
     pub(crate) seen_ms: i64,
     /// Nothing if it was made by hand.
@@ -67,7 +67,7 @@ pub(crate) struct Record {
 
 /// A use of a skill, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Used {
+pub(crate) struct SkillUse {
     /// The change that was noticed with it.
     pub(crate) change: Option<SkillAction>,
     uses: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Used {
     is_after_change: bool,
 }
 
-impl Used {
+impl SkillUse {
     pub(crate) fn facts(&self, provenance: Provenance) -> LoadFacts {
         LoadFacts {
             use_count: i64::try_from(self.uses).ok(),
@@ -86,7 +86,7 @@ impl Used {
     }
 }
 
-impl Record {
+impl SkillRecord {
     /// Of a skill that is seen for the first time.
     pub(crate) fn new(digests: &Digests, now: Timestamp) -> Self {
         let mut record = Self { seen_ms: now.as_ms(), ..Self::default() };
@@ -127,7 +127,7 @@ impl Record {
     }
 
     /// It is loaded.
-    pub(crate) fn used(&mut self, digests: &Digests, now: Timestamp) -> Used {
+    pub(crate) fn used(&mut self, digests: &Digests, now: Timestamp) -> SkillUse {
         let change = self.compare(digests, now);
         let is_reused = self.uses > 0;
         let is_after_change = is_reused && self.edits > self.edits_when_used;
@@ -137,7 +137,7 @@ impl Record {
         self.edits_when_used = self.edits;
         // A stale skill comes back by being used; that is no event.
         self.state = State::Active;
-        Used { change, uses: self.uses, is_reused, is_after_change }
+        SkillUse { change, uses: self.uses, is_reused, is_after_change }
     }
 
     /// Its state is this from now on; what that counts as.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     /// The dimensions of a use, and the change that was noticed with it.
-    fn counted(used: Used) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
+    fn counted(used: SkillUse) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
         let load = load(&used.facts(Provenance::Local)).unwrap();
         (
             load.reuse_state.text(),
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_first_use_a_reuse_and_a_reuse_after_a_patch_are_three_things() {
-        let mut record = Record::new(&digests("a", "f"), at(0));
+        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
         let mut used =
             |skill: &str, files: &str, day| counted(record.used(&digests(skill, files), at(day)));
         assert_eq!(used("a", "f", 1), ("first_use", "not_applicable", "1", None));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_change_before_the_first_use_is_a_change_and_the_use_is_the_first() {
-        let mut record = Record::new(&digests("a", "f"), at(0));
+        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
         let used = record.used(&digests("b", "f"), at(1));
         assert_eq!(counted(used), ("first_use", "not_applicable", "1", Some("patched")));
         let used = record.used(&digests("b", "f"), at(2));
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_new_version_is_an_edit_and_the_next_use_comes_after_it() {
-        let mut record = Record::new(&digests("a", "f"), at(0));
+        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
         record.used(&digests("a", "f"), at(1));
         assert_eq!(record.replaced(&digests("a", "f"), at(2)), None);
         assert_eq!(record.replaced(&digests("b", "g"), at(2)), Some(SkillAction::Edited));
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_skill_is_stale_after_ninety_days_once_and_fresh_when_used() {
         let stale = i64::from(STALE_DAYS);
-        let mut record = Record::new(&digests("a", "f"), at(0));
+        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
         record.used(&digests("a", "f"), at(1));
         assert!(!record.is_becoming_stale(at(stale + 1)));
         assert!(record.is_becoming_stale(at(stale + 2)));
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn only_what_was_put_away_is_restored() {
-        let mut record = Record::new(&digests("a", "f"), at(0));
+        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
         assert_eq!(record.becomes(State::Active), None);
         assert_eq!(record.becomes(State::Archived), Some(SkillAction::Archived));
         assert_eq!(record.becomes(State::Active), Some(SkillAction::Restored));
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_record_of_another_version_can_be_read() {
-        let record: Record = serde_json::from_str("{\"uses\": 3, \"later\": 1}").unwrap();
+        let record: SkillRecord = serde_json::from_str("{\"uses\": 3, \"later\": 1}").unwrap();
         assert_eq!((record.uses, record.state), (3, State::Active));
     }
 }

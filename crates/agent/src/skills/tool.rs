@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use usage_metrics::catalogue::ToolCategory;
 
 use super::catalogue::{Skill, unknown};
-use super::diary::Diary;
+use super::folders::SkillFolders;
+use super::log::SkillLog;
 use super::name::Name;
-use super::places::Places;
 use crate::mcp::nearest;
-use crate::mcp::observe::Reporter;
+use crate::mcp::reporter::Reporter;
 use crate::output::printable;
 use crate::task::toolbox::Definition;
 use crate::task::toolbox::own::OwnTool;
@@ -26,8 +26,8 @@ const MAX_FILES_NAMED: usize = 50;
 /// Gives skills to a model.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadSkill {
-    pub(crate) places: Places,
-    pub(crate) diary: Diary,
+    pub(crate) places: SkillFolders,
+    pub(crate) diary: SkillLog,
     /// Hears what a person should know.
     pub(crate) reporter: Arc<Reporter>,
 }
@@ -129,14 +129,14 @@ mod tests {
     use usage_metrics::recorder::Recorder;
 
     use super::*;
-    use crate::mcp::observe::Place;
-    use crate::mcp::shown::Shown;
+    use crate::mcp::reporter::MessageSink;
+    use crate::mcp::sanitizer::Sanitizer;
     use crate::output::{Color, Output, Style, Volume};
 
     #[test]
     fn many_further_files_are_not_all_named() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::of(folder.path().join("skills"), None, None);
+        let places = SkillFolders::of(folder.path().join("skills"), None, None);
         let skill = places.home().join("a");
         fs::create_dir_all(&skill).unwrap();
         fs::write(skill.join("SKILL.md"), "---\nname: a\ndescription: x\n---\nDo it.\n").unwrap();
@@ -144,9 +144,9 @@ mod tests {
             fs::write(skill.join(format!("f{number:02}")), "x").unwrap();
         }
         let output = Output::new(Style::Human, Volume::Quiet, Color::Never);
-        let shown = Shown::new(Arc::new(Redactor::default()));
-        let reporter = Reporter::new(output, shown, Place::Kept);
-        let diary = Diary::new(&places, Recorder::off(), Arc::new(SystemClock));
+        let shown = Sanitizer::new(Arc::new(Redactor::default()));
+        let reporter = Reporter::new(output, shown, MessageSink::Kept);
+        let diary = SkillLog::new(&places, Recorder::off(), Arc::new(SystemClock));
         let tool = LoadSkill { places, diary, reporter };
         let text = tool.load(&json!({"name": "a"})).unwrap();
         assert!(text.contains(", f49 and 2 more]\n\nDo it."), "{text}");

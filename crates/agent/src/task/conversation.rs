@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::end::End;
+use super::end::TaskEnd;
 
 /// One thing that was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ impl Conversation {
 
     /// Gives every call that has no result one that says why, so that the conversation can go on.
     /// Tells which these were.
-    pub(super) fn close_open_calls(&mut self, end: &End) -> Vec<Call> {
+    pub(super) fn close_open_calls(&mut self, end: &TaskEnd) -> Vec<Call> {
         self.answer_open_calls(&format!("the task ended ({end})"))
     }
 
@@ -128,7 +128,7 @@ impl Conversation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::end::Cause;
+    use super::super::end::EndCause;
     use super::*;
 
     fn call(id: &str) -> Call {
@@ -160,12 +160,12 @@ mod tests {
         conversation.push(Message::Assistant { text: String::new(), calls });
         let result = Message::Tool { id: "1".into(), name: "t".into(), text: "ok".into() };
         conversation.push(result);
-        let open = conversation.close_open_calls(&End::of(Cause::Cancelled));
+        let open = conversation.close_open_calls(&TaskEnd::of(EndCause::Cancelled));
         assert_eq!(open, [call("2")]);
         let last = conversation.messages().last().unwrap();
         assert!(matches!(last, Message::Tool { id, text, .. }
             if id == "2" && text.contains("may or may not have run")));
-        assert!(conversation.close_open_calls(&End::of(Cause::Cancelled)).is_empty());
+        assert!(conversation.close_open_calls(&TaskEnd::of(EndCause::Cancelled)).is_empty());
     }
 
     #[test]

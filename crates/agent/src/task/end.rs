@@ -8,12 +8,12 @@ use usage_metrics::mapping::task::TaskEnding;
 
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::member::credits;
+use crate::member::error::MemberError;
 use crate::member::settings::Settings;
-use crate::member::trouble::Trouble;
 
 /// Why a task ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cause {
+pub(crate) enum EndCause {
     /// The model had nothing more to do.
     Completed,
     /// The model said nothing at all.
@@ -33,36 +33,36 @@ pub(crate) enum Cause {
     /// The program was told to end.
     Ended,
     /// The service failed, or refused.
-    Trouble(Trouble),
+    Trouble(MemberError),
 }
 
 /// The end of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct End {
-    pub(crate) cause: Cause,
+pub(crate) struct TaskEnd {
+    pub(crate) cause: EndCause,
 }
 
-impl End {
-    pub(crate) fn of(cause: Cause) -> Self {
+impl TaskEnd {
+    pub(crate) fn of(cause: EndCause) -> Self {
         Self { cause }
     }
 
     pub(crate) fn is_completed(&self) -> bool {
-        self.cause == Cause::Completed
+        self.cause == EndCause::Completed
     }
 
     /// What is counted.
     pub(crate) fn ending(&self) -> TaskEnding {
         TaskEnding::of(match &self.cause {
-            Cause::Completed => EndReason::Completed,
-            Cause::Empty => EndReason::Unknown,
-            Cause::Filtered => EndReason::GuardrailBlocked,
-            Cause::Denied => EndReason::ApprovalDenied,
-            Cause::Rounds { .. } | Cause::Budget { .. } => EndReason::IterationLimit,
-            Cause::TimedOut { .. } => EndReason::TimedOut,
-            Cause::Cancelled => EndReason::UserCancelled,
-            Cause::Ended => EndReason::SystemAborted,
-            Cause::Trouble(_) => EndReason::Failed,
+            EndCause::Completed => EndReason::Completed,
+            EndCause::Empty => EndReason::Unknown,
+            EndCause::Filtered => EndReason::GuardrailBlocked,
+            EndCause::Denied => EndReason::ApprovalDenied,
+            EndCause::Rounds { .. } | EndCause::Budget { .. } => EndReason::IterationLimit,
+            EndCause::TimedOut { .. } => EndReason::TimedOut,
+            EndCause::Cancelled => EndReason::UserCancelled,
+            EndCause::Ended => EndReason::SystemAborted,
+            EndCause::Trouble(_) => EndReason::Failed,
         })
     }
 
@@ -70,35 +70,41 @@ impl End {
     pub(crate) fn diagnostic(&self, settings: &Settings) -> Option<Diagnostic> {
         let told = format!("the task did not end well: {self}");
         Some(match &self.cause {
-            Cause::Completed => return None,
-            Cause::Trouble(trouble) => trouble.diagnostic(settings),
-            Cause::Cancelled => Diagnostic::interrupted(Exit::Interrupted),
-            Cause::Ended => Diagnostic::interrupted(Exit::Terminated),
-            Cause::Denied => Diagnostic::failed(told)
+            EndCause::Completed => return None,
+            EndCause::Trouble(trouble) => trouble.diagnostic(settings),
+            EndCause::Cancelled => Diagnostic::interrupted(Exit::Interrupted),
+            EndCause::Ended => Diagnostic::interrupted(Exit::Terminated),
+            EndCause::Denied => Diagnostic::failed(told)
                 .hint("at a terminal you are asked; `--approve SERVER` says yes beforehand"),
-            Cause::Rounds { .. } => Diagnostic::failed(told).hint("`--max-rounds` sets the limit"),
-            Cause::Budget { .. } => Diagnostic::failed(told).hint("`--max-credits` sets the limit"),
-            Cause::TimedOut { .. } => Diagnostic::failed(told).hint("`--max-time` sets the limit"),
-            Cause::Empty | Cause::Filtered => Diagnostic::failed(told),
+            EndCause::Rounds { .. } => {
+                Diagnostic::failed(told).hint("`--max-rounds` sets the limit")
+            }
+            EndCause::Budget { .. } => {
+                Diagnostic::failed(told).hint("`--max-credits` sets the limit")
+            }
+            EndCause::TimedOut { .. } => {
+                Diagnostic::failed(told).hint("`--max-time` sets the limit")
+            }
+            EndCause::Empty | EndCause::Filtered => Diagnostic::failed(told),
         })
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for TaskEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
-            Cause::Completed => write!(f, "completed"),
-            Cause::Empty => write!(f, "the model said nothing"),
-            Cause::Filtered => write!(f, "the model's provider held the answer back"),
-            Cause::Denied => write!(f, "what it needs was not approved"),
-            Cause::Rounds { limit } => write!(f, "the model was asked {limit} times"),
-            Cause::Budget { limit } => {
+            EndCause::Completed => write!(f, "completed"),
+            EndCause::Empty => write!(f, "the model said nothing"),
+            EndCause::Filtered => write!(f, "the model's provider held the answer back"),
+            EndCause::Denied => write!(f, "what it needs was not approved"),
+            EndCause::Rounds { limit } => write!(f, "the model was asked {limit} times"),
+            EndCause::Budget { limit } => {
                 write!(f, "more than {} credits could be spent", credits(*limit))
             }
-            Cause::TimedOut { limit } => write!(f, "{} s are over", limit.as_secs()),
-            Cause::Cancelled => write!(f, "interrupted"),
-            Cause::Ended => write!(f, "the program was told to end"),
-            Cause::Trouble(trouble) => write!(f, "{}", trouble.line()),
+            EndCause::TimedOut { limit } => write!(f, "{} s are over", limit.as_secs()),
+            EndCause::Cancelled => write!(f, "interrupted"),
+            EndCause::Ended => write!(f, "the program was told to end"),
+            EndCause::Trouble(trouble) => write!(f, "{}", trouble.line()),
         }
     }
 }
@@ -111,22 +117,22 @@ mod tests {
 
     #[test]
     fn every_cause_counts_as_a_legal_ending_and_together_they_are_all_nine() {
-        let trouble = Trouble::Broken { reason: "x".to_owned() };
+        let trouble = MemberError::Broken { reason: "x".to_owned() };
         let all = [
-            Cause::Completed,
-            Cause::Empty,
-            Cause::Filtered,
-            Cause::Denied,
-            Cause::Rounds { limit: 1 },
-            Cause::Budget { limit: 1 },
-            Cause::TimedOut { limit: Duration::from_secs(1) },
-            Cause::Cancelled,
-            Cause::Ended,
-            Cause::Trouble(trouble),
+            EndCause::Completed,
+            EndCause::Empty,
+            EndCause::Filtered,
+            EndCause::Denied,
+            EndCause::Rounds { limit: 1 },
+            EndCause::Budget { limit: 1 },
+            EndCause::TimedOut { limit: Duration::from_secs(1) },
+            EndCause::Cancelled,
+            EndCause::Ended,
+            EndCause::Trouble(trouble),
         ];
         let mut reasons = BTreeSet::new();
         for cause in all {
-            let TaskEnding { outcome, end_reason, termination } = End::of(cause).ending();
+            let TaskEnding { outcome, end_reason, termination } = TaskEnd::of(cause).ending();
             assert!(TaskEnding::is_legal(outcome, end_reason, termination));
             reasons.insert(format!("{end_reason:?}"));
         }

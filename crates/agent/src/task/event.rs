@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Spent;
+use super::TaskUsage;
+use super::context_window::Trimmed;
 use super::conversation::Call;
-use super::end::End;
-use super::toolbox::Outcome;
-use super::window::Cut;
-use crate::member::trouble::Trouble;
+use super::end::TaskEnd;
+use super::toolbox::CallOutcome;
+use crate::member::error::MemberError;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -25,15 +25,15 @@ pub(crate) enum Event<'a> {
     /// A running tool says how far it is.
     Progress { call: &'a str, text: &'a str },
     /// A tool is done.
-    Called { call: &'a Call, outcome: &'a Outcome },
+    Called { call: &'a Call, outcome: &'a CallOutcome },
     /// The conversation was cut to fit.
-    Trimmed { cut: &'a Cut },
+    Trimmed { cut: &'a Trimmed },
     /// The service could not answer; it is asked again after a while.
-    Waiting { trouble: &'a Trouble, wait: Duration },
+    Waiting { trouble: &'a MemberError, wait: Duration },
     /// The task ended while these were running.
     Unfinished { calls: &'a [Call] },
     /// The task is over.
-    Finished { end: &'a End, answer: &'a str, spent: &'a Spent },
+    Finished { end: &'a TaskEnd, answer: &'a str, spent: &'a TaskUsage },
 }
 
 /// Is told what happens. Must return at once.

@@ -13,8 +13,8 @@ use super::conversation::{Call, Conversation};
 use super::toolbox::Definition;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
-use crate::member::trouble::Trouble;
-use crate::member::{Ask, CHARGE, Member, PRICE, events, number};
+use crate::member::error::MemberError;
+use crate::member::{CHARGE, Member, MemberRequest, PRICE, events, number};
 
 /// The longest text of one answer.
 const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
@@ -25,7 +25,7 @@ const MAX_CALLS: usize = 64;
 
 /// In which form the model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Form {
+pub(crate) enum ApiKind {
     /// `POST /chat/completions`.
     #[default]
     Chat,
@@ -38,7 +38,7 @@ pub(crate) enum Form {
 pub(crate) struct Model {
     member: Arc<Member>,
     pub(crate) id: String,
-    pub(crate) form: Form,
+    pub(crate) form: ApiKind,
     pub(crate) context_length: Option<u64>,
     /// Whether it can be given tools; the service says so where it cannot.
     pub(crate) takes_tools: bool,
@@ -97,7 +97,7 @@ pub(crate) struct Usage {
 
 /// A model as a service lists it. Only the id is sure to be there.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Listed {
+pub(crate) struct ListedModel {
     pub(crate) id: String,
     #[serde(default)]
     capabilities: Option<Vec<String>>,
@@ -111,10 +111,10 @@ pub(crate) struct Listed {
 
 #[derive(Debug, Deserialize)]
 struct List {
-    data: Vec<Listed>,
+    data: Vec<ListedModel>,
 }
 
-impl Listed {
+impl ListedModel {
     fn is_for_chat(&self) -> bool {
         let can = |all: &Vec<String>| all.iter().any(|one| one == "chat");
         self.capabilities.as_ref().is_none_or(can)
@@ -126,9 +126,9 @@ impl Model {
     pub(crate) async fn find(
         member: Arc<Member>,
         asked: Option<&str>,
-        form: Form,
+        form: ApiKind,
     ) -> Result<Self, Diagnostic> {
-        let list: Result<List, Trouble> = member.get("/models").await;
+        let list: Result<List, MemberError> = member.get("/models").await;
         let list = match list {
             Ok(list) => list.data,
             // A plain service may have no list.
@@ -141,7 +141,7 @@ impl Model {
             match list.iter().find(|listed| listed.id == id) {
                 Some(listed) => listed,
                 None if list.is_empty() => {
-                    named = Listed::named(id);
+                    named = ListedModel::named(id);
                     &named
                 }
                 None => return Err(missing(&member, id, &list, asked.is_some())),
@@ -149,7 +149,7 @@ impl Model {
         } else {
             let usable = usable(&member).await;
             let is_usable =
-                |listed: &&Listed| usable.as_ref().is_none_or(|all| all.contains(&listed.id));
+                |listed: &&ListedModel| usable.as_ref().is_none_or(|all| all.contains(&listed.id));
             let able = || list.iter().filter(|listed| listed.is_for_chat());
             able().find(is_usable).or_else(|| able().next()).ok_or_else(|| none(&member))?
         };
@@ -183,15 +183,15 @@ impl Model {
         &self,
         question: &Question<'_>,
         hear: &mut (dyn FnMut(&str) + Send),
-    ) -> Result<Reply, Trouble> {
+    ) -> Result<Reply, MemberError> {
         let Question { conversation, tools, key, limits } = question;
         let (path, mut body) = match self.form {
-            Form::Chat => ("/chat/completions", chat::body(&self.id, conversation, tools)),
-            Form::Responses => ("/responses", responses::body(&self.id, conversation, tools)),
+            ApiKind::Chat => ("/chat/completions", chat::body(&self.id, conversation, tools)),
+            ApiKind::Responses => ("/responses", responses::body(&self.id, conversation, tools)),
         };
         let most = match self.form {
-            Form::Chat => "max_tokens",
-            Form::Responses => "max_output_tokens",
+            ApiKind::Chat => "max_tokens",
+            ApiKind::Responses => "max_output_tokens",
         };
         if let Some(tokens) = limits.max_tokens {
             body[most] = tokens.into();
@@ -199,7 +199,7 @@ impl Model {
         if let Some(temperature) = limits.temperature {
             body["temperature"] = temperature.into();
         }
-        if !limits.stop.is_empty() && self.form == Form::Chat {
+        if !limits.stop.is_empty() && self.form == ApiKind::Chat {
             body["stop"] = limits.stop.clone().into();
         }
         self.stream(path, &body, key, hear).await
@@ -212,9 +212,9 @@ impl Model {
     }
 
     /// All models of the service that can chat, with what they cost.
-    pub(crate) async fn listed(&self) -> Result<Vec<Listed>, Trouble> {
+    pub(crate) async fn listed(&self) -> Result<Vec<ListedModel>, MemberError> {
         let list: List = self.member.get("/models").await?;
-        Ok(list.data.into_iter().filter(Listed::is_for_chat).collect())
+        Ok(list.data.into_iter().filter(ListedModel::is_for_chat).collect())
     }
 
     async fn stream(
@@ -223,13 +223,13 @@ impl Model {
         body: &Value,
         key: &str,
         hear: &mut (dyn FnMut(&str) + Send),
-    ) -> Result<Reply, Trouble> {
-        let ask = Ask::post(path, body).once(key);
+    ) -> Result<Reply, MemberError> {
+        let ask = MemberRequest::post(path, body).once(key);
         let mut stream = self.member.events(ask).await?;
         // A stream that reaches its end is charged its price; a replayed one was charged before.
         let cost = number(&stream.headers, &CHARGE).or_else(|| number(&stream.headers, &PRICE));
         let charge_micros = cost.unwrap_or_default();
-        let mut growing = Growing::default();
+        let mut growing = PartialReply::default();
         while let Some(event) = stream.next().await? {
             if *event.data() == *b"[DONE]" {
                 growing.is_complete = true;
@@ -237,16 +237,16 @@ impl Model {
             }
             let value = events::data(&event)?;
             match self.form {
-                Form::Chat => chat::take(&value, &mut growing, hear),
-                Form::Responses => responses::take(&value, &mut growing, hear)?,
+                ApiKind::Chat => chat::take(&value, &mut growing, hear),
+                ApiKind::Responses => responses::take(&value, &mut growing, hear)?,
             }
             if growing.is_too_long() {
                 let what = "an answer that is too long".to_owned();
-                return Err(Trouble::Nonsense { what });
+                return Err(MemberError::Nonsense { what });
             }
         }
         if !growing.is_complete {
-            return Err(Trouble::Broken { reason: "the answer has no end".to_owned() });
+            return Err(MemberError::Broken { reason: "the answer has no end".to_owned() });
         }
         Ok(Reply { charge_micros, ..growing.reply() })
     }
@@ -254,7 +254,7 @@ impl Model {
 
 /// An answer as it grows.
 #[derive(Debug, Default)]
-struct Growing {
+struct PartialReply {
     text: String,
     calls: Vec<Call>,
     finish: Finish,
@@ -263,7 +263,7 @@ struct Growing {
     is_complete: bool,
 }
 
-impl Growing {
+impl PartialReply {
     fn say(&mut self, text: &str, hear: &mut (dyn FnMut(&str) + Send)) {
         if !text.is_empty() {
             self.text.push_str(text);
@@ -317,7 +317,7 @@ pub(crate) fn new_key() -> String {
     format!("task-{}", Uuid::new_v4().simple())
 }
 
-impl Listed {
+impl ListedModel {
     fn named(id: &str) -> Self {
         let id = id.to_owned();
         Self { id, capabilities: None, price_micros: None, context_length: None, tools: None }
@@ -332,7 +332,7 @@ async fn usable(member: &Member) -> Option<Vec<String>> {
     Some(usable.collect())
 }
 
-fn missing(member: &Member, id: &str, list: &[Listed], is_asked: bool) -> Diagnostic {
+fn missing(member: &Member, id: &str, list: &[ListedModel], is_asked: bool) -> Diagnostic {
     let base = &member.settings.base_url.value;
     let diagnostic = Diagnostic::configuration(format!("there is no model `{id}` at {base}"));
     let place = member.settings.model.as_ref().filter(|_| !is_asked);

@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 
 /// A call that needs a yes, and why.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct ApprovalQuestion {
     pub(crate) call: ApprovalRequest,
-    pub(crate) why: Why,
-    pub(crate) within: Within,
+    pub(crate) why: ApprovalReason,
+    pub(crate) within: CallContext,
 }
 
 /// What a call is part of, which decides what can be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Within {
+pub(crate) enum CallContext {
     /// A task: further calls may follow.
     Task,
     /// `agent mcp call`: there is only this one.
@@ -24,7 +24,7 @@ pub(crate) enum Within {
 
 /// Why a yes is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum ApprovalReason {
     /// The server is untrusted, and the tool does not say that it only reads.
     Untrusted,
     /// The tool is another one than what was approved.
@@ -37,7 +37,7 @@ pub(crate) enum Why {
 
 /// What a person says to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ApprovalAnswer {
     /// Run it this once.
     Once,
     /// Run it, and whenever it is called again as it is defined now.
@@ -52,7 +52,7 @@ pub(crate) enum Said {
 
 /// A form that a server wants filled in, or a prompt that it wants a model to answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Form {
+pub(crate) struct FormRequest {
     pub(crate) server: String,
     pub(crate) message: String,
     /// The schema of a flat object.
@@ -61,7 +61,7 @@ pub(crate) struct Form {
 
 /// What a person did with a form.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Filled {
+pub(crate) enum FormAnswer {
     Accepted(Map<String, Value>),
     Declined,
     /// Nobody is there, or the person left it.
@@ -70,7 +70,7 @@ pub(crate) enum Filled {
 
 /// A prompt that a server wants a model to answer on the person's account.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct SamplingRequest {
     pub(crate) server: String,
     pub(crate) model: String,
     pub(crate) prompt: String,
@@ -80,29 +80,29 @@ pub(crate) struct Wish {
 /// Somebody who can be asked.
 pub(crate) trait Person: fmt::Debug + Send + Sync {
     /// Whether a call may run.
-    fn approve(&self, question: Question) -> BoxFuture<Said>;
+    fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer>;
 
     /// Fills in a form.
-    fn fill(&self, form: Form) -> BoxFuture<Filled>;
+    fn fill(&self, form: FormRequest) -> BoxFuture<FormAnswer>;
 
     /// Whether a server may have a model answer this.
-    fn allow_sampling(&self, wish: Wish) -> BoxFuture<Said>;
+    fn allow_sampling(&self, wish: SamplingRequest) -> BoxFuture<ApprovalAnswer>;
 }
 
 /// Nobody: whatever needs a person is refused.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Nobody;
+pub(crate) struct NoPerson;
 
-impl Person for Nobody {
-    fn approve(&self, _: Question) -> BoxFuture<Said> {
-        Box::pin(std::future::ready(Said::Absent))
+impl Person for NoPerson {
+    fn approve(&self, _: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Absent))
     }
 
-    fn fill(&self, _: Form) -> BoxFuture<Filled> {
-        Box::pin(std::future::ready(Filled::Cancelled))
+    fn fill(&self, _: FormRequest) -> BoxFuture<FormAnswer> {
+        Box::pin(std::future::ready(FormAnswer::Cancelled))
     }
 
-    fn allow_sampling(&self, _: Wish) -> BoxFuture<Said> {
-        Box::pin(std::future::ready(Said::Absent))
+    fn allow_sampling(&self, _: SamplingRequest) -> BoxFuture<ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Absent))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wire::error::Code;
 
-use crate::member::trouble::{Again, Trouble};
+use crate::member::error::{MemberError, RetryAdvice};
 
 /// How often one question is asked again.
 const MAX_TRIES: u32 = 6;
@@ -18,27 +18,31 @@ const SPREAD: f64 = 0.2;
 
 /// What is left of the patience with one question.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct RetryBudget {
     tries: u32,
     heard: String,
 }
 
-impl Patience {
+impl RetryBudget {
     /// What was heard already, for the next answer.
-    pub(super) fn told(&self) -> Told {
-        Told { before: self.heard.clone(), now: String::new(), is_other: false }
+    pub(super) fn told(&self) -> RepeatedText {
+        RepeatedText { before: self.heard.clone(), now: String::new(), is_other: false }
     }
 
     /// How long to wait before asking again; nothing if that is of no use.
-    pub(super) fn wait_for(&mut self, trouble: &Trouble, told: Told) -> Option<Duration> {
+    pub(super) fn wait_for(
+        &mut self,
+        trouble: &MemberError,
+        told: RepeatedText,
+    ) -> Option<Duration> {
         let asked_for = match trouble {
             // The question has a key of its own: what was answered already is not paid twice.
-            Trouble::Broken { .. } | Trouble::Late { .. } => None,
+            MemberError::Broken { .. } | MemberError::Late { .. } => None,
             other if other.is(Code::IdempotencyInProgress) => None,
             other => match other.again() {
-                Again::Never => return None,
-                Again::Soon => None,
-                Again::After(wait) => Some(wait),
+                RetryAdvice::Never => return None,
+                RetryAdvice::Soon => None,
+                RetryAdvice::After(wait) => Some(wait),
             },
         };
         self.heard = told.longest();
@@ -56,14 +60,14 @@ impl Patience {
 
 /// What of an answer was told before.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct RepeatedText {
     before: String,
     now: String,
     /// The answer is not the one that was begun before.
     is_other: bool,
 }
 
-impl Told {
+impl RepeatedText {
     /// What is new of a piece of text.
     pub(super) fn hear<'a>(&mut self, text: &'a str) -> Option<Cow<'a, str>> {
         let was = self.now.len();
@@ -91,7 +95,7 @@ mod tests {
     use super::*;
 
     fn told(before: &str, pieces: &[&str]) -> String {
-        let patience = Patience { tries: 1, heard: before.to_owned() };
+        let patience = RetryBudget { tries: 1, heard: before.to_owned() };
         let mut told = patience.told();
         pieces.iter().filter_map(|piece| told.hear(piece)).collect()
     }
@@ -112,15 +116,15 @@ mod tests {
 
     #[test]
     fn waits_grow_and_end() {
-        let mut patience = Patience::default();
-        let trouble = Trouble::Unreachable { reason: String::new() };
+        let mut patience = RetryBudget::default();
+        let trouble = MemberError::Unreachable { reason: String::new() };
         let mut waits = Vec::new();
         while let Some(wait) = patience.wait_for(&trouble, patience.told()) {
             waits.push(wait);
         }
         assert_eq!(waits.len(), MAX_TRIES as usize);
         assert!(waits[0] < waits[2] && waits[5] <= LONGEST_WAIT.mul_f64(1.2), "{waits:?}");
-        let nonsense = Trouble::Nonsense { what: String::new() };
-        assert_eq!(Patience::default().wait_for(&nonsense, Patience::default().told()), None);
+        let nonsense = MemberError::Nonsense { what: String::new() };
+        assert_eq!(RetryBudget::default().wait_for(&nonsense, RetryBudget::default().told()), None);
     }
 }

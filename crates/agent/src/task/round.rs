@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 use mcp_client::{Progress, ProgressSink};
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::approval_gate::Verdict;
 use super::conversation::{Call, Message};
 use super::event::{Event, Listener};
-use super::gate::Verdict;
-use super::toolbox::Outcome;
-use super::{Course, Means};
+use super::toolbox::CallOutcome;
+use super::{RunningTask, TaskContext};
 
 /// The most calls of one round; the rest are not run.
 const MAX_CALLS: usize = 32;
@@ -19,17 +19,17 @@ const MAX_AT_ONCE: usize = 8;
 
 /// What became of a round.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(super) struct RoundOutcome {
     /// A person ended the task.
     pub(super) is_stopped: bool,
     /// Nothing ran, because nobody said yes.
     pub(super) is_all_denied: bool,
 }
 
-impl Course<'_, '_> {
+impl RunningTask<'_, '_> {
     /// Runs the calls in their order. Each result is part of the conversation as soon as it is there.
-    pub(super) async fn run_calls(&mut self, calls: &[Call]) -> Round {
-        let mut round = Round { is_stopped: false, is_all_denied: true };
+    pub(super) async fn run_calls(&mut self, calls: &[Call]) -> RoundOutcome {
+        let mut round = RoundOutcome { is_stopped: false, is_all_denied: true };
         let (wanted, too_many) = calls.split_at(calls.len().min(MAX_CALLS));
         let mut rest = wanted;
         while !rest.is_empty() && !round.is_stopped {
@@ -64,10 +64,10 @@ impl Course<'_, '_> {
 }
 
 async fn run_together(
-    means: &Means<'_>,
+    means: &TaskContext<'_>,
     listener: &mut dyn Listener,
     batch: &[Call],
-) -> Vec<Outcome> {
+) -> Vec<CallOutcome> {
     for call in batch {
         let server = means.toolbox.server(&call.name);
         listener.event(Event::Calling { call, server: server.as_deref() });

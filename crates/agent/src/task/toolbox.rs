@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
 use self::own::OwnTool;
+use super::approval_gate::{ApprovalGate, Verdict};
 use super::conversation::Call;
-use super::gate::{Gate, Verdict};
 use crate::mcp::nearest;
-use crate::mcp::shown::Shown;
+use crate::mcp::sanitizer::Sanitizer;
 use crate::untrusted::is_unsafe;
 
 /// The longest arguments that are taken from a model.
@@ -42,7 +42,7 @@ pub(crate) struct Definition {
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum CallStatus {
     Done,
     Failed,
     TimedOut,
@@ -50,7 +50,7 @@ pub(crate) enum How {
     Blocked,
 }
 
-impl How {
+impl CallStatus {
     pub(crate) fn word(self) -> &'static str {
         self.counted().text()
     }
@@ -67,8 +67,8 @@ impl How {
 
 /// What came of a call.
 #[derive(Debug, Clone)]
-pub(crate) struct Outcome {
-    pub(crate) how: How,
+pub(crate) struct CallOutcome {
+    pub(crate) how: CallStatus,
     /// What the model is told.
     pub(crate) text: String,
     pub(crate) took: Duration,
@@ -81,8 +81,8 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct Toolbox {
     client: Client,
-    gate: Gate,
-    shown: Shown,
+    gate: ApprovalGate,
+    shown: Sanitizer,
     own: Vec<Arc<dyn OwnTool>>,
     /// The servers whose tools may run side by side.
     parallel: BTreeSet<String>,
@@ -95,7 +95,7 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
-    pub(crate) fn new(client: Client, gate: Gate, shown: Shown) -> Self {
+    pub(crate) fn new(client: Client, gate: ApprovalGate, shown: Sanitizer) -> Self {
         Self {
             client,
             gate,
@@ -170,7 +170,7 @@ impl Toolbox {
     }
 
     /// Runs a call. Whatever goes wrong is told to the model.
-    pub(super) async fn run(&self, call: &Call, progress: Option<ProgressSink>) -> Outcome {
+    pub(super) async fn run(&self, call: &Call, progress: Option<ProgressSink>) -> CallOutcome {
         let begun = Instant::now();
         let mut outcome = self.outcome(call, progress).await;
         outcome.took = begun.elapsed();
@@ -183,7 +183,7 @@ impl Toolbox {
         outcome
     }
 
-    async fn outcome(&self, call: &Call, progress: Option<ProgressSink>) -> Outcome {
+    async fn outcome(&self, call: &Call, progress: Option<ProgressSink>) -> CallOutcome {
         let arguments = match arguments(&call.arguments) {
             Ok(arguments) => arguments,
             Err(why) => return blocked(why),
@@ -200,7 +200,7 @@ impl Toolbox {
         }
         let Some(entry) = registry.lookup(&call.name) else {
             let text = unknown(&call.name, &registry, &self.own);
-            return Outcome { category: ToolCategory::Unknown, ..blocked(text) };
+            return CallOutcome { category: ToolCategory::Unknown, ..blocked(text) };
         };
         let verdict = match self.gate.decide(entry, &arguments).await {
             Ok(verdict) => verdict,
@@ -211,46 +211,46 @@ impl Toolbox {
                 Verdict::Absent => "not run: it needs a person's approval, and nobody is there",
                 _ => "not run: the person said no",
             };
-            return Outcome { approval: verdict, ..blocked(text.to_owned()) };
+            return CallOutcome { approval: verdict, ..blocked(text.to_owned()) };
         }
         let options = CallOptions { progress, approved: entry.digest(), ..CallOptions::default() };
         let result = self.client.call(&call.name, arguments, options).await;
-        Outcome { approval: verdict, ..self.told(result) }
+        CallOutcome { approval: verdict, ..self.told(result) }
     }
 
-    fn told(&self, result: Result<mcp_client::content::ToolOutcome, Error>) -> Outcome {
+    fn told(&self, result: Result<mcp_client::content::ToolOutcome, Error>) -> CallOutcome {
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => {
                 let how = match &error {
-                    Error::CallTimeout { .. } | Error::CallTooLong { .. } => How::TimedOut,
-                    Error::NotApproved { .. } => How::Blocked,
-                    _ => How::Failed,
+                    Error::CallTimeout { .. } | Error::CallTooLong { .. } => CallStatus::TimedOut,
+                    Error::NotApproved { .. } => CallStatus::Blocked,
+                    _ => CallStatus::Failed,
                 };
                 let text = self.shown.whole(&format!("error: {error}"));
-                return Outcome { how, text, ..blocked(String::new()) };
+                return CallOutcome { how, text, ..blocked(String::new()) };
             }
         };
         // A job that was started is charged later: its price counts as spent.
         let cost = |meta: &Value| meta.get(CHARGE).or_else(|| meta.get(PRICE))?.as_i64();
         let charge = outcome.meta.as_ref().and_then(cost);
         let rendered = render(&outcome);
-        let how = if outcome.is_error { How::Failed } else { How::Done };
+        let how = if outcome.is_error { CallStatus::Failed } else { CallStatus::Done };
         let text = if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
-        Outcome { how, text, charge_micros: charge, ..blocked(String::new()) }
+        CallOutcome { how, text, charge_micros: charge, ..blocked(String::new()) }
     }
 
     /// Finds tools, which the model is offered from now on.
-    fn find(&self, registry: &Registry, arguments: &Value) -> Outcome {
+    fn find(&self, registry: &Registry, arguments: &Value) -> CallOutcome {
         let category = ToolCategory::Other;
         let Some(query) = arguments.get("query").and_then(Value::as_str) else {
-            return Outcome { category, ..blocked("`query` is missing".to_owned()) };
+            return CallOutcome { category, ..blocked("`query` is missing".to_owned()) };
         };
         let found = find::search(registry, query);
         let text = find::told(&found, query);
         let names = found.iter().map(|entry| Arc::clone(&entry.name));
         self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
-        Outcome { how: How::Done, text, category, ..blocked(String::new()) }
+        CallOutcome { how: CallStatus::Done, text, category, ..blocked(String::new()) }
     }
 }
 
@@ -264,9 +264,9 @@ fn of(entry: &RegisteredTool) -> Definition {
 }
 
 /// What was not run, and why.
-fn blocked(text: String) -> Outcome {
-    Outcome {
-        how: How::Blocked,
+fn blocked(text: String) -> CallOutcome {
+    CallOutcome {
+        how: CallStatus::Blocked,
         text,
         took: Duration::ZERO,
         charge_micros: None,
@@ -275,13 +275,13 @@ fn blocked(text: String) -> Outcome {
     }
 }
 
-async fn own_outcome(own: &dyn OwnTool, arguments: Value) -> Outcome {
+async fn own_outcome(own: &dyn OwnTool, arguments: Value) -> CallOutcome {
     let category = own.category();
     let (how, text) = match own.call(arguments).await {
-        Ok(text) => (How::Done, text),
-        Err(text) => (How::Failed, format!("error: {text}")),
+        Ok(text) => (CallStatus::Done, text),
+        Err(text) => (CallStatus::Failed, format!("error: {text}")),
     };
-    Outcome { how, text, category, ..blocked(String::new()) }
+    CallOutcome { how, text, category, ..blocked(String::new()) }
 }
 
 /// The arguments that a model gave, as the object that they have to be.

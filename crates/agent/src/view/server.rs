@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::assets;
-use super::reading::{Reading, Trouble};
+use super::data::{ReadError, Reading};
 
 /// How long open requests may take to finish once we are told to end.
 const GRACE: Duration = Duration::from_secs(1);
@@ -177,15 +177,15 @@ fn package_id(file: &str) -> &str {
 /// Reads the store where waiting for it holds nobody up.
 async fn read(
     site: &Arc<Site>,
-    work: impl FnOnce(&Reading) -> Result<Vec<u8>, Trouble> + Send + 'static,
-) -> Result<Vec<u8>, Trouble> {
+    work: impl FnOnce(&Reading) -> Result<Vec<u8>, ReadError> + Send + 'static,
+) -> Result<Vec<u8>, ReadError> {
     let site = Arc::clone(site);
     tokio::task::spawn_blocking(move || work(&site.reading))
         .await
-        .unwrap_or_else(|error| Err(Trouble::unfinished(&error)))
+        .unwrap_or_else(|error| Err(ReadError::unfinished(&error)))
 }
 
-fn json(result: Result<Vec<u8>, Trouble>) -> Response {
+fn json(result: Result<Vec<u8>, ReadError>) -> Response {
     match result {
         Ok(bytes) => content(JSON, bytes),
         Err(trouble) => (trouble.status, content(JSON, trouble.to_bytes())).into_response(),

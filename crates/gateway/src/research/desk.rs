@@ -132,7 +132,8 @@ async fn queue(
         Err(error) => {
             unknown.ending = EndReason::ServiceFailed;
             // The transaction may have been committed all the same.
-            let found = read_again(service, member, id).await.map_err(outcome_unknown)?;
+            let found =
+                read_again(service, member, id).await.map_err(|error| outcome_unknown(&error))?;
             let Some(job) = found else { return Err(error.into()) };
             unknown.is_known = true;
             service.bell.queued.notify_one();
@@ -142,7 +143,7 @@ async fn queue(
     service.bell.queued.notify_one();
     let found = read_again(service, member, id).await.map_err(|error| {
         unknown.ending = EndReason::ServiceFailed;
-        outcome_unknown(error)
+        outcome_unknown(&error)
     })?;
     unknown.is_known = true;
     let Some(job) = found else {
@@ -153,8 +154,8 @@ async fn queue(
 }
 
 /// The error of a client whose job may be queued; it is cancelled as soon as the store answers.
-fn outcome_unknown(error: StoreError) -> ApiError {
-    tracing::error!(error = %chain(&error), "cannot tell whether a job is queued");
+fn outcome_unknown(error: &StoreError) -> ApiError {
+    tracing::error!(error = %chain(error), "cannot tell whether a job is queued");
     let message = "the database failed: the job may be queued; look at your jobs, or repeat the \
                    request with the same Idempotency-Key";
     ApiError::new(Code::OutcomeUnknown, message)

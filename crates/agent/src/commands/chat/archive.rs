@@ -8,15 +8,15 @@ use std::time::SystemTime;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::record::{Head, Line, Record};
+use super::record::{ChatRecord, RecordHeader, RecordLine};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
-use crate::mcp::table::{Lean, Table};
-use crate::narrate::shortened;
+use crate::mcp::table::{Alignment, Table};
 use crate::output::{WARNING, printable};
 use crate::session::Session;
-use crate::task::Spent;
+use crate::task::TaskUsage;
 use crate::task::conversation::{Conversation, Message};
+use crate::task_printer::shortened;
 
 /// The largest conversation that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -27,33 +27,33 @@ const MAX_WORDS_CHARS: usize = 40;
 
 /// Where conversations are.
 #[derive(Debug)]
-pub(super) struct Archive {
+pub(super) struct ChatArchive {
     folder: PathBuf,
 }
 
 /// A conversation that was kept and goes on.
 #[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) record: Record,
+pub(super) struct ResumedChat {
+    pub(super) record: ChatRecord,
     pub(super) conversation: Conversation,
     /// The model it had last.
     pub(super) model: String,
-    pub(super) spent: Spent,
+    pub(super) spent: TaskUsage,
 }
 
 /// A file as it was read.
 #[derive(Debug)]
-struct Read {
-    head: Head,
+struct ParsedRecord {
+    head: RecordHeader,
     messages: Vec<Message>,
     model: String,
-    spent: Spent,
+    spent: TaskUsage,
     /// How many bytes of it are whole lines.
     good: u64,
     is_torn: bool,
 }
 
-impl Archive {
+impl ChatArchive {
     pub(super) fn of(session: &Session) -> Result<Self, Diagnostic> {
         Ok(Self { folder: session.home()?.chat().join("sessions") })
     }
@@ -64,21 +64,25 @@ impl Archive {
         conversation: Conversation,
         model: &str,
         session: &Session,
-    ) -> (Record, Conversation) {
+    ) -> (ChatRecord, Conversation) {
         let now = session.clock.now().to_string();
         let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
         let (day, time) = digits.split_at(digits.len().min(8));
         let chance = Uuid::new_v4().simple().to_string();
         let id = format!("{day}-{time}-{}", &chance[..4]);
         let path = self.path(&id);
-        let head = Head { id, created: now, model: model.to_owned() };
+        let head = RecordHeader { id, created: now, model: model.to_owned() };
         let opening = conversation.messages().to_vec();
-        let record = Record::begin(path, head, opening, session.output.clone());
+        let record = ChatRecord::begin(path, head, opening, session.output.clone());
         (record.clone(), conversation.told_to(Box::new(record)))
     }
 
     /// The conversation of this id, or the one that was used last.
-    pub(super) fn resume(&self, id: Option<&str>, session: &Session) -> Result<Kept, Diagnostic> {
+    pub(super) fn resume(
+        &self,
+        id: Option<&str>,
+        session: &Session,
+    ) -> Result<ResumedChat, Diagnostic> {
         let id = match id {
             Some(id) => self.find(id)?,
             None => self.newest()?,
@@ -86,7 +90,7 @@ impl Archive {
         let path = self.path(&id);
         let read = read(&path)?;
         let record =
-            Record::go_on(path.clone(), read.head.clone(), read.good, session.output.clone())?;
+            ChatRecord::go_on(path.clone(), read.head.clone(), read.good, session.output.clone())?;
         if read.is_torn {
             let path = path.display();
             session.output.note(format!(
@@ -100,7 +104,7 @@ impl Archive {
             let names: Vec<String> = lost.iter().map(|call| printable(&call.name)).collect();
             session.output.warn(format!("these may or may not have run: {}", names.join(", ")));
         }
-        Ok(Kept { record, conversation, model: read.model, spent: read.spent })
+        Ok(ResumedChat { record, conversation, model: read.model, spent: read.spent })
     }
 
     fn path(&self, id: &str) -> PathBuf {
@@ -155,10 +159,10 @@ impl Archive {
     pub(super) fn list(&self, session: &Session) -> Result<(), Diagnostic> {
         let ids = self.ids()?;
         let mut table = Table::new([
-            ("id", Lean::Left),
-            ("last used", Lean::Left),
-            ("messages", Lean::Right),
-            ("first words", Lean::Left),
+            ("id", Alignment::Left),
+            ("last used", Alignment::Left),
+            ("messages", Alignment::Right),
+            ("first words", Alignment::Left),
         ]);
         let mut listed = Vec::new();
         for (id, used) in ids.iter().take(MAX_LISTED) {
@@ -205,18 +209,18 @@ fn outline(path: &Path) -> io::Result<(usize, String)> {
     let (mut said, mut first) = (0, None);
     for line in BufReader::new(fs::File::open(path)?).split(b'\n') {
         match serde_json::from_slice(&line?) {
-            Ok(Line::Said(Message::User { text })) => {
+            Ok(RecordLine::Said(Message::User { text })) => {
                 said += 1;
                 first.get_or_insert(text.lines().next().unwrap_or_default().to_owned());
             }
-            Ok(Line::Said(Message::Assistant { text, .. })) if !text.is_empty() => said += 1,
+            Ok(RecordLine::Said(Message::Assistant { text, .. })) if !text.is_empty() => said += 1,
             _ => {}
         }
     }
     Ok((said, first.unwrap_or_default()))
 }
 
-fn read(path: &Path) -> Result<Read, Diagnostic> {
+fn read(path: &Path) -> Result<ParsedRecord, Diagnostic> {
     let shown = path.display();
     let cannot =
         |error: &io::Error| Diagnostic::failed(format!("cannot read {shown}")).because(error);
@@ -234,11 +238,11 @@ fn read(path: &Path) -> Result<Read, Diagnostic> {
         Some((first, rest)) => (*first, rest),
         None => (&b""[..], &[][..]),
     };
-    let head: Head = serde_json::from_slice(first).map_err(|error| wrong(1, &error))?;
+    let head: RecordHeader = serde_json::from_slice(first).map_err(|error| wrong(1, &error))?;
     let model = head.model.clone();
     let good = first.len() as u64;
-    let (messages, spent) = (Vec::new(), Spent::default());
-    let mut read = Read { head, messages, model, spent, good, is_torn: false };
+    let (messages, spent) = (Vec::new(), TaskUsage::default());
+    let mut read = ParsedRecord { head, messages, model, spent, good, is_torn: false };
     for (at, line) in rest.iter().enumerate() {
         // A line without its end may lack more than that.
         let is_whole = line.ends_with(b"\n");
@@ -255,12 +259,12 @@ fn read(path: &Path) -> Result<Read, Diagnostic> {
     Ok(read)
 }
 
-impl Read {
-    fn take(&mut self, line: Line) {
+impl ParsedRecord {
+    fn take(&mut self, line: RecordLine) {
         match line {
-            Line::Said(message) => self.messages.push(message),
-            Line::Model { model } => self.model = model,
-            Line::Spent { spent } => self.spent = self.spent.plus(spent),
+            RecordLine::Said(message) => self.messages.push(message),
+            RecordLine::Model { model } => self.model = model,
+            RecordLine::Spent { spent } => self.spent = self.spent.plus(spent),
         }
     }
 }
@@ -272,7 +276,7 @@ mod tests {
     const HEAD: &str = "{\"id\":\"a\",\"created\":\"2026-01-01T00:00:00Z\",\"model\":\"m\"}\n";
     const USER: &str = "{\"role\":\"user\",\"text\":\"hi\"}\n";
 
-    fn read_text(text: &str) -> Result<Read, Diagnostic> {
+    fn read_text(text: &str) -> Result<ParsedRecord, Diagnostic> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         fs::write(&path, text).unwrap();

@@ -16,11 +16,11 @@ use reedline::{
 };
 
 use super::input::{SIGN, SIGN_OF_MORE, goes_on};
-use super::slash;
+use super::slash_command;
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::workbench::Interrupts;
+use crate::task_setup::Interrupts;
 
 /// How many lines are remembered.
 const MAX_HISTORY: usize = 2000;
@@ -44,7 +44,7 @@ pub(super) struct Editor {
     engine: Option<Reedline>,
     /// Makes it stop reading.
     stop: Arc<AtomicBool>,
-    joined: Joined,
+    joined: ContinuedLines,
 }
 
 impl std::fmt::Debug for Editor {
@@ -60,7 +60,7 @@ impl Editor {
             let history = FileBackedHistory::with_file(MAX_HISTORY, path.clone());
             history.map_err(|error| error.to_string())
         });
-        let joined = Joined::default();
+        let joined = ContinuedLines::default();
         let stop = Arc::new(AtomicBool::new(false));
         let mut keys = default_emacs_keybindings();
         keys.add_binding(
@@ -105,7 +105,7 @@ impl Editor {
             return Ok(Err("the editor is gone".to_owned()));
         };
         let reading = tokio::task::spawn_blocking(move || {
-            let read = engine.read_line(&Sign);
+            let read = engine.read_line(&EditorPrompt);
             // What cannot be kept now may be kept with the next line.
             let _ = engine.sync_history();
             (engine, read)
@@ -148,11 +148,11 @@ fn private(path: &Path) -> io::Result<()> {
 /// Lines that were entered with a backslash at their end. Others may have one of their own: text
 /// that was pasted stays as it is.
 #[derive(Debug, Clone, Default)]
-struct Joined {
+struct ContinuedLines {
     lines: Arc<Mutex<BTreeSet<String>>>,
 }
 
-impl Joined {
+impl ContinuedLines {
     /// The text without the backslashes that joined its lines.
     fn take(&self, text: &str) -> String {
         let joined =
@@ -165,7 +165,7 @@ impl Joined {
     }
 }
 
-impl Validator for Joined {
+impl Validator for ContinuedLines {
     fn validate(&self, text: &str) -> ValidationResult {
         if !goes_on(text) {
             return ValidationResult::Complete;
@@ -183,10 +183,9 @@ struct Commands;
 impl Completer for Commands {
     fn complete(&mut self, line: &str, at: usize) -> CompletionResult {
         let begun = line.get(..at).unwrap_or_default();
-        let fitting = begun
-            .strip_prefix('/')
-            .into_iter()
-            .flat_map(|begun| slash::ALL.iter().filter(move |known| known.name.starts_with(begun)));
+        let fitting = begun.strip_prefix('/').into_iter().flat_map(|begun| {
+            slash_command::ALL.iter().filter(move |known| known.name.starts_with(begun))
+        });
         let suggestions: Vec<Suggestion> = fitting
             .map(|known| Suggestion {
                 value: format!("/{}", known.name),
@@ -202,9 +201,9 @@ impl Completer for Commands {
 
 /// What stands before what is typed.
 #[derive(Debug)]
-struct Sign;
+struct EditorPrompt;
 
-impl Prompt for Sign {
+impl Prompt for EditorPrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
         Cow::Borrowed("")
     }
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn only_backslashes_that_were_typed_to_go_on_are_taken_out() {
-        let joined = Joined::default();
+        let joined = ContinuedLines::default();
         let pasted = "make \\\n  all";
         assert!(matches!(joined.validate(&format!("{pasted}\\")), ValidationResult::Incomplete));
         let whole = format!("{pasted}\\\nend");

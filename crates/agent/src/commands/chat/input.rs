@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 use super::editor::{Editor, Key};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::Output;
-use crate::prompt::{Before, Prompt, line_meanwhile};
+use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
 use crate::session::Session;
-use crate::workbench::Interrupts;
+use crate::task_setup::Interrupts;
 
 /// The longest message.
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -21,14 +21,14 @@ pub(super) const SIGN_OF_MORE: &str = ". ";
 /// Where messages come from.
 #[derive(Debug)]
 pub(super) struct Input {
-    from: From,
+    from: InputSource,
     output: Output,
     /// Ctrl-C was the last thing that was typed.
     is_leaving: bool,
 }
 
 #[derive(Debug)]
-enum From {
+enum InputSource {
     /// A terminal that can be drawn on.
     Editor(Box<Editor>),
     /// A terminal whose output goes elsewhere, or that can do nothing.
@@ -41,14 +41,14 @@ enum From {
 
 /// How much of standard input is a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum MessageUnit {
     Line,
     Whole,
 }
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum InputEvent {
     /// A message or a command.
     Typed(String),
     /// A message, whatever it looks like.
@@ -58,62 +58,65 @@ pub(super) enum Came {
 }
 
 impl Input {
-    pub(super) fn open(piece: Piece, session: &Session) -> Result<Self, Diagnostic> {
+    pub(super) fn open(piece: MessageUnit, session: &Session) -> Result<Self, Diagnostic> {
         let output = session.output.clone();
         let is_dumb = session.environment.all.get("TERM").is_some_and(|term| term == "dumb");
-        let from = if piece == Piece::Whole {
-            From::Whole(false)
+        let from = if piece == MessageUnit::Whole {
+            InputSource::Whole(false)
         } else if Prompt::find(&output).is_none() {
-            From::Lines(lines()?)
+            InputSource::Lines(lines()?)
         } else if !is_dumb && io::stdout().is_terminal() {
-            From::Editor(Box::new(Editor::open(session)?))
+            InputSource::Editor(Box::new(Editor::open(session)?))
         } else {
-            From::Terminal
+            InputSource::Terminal
         };
         Ok(Self { from, output, is_leaving: false })
     }
 
     /// Whether a person types.
     pub(super) fn is_person(&self) -> bool {
-        matches!(self.from, From::Editor(_) | From::Terminal)
+        matches!(self.from, InputSource::Editor(_) | InputSource::Terminal)
     }
 
     /// The next message. A signal ends the waiting.
-    pub(super) async fn next(&mut self, interrupts: &mut Interrupts) -> Result<Came, Diagnostic> {
+    pub(super) async fn next(
+        &mut self,
+        interrupts: &mut Interrupts,
+    ) -> Result<InputEvent, Diagnostic> {
         loop {
             let key = match &mut self.from {
-                From::Editor(editor) => match editor.read(interrupts).await? {
+                InputSource::Editor(editor) => match editor.read(interrupts).await? {
                     Ok(key) => key,
                     Err(error) => {
                         self.output.warn(format!("lines cannot be edited here: {error}"));
-                        self.from = From::Terminal;
+                        self.from = InputSource::Terminal;
                         continue;
                     }
                 },
-                From::Terminal => terminal(interrupts).await?,
-                From::Lines(lines) => {
+                InputSource::Terminal => terminal(interrupts).await?,
+                InputSource::Lines(lines) => {
                     return tokio::select! {
                         came = piped(lines) => came,
                         exit = interrupts.next() => Err(Diagnostic::interrupted(exit)),
                     };
                 }
-                From::Whole(is_read) => {
+                InputSource::Whole(is_read) => {
                     if std::mem::replace(is_read, true) {
-                        return Ok(Came::End);
+                        return Ok(InputEvent::End);
                     }
-                    return whole().map(Came::Message);
+                    return whole().map(InputEvent::Message);
                 }
             };
             match key {
                 Key::Text(text) => {
                     self.is_leaving = false;
-                    return Ok(Came::Typed(text));
+                    return Ok(InputEvent::Typed(text));
                 }
                 Key::CtrlC if !self.is_leaving => {
                     self.is_leaving = true;
                     self.output.note("Ctrl-C again ends, and so does Ctrl-D.");
                 }
-                Key::CtrlC | Key::CtrlD => return Ok(Came::End),
+                Key::CtrlC | Key::CtrlD => return Ok(InputEvent::End),
             }
         }
     }
@@ -126,7 +129,7 @@ async fn terminal(interrupts: &mut Interrupts) -> Result<Key, Diagnostic> {
         let sign = if text.is_empty() { SIGN } else { SIGN_OF_MORE };
         let most = MAX_MESSAGE_BYTES as u64;
         let line = tokio::select! {
-            line = line_meanwhile(sign.trim_end().to_owned(), Before::Taken, most) => line,
+            line = line_meanwhile(sign.trim_end().to_owned(), TypedAhead::Taken, most) => line,
             exit = interrupts.next() => match exit {
                 Exit::Interrupted => return Ok(Key::CtrlC),
                 other => return Err(Diagnostic::interrupted(other)),
@@ -140,16 +143,18 @@ async fn terminal(interrupts: &mut Interrupts) -> Result<Key, Diagnostic> {
 }
 
 /// A message of another program.
-async fn piped(lines: &mut mpsc::Receiver<Result<String, Diagnostic>>) -> Result<Came, Diagnostic> {
+async fn piped(
+    lines: &mut mpsc::Receiver<Result<String, Diagnostic>>,
+) -> Result<InputEvent, Diagnostic> {
     let mut text = String::new();
     let mut is_more = false;
     while let Some(line) = lines.recv().await {
         is_more = join(&mut text, &line?)?;
         if !is_more {
-            return Ok(Came::Typed(text));
+            return Ok(InputEvent::Typed(text));
         }
     }
-    Ok(if is_more { Came::Typed(text) } else { Came::End })
+    Ok(if is_more { InputEvent::Typed(text) } else { InputEvent::End })
 }
 
 /// Adds a line to a message; says whether it goes on.

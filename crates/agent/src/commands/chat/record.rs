@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
-use crate::task::Spent;
+use crate::task::TaskUsage;
 use crate::task::conversation::{Journal, Message};
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct RecordHeader {
     pub(super) id: String,
     /// RFC 3339.
     pub(super) created: String,
@@ -29,25 +29,25 @@ pub(super) struct Head {
 /// Every other line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Line {
+pub(super) enum RecordLine {
     /// Something was said.
     Said(Message),
     /// Another model was taken.
     Model { model: String },
     /// A task ended, and used this.
-    Spent { spent: Spent },
+    Spent { spent: TaskUsage },
 }
 
 /// Keeps a conversation. Clones keep the same one.
 #[derive(Debug, Clone)]
-pub(super) struct Record {
+pub(super) struct ChatRecord {
     inner: Arc<Mutex<Inner>>,
 }
 
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    head: Head,
+    head: RecordHeader,
     /// What comes first once there is a file.
     opening: Vec<Message>,
     /// There is none until something was said.
@@ -57,9 +57,14 @@ struct Inner {
     is_broken: bool,
 }
 
-impl Record {
+impl ChatRecord {
     /// A conversation that has not begun: there is no file until somebody speaks.
-    pub(super) fn begin(path: PathBuf, head: Head, opening: Vec<Message>, output: Output) -> Self {
+    pub(super) fn begin(
+        path: PathBuf,
+        head: RecordHeader,
+        opening: Vec<Message>,
+        output: Output,
+    ) -> Self {
         let (file, is_broken) = (None, false);
         let inner = Inner { path, head, opening, file, output, is_broken };
         Self { inner: Arc::new(Mutex::new(inner)) }
@@ -68,7 +73,7 @@ impl Record {
     /// A conversation that goes on. What stands behind `good` bytes is no line and goes.
     pub(super) fn go_on(
         path: PathBuf,
-        head: Head,
+        head: RecordHeader,
         good: u64,
         output: Output,
     ) -> Result<Self, Diagnostic> {
@@ -102,12 +107,12 @@ impl Record {
             model.clone_into(&mut inner.head.model);
             return;
         }
-        inner.keep(&Line::Model { model: model.to_owned() });
+        inner.keep(&RecordLine::Model { model: model.to_owned() });
     }
 
     /// A task ended.
-    pub(super) fn spent(&self, spent: Spent) {
-        self.lock().keep(&Line::Spent { spent });
+    pub(super) fn spent(&self, spent: TaskUsage) {
+        self.lock().keep(&RecordLine::Spent { spent });
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -115,15 +120,15 @@ impl Record {
     }
 }
 
-impl Journal for Record {
+impl Journal for ChatRecord {
     fn said(&mut self, message: &Message) {
-        self.lock().keep(&Line::Said(message.clone()));
+        self.lock().keep(&RecordLine::Said(message.clone()));
     }
 }
 
 impl Inner {
     /// Writes a line. What cannot be kept is told once, and the conversation goes on.
-    fn keep(&mut self, line: &Line) {
+    fn keep(&mut self, line: &RecordLine) {
         if self.is_broken {
             return;
         }
@@ -134,7 +139,7 @@ impl Inner {
         }
     }
 
-    fn write(&mut self, line: &Line) -> io::Result<()> {
+    fn write(&mut self, line: &RecordLine) -> io::Result<()> {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => self.create()?,
@@ -154,7 +159,7 @@ impl Inner {
         lock(&file)?;
         append(&mut file, &self.head)?;
         for message in self.opening.drain(..) {
-            append(&mut file, &Line::Said(message))?;
+            append(&mut file, &RecordLine::Said(message))?;
         }
         Ok(file)
     }

@@ -7,8 +7,8 @@ use mcp_client::ReloadReport;
 use mcp_client::config::{Endpoint, Problem, ServerEntry, StdioEndpoint};
 use serde_json::json;
 
+use super::session::ChatSession;
 use super::show;
-use super::talk::Talk;
 use crate::commands::mcp::install::dialog;
 use crate::commands::mcp::list::watch::reloaded_line;
 use crate::diagnostic::Diagnostic;
@@ -19,7 +19,7 @@ use crate::prompt::{Prompt, ask_meanwhile};
 /// How long servers that are connected anew are waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(talk: &mut Talk<'_>) -> Result<(), Diagnostic> {
+pub(super) async fn run(talk: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
     let mut servers = read(talk)?;
     let entries = talk.bench.entries_of(&servers);
     let plan = talk.client.plan_reload(&entries);
@@ -67,7 +67,7 @@ pub(super) async fn run(talk: &mut Talk<'_>) -> Result<(), Diagnostic> {
 }
 
 /// The configuration as it is by now; an error leaves everything as it was.
-fn read(talk: &Talk<'_>) -> Result<Servers, Diagnostic> {
+fn read(talk: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
     let servers = Servers::load(talk.session)?;
     let is_of_file = |problem: &&Problem| problem.is_error() && problem.section.is_none();
     if let Some(problem) = servers.parsed.problems.iter().find(is_of_file) {
@@ -117,7 +117,7 @@ fn new_program<'e>(old: Option<&ServerEntry>, new: &'e ServerEntry) -> Option<&'
 
 /// Asks the person at the terminal. Nobody else can say yes.
 async fn is_allowed(
-    talk: &Talk<'_>,
+    talk: &ChatSession<'_>,
     entry: &ServerEntry,
     word: &str,
     program: &StdioEndpoint,

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::session::ChatSession;
 use super::show;
-use super::talk::Talk;
 use crate::diagnostic::Diagnostic;
 use crate::task::conversation::{Call, Message};
 
-pub(super) fn run(talk: &Talk<'_>, file: &str) -> Result<(), Diagnostic> {
+pub(super) fn run(talk: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> {
     let id = talk.record.id();
     let path = match file {
         "" => PathBuf::from(format!("chat-{id}.md")),
@@ -42,7 +42,7 @@ pub(super) fn run(talk: &Talk<'_>, file: &str) -> Result<(), Diagnostic> {
 }
 
 /// `~/` is the person's folder.
-fn expanded(file: &str, talk: &Talk<'_>) -> PathBuf {
+fn expanded(file: &str, talk: &ChatSession<'_>) -> PathBuf {
     match (file.strip_prefix("~/"), &talk.session.environment.home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(file),

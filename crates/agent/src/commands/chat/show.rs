@@ -6,34 +6,35 @@ use serde_json::{Value, json};
 use usage_metrics::consent::Mode;
 use wire::account::Me;
 
-use super::slash;
-use super::talk::Talk;
+use super::session::ChatSession;
+use super::slash_command;
 use crate::commands::mcp::list::report::{reasons, server_json, table};
 use crate::commands::mcp::tools::access;
 use crate::commands::metrics::show::drafts;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, counted, grouped};
+use crate::mcp::table::{Alignment, Table, counted, grouped};
 use crate::member::credits;
-use crate::narrate::{shortened, size};
+use crate::metrics_recorder;
 use crate::output::printable;
-use crate::tally;
 use crate::task::conversation::Message;
 use crate::task::toolbox::find;
+use crate::task_printer::{shortened, size};
 
 /// How long the counts of this moment may take to be stored.
 const FLUSH: Duration = Duration::from_millis(500);
 /// How much of a message is shown in a line where no terminal says how wide it is.
 const MAX_LINE_CHARS: usize = 200;
 
-pub(super) fn help(talk: &Talk<'_>) -> Result<(), Diagnostic> {
+pub(super) fn help(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     if talk.output().is_json() {
-        let all = slash::ALL.iter().map(|known| json!({"name": known.name, "does": known.does}));
+        let all =
+            slash_command::ALL.iter().map(|known| json!({"name": known.name, "does": known.does}));
         return told(talk, json!({"type": "help", "commands": all.collect::<Vec<_>>()}));
     }
-    talk.output().text(slash::help())
+    talk.output().text(slash_command::help())
 }
 
-pub(super) async fn models(talk: &Talk<'_>) -> Result<(), Diagnostic> {
+pub(super) async fn models(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let listed = talk.model.listed().await;
     let mut listed = listed.map_err(|trouble| talk.bench.member.diagnostic(&trouble))?;
     listed.sort_by(|one, other| one.id.cmp(&other.id));
@@ -47,10 +48,10 @@ pub(super) async fn models(talk: &Talk<'_>) -> Result<(), Diagnostic> {
         return told(talk, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
     }
     let mut rows = Table::new([
-        ("", Lean::Left),
-        ("model", Lean::Left),
-        ("credits a call", Lean::Right),
-        ("context", Lean::Right),
+        ("", Alignment::Left),
+        ("model", Alignment::Left),
+        ("credits a call", Alignment::Right),
+        ("context", Alignment::Right),
     ]);
     for one in &listed {
         let unknown = || "-".to_owned();
@@ -64,7 +65,7 @@ pub(super) async fn models(talk: &Talk<'_>) -> Result<(), Diagnostic> {
     talk.output().text(rows.text())
 }
 
-pub(super) fn model(talk: &Talk<'_>) -> Result<(), Diagnostic> {
+pub(super) fn model(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let model = &talk.model;
     if talk.output().is_json() {
         return told(talk, json!({"type": "model", "model": model.id}));
@@ -76,17 +77,17 @@ pub(super) fn model(talk: &Talk<'_>) -> Result<(), Diagnostic> {
 }
 
 /// What the model is offered, or what these words find.
-pub(super) fn tools(talk: &Talk<'_>, words: &str) -> Result<(), Diagnostic> {
+pub(super) fn tools(talk: &ChatSession<'_>, words: &str) -> Result<(), Diagnostic> {
     let registry = talk.toolbox.registry();
     let offered = talk.toolbox.offered();
     let found: Option<Vec<_>> =
         (!words.is_empty()).then(|| find::search(&registry, words).into_iter().collect());
     let mut rows = Table::new([
-        ("server", Lean::Left),
-        ("tool", Lean::Left),
-        ("access", Lean::Left),
-        ("tokens", Lean::Right),
-        ("description", Lean::Left),
+        ("server", Alignment::Left),
+        ("tool", Alignment::Left),
+        ("access", Alignment::Left),
+        ("tokens", Alignment::Right),
+        ("description", Alignment::Left),
     ]);
     let mut listed: Vec<Value> = Vec::new();
     let mut add = |server: &str, name: &str, access: &str, tokens: u32, description: &str| {
@@ -149,7 +150,7 @@ pub(super) fn tools(talk: &Talk<'_>, words: &str) -> Result<(), Diagnostic> {
 }
 
 /// How each server is.
-pub(super) fn servers(talk: &Talk<'_>) -> Result<(), Diagnostic> {
+pub(super) fn servers(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let all = talk.client.status();
     let fleet = &talk.bench.fleet;
     if talk.output().is_json() {
@@ -165,7 +166,7 @@ pub(super) fn servers(talk: &Talk<'_>) -> Result<(), Diagnostic> {
 }
 
 /// What this conversation has cost.
-pub(super) async fn cost(talk: &Talk<'_>) -> Result<(), Diagnostic> {
+pub(super) async fn cost(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let spent = &talk.spent;
     let me: Result<Me, _> = talk.bench.member.get("/me").await;
     if talk.output().is_json() {
@@ -203,8 +204,8 @@ pub(super) async fn cost(talk: &Talk<'_>) -> Result<(), Diagnostic> {
 }
 
 /// What would be in the next package.
-pub(super) fn metrics(talk: &Talk<'_>) -> Result<(), Diagnostic> {
-    let (_, decision) = tally::decision(talk.session)?;
+pub(super) fn metrics(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    let (_, decision) = metrics_recorder::decision(talk.session)?;
     if decision.mode != Mode::Local {
         if talk.output().is_json() {
             return told(talk, json!({"type": "metrics", "recording": false}));
@@ -231,7 +232,7 @@ pub(super) fn metrics(talk: &Talk<'_>) -> Result<(), Diagnostic> {
 }
 
 /// What was said, in a line each.
-pub(super) fn history(talk: &Talk<'_>) -> Result<(), Diagnostic> {
+pub(super) fn history(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let messages = talk.conversation.messages().iter();
     let said = messages.filter(|message| !matches!(message, Message::System { .. }));
     if talk.output().is_json() {
@@ -266,13 +267,13 @@ pub(super) fn line(message: &Message) -> String {
 }
 
 /// Lines that fit the terminal, if there is one.
-fn fitted(talk: &Talk<'_>, text: &str) -> String {
+fn fitted(talk: &ChatSession<'_>, text: &str) -> String {
     let Some(width) = talk.output().columns() else { return text.to_owned() };
     let lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();
     format!("{}\n", lines.join("\n"))
 }
 
 /// Writes what a program asked for, without secrets.
-pub(super) fn told(talk: &Talk<'_>, value: Value) -> Result<(), Diagnostic> {
+pub(super) fn told(talk: &ChatSession<'_>, value: Value) -> Result<(), Diagnostic> {
     talk.output().json_line(&talk.bench.fleet.shown.json(value))
 }

@@ -9,9 +9,9 @@ use serde::de::IgnoredAny;
 
 use super::report::Check;
 use crate::config;
+use crate::destination::free_bytes;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::amount;
-use crate::placing::free_bytes;
 use crate::session::Session;
 
 /// With less room than this things fail.

@@ -5,14 +5,14 @@ use local_model::About;
 use super::report::Check;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::{amount, counted};
+use crate::model_files::model_dir::ModelDir;
 use crate::output::printable;
 use crate::session::Session;
-use crate::weights::shelf::Shelf;
 
 /// Whether those that are there can be used; where there are none there is nothing to say.
 pub(super) fn look(session: &Session) -> Result<Vec<Check>, Diagnostic> {
     const AREA: &str = "models";
-    let shelf = Shelf::find(session)?;
+    let shelf = ModelDir::find(session)?;
     let names = match shelf.content() {
         Ok(content) => content.names,
         Err(diagnostic) => return Ok(vec![Check::of(AREA, diagnostic)]),

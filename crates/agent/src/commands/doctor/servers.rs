@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use super::Reach;
+use super::Connectivity;
 use super::report::{Check, State};
 use crate::commands::mcp::doctor::finding::{Finding, Severity};
-use crate::commands::mcp::doctor::{self, Looked};
+use crate::commands::mcp::doctor::{self, DoctorResult};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::shown::Shown;
+use crate::mcp::sanitizer::Sanitizer;
 use crate::session::Session;
 
 /// How long servers are waited for.
 const AT_MOST: Duration = Duration::from_secs(30);
 
 /// Looks at all servers.
-pub(super) fn look(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagnostic> {
+pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Check>, Diagnostic> {
     let reach = match reach {
-        Reach::Offline => doctor::Reach::Offline,
-        Reach::Online => doctor::Reach::Online { at_most: AT_MOST },
+        Connectivity::Offline => doctor::Connectivity::Offline,
+        Connectivity::Online => doctor::Connectivity::Online { at_most: AT_MOST },
     };
-    let Looked { findings, shown } = match doctor::look(None, reach, session) {
+    let DoctorResult { findings, shown } = match doctor::look(None, reach, session) {
         Ok(looked) => looked,
         Err(stopped) if is_signal(stopped.exit) => return Err(stopped),
         Err(diagnostic) => return Ok(vec![Check::of("servers", diagnostic)]),
@@ -53,7 +53,7 @@ fn is_last(finding: &Finding, all: &[Finding]) -> bool {
     !is_bad && of_server.find(|other| other.severity == Severity::Good) == Some(finding)
 }
 
-fn check(finding: &Finding, state: State, shown: &Shown) -> Check {
+fn check(finding: &Finding, state: State, shown: &Sanitizer) -> Check {
     let what = shown.lines(&finding.what, "");
     let of = match (&finding.server, &finding.place) {
         (Some(server), _) => Check::new("servers", state, format!("{server}: {what}")),

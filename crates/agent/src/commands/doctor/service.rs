@@ -11,15 +11,15 @@ use wire::account::Me;
 use wire::capability::CapabilityList;
 use wire::model::ModelList;
 
-use super::Reach;
+use super::Connectivity;
 use super::report::Check;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
 use crate::mcp::table::counted;
 use crate::member::credits;
+use crate::member::error::MemberError;
 use crate::member::settings::Settings;
-use crate::member::trouble::Trouble;
-use crate::member::{Answer, Ask, Member};
+use crate::member::{Member, MemberRequest, MemberResponse};
 use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -32,7 +32,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 const MAX_SKEW: Duration = Duration::from_mins(2);
 
 /// Looks at all of it.
-pub(super) fn look(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagnostic> {
+pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Check>, Diagnostic> {
     let settings = match Settings::load(session) {
         Ok(settings) => settings,
         Err(diagnostic) => return Ok(vec![Check::of("service", diagnostic)]),
@@ -43,7 +43,7 @@ pub(super) fn look(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagno
         (Ok(_), Some(key)) => Check::ok("key", format!("it is {}", key.place)),
         (Ok(_), None) => Check::problem("key", "there is none"),
     };
-    if reach == Reach::Offline {
+    if reach == Connectivity::Offline {
         let what = format!("{} was not asked (offline)", base.value);
         return Ok(vec![Check::ok("service", what), key]);
     }
@@ -51,16 +51,16 @@ pub(super) fn look(reach: Reach, session: &Session) -> Result<Vec<Check>, Diagno
         Ok(member) => member,
         Err(diagnostic) => return Ok(vec![Check::of("service", diagnostic), key]),
     };
-    let asked = Asked { member: &member, session };
+    let asked = ServiceChecks { member: &member, session };
     block_on(async { Ok(Box::pin(asked.all(key)).await) })
 }
 
-struct Asked<'a> {
+struct ServiceChecks<'a> {
     member: &'a Member,
     session: &'a Session,
 }
 
-impl Asked<'_> {
+impl ServiceChecks<'_> {
     async fn all(&self, key: Check) -> Vec<Check> {
         let has_key = key.is_fine();
         let ((ready, health), (me, models, capabilities)) = tokio::join!(
@@ -75,7 +75,7 @@ impl Asked<'_> {
             }
         );
         let mut checks = vec![self.service(&ready, health.ok().as_ref())];
-        if matches!(ready, Err(Trouble::Unreachable { .. } | Trouble::Late { .. })) {
+        if matches!(ready, Err(MemberError::Unreachable { .. } | MemberError::Late { .. })) {
             checks.push(key);
             return checks;
         }
@@ -97,16 +97,20 @@ impl Asked<'_> {
         checks
     }
 
-    async fn beside(&self, path: &str) -> Result<Answer, Trouble> {
+    async fn beside(&self, path: &str) -> Result<MemberResponse, MemberError> {
         let target = self.member.beside(path)?;
-        in_time(self.member.ask_at(&target, Ask::get("").at_most(MAX_BYTES))).await
+        in_time(self.member.ask_at(&target, MemberRequest::get("").at_most(MAX_BYTES))).await
     }
 
-    async fn get(&self, path: &str) -> Option<Result<Answer, Trouble>> {
-        Some(in_time(self.member.ask(Ask::get(path).at_most(MAX_BYTES))).await)
+    async fn get(&self, path: &str) -> Option<Result<MemberResponse, MemberError>> {
+        Some(in_time(self.member.ask(MemberRequest::get(path).at_most(MAX_BYTES))).await)
     }
 
-    fn service(&self, ready: &Result<Answer, Trouble>, health: Option<&Answer>) -> Check {
+    fn service(
+        &self,
+        ready: &Result<MemberResponse, MemberError>,
+        health: Option<&MemberResponse>,
+    ) -> Check {
         const AREA: &str = "service";
         let base = &self.member.settings.base_url.value;
         match ready {
@@ -137,7 +141,7 @@ impl Asked<'_> {
         })
     }
 
-    fn model(&self, answer: Result<Answer, Trouble>) -> Check {
+    fn model(&self, answer: Result<MemberResponse, MemberError>) -> Check {
         const AREA: &str = "model";
         let models = match answer.and_then(|answer| answer.json::<ModelList>()) {
             Ok(models) => models.data,
@@ -162,7 +166,7 @@ impl Asked<'_> {
         }
     }
 
-    fn capabilities(&self, answer: Result<Answer, Trouble>) -> Vec<Check> {
+    fn capabilities(&self, answer: Result<MemberResponse, MemberError>) -> Vec<Check> {
         const AREA: &str = "can do";
         let list = match answer.and_then(|answer| answer.json::<CapabilityList>()) {
             Ok(list) => list.data,
@@ -203,14 +207,16 @@ fn balance(me: &Me) -> Check {
 }
 
 /// What a service says its version is.
-fn version(answer: &Answer) -> Option<String> {
+fn version(answer: &MemberResponse) -> Option<String> {
     let told: Value = serde_json::from_slice(&answer.body).ok()?;
     told.get("version")
         .and_then(Value::as_str)
         .map(|version| format!("version {}", printable(version)))
 }
 
-async fn in_time(asked: impl Future<Output = Result<Answer, Trouble>>) -> Result<Answer, Trouble> {
-    let late = |_| Trouble::Late { after: PATIENCE };
+async fn in_time(
+    asked: impl Future<Output = Result<MemberResponse, MemberError>>,
+) -> Result<MemberResponse, MemberError> {
+    let late = |_| MemberError::Late { after: PATIENCE };
     tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
 }

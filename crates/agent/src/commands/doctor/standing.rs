@@ -2,7 +2,7 @@
 
 use super::report::Check;
 use crate::commands::metrics::status;
-use crate::commands::update::channel::{Channel, Given};
+use crate::commands::update::channel::{Channel, ChannelArgs};
 use crate::session::Session;
 
 /// Whether something is recorded, and how the store is.
@@ -17,7 +17,7 @@ pub(super) fn metrics(session: &Session) -> Check {
 /// Whether updates can be verified.
 pub(super) fn updates(session: &Session) -> Check {
     const AREA: &str = "updates";
-    match Channel::find(session, Given::default()) {
+    match Channel::find(session, ChannelArgs::default()) {
         Ok(Channel { key: Some(key), .. }) => {
             Check::ok(AREA, format!("they are verified with the key that is {}", key.place))
         }

@@ -10,13 +10,13 @@ const PLACES: usize = 6;
 
 /// In what amounts are typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
-pub(crate) struct Unit {
+pub(crate) struct AmountUnit {
     /// Amounts are whole micro-credits; a credit is 1000000 of them
     #[arg(long)]
     micros: bool,
 }
 
-impl Unit {
+impl AmountUnit {
     /// Credits with up to six places.
     #[cfg(test)]
     const CREDITS: Self = Self { micros: false };
@@ -72,16 +72,16 @@ mod tests {
             ("0", 0),
             ("9223372036.854775", 9_223_372_036_854_775),
         ] {
-            assert_eq!(Unit::CREDITS.read(text).unwrap().get(), micros, "{text}");
+            assert_eq!(AmountUnit::CREDITS.read(text).unwrap().get(), micros, "{text}");
         }
     }
 
     #[test]
     fn what_is_no_exact_amount_is_refused() {
         for text in ["", ".", "1.", ".5", "1.0000001", "1e3", "1,5", "--1", "٣", "9223372036855"] {
-            assert!(Unit::CREDITS.read(text).is_err(), "{text}");
+            assert!(AmountUnit::CREDITS.read(text).is_err(), "{text}");
         }
-        let unit = Unit { micros: true };
+        let unit = AmountUnit { micros: true };
         assert_eq!(unit.read("-7").unwrap().get(), -7);
         assert!(unit.read("0.5").is_err() && unit.read("9223372036854775807").is_err());
     }

@@ -4,11 +4,11 @@ use gateway::rfc3339;
 use gateway_store::AuditEntry;
 use serde_json::{Value, json};
 
-use super::books::{Books, trouble};
 use super::file::Location;
 use super::moment::shown;
+use super::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
 
 /// List what operators changed, newest first
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 /// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let entries = Books::with(location, session, async |books| {
+    let entries = OperatorStore::with(location, session, async |books| {
         let before = args.before.unwrap_or(i64::MAX);
         books.store.audit(before, args.limit).await.map_err(|error| trouble(&error))
     })?;
@@ -42,12 +42,12 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return Ok(());
     }
     let mut table = Table::new([
-        ("entry", Lean::Right),
-        ("when (UTC)", Lean::Left),
-        ("who", Lean::Left),
-        ("action", Lean::Left),
-        ("subject", Lean::Left),
-        ("detail", Lean::Left),
+        ("entry", Alignment::Right),
+        ("when (UTC)", Alignment::Left),
+        ("who", Alignment::Left),
+        ("action", Alignment::Left),
+        ("subject", Alignment::Left),
+        ("detail", Alignment::Left),
     ]);
     for entry in &entries {
         table.row([

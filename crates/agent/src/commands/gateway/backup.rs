@@ -6,8 +6,8 @@ use gateway::config::{Config, Database};
 use gateway_store::Error;
 use serde_json::json;
 
-use super::books::{Books, store_trouble};
 use super::file::Location;
+use super::operator_store::{OperatorStore, store_trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     let to = &args.file;
     let config = location.load(session)?;
     only_sqlite(&config, "pg_dump")?;
-    Books::of(config, session, async |books| {
+    OperatorStore::of(config, session, async |books| {
         books.store.backup(to).await.map_err(|error| match error {
             Error::Exists(_) => Diagnostic::failed(format!("{} exists already", to.display()))
                 .hint("a backup never overwrites a file; choose another name"),

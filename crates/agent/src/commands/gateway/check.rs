@@ -15,9 +15,9 @@ use gateway_store::{SchemaState, Store};
 use ledger::MemberId;
 
 use self::finding::Finding;
-use super::books::block_on;
 use super::file::Location;
 use super::migrate::version;
+use super::operator_store::block_on;
 use crate::commands::parse_worker;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::counted;

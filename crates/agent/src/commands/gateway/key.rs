@@ -2,8 +2,8 @@
 
 mod change;
 mod create;
-mod given;
 mod list;
+mod options;
 mod revoke;
 mod rotate;
 pub(crate) mod secret;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::file::Location;
 use super::moment::{now, shown};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
 
 /// Keys of members: make, limit, rotate, revoke
@@ -102,15 +102,15 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
 /// Keys for a person.
 pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
     let mut table = Table::new([
-        ("key", Lean::Left),
-        ("name", Lean::Left),
-        ("state", Lean::Left),
-        ("expires", Lean::Left),
-        ("spend limit", Lean::Right),
-        ("rpm", Lean::Right),
-        ("at once", Lean::Right),
-        ("scopes", Lean::Left),
-        ("models", Lean::Left),
+        ("key", Alignment::Left),
+        ("name", Alignment::Left),
+        ("state", Alignment::Left),
+        ("expires", Alignment::Left),
+        ("spend limit", Alignment::Right),
+        ("rpm", Alignment::Right),
+        ("at once", Alignment::Right),
+        ("scopes", Alignment::Left),
+        ("models", Alignment::Left),
     ]);
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     for record in records {

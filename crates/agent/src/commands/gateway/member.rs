@@ -12,8 +12,8 @@ use gateway_store::Member;
 use ledger::Account;
 use serde_json::{Value, json};
 
-use super::books::{Books, trouble};
 use super::file::Location;
+use super::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
 }
 
 /// A member's account.
-async fn account(books: &Books, member: &Member) -> Result<Account, Diagnostic> {
+async fn account(books: &OperatorStore, member: &Member) -> Result<Account, Diagnostic> {
     let found = books.store.account(member.id).await.map_err(|error| trouble(&error))?;
     Ok(found.unwrap_or_else(|| Account::new(member.id)))
 }

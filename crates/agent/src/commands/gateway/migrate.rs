@@ -4,8 +4,8 @@ use gateway::config::Config;
 use gateway_store::{Error, SchemaState, Store};
 use serde_json::json;
 
-use super::books::{self, store_trouble};
 use super::file::Location;
+use super::operator_store::{self, store_trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, WARNING};
 use crate::session::Session;
@@ -28,10 +28,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     if args.check {
-        let state = books::block_on(state(&config))?;
+        let state = operator_store::block_on(state(&config))?;
         return tell_state(state, session);
     }
-    let (before, after) = books::block_on(bring_up_to_date(&config))?;
+    let (before, after) = operator_store::block_on(bring_up_to_date(&config))?;
     if session.output.is_json() {
         return session.output.json(&json!({
             "from": version(before),
@@ -54,7 +54,7 @@ pub(crate) async fn bring_up_to_date(
     config: &Config,
 ) -> Result<(SchemaState, SchemaState), Diagnostic> {
     let (place, options) = gateway::place(config);
-    books::make_folder(&place)?;
+    operator_store::make_folder(&place)?;
     let before = Store::migrate(&place, &options).await.map_err(cannot)?;
     let after = Store::schema(&place, &options).await.map_err(cannot)?;
     Ok((before, after))

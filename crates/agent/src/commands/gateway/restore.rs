@@ -6,8 +6,8 @@ use gateway_store::{Error, Store};
 use serde_json::json;
 
 use super::backup::only_sqlite;
-use super::books::{block_on, make_folder, store_trouble};
 use super::file::Location;
+use super::operator_store::{block_on, make_folder, store_trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::prompt::Prompt;

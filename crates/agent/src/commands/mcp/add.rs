@@ -5,7 +5,9 @@ use std::io::Read;
 use mcp_client::config::foreign::{self, Found, Kind};
 use serde_json::{Map, Value as Json, json};
 
-use super::candidate::{Candidate, Literals, Saved, Taken, name_is_taken, save};
+use super::candidate::{
+    Candidate, NameConflict, SavedServers, SecretHandling, name_is_taken, save,
+};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice;
@@ -92,7 +94,7 @@ pub(crate) struct Args {
 
 /// Checks everything, asks if somebody else wrote the command, and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let paste = Paste::find(args)?;
+    let paste = PastedConfig::find(args)?;
     let found = match &paste {
         Some(paste) => pasted(paste)?,
         None => vec![typed(args)?],
@@ -109,7 +111,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         candidates.push(Candidate::check(&name, entry, notes, &scope));
     }
     let mut candidates = all(candidates)?;
-    let taken = if args.replace { Taken::Replace } else { Taken::Refuse };
+    let taken = if args.replace { NameConflict::Replace } else { NameConflict::Refuse };
     let file = ServersFile::load(&home.config())?;
     refuse_taken(&file, &candidates, taken)?;
     for candidate in &mut candidates {
@@ -120,27 +122,27 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note("Nothing was added.");
         return Ok(());
     }
-    let literals = if args.keep_literal { Literals::Keep } else { Literals::Move };
+    let literals = if args.keep_literal { SecretHandling::Keep } else { SecretHandling::Move };
     let saved = save(session, &candidates, literals, taken)?;
     tell(session, &candidates, &saved)
 }
 
 /// A pasted text, and the name that was given for it.
-struct Paste<'a> {
+struct PastedConfig<'a> {
     name: Option<&'a str>,
     text: &'a str,
 }
 
-impl<'a> Paste<'a> {
+impl<'a> PastedConfig<'a> {
     /// The text behind `--paste`, or one that stands by itself and can be nothing else.
     fn find(args: &'a Args) -> Result<Option<Self>, Diagnostic> {
         let is_text = |text: &str| text == "-" || text.trim_start().starts_with('{');
         let is_open = args.paste.is_none() && args.url.is_none() && args.command.is_empty();
         let name = args.name.as_deref();
         let paste = match (&args.paste, name, args.texts.as_slice()) {
-            (Some(text), name, []) => return Ok(Some(Paste { name, text })),
-            (None, Some(text), []) if is_open && is_text(text) => Paste { name: None, text },
-            (None, name, [text]) if is_open && is_text(text) => Paste { name, text },
+            (Some(text), name, []) => return Ok(Some(PastedConfig { name, text })),
+            (None, Some(text), []) if is_open && is_text(text) => PastedConfig { name: None, text },
+            (None, name, [text]) if is_open && is_text(text) => PastedConfig { name, text },
             (_, _, []) => return Ok(None),
             (_, _, [first, ..]) => {
                 let first = printable(first);
@@ -233,7 +235,7 @@ fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
 }
 
 /// The servers of a pasted text.
-fn pasted(Paste { name, text }: &Paste<'_>) -> Result<Vec<Found>, Diagnostic> {
+fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>, Diagnostic> {
     let from_input = if *text == "-" { Some(standard_input()?) } else { None };
     let text = from_input.as_deref().unwrap_or(text);
     let mut found = foreign::read(Kind::Pasted, text).map_err(|error| {
@@ -298,11 +300,11 @@ fn all(checked: Vec<Result<Candidate, Diagnostic>>) -> Result<Vec<Candidate>, Di
 fn refuse_taken(
     file: &ServersFile,
     candidates: &[Candidate],
-    taken: Taken,
+    taken: NameConflict,
 ) -> Result<(), Diagnostic> {
     let known = |candidate: &&Candidate| file.entry(&candidate.name).is_some();
     match candidates.iter().find(known) {
-        Some(candidate) if taken == Taken::Refuse => Err(name_is_taken(&candidate.name)),
+        Some(candidate) if taken == NameConflict::Refuse => Err(name_is_taken(&candidate.name)),
         _ => Ok(()),
     }
 }
@@ -327,7 +329,11 @@ fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagno
     prompt.confirm("Add it?")
 }
 
-fn tell(session: &Session, candidates: &[Candidate], saved: &Saved) -> Result<(), Diagnostic> {
+fn tell(
+    session: &Session,
+    candidates: &[Candidate],
+    saved: &SavedServers,
+) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         let added: Vec<Json> = candidates
             .iter()
@@ -364,7 +370,7 @@ fn tell(session: &Session, candidates: &[Candidate], saved: &Saved) -> Result<()
 }
 
 /// Says which secrets went where.
-pub(super) fn tell_moved(session: &Session, saved: &Saved) {
+pub(super) fn tell_moved(session: &Session, saved: &SavedServers) {
     for moved in &saved.moved {
         session.output.note(format!(
             "The secret of {} ({}) is kept as {} in {}.",

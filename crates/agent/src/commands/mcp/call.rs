@@ -19,20 +19,20 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 use self::target::Target;
-use crate::at_terminal::AtTerminal;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::advice::test;
-use crate::mcp::approve::{ByPerson, OnCommandLine};
-use crate::mcp::observe::{Place, Reporter};
-use crate::mcp::shown::Shown;
-use crate::mcp::{Fleet, nearest};
+use crate::mcp::approval::{PersonApprover, PreApproved};
+use crate::mcp::reporter::{MessageSink, Reporter};
+use crate::mcp::sanitizer::Sanitizer;
+use crate::mcp::{McpServers, nearest};
 use crate::member::Member;
 use crate::member::settings::Settings;
+use crate::metrics_recorder;
 use crate::output::printable;
 use crate::session::Session;
-use crate::tally;
-use crate::task::counting::Counting;
-use crate::task::requests::{Models, Served};
+use crate::task::metrics::TaskMetrics;
+use crate::task::server_requests::{SamplingModel, ServerRequests};
+use crate::terminal_person::TerminalPerson;
 
 /// The longest timeout, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
@@ -70,51 +70,55 @@ pub(crate) struct Args {
 /// Connects, asks where it must, calls, prints.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let arguments = arguments::read(args.arguments.as_deref(), &args.arg)?;
-    let mut fleet = Fleet::load(session, Place::Notes)?;
+    let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     fleet.with_browser(session);
     let target = Target::find(&args.tool, &fleet.servers)?;
     for entry in &target.servers {
         fleet.servers.tell_problems_of(&entry.name, session);
     }
-    let person = AtTerminal::find(&session.output, &fleet);
+    let person = TerminalPerson::find(&session.output, &fleet);
     let names = target.servers.iter().map(|entry| entry.name.clone());
     let approved = if args.approve { names.collect() } else { BTreeSet::new() };
-    let recorder = tally::recorder(session)?;
+    let recorder = metrics_recorder::recorder(session)?;
     let models = models(&fleet, &recorder, session)?;
-    fleet.host.requests = Arc::new(Served::new(person.clone(), approved, models));
-    let asking = ByPerson::new(person);
+    fleet.host.requests = Arc::new(ServerRequests::new(person.clone(), approved, models));
+    let asking = PersonApprover::new(person);
     if args.approve {
-        fleet.approved_by(Arc::new(OnCommandLine));
+        fleet.approved_by(Arc::new(PreApproved));
     } else {
         fleet.approved_by(Arc::clone(&asking) as Arc<_>);
     }
     let call = Call { fleet: &fleet, target: &target, args, asking: &asking };
     let entries = target.servers.clone();
     let done = fleet.run(entries, async |client| call.make(client, arguments).await);
-    tally::close(&recorder);
+    metrics_recorder::close(&recorder);
     let (tool, outcome) = done?;
     result::show(&tool, &outcome, args.output.as_deref(), &fleet.shown, session)
 }
 
 /// The model that answers the server, where a service is configured.
-fn models(fleet: &Fleet, recorder: &Recorder, session: &Session) -> Result<Models, Diagnostic> {
+fn models(
+    fleet: &McpServers,
+    recorder: &Recorder,
+    session: &Session,
+) -> Result<SamplingModel, Diagnostic> {
     let settings = Settings::load(session)?;
-    let Some(key) = &settings.key else { return Ok(Models::None) };
+    let Some(key) = &settings.key else { return Ok(SamplingModel::None) };
     let secret = (key.value.label.clone(), key.value.value().to_owned());
     fleet.host.redactor.add_secrets([secret]);
-    let counting = Counting {
+    let counting = TaskMetrics {
         recorder: recorder.clone(),
         entrypoint: Entrypoint::Interactive,
         surface: ExecutionSurface::Cli,
     };
-    Ok(Models::OfService(Arc::new(Member::of(settings, session)?), counting))
+    Ok(SamplingModel::OfService(Arc::new(Member::of(settings, session)?), counting))
 }
 
 struct Call<'a> {
-    fleet: &'a Fleet,
+    fleet: &'a McpServers,
     target: &'a Target,
     args: &'a Args,
-    asking: &'a ByPerson,
+    asking: &'a PersonApprover,
 }
 
 impl Call<'_> {
@@ -221,7 +225,7 @@ impl Call<'_> {
 }
 
 /// Shows on a terminal how far the call is.
-fn progress(reporter: Arc<Reporter>, shown: Shown) -> mcp_client::ProgressSink {
+fn progress(reporter: Arc<Reporter>, shown: Sanitizer) -> mcp_client::ProgressSink {
     Arc::new(move |progress: Progress| {
         let far = match progress.total {
             Some(total) => format!("{} of {total}", progress.done),

@@ -10,7 +10,7 @@ use mcp_client::redact::Redactor;
 use mcp_client::tool_name::registered_name;
 use serde_json::Value as Json;
 
-use super::literals::{self, Moved};
+use super::secrets::{self, MovedSecret};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::{self, ServersFile};
@@ -35,7 +35,7 @@ pub(super) struct Candidate {
 
 /// What becomes of secrets that were given literally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Literals {
+pub(super) enum SecretHandling {
     /// They go to the profile's `.env`, and the entry refers to them.
     Move,
     /// They stay.
@@ -44,7 +44,7 @@ pub(super) enum Literals {
 
 /// What becomes of a server that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum NameConflict {
     /// It stays, and nothing is added.
     Refuse,
     /// It gives way.
@@ -53,7 +53,7 @@ pub(super) enum Taken {
 
 /// What was saved.
 #[derive(Debug)]
-pub(super) struct Saved {
+pub(super) struct SavedServers {
     /// The configuration.
     pub(super) file: PathBuf,
     /// The profile's secrets.
@@ -61,7 +61,7 @@ pub(super) struct Saved {
     /// The names that stood there before.
     pub(super) replaced: Vec<String>,
     /// The secrets that were moved.
-    pub(super) moved: Vec<Moved>,
+    pub(super) moved: Vec<MovedSecret>,
     /// What a person should know about them.
     pub(super) notes: Vec<String>,
 }
@@ -163,9 +163,9 @@ fn word(text: &Text) -> String {
 pub(super) fn save(
     session: &Session,
     candidates: &[Candidate],
-    literals: Literals,
-    taken: Taken,
-) -> Result<Saved, Diagnostic> {
+    literals: SecretHandling,
+    taken: NameConflict,
+) -> Result<SavedServers, Diagnostic> {
     let home = session.home()?;
     let (config, env_file) = (home.config(), home.env_file());
     let _lock = lock::take(&config)?;
@@ -174,22 +174,22 @@ pub(super) fn save(
     let (mut replaced, mut moved, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for Candidate { name, entry, .. } in candidates {
         if file.entry(name).is_some() {
-            if taken == Taken::Refuse {
+            if taken == NameConflict::Refuse {
                 return Err(name_is_taken(name));
             }
             replaced.push(name.clone());
         }
         let mut entry = entry.clone();
-        if literals == Literals::Move {
-            moved.extend(literals::move_secrets(name, &mut entry, &mut secrets)?);
-            notes.extend(literals::left_over(name, &entry));
+        if literals == SecretHandling::Move {
+            moved.extend(secrets::move_secrets(name, &mut entry, &mut secrets)?);
+            notes.extend(secrets::left_over(name, &entry));
         }
         file.set(name, &entry).map_err(|diagnostic| match literals {
-            Literals::Move => diagnostic.hint(format!(
+            SecretHandling::Move => diagnostic.hint(format!(
                 "write this under `mcp_servers:` yourself:\n{}",
                 servers::shown(name, &entry)
             )),
-            Literals::Keep => diagnostic.hint("edit the file yourself"),
+            SecretHandling::Keep => diagnostic.hint("edit the file yourself"),
         })?;
     }
     secrets.write()?;
@@ -198,7 +198,7 @@ pub(super) fn save(
         let path = env_file.display();
         notes.push(format!("others can read {path}; `chmod 600 {path}` keeps it to yourself"));
     }
-    Ok(Saved { file: config, env_file, replaced, moved, notes })
+    Ok(SavedServers { file: config, env_file, replaced, moved, notes })
 }
 
 /// The error of a name that another server has.

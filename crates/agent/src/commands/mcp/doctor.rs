@@ -11,9 +11,9 @@ use mcp_client::config::{Configured, ServerEntry};
 
 use self::finding::{Finding, Findings};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::observe::Place;
-use crate::mcp::shown::Shown;
-use crate::mcp::{Fleet, already_told};
+use crate::mcp::reporter::MessageSink;
+use crate::mcp::sanitizer::Sanitizer;
+use crate::mcp::{McpServers, already_told};
 use crate::session::Session;
 
 /// Look for everything that could be wrong with servers, and say how to fix it
@@ -31,23 +31,26 @@ pub(crate) struct Args {
 
 /// Whether servers are connected, and how long they are waited for at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum Connectivity {
     Offline,
     Online { at_most: Duration },
 }
 
 /// What was found, and what makes it fit to be shown.
 #[derive(Debug)]
-pub(crate) struct Looked {
+pub(crate) struct DoctorResult {
     pub(crate) findings: Findings,
-    pub(crate) shown: Shown,
+    pub(crate) shown: Sanitizer,
 }
 
 /// Looks, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let reach =
-        if args.offline { Reach::Offline } else { Reach::Online { at_most: Duration::MAX } };
-    let Looked { findings, shown } = look(args.server.as_deref(), reach, session)?;
+    let reach = if args.offline {
+        Connectivity::Offline
+    } else {
+        Connectivity::Online { at_most: Duration::MAX }
+    };
+    let DoctorResult { findings, shown } = look(args.server.as_deref(), reach, session)?;
     if session.output.is_json() {
         session.output.json(&shown.json(findings.json()))?;
     } else {
@@ -59,10 +62,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 /// Looks at the servers, or at one, and at the files around them.
 pub(crate) fn look(
     server: Option<&str>,
-    reach: Reach,
+    reach: Connectivity,
     session: &Session,
-) -> Result<Looked, Diagnostic> {
-    let fleet = Fleet::load(session, Place::Kept)?;
+) -> Result<DoctorResult, Diagnostic> {
+    let fleet = McpServers::load(session, MessageSink::Kept)?;
     let chosen: Vec<&Configured> = match server {
         // One that has errors is not among the servers; its problems are findings.
         Some(name) if has_errors(&fleet, name) => Vec::new(),
@@ -81,7 +84,7 @@ pub(crate) fn look(
     // What is known to fail is not tried.
     let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
-    if let Reach::Online { at_most } = reach {
+    if let Connectivity::Online { at_most } = reach {
         if !enabled.is_empty() {
             online::servers(&fleet, (&enabled, at_most), session, &mut findings)?;
         }
@@ -90,10 +93,10 @@ pub(crate) fn look(
     if chosen.is_empty() && server.is_none() && findings.worst().is_none() {
         findings.add(Finding::advice("no servers are configured").fix("`agent mcp add` adds one"));
     }
-    Ok(Looked { findings, shown: fleet.shown })
+    Ok(DoctorResult { findings, shown: fleet.shown })
 }
 
-fn has_errors(fleet: &Fleet, name: &str) -> bool {
+fn has_errors(fleet: &McpServers, name: &str) -> bool {
     let problems = fleet.servers.parsed.problems.iter();
     problems
         .filter(|problem| problem.is_error())

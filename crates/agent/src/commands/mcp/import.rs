@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 
 use self::files::File;
 use super::add::tell_moved;
-use super::candidate::{Candidate, Literals, Taken, save};
-use super::literals::move_secrets;
+use super::candidate::{Candidate, NameConflict, SecretHandling, save};
+use super::secrets::move_secrets;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
@@ -56,7 +56,7 @@ enum Client {
 
 /// What becomes of a server that was found.
 #[derive(Debug)]
-enum Fate {
+enum ImportOutcome {
     /// It can be imported.
     Ready(Box<Candidate>),
     /// The same is here already, or was found before.
@@ -73,14 +73,14 @@ struct Row {
     file: PathBuf,
     name: String,
     scope: Option<String>,
-    fate: Fate,
+    fate: ImportOutcome,
 }
 
 /// Finds, shows, asks and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let scope = crate::mcp::scope(session, &home)?;
-    let known = Known {
+    let known = ExistingServers {
         file: ServersFile::load(&home.config())?,
         secrets: SecretsFile::load(&home.env_file())?,
         scope,
@@ -121,13 +121,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     finish(args, session, &chosen, &told, &files)
 }
 
-struct Known {
+struct ExistingServers {
     file: ServersFile,
     secrets: SecretsFile,
     scope: Scope,
 }
 
-impl Known {
+impl ExistingServers {
     /// What can become of a server.
     fn judge(&self, file: &File, found: Found, earlier: &[Row]) -> Row {
         let Found { name, scope, entry, mut notes } = found;
@@ -136,16 +136,20 @@ impl Known {
             notes.push(format!("`{}` becomes `{name_here}`", printable(&name)));
         }
         let fate = match Candidate::check(&name_here, entry, notes, &self.scope) {
-            Err(diagnostic) => Fate::Refused(diagnostic),
-            Ok(candidate) if self.has(&candidate) => Fate::Same("is here already, just so"),
-            Ok(candidate) if is_again(&candidate, earlier) => Fate::Same("is the same as above"),
+            Err(diagnostic) => ImportOutcome::Refused(diagnostic),
+            Ok(candidate) if self.has(&candidate) => {
+                ImportOutcome::Same("is here already, just so")
+            }
+            Ok(candidate) if is_again(&candidate, earlier) => {
+                ImportOutcome::Same("is the same as above")
+            }
             Ok(candidate) if self.file.entry(&candidate.name).is_some() => {
-                Fate::Conflict(Box::new(candidate))
+                ImportOutcome::Conflict(Box::new(candidate))
             }
             Ok(candidate) if is_named_again(&candidate, earlier) => {
-                Fate::Conflict(Box::new(candidate))
+                ImportOutcome::Conflict(Box::new(candidate))
             }
-            Ok(candidate) => Fate::Ready(Box::new(candidate)),
+            Ok(candidate) => ImportOutcome::Ready(Box::new(candidate)),
         };
         Row { file: file.path.clone(), name, scope, fate }
     }
@@ -162,8 +166,8 @@ impl Known {
 
 fn earlier_candidates(earlier: &[Row]) -> impl Iterator<Item = &Candidate> {
     earlier.iter().filter_map(|row| match &row.fate {
-        Fate::Ready(candidate) | Fate::Conflict(candidate) => Some(&**candidate),
-        Fate::Same(_) | Fate::Refused(_) => None,
+        ImportOutcome::Ready(candidate) | ImportOutcome::Conflict(candidate) => Some(&**candidate),
+        ImportOutcome::Same(_) | ImportOutcome::Refused(_) => None,
     })
 }
 
@@ -234,11 +238,11 @@ fn decide(
         }
     };
     let (candidate, is_conflict) = match fate {
-        Fate::Same(words) => {
+        ImportOutcome::Same(words) => {
             say("same", words);
             return Ok((told, None));
         }
-        Fate::Refused(diagnostic) => {
+        ImportOutcome::Refused(diagnostic) => {
             let reason: Vec<String> =
                 diagnostic.message.into_iter().chain(diagnostic.causes).collect();
             let reason = printable(&reason.join(": "));
@@ -246,8 +250,8 @@ fn decide(
             told["reason"] = reason.into();
             return Ok((told, None));
         }
-        Fate::Ready(candidate) => (*candidate, false),
-        Fate::Conflict(candidate) => (*candidate, true),
+        ImportOutcome::Ready(candidate) => (*candidate, false),
+        ImportOutcome::Conflict(candidate) => (*candidate, true),
     };
     // The earlier of two new ones may have been declined.
     let is_only_shown = prompt.is_none() && !args.yes;
@@ -313,7 +317,7 @@ fn finish(
 ) -> Result<(), Diagnostic> {
     let saved = match chosen {
         [] => None,
-        chosen => Some(save(session, chosen, Literals::Move, Taken::Refuse)?),
+        chosen => Some(save(session, chosen, SecretHandling::Move, NameConflict::Refuse)?),
     };
     if session.output.is_json() {
         return session.output.json(&json!({

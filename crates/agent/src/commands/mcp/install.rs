@@ -9,7 +9,7 @@ use mcp_client::install_link;
 use serde_json::{Value as Json, json};
 
 use super::add::tell_moved;
-use super::candidate::{Candidate, Literals, Saved, Taken, save};
+use super::candidate::{Candidate, NameConflict, SavedServers, SecretHandling, save};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::advice::test;
@@ -85,7 +85,7 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let candidates = [candidate];
-    let saved = save(session, &candidates, Literals::Move, Taken::Refuse)?;
+    let saved = save(session, &candidates, SecretHandling::Move, NameConflict::Refuse)?;
     tell(session, &candidates[0], &saved)
 }
 
@@ -143,7 +143,7 @@ fn agreed(
         .hint("look at what the link holds, then add `--yes` to agree"))
 }
 
-fn tell(session: &Session, server: &Candidate, saved: &Saved) -> Result<(), Diagnostic> {
+fn tell(session: &Session, server: &Candidate, saved: &SavedServers) -> Result<(), Diagnostic> {
     let name = &server.name;
     if session.output.is_json() {
         return session.output.json(&json!({

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::observe::Place;
-use crate::mcp::{Fleet, already_told, patience, problem_line};
+use crate::mcp::reporter::MessageSink;
+use crate::mcp::{McpServers, already_told, patience, problem_line};
 use crate::output::printable;
 use crate::session::Session;
 
@@ -45,7 +45,8 @@ pub(crate) struct Args {
 /// Connects, waits, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let drawn = args.watch && !session.output.is_json() && io::stdout().is_terminal();
-    let fleet = Fleet::load(session, if drawn { Place::Kept } else { Place::Notes })?;
+    let fleet =
+        McpServers::load(session, if drawn { MessageSink::Kept } else { MessageSink::Notes })?;
     if drawn {
         let path = &fleet.servers.path;
         for problem in &fleet.servers.parsed.problems {
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The servers that are required and cannot be used.
-fn missing(client: &Client, fleet: &Fleet) -> Vec<String> {
+fn missing(client: &Client, fleet: &McpServers) -> Vec<String> {
     let statuses = client.status();
     let is_missing = |entry: &&ServerEntry| {
         let status = statuses.iter().find(|status| status.server == entry.name);
@@ -91,7 +92,7 @@ fn missing(client: &Client, fleet: &Fleet) -> Vec<String> {
 }
 
 /// Waits until every server is settled, and says meanwhile which ones are not.
-async fn wait(client: &Client, fleet: &Fleet, most: Duration) {
+async fn wait(client: &Client, fleet: &McpServers, most: Duration) {
     let settled = client.wait_until_settled(most);
     tokio::pin!(settled);
     loop {
@@ -110,7 +111,7 @@ async fn wait(client: &Client, fleet: &Fleet, most: Duration) {
     fleet.reporter.done_waiting();
 }
 
-fn show(client: &Client, fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     let all = client.status();
     if session.output.is_json() {
         let servers: Vec<_> = all.iter().map(|status| server_json(status, fleet)).collect();
@@ -127,7 +128,7 @@ fn show(client: &Client, fleet: &Fleet, session: &Session) -> Result<(), Diagnos
     session.output.text(reasons(&all, fleet))
 }
 
-fn show_configuration(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+fn show_configuration(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         return session.output.json(&fleet.shown.json(configured_json(&fleet.servers)));
     }
@@ -137,7 +138,7 @@ fn show_configuration(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic
     session.output.text(configured_text(&fleet.servers, &fleet.shown))
 }
 
-fn nothing(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     if fleet.servers.has_errors() {
         // What is there cannot be used, and that was said.
         return Ok(());

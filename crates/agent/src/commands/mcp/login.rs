@@ -9,13 +9,13 @@ use mcp_client::registry::ServerTools;
 use mcp_client::{Client, Error};
 use serde_json::json;
 
-use super::standing::{expiry, standing_json};
+use super::sign_in_state::{expiry, standing_json};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
-use crate::mcp::browser::{OnTerminal, Opening};
-use crate::mcp::observe::Place;
+use crate::mcp::browser::{BrowserLaunch, TerminalSignIn};
+use crate::mcp::reporter::MessageSink;
 use crate::mcp::table::counted;
-use crate::mcp::{Fleet, as_no_call, is_alone, problem_line};
+use crate::mcp::{McpServers, as_no_call, is_alone, problem_line};
 use crate::output::{GOOD, printable};
 use crate::session::Session;
 
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 
 /// Signs in, then connects once with what was granted.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let fleet = Fleet::load(session, Place::Notes)?;
+    let fleet = McpServers::load(session, MessageSink::Notes)?;
     let entry = entry(fleet.servers.find(&args.server)?, args, &fleet)?;
     fleet.servers.tell_problems_of(&entry.name, session);
     refuse_unset(&fleet, &entry.name)?;
@@ -63,8 +63,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let name = printable(&entry.name);
         session.output.note(format!("{name} signs in by itself; no person is needed."));
     }
-    let opening = if args.no_browser { Opening::Never } else { Opening::Allowed };
-    let browser = OnTerminal::new(session, &fleet.reporter, opening);
+    let opening = if args.no_browser { BrowserLaunch::Never } else { BrowserLaunch::Allowed };
+    let browser = TerminalSignIn::new(session, &fleet.reporter, opening);
     let host = Arc::new(fleet.host.clone());
     let account = Account::of(&entry, &host).map_err(|error| fleet.trouble(&entry, &error))?;
     let account =
@@ -94,7 +94,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The entry as this login takes it.
-fn entry(configured: &Configured, args: &Args, fleet: &Fleet) -> Result<ServerEntry, Diagnostic> {
+fn entry(
+    configured: &Configured,
+    args: &Args,
+    fleet: &McpServers,
+) -> Result<ServerEntry, Diagnostic> {
     let mut entry = configured.entry.clone();
     let name = printable(&entry.name);
     let place = format!("{}:{}", fleet.servers.path.display(), configured.line);
@@ -113,7 +117,7 @@ fn entry(configured: &Configured, args: &Args, fleet: &Fleet) -> Result<ServerEn
 }
 
 /// An error if who we are depends on a variable that is not set: only a stranger would sign in.
-fn refuse_unset(fleet: &Fleet, name: &str) -> Result<(), Diagnostic> {
+fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
     let decides = |problem: &&Problem| {
         problem.section.as_deref() == Some(name)
             && problem.key.as_deref().is_some_and(|key| WHO.contains(&key))
@@ -158,6 +162,6 @@ fn tell(
 }
 
 /// Why it did not work. What fails here is never a call.
-fn trouble(fleet: &Fleet, entry: &ServerEntry, error: &Error) -> Diagnostic {
+fn trouble(fleet: &McpServers, entry: &ServerEntry, error: &Error) -> Diagnostic {
     as_no_call(fleet.trouble(entry, error), error)
 }

@@ -9,8 +9,8 @@ use mcp_client::oauth::{Account, token_files};
 use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::Fleet;
-use crate::mcp::observe::Place;
+use crate::mcp::McpServers;
+use crate::mcp::reporter::MessageSink;
 use crate::mcp::table::counted;
 use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
@@ -51,7 +51,7 @@ pub(super) struct SignedOut {
 
 /// Gives back, forgets, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let fleet = Fleet::load(session, Place::Notes)?;
+    let fleet = McpServers::load(session, MessageSink::Notes)?;
     let folder = session.home()?.mcp_tokens();
     let entries = match &args.server {
         Some(name) => {
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The server of a name, or what stands for one that is no longer configured.
-fn named(name: &str, fleet: &Fleet) -> Result<ServerEntry, Diagnostic> {
+fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry, Diagnostic> {
     let configured = fleet.servers.entries().find(|entry| entry.name == name);
     if let Some(entry) = configured {
         return Ok(as_signing_in(entry));
@@ -96,7 +96,7 @@ fn named(name: &str, fleet: &Fleet) -> Result<ServerEntry, Diagnostic> {
 }
 
 /// Every server that has files, or could have.
-fn every(fleet: &Fleet, folder: &Path) -> Vec<ServerEntry> {
+fn every(fleet: &McpServers, folder: &Path) -> Vec<ServerEntry> {
     let mut entries: Vec<ServerEntry> = fleet.servers.entries().map(as_signing_in).collect();
     for stem in token_files::stems(folder) {
         let entry = gone(&stem);
@@ -132,13 +132,13 @@ pub(super) fn as_signing_in(entry: &ServerEntry) -> ServerEntry {
 }
 
 /// Whether anything is kept for this server.
-pub(super) fn is_kept(entry: &ServerEntry, fleet: &Fleet) -> bool {
+pub(super) fn is_kept(entry: &ServerEntry, fleet: &McpServers) -> bool {
     fleet.account(entry).is_some_and(|account| account.has_files())
 }
 
 /// Ends the sign-ins of these servers, one after the other.
 pub(super) fn sign_out(
-    fleet: &Fleet,
+    fleet: &McpServers,
     entries: &[ServerEntry],
 ) -> Result<Vec<SignedOut>, Diagnostic> {
     let accounts: Vec<(&ServerEntry, Account)> =

@@ -8,8 +8,8 @@ use super::named::known;
 use crate::config::lock;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::Fleet;
-use crate::mcp::observe::Place;
+use crate::mcp::McpServers;
+use crate::mcp::reporter::MessageSink;
 use crate::output::{GOOD, printable};
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -80,13 +80,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 /// The sign-ins of the servers that are removed.
 struct SignIns {
-    fleet: Fleet,
+    fleet: McpServers,
     entries: Vec<ServerEntry>,
 }
 
 impl SignIns {
     fn find(session: &Session, names: &[String]) -> Result<Self, Diagnostic> {
-        let fleet = Fleet::load(session, Place::Notes)?;
+        let fleet = McpServers::load(session, MessageSink::Notes)?;
         let removed = fleet.servers.entries().filter(|entry| names.contains(&entry.name));
         let removed = removed.map(as_signing_in);
         let entries = removed.filter(|entry| is_kept(entry, &fleet)).collect();

@@ -6,14 +6,14 @@ use mcp_client::config::ServerEntry;
 use mcp_client::oauth::{SignInStatus, token_files};
 use serde_json::{Value, json};
 
-use super::standing::{State, expiry, known_by, now, standing_json};
+use super::sign_in_state::{State, expiry, known_by, now, standing_json};
 use crate::diagnostic::Diagnostic;
+use crate::duration::length;
 use crate::mcp::advice::sign_in::{login, logout};
-use crate::mcp::observe::Place;
-use crate::mcp::table::{Lean, Table};
-use crate::mcp::{Fleet, is_alone};
+use crate::mcp::reporter::MessageSink;
+use crate::mcp::table::{Alignment, Table};
+use crate::mcp::{McpServers, is_alone};
 use crate::output::{DIM, GOOD, WARNING, printable};
-use crate::period::length;
 use crate::session::Session;
 
 /// Show who is signed in to the servers with `auth: oauth`
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 /// Reads the files, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let fleet = Fleet::load(session, Place::Kept)?;
+    let fleet = McpServers::load(session, MessageSink::Kept)?;
     fleet.servers.whole()?;
     match &args.server {
         Some(name) => one(&fleet.servers.find(name)?.entry, &fleet, session),
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
 }
 
-fn one(entry: &ServerEntry, fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     let name = printable(&entry.name);
     let Some(standing) = fleet.standing(entry) else {
         if session.output.is_json() {
@@ -94,7 +94,7 @@ fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> St
     text
 }
 
-fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
+fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     let mut known = BTreeSet::new();
     let accounts = fleet.servers.entries().filter_map(|entry| {
         known.insert(fleet.account(entry)?.stem().to_owned());
@@ -141,12 +141,12 @@ fn all(fleet: &Fleet, session: &Session) -> Result<(), Diagnostic> {
 
 fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String {
     let mut table = Table::new([
-        ("server", Lean::Left),
-        ("state", Lean::Left),
-        ("ends", Lean::Left),
-        ("known by", Lean::Left),
-        ("issuer", Lean::Left),
-        ("scope", Lean::Left),
+        ("server", Alignment::Left),
+        ("state", Alignment::Left),
+        ("ends", Alignment::Left),
+        ("known by", Alignment::Left),
+        ("issuer", Alignment::Left),
+        ("scope", Alignment::Left),
     ]);
     for (entry, standing) in accounts {
         let granted = standing.granted.as_ref();

@@ -12,11 +12,11 @@ use mcp_client::session::{ConnectStep, HandshakeResult, Session as Conversation}
 use mcp_client::{Client, Error};
 
 pub(super) use self::ground::named_files;
-use self::steps::{Mark, Steps};
+use self::steps::{StepStatus, Steps};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::observe::Place;
+use crate::mcp::reporter::MessageSink;
 use crate::mcp::table::{counted, grouped};
-use crate::mcp::{Fleet, as_no_call, problem_line};
+use crate::mcp::{McpServers, as_no_call, problem_line};
 use crate::session::Session;
 
 /// How long a ping may take.
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
 /// Goes through the steps until one fails.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let mut fleet = Fleet::load(session, Place::Notes)?;
+    let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     fleet.with_browser(session);
     let configured = fleet.servers.find(&args.server)?;
     let steps = Steps::new(session.output.clone(), fleet.shown.clone());
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 struct Test<'a> {
-    fleet: &'a Fleet,
+    fleet: &'a McpServers,
     session: &'a Session,
     configured: &'a Configured,
     steps: &'a Steps,
@@ -78,14 +78,19 @@ impl Test<'_> {
         let entry = &self.configured.entry;
         let path = &self.fleet.servers.path;
         let place = format!("{}:{}", path.display(), self.configured.line);
-        self.steps.tell(Mark::Ok, "configuration", &place, None);
+        self.steps.tell(StepStatus::Ok, "configuration", &place, None);
         if !entry.enabled {
             let detail = "it is disabled; it is tested all the same";
-            self.steps.tell(Mark::Note, "configuration", detail, None);
+            self.steps.tell(StepStatus::Note, "configuration", detail, None);
         }
         let problems = self.fleet.servers.parsed.problems.iter();
         for problem in problems.filter(|problem| problem.section.as_ref() == Some(&entry.name)) {
-            self.steps.tell(Mark::Warning, "configuration", &problem_line(path, problem), None);
+            self.steps.tell(
+                StepStatus::Warning,
+                "configuration",
+                &problem_line(path, problem),
+                None,
+            );
             if problem.message.contains("is not set") {
                 let file = self.session.home()?.env_file();
                 self.steps.hint(format!("set the variable in {}, or export it", file.display()));
@@ -109,7 +114,7 @@ impl Test<'_> {
                 ) {
                     Ok(path) => {
                         let path = path.display().to_string();
-                        self.steps.tell(Mark::Ok, "executable", &path, Some(began.elapsed()));
+                        self.steps.tell(StepStatus::Ok, "executable", &path, Some(began.elapsed()));
                         Ok(())
                     }
                     Err(error) => Err(self.failure(&error, "executable")),
@@ -140,10 +145,10 @@ impl Test<'_> {
         }
         let began = Instant::now();
         match conversation.ping(PING).await {
-            Ok(()) => self.steps.tell(Mark::Ok, "ping", "answered", Some(began.elapsed())),
+            Ok(()) => self.steps.tell(StepStatus::Ok, "ping", "answered", Some(began.elapsed())),
             Err(Error::Rpc(error)) => {
                 let detail = format!("refused, which is an answer: {error}");
-                self.steps.tell(Mark::Ok, "ping", &detail, Some(began.elapsed()));
+                self.steps.tell(StepStatus::Ok, "ping", &detail, Some(began.elapsed()));
             }
             Err(error) => return Err(self.failure(&error, "ping")),
         }
@@ -157,14 +162,14 @@ impl Test<'_> {
             (Some(name), None) => format!("it says it is {name}"),
             _ => "it does not say who it is".to_owned(),
         };
-        self.steps.tell(Mark::Ok, "identity", &who, None);
+        self.steps.tell(StepStatus::Ok, "identity", &who, None);
         let offered: Vec<&str> = agreed
             .capabilities
             .as_object()
             .map(|all| all.keys().map(String::as_str).collect())
             .unwrap_or_default();
         let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
-        self.steps.tell(Mark::Ok, "capabilities", &offered, None);
+        self.steps.tell(StepStatus::Ok, "capabilities", &offered, None);
     }
 
     async fn tools(&self, conversation: &Conversation) -> Result<(), Diagnostic> {
@@ -181,25 +186,25 @@ impl Test<'_> {
         if part.filtered() > 0 {
             detail.push_str(&format!("; {} left out by `tools`", part.filtered()));
         }
-        self.steps.tell(Mark::Ok, "tools", &detail, Some(began.elapsed()));
+        self.steps.tell(StepStatus::Ok, "tools", &detail, Some(began.elapsed()));
         for tool in part.quarantined() {
             let detail = format!("`{}` cannot be used: {}", tool.name, tool.reason);
-            self.steps.tell(Mark::Warning, "tools", &detail, None);
+            self.steps.tell(StepStatus::Warning, "tools", &detail, None);
         }
         for tool in part.skipped() {
             let detail = format!("`{}` is skipped: {}", tool.native_name, tool.reason);
-            self.steps.tell(Mark::Warning, "tools", &detail, None);
+            self.steps.tell(StepStatus::Warning, "tools", &detail, None);
         }
         for tool in part.entries() {
             for warning in injection_warnings(&tool.description) {
                 let detail =
                     format!("look at the description of `{}`: {warning}", tool.native_name());
-                self.steps.tell(Mark::Warning, "tools", &detail, None);
+                self.steps.tell(StepStatus::Warning, "tools", &detail, None);
             }
         }
         let notes = part.notes().chain(catalogue.notes.iter().cloned());
         for note in notes.take(MAX_NAMED) {
-            self.steps.tell(Mark::Note, "tools", &note, None);
+            self.steps.tell(StepStatus::Note, "tools", &note, None);
         }
         Ok(())
     }
@@ -207,10 +212,10 @@ impl Test<'_> {
     fn counted(&self, step: &'static str, noun: &str, found: Result<usize, Error>, began: Instant) {
         let took = Some(began.elapsed());
         match found {
-            Ok(count) => self.steps.tell(Mark::Ok, step, &counted(count, noun), took),
+            Ok(count) => self.steps.tell(StepStatus::Ok, step, &counted(count, noun), took),
             Err(error) => {
                 let detail = format!("offered, but cannot be listed: {error}");
-                self.steps.tell(Mark::Warning, step, &detail, took);
+                self.steps.tell(StepStatus::Warning, step, &detail, took);
             }
         }
     }
@@ -219,7 +224,7 @@ impl Test<'_> {
     fn failure(&self, error: &Error, step: &'static str) -> Diagnostic {
         let diagnostic = as_no_call(self.fleet.trouble(&self.configured.entry, error), error);
         if !self.steps.ended_in_failure() {
-            self.steps.tell(Mark::Failed, step, &error.to_string(), None);
+            self.steps.tell(StepStatus::Failed, step, &error.to_string(), None);
         }
         diagnostic
     }

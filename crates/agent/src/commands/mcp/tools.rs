@@ -7,9 +7,9 @@ use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::observe::Place;
-use crate::mcp::table::{Lean, Table, counted, grouped};
-use crate::mcp::{Fleet, already_told};
+use crate::mcp::reporter::MessageSink;
+use crate::mcp::table::{Alignment, Table, counted, grouped};
+use crate::mcp::{McpServers, already_told};
 use crate::output::{DIM, WARNING, printable};
 use crate::session::Session;
 
@@ -34,7 +34,7 @@ struct Failed {
 
 /// Connects, lists, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let mut fleet = Fleet::load(session, Place::Notes)?;
+    let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     if args.server.is_some() {
         fleet.with_browser(session);
     }
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     })
 }
 
-fn failed(client: &Client, fleet: &Fleet, entries: &[ServerEntry]) -> Vec<Failed> {
+fn failed(client: &Client, fleet: &McpServers, entries: &[ServerEntry]) -> Vec<Failed> {
     let statuses = client.status();
     let of = |entry: &ServerEntry| {
         let status = statuses.iter().find(|status| status.server == entry.name)?;
@@ -83,7 +83,7 @@ fn failed(client: &Client, fleet: &Fleet, entries: &[ServerEntry]) -> Vec<Failed
 }
 
 /// Names on standard error whatever is not among the tools.
-fn tell_unusable(client: &Client, fleet: &Fleet, failed: &[Failed], session: &Session) {
+fn tell_unusable(client: &Client, fleet: &McpServers, failed: &[Failed], session: &Session) {
     let (output, shown) = (&session.output, &fleet.shown);
     let tell = |word: &str, text: String| {
         if output.is_json() {
@@ -127,7 +127,7 @@ fn tell_unusable(client: &Client, fleet: &Fleet, failed: &[Failed], session: &Se
 
 fn show(
     client: &Client,
-    fleet: &Fleet,
+    fleet: &McpServers,
     args: &Args,
     failed: &[Failed],
     session: &Session,
@@ -169,13 +169,13 @@ fn show(
     Ok(())
 }
 
-fn table(entries: &[&RegisteredTool], fleet: &Fleet) -> String {
+fn table(entries: &[&RegisteredTool], fleet: &McpServers) -> String {
     let mut table = Table::new([
-        ("tool", Lean::Left),
-        ("native name", Lean::Left),
-        ("access", Lean::Left),
-        ("tokens", Lean::Right),
-        ("description", Lean::Left),
+        ("tool", Alignment::Left),
+        ("native name", Alignment::Left),
+        ("access", Alignment::Left),
+        ("tokens", Alignment::Right),
+        ("description", Alignment::Left),
     ]);
     for entry in entries {
         table.row([
@@ -189,7 +189,7 @@ fn table(entries: &[&RegisteredTool], fleet: &Fleet) -> String {
     table.text()
 }
 
-fn with_schema(entry: &RegisteredTool, fleet: &Fleet) -> String {
+fn with_schema(entry: &RegisteredTool, fleet: &McpServers) -> String {
     let schema = fleet.shown.json((*entry.schema).clone());
     let schema = serde_json::to_string_pretty(&schema).unwrap_or_default();
     let native = native(entry).map(|name| format!(", natively {}", fleet.shown.line(name)));

@@ -7,14 +7,17 @@ use bytes::Bytes;
 use ring::digest::{Context, SHA256};
 use wire::media::Artifact;
 
+use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
-use crate::member::patience::Patient;
+use crate::member::retry::RetryingMember;
 use crate::output::printable;
-use crate::placing::Existing;
 
 /// Reads an artifact whole. Nothing is given out that is not what the service said it made.
-pub(super) async fn read(service: &Patient<'_>, artifact: &Artifact) -> Result<Bytes, Diagnostic> {
+pub(super) async fn read(
+    service: &RetryingMember<'_>,
+    artifact: &Artifact,
+) -> Result<Bytes, Diagnostic> {
     let id = &artifact.id;
     let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let wrong = |what: &str| {
@@ -51,11 +54,11 @@ pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
 }
 
 /// Refuses a path at which something is that must stay.
-pub(super) fn check(path: &Path, existing: Existing) -> Result<(), Diagnostic> {
+pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic> {
     if path.is_dir() {
         return Err(Diagnostic::failed(format!("{} is a folder", path.display())));
     }
-    if existing == Existing::Keep && path.symlink_metadata().is_ok() {
+    if existing == OnConflict::Keep && path.symlink_metadata().is_ok() {
         return Err(is_there(path));
     }
     let folder = folder(path);
@@ -66,7 +69,7 @@ pub(super) fn check(path: &Path, existing: Existing) -> Result<(), Diagnostic> {
 }
 
 /// Writes a file whole, or not at all.
-pub(super) fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Diagnostic> {
+pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(), Diagnostic> {
     let failed = |error: &std::io::Error| {
         Diagnostic::failed(format!("cannot write {}", path.display())).because(error)
     };
@@ -81,8 +84,8 @@ pub(super) fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(),
         builder.prefix(".agent-").tempfile_in(folder(path)).map_err(|error| failed(&error))?;
     file.write_all(bytes).map_err(|error| failed(&error))?;
     let done = match existing {
-        Existing::Replace => file.persist(path),
-        Existing::Keep => file.persist_noclobber(path),
+        OnConflict::Replace => file.persist(path),
+        OnConflict::Keep => file.persist_noclobber(path),
     };
     match done {
         Ok(_) => Ok(()),
@@ -120,15 +123,15 @@ mod tests {
     fn nothing_is_replaced_unless_that_is_wanted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.png");
-        write(&path, b"one", Existing::Keep).unwrap();
-        assert!(check(&path, Existing::Keep).is_err());
-        assert!(write(&path, b"two", Existing::Keep).is_err());
+        write(&path, b"one", OnConflict::Keep).unwrap();
+        assert!(check(&path, OnConflict::Keep).is_err());
+        assert!(write(&path, b"two", OnConflict::Keep).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"one");
-        check(&path, Existing::Replace).unwrap();
-        write(&path, b"two", Existing::Replace).unwrap();
+        check(&path, OnConflict::Replace).unwrap();
+        write(&path, b"two", OnConflict::Replace).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
-        assert!(check(folder.path(), Existing::Replace).is_err());
-        assert!(check(&folder.path().join("no/a"), Existing::Keep).is_err());
+        assert!(check(folder.path(), OnConflict::Replace).is_err());
+        assert!(check(&folder.path().join("no/a"), OnConflict::Keep).is_err());
     }
 }

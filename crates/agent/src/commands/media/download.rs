@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use self::item::Item;
+use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::download::{Done, Limits, Place, Progress, Wanted, fetch};
-use crate::mcp::table::{Lean, Table, grouped};
+use crate::download::{Destination, DownloadOutcome, DownloadRequest, Limits, Progress, fetch};
+use crate::mcp::table::{Alignment, Table, grouped};
 use crate::member::Member;
-use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         let places = places(&items, args.output.as_deref())?;
         for (item, path) in items.iter().zip(places) {
-            let existing = if args.force { Existing::Replace } else { Existing::Keep };
+            let existing = if args.force { OnConflict::Replace } else { OnConflict::Keep };
             let done = save(&member, item, &path, existing, session).await?;
             saved.push((item.clone(), path, done));
         }
@@ -94,13 +94,13 @@ async fn save(
     member: &Member,
     item: &Item,
     path: &Path,
-    existing: Existing,
+    existing: OnConflict,
     session: &Session,
-) -> Result<Done, Diagnostic> {
+) -> Result<DownloadOutcome, Diagnostic> {
     let target = member.address(&format!("/media/artifacts/{}", item.id));
     let target = target.map_err(|trouble| member.diagnostic(&trouble))?;
-    let wanted = Wanted { target, bytes: item.bytes, sha256: item.sha256 };
-    let place = Place { path, existing, mode: MODE };
+    let wanted = DownloadRequest { target, bytes: item.bytes, sha256: item.sha256 };
+    let place = Destination { path, existing, mode: MODE };
     let bar = session.output.progress(item.bytes, "bytes");
     let watch = |progress: Progress<'_>| match progress {
         Progress::At(bytes) => bar.set_position(bytes),
@@ -114,10 +114,10 @@ async fn save(
     done.map_err(|error| error.diagnostic(&item.id, member))
 }
 
-fn tell(saved: &[(Item, PathBuf, Done)], session: &Session) -> Result<(), Diagnostic> {
-    let state = |done: &Done| match done {
-        Done::Fetched => "downloaded",
-        Done::AlreadyThere => "was there",
+fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result<(), Diagnostic> {
+    let state = |done: &DownloadOutcome| match done {
+        DownloadOutcome::Fetched => "downloaded",
+        DownloadOutcome::AlreadyThere => "was there",
     };
     if session.output.is_json() {
         let files = saved.iter().map(|(item, path, done)| {
@@ -128,14 +128,15 @@ fn tell(saved: &[(Item, PathBuf, Done)], session: &Session) -> Result<(), Diagno
                 "media_type": item.media_type,
                 "bytes": item.bytes,
                 "sha256": item.sha256.to_string(),
-                "downloaded": *done == Done::Fetched,
+                "downloaded": *done == DownloadOutcome::Fetched,
             })
         });
         return session.output.json(&json!({ "files": files.collect::<Vec<_>>() }));
     }
-    let columns = [("file", Lean::Left), ("type", Lean::Left), ("bytes", Lean::Right)];
+    let columns =
+        [("file", Alignment::Left), ("type", Alignment::Left), ("bytes", Alignment::Right)];
     let [file, kind, bytes] = columns;
-    let mut table = Table::new([file, kind, bytes, ("verified", Lean::Left)]);
+    let mut table = Table::new([file, kind, bytes, ("verified", Alignment::Left)]);
     for (item, path, done) in saved {
         table.row([
             path.display().to_string(),

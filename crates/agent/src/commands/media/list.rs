@@ -4,9 +4,9 @@ use wire::capability::{Capability, CapabilityList};
 
 use super::is_media;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, counted};
+use crate::mcp::table::{Alignment, Table, counted};
 use crate::member::credits;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::{WARNING, printable};
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -16,11 +16,11 @@ use crate::session::Session;
 #[command(after_help = "Examples:\n  agent media list\n  agent media list --json")]
 pub(crate) struct Args {
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = Patient::find(session, args.waiting)?;
+    let service = RetryingMember::find(session, args.waiting)?;
     let answer = block_on(service.get("/capabilities"))?;
     let mut able: CapabilityList = service.read(&answer)?;
     able.data.retain(|capability| is_media(&capability.id));
@@ -42,8 +42,11 @@ fn text(capability: &Capability) -> String {
     if capability.models.is_empty() {
         return head;
     }
-    let mut table =
-        Table::new([("model", Lean::Left), ("credits", Lean::Right), ("state", Lean::Left)]);
+    let mut table = Table::new([
+        ("model", Alignment::Left),
+        ("credits", Alignment::Right),
+        ("state", Alignment::Left),
+    ]);
     for model in &capability.models {
         let is_usable = model.usable && capability.usable;
         let state = if is_usable { "ready" } else { "cannot be used now" };

@@ -10,13 +10,13 @@ use wire::media::{Artifact, MediaRun};
 
 use super::artifact;
 use super::preview::{self, Protocol};
+use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, grouped};
-use crate::member::patience::{Patient, Waiting};
+use crate::duration::moment;
+use crate::key_value;
+use crate::mcp::table::{Alignment, Table, grouped};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::printable;
-use crate::pairs;
-use crate::period::moment;
-use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -51,14 +51,14 @@ pub(crate) struct Args {
     #[arg(long, requires = "output")]
     force: bool,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let target = Target::of(args)?;
-    let options = pairs::object(&args.option, "option")?;
+    let options = key_value::object(&args.option, "option")?;
     let text = text(&args.text)?;
-    let service = Patient::find(session, args.waiting)?;
+    let service = RetryingMember::find(session, args.waiting)?;
     block_on(async {
         let input = input(&service, &args.model, text, options).await?;
         let body = json!({ "model": args.model, "input": input });
@@ -83,7 +83,7 @@ enum Target {
     None,
     /// Standard output.
     Output,
-    File(PathBuf, Existing),
+    File(PathBuf, OnConflict),
 }
 
 impl Target {
@@ -97,7 +97,7 @@ impl Target {
             }
             return Ok(Self::Output);
         }
-        let existing = if args.force { Existing::Replace } else { Existing::Keep };
+        let existing = if args.force { OnConflict::Replace } else { OnConflict::Keep };
         artifact::check(path, existing)?;
         Ok(Self::File(path.clone(), existing))
     }
@@ -125,7 +125,7 @@ fn text(words: &[String]) -> Result<Option<String>, Diagnostic> {
 
 /// The input of a model: its options, and the text under the name that it goes by.
 async fn input(
-    service: &Patient<'_>,
+    service: &RetryingMember<'_>,
     model: &str,
     text: Option<String>,
     mut options: Map<String, Value>,
@@ -152,7 +152,7 @@ async fn input(
 
 /// Lists what was made, and puts it where it is wanted.
 async fn fetch(
-    service: &Patient<'_>,
+    service: &RetryingMember<'_>,
     made: &MediaRun,
     target: &Target,
     session: &Session,
@@ -207,8 +207,11 @@ fn nothing(made: &MediaRun) -> Diagnostic {
 }
 
 fn listed(artifacts: &[Artifact]) -> String {
-    let mut table =
-        Table::new([("artifact", Lean::Left), ("type", Lean::Left), ("bytes", Lean::Right)]);
+    let mut table = Table::new([
+        ("artifact", Alignment::Left),
+        ("type", Alignment::Left),
+        ("bytes", Alignment::Right),
+    ]);
     for artifact in artifacts {
         table.row([artifact.id.clone(), artifact.media_type.clone(), grouped(artifact.bytes)]);
     }
@@ -220,7 +223,7 @@ fn listed(artifacts: &[Artifact]) -> String {
 
 /// Shows a picture where the terminal can.
 async fn show(
-    service: &Patient<'_>,
+    service: &RetryingMember<'_>,
     artifact: &Artifact,
     bytes: Option<Bytes>,
     session: &Session,

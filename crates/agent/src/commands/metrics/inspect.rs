@@ -15,7 +15,7 @@ use usage_metrics::package::Package;
 use usage_metrics::validate::{MAX_VIOLATIONS, Violation, validate_with};
 
 use crate::diagnostic::Diagnostic;
-use crate::documents::{Cut, DEFAULT_MAX_BYTES, Document, Source, sources};
+use crate::documents::{DEFAULT_MAX_BYTES, Document, DocumentSplit, Source, sources};
 use crate::output::{ERROR, WARNING, printable};
 use crate::session::Session;
 
@@ -86,10 +86,10 @@ struct Summary {
     warnings: Option<u64>,
 }
 
-type Found = Result<Source, (PathBuf, io::Error)>;
+type LoadedSource = Result<Source, (PathBuf, io::Error)>;
 
 /// Reports of one source on their way to the one who tells.
-struct Parcel {
+struct ReportBatch {
     at: usize,
     reports: Vec<Report>,
     /// Whether the source is done.
@@ -130,12 +130,12 @@ pub(super) fn inspect(
 
 /// Hands the reports on in the order of the sources.
 fn in_order(
-    receive: mpsc::Receiver<Parcel>,
+    receive: mpsc::Receiver<ReportBatch>,
     queue: &Queue,
     mut tell: impl FnMut(&Report) -> Result<(), Diagnostic>,
     mut source_done: impl FnMut(),
 ) -> Result<(), Diagnostic> {
-    let mut waiting: BTreeMap<usize, Parcel> = BTreeMap::new();
+    let mut waiting: BTreeMap<usize, ReportBatch> = BTreeMap::new();
     let mut due = 0;
     for parcel in receive {
         let mut next = if parcel.at == due {
@@ -159,32 +159,32 @@ fn in_order(
 
 /// The sources that are left to judge, and whose turn it is to be told.
 struct Queue {
-    sources: Vec<Found>,
+    sources: Vec<LoadedSource>,
     next: AtomicUsize,
-    turn: Mutex<Turn>,
+    turn: Mutex<PrintTurn>,
     changed: Condvar,
 }
 
-struct Turn {
+struct PrintTurn {
     due: usize,
     stopped: bool,
 }
 
 impl Queue {
-    fn new(sources: Vec<Found>) -> Self {
-        let turn = Mutex::new(Turn { due: 0, stopped: false });
+    fn new(sources: Vec<LoadedSource>) -> Self {
+        let turn = Mutex::new(PrintTurn { due: 0, stopped: false });
         Queue { sources, next: AtomicUsize::new(0), turn, changed: Condvar::new() }
     }
 
     /// The next source, once it is not too far ahead of the one whose turn it is.
-    fn take(&self) -> Option<(usize, &Found)> {
+    fn take(&self) -> Option<(usize, &LoadedSource)> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let source = self.sources.get(at)?;
         self.wait(|turn| at < turn.due + MAX_AHEAD).then_some((at, source))
     }
 
     /// Waits until a condition of the turn holds; false if all was stopped meanwhile.
-    fn wait(&self, holds: impl Fn(&Turn) -> bool) -> bool {
+    fn wait(&self, holds: impl Fn(&PrintTurn) -> bool) -> bool {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = self
             .changed
@@ -207,7 +207,7 @@ impl Queue {
 #[expect(clippy::needless_pass_by_value, reason = "the channel ends when its last sender does")]
 fn work(
     queue: &Queue,
-    send: mpsc::SyncSender<Parcel>,
+    send: mpsc::SyncSender<ReportBatch>,
     inspection: &Inspection,
     question: Question,
 ) {
@@ -221,17 +221,17 @@ fn work(
                 let reports = std::mem::take(&mut held);
                 listened_to = listened_to
                     && queue.wait(|turn| turn.due == at)
-                    && send.send(Parcel { at, reports, last: false }).is_ok();
+                    && send.send(ReportBatch { at, reports, last: false }).is_ok();
             }
         });
-        if !listened_to || send.send(Parcel { at, reports: held, last: true }).is_err() {
+        if !listened_to || send.send(ReportBatch { at, reports: held, last: true }).is_err() {
             return;
         }
     }
 }
 
 fn judge_source(
-    source: &Found,
+    source: &LoadedSource,
     inspection: &Inspection,
     question: Question,
     buffer: &mut Vec<u8>,
@@ -241,7 +241,7 @@ fn judge_source(
         Ok(source) => source,
         Err((path, error)) => return found(unreadable(path.display().to_string(), None, error)),
     };
-    let cut = if inspection.ndjson { Cut::Lines } else { Cut::ByName };
+    let cut = if inspection.ndjson { DocumentSplit::Lines } else { DocumentSplit::ByName };
     let line = |first_line| source.is_lines(cut).then_some(first_line);
     let read = source.read(cut, inspection.max_bytes, buffer, |piece| {
         found(match piece {

@@ -7,7 +7,7 @@ use super::{existing_store, folder};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::store_trouble::store_trouble;
+use crate::store_error::store_trouble;
 
 /// Record nothing any more
 #[derive(Debug, clap::Args)]

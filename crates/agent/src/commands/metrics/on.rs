@@ -10,7 +10,7 @@ use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
-use crate::store_trouble::store_trouble;
+use crate::store_error::store_trouble;
 
 /// Record usage on this machine; nothing ever leaves it
 #[derive(Debug, clap::Args)]

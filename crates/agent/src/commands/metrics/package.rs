@@ -6,7 +6,7 @@ use usage_metrics::store::PackageScope;
 use super::{decision, needed_store};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::store_trouble::store_trouble;
+use crate::store_error::store_trouble;
 
 /// Make packages of everything counted so far and write them to the outbox folder
 #[derive(Debug, clap::Args)]

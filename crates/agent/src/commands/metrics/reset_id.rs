@@ -5,7 +5,7 @@ use serde_json::json;
 use super::needed_store;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::store_trouble::store_trouble;
+use crate::store_error::store_trouble;
 
 /// Give this installation a new random id; packages already made keep the old one
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use usage_metrics::store::PackageScope;
 use super::needed_store;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::store_trouble::store_trouble;
+use crate::store_error::store_trouble;
 
 /// Print the next package byte for byte, by the same code that writes it
 #[derive(Debug, clap::Args)]

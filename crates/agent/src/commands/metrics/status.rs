@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::resource;
 use crate::session::Session;
-use crate::store_trouble::store_trouble;
+use crate::store_error::store_trouble;
 
 /// Say what is recorded, where it is kept, and which rule decided
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,7 @@ use crate::store_trouble::store_trouble;
 pub(crate) struct Args {}
 
 /// The store as it was found.
-enum Found {
+enum StoreState {
     Nothing,
     Good(Box<Summary>),
     /// It can be read but not written, and why.
@@ -58,34 +58,36 @@ pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>), 
     let word = if decision.mode == Mode::Local { "on" } else { "off" };
     let line = format!("recording is {word}: {}", decision.rule);
     let trouble = match look(&folder, decision, session) {
-        Found::Nothing | Found::Good(_) => None,
-        Found::Unwritable(_, error) | Found::Broken(error) => Some(store_trouble(&folder, &error)),
+        StoreState::Nothing | StoreState::Good(_) => None,
+        StoreState::Unwritable(_, error) | StoreState::Broken(error) => {
+            Some(store_trouble(&folder, &error))
+        }
     };
     Ok((line, trouble))
 }
 
-fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> Found {
+fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> StoreState {
     let mut store = match Store::existing(folder, Uuid::new_v4) {
         Ok(Some(store)) => store,
-        Ok(None) => return Found::Nothing,
-        Err(error) => return Found::Broken(error),
+        Ok(None) => return StoreState::Nothing,
+        Err(error) => return StoreState::Broken(error),
     };
     let summary = match store.summary() {
         Ok(summary) => Box::new(summary),
-        Err(error) => return Found::Broken(error),
+        Err(error) => return StoreState::Broken(error),
     };
     // While recording is off, looking changes nothing.
     if decision.mode == Mode::Off {
-        return Found::Good(summary);
+        return StoreState::Good(summary);
     }
     match store.probe(session.clock.now()) {
-        Ok(()) => Found::Good(summary),
-        Err(error) => Found::Unwritable(summary, error),
+        Ok(()) => StoreState::Good(summary),
+        Err(error) => StoreState::Unwritable(summary, error),
     }
 }
 
 fn as_json(
-    found: &Found,
+    found: &StoreState,
     folder: &StoreFolder,
     config: MetricsConfig,
     decision: Decision,
@@ -95,10 +97,12 @@ fn as_json(
         json!({ "kind": kind_text(error.kind()), "causes": diagnostic.causes })
     };
     let (state, summary, trouble) = match found {
-        Found::Nothing => ("none", None, None),
-        Found::Good(summary) => ("good", Some(summary), None),
-        Found::Unwritable(summary, error) => ("unwritable", Some(summary), Some(trouble(error))),
-        Found::Broken(error) => ("broken", None, Some(trouble(error))),
+        StoreState::Nothing => ("none", None, None),
+        StoreState::Good(summary) => ("good", Some(summary), None),
+        StoreState::Unwritable(summary, error) => {
+            ("unwritable", Some(summary), Some(trouble(error)))
+        }
+        StoreState::Broken(error) => ("broken", None, Some(trouble(error))),
     };
     json!({
         "mode": decision.mode.text(),
@@ -144,7 +148,7 @@ const fn kind_text(kind: ErrorKind) -> &'static str {
 }
 
 fn as_text(
-    found: &Found,
+    found: &StoreState,
     folder: &StoreFolder,
     config: MetricsConfig,
     decision: Decision,
@@ -156,9 +160,9 @@ fn as_text(
     lines.push("Nothing ever leaves this machine: there is no upload.".to_owned());
     let root = folder.root().display();
     match found {
-        Found::Nothing => lines.push(format!("Nothing is stored in {root}.")),
-        Found::Good(summary) => lines.extend(summary_lines(summary, folder, config)),
-        Found::Unwritable(summary, error) => {
+        StoreState::Nothing => lines.push(format!("Nothing is stored in {root}.")),
+        StoreState::Good(summary) => lines.extend(summary_lines(summary, folder, config)),
+        StoreState::Unwritable(summary, error) => {
             lines.extend(summary_lines(summary, folder, config));
             lines.push(format!(
                 "{ERROR}The store cannot be written:{ERROR:#} {}",
@@ -166,7 +170,7 @@ fn as_text(
             ));
             lines.push("What is counted meanwhile waits in memory.".to_owned());
         }
-        Found::Broken(error) => {
+        StoreState::Broken(error) => {
             lines.push(format!(
                 "{ERROR}The store in {root} cannot be read:{ERROR:#} {}",
                 causes(folder, error)

@@ -22,6 +22,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     // Without a store there is nothing to look at; the error says what to do.
     drop(needed_store(session)?);
-    let opening = if args.no_open { view::Opening::Print } else { view::Opening::Browser };
+    let opening =
+        if args.no_open { view::BrowserLaunch::Print } else { view::BrowserLaunch::Browser };
     view::run(folder(session)?, args.port, opening, session)
 }

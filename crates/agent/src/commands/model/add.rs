@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{document, short};
+use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::amount;
+use crate::model_files::add::add;
+use crate::model_files::model_dir::ModelDir;
+use crate::model_files::name::Name;
 use crate::output::{GOOD, printable};
-use crate::placing::Existing;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::weights::add::add;
-use crate::weights::name::Name;
-use crate::weights::shelf::Shelf;
 
 /// Copy a GGUF file to where models are
 #[derive(Debug, clap::Args)]
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
                 .hint("give another one with `--name`")
         })?,
     };
-    let shelf = Shelf::find(session)?;
-    let existing = if args.replace { Existing::Replace } else { Existing::Keep };
+    let shelf = ModelDir::find(session)?;
+    let existing = if args.replace { OnConflict::Replace } else { OnConflict::Keep };
     let added = block_on(add(&args.path, &name, existing, &shelf, session))?;
     let about = &added.about;
     if session.output.is_json() {

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::amount;
+use crate::model_files::fetch::{FetchOutcome, fetch};
+use crate::model_files::known_models::KnownModel;
+use crate::model_files::model_dir::ModelDir;
 use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::weights::fetch::{Done, fetch};
-use crate::weights::known::Known;
-use crate::weights::shelf::Shelf;
 
 /// Fetch a model, and verify its size and digest
 #[derive(Debug, clap::Args)]
@@ -31,8 +31,8 @@ pub(crate) struct Args {
 
 /// Fetches, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let known = Known::typed(&args.name)?;
-    let shelf = Shelf::find(session)?;
+    let known = KnownModel::typed(&args.name)?;
+    let shelf = ModelDir::find(session)?;
     let done = block_on(fetch(known, &shelf, session))?;
     let path = shelf.path(&known.shelf_name()?);
     if session.output.is_json() {
@@ -41,12 +41,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             "path": path,
             "bytes": known.bytes,
             "sha256": known.sha256().map(|sha256| sha256.to_string()),
-            "fetched": done != Done::AlreadyThere,
-            "replaced": done == Done::Replaced,
+            "fetched": done != FetchOutcome::AlreadyThere,
+            "replaced": done == FetchOutcome::Replaced,
         }));
     }
-    let Known { name, title, licence, about, bytes, .. } = known;
-    if done == Done::AlreadyThere {
+    let KnownModel { name, title, licence, about, bytes, .. } = known;
+    if done == FetchOutcome::AlreadyThere {
         session.output.text(format!("{name} is there already, whole and verified.\n"))?;
     } else {
         let size = amount(*bytes);

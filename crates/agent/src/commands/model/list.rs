@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::{document, short};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, amount, grouped};
+use crate::mcp::table::{Alignment, Table, amount, grouped};
+use crate::model_files::known_models::{KNOWN, KnownModel};
+use crate::model_files::model_dir::{MAX_FILES, ModelDir};
+use crate::model_files::name::Name;
+use crate::model_files::record::Record;
 use crate::output::printable;
 use crate::session::Session;
-use crate::weights::known::{KNOWN, Known};
-use crate::weights::name::Name;
-use crate::weights::record::Record;
-use crate::weights::shelf::{MAX_FILES, Shelf};
 
 /// List the models that are here, and those that can be fetched
 #[derive(Debug, clap::Args)]
@@ -23,23 +23,24 @@ use crate::weights::shelf::{MAX_FILES, Shelf};
 pub(crate) struct Args {}
 
 /// A file of the folder.
-struct Found {
+struct ListedFile {
     name: Name,
     about: Result<About, Problem>,
     record: Option<Record>,
 }
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let shelf = Shelf::find(session)?;
+    let shelf = ModelDir::find(session)?;
     let content = shelf.content()?;
     let look = |name: Name| {
         let about = About::read(&shelf.path(&name));
         let record = Record::load(&shelf.record_path(&name));
-        Found { name, about, record }
+        ListedFile { name, about, record }
     };
-    let found: Vec<Found> = content.names.into_iter().map(look).collect();
-    let is_there = |known: &&Known| found.iter().any(|found| found.name.as_str() == known.name);
-    let missing: Vec<&Known> = KNOWN.iter().filter(|known| !is_there(known)).collect();
+    let found: Vec<ListedFile> = content.names.into_iter().map(look).collect();
+    let is_there =
+        |known: &&KnownModel| found.iter().any(|found| found.name.as_str() == known.name);
+    let missing: Vec<&KnownModel> = KNOWN.iter().filter(|known| !is_there(known)).collect();
     if session.output.is_json() {
         let models = found.iter().map(|found| listed(found, &shelf));
         let fetchable = missing.iter().map(|known| fetchable(known));
@@ -61,13 +62,13 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 fn tell(
-    found: &[Found],
-    missing: &[&Known],
-    shelf: &Shelf,
+    found: &[ListedFile],
+    missing: &[&KnownModel],
+    shelf: &ModelDir,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let output = &session.output;
-    let (good, bad): (Vec<&Found>, Vec<&Found>) =
+    let (good, bad): (Vec<&ListedFile>, Vec<&ListedFile>) =
         found.iter().partition(|found| found.about.is_ok());
     if good.is_empty() {
         output.text(format!("There are no models in {}.\n", shelf.folder().display()))?;
@@ -83,13 +84,13 @@ fn tell(
     if !missing.is_empty() {
         output.text("\nCan be fetched:\n\n")?;
         let mut table = Table::new([
-            ("name", Lean::Left),
-            ("size", Lean::Right),
-            ("licence", Lean::Left),
-            ("what to expect", Lean::Left),
+            ("name", Alignment::Left),
+            ("size", Alignment::Right),
+            ("licence", Alignment::Left),
+            ("what to expect", Alignment::Left),
         ]);
         for known in missing {
-            let Known { name, licence, about, bytes, .. } = known;
+            let KnownModel { name, licence, about, bytes, .. } = known;
             table.row([(*name).to_owned(), amount(*bytes), (*licence).into(), (*about).into()]);
         }
         output.text(table.text())?;
@@ -100,18 +101,18 @@ fn tell(
     Ok(())
 }
 
-fn table(found: &[&Found]) -> String {
+fn table(found: &[&ListedFile]) -> String {
     let mut table = Table::new([
-        ("name", Lean::Left),
-        ("size", Lean::Right),
-        ("weights", Lean::Right),
-        ("stored", Lean::Left),
-        ("licence", Lean::Left),
-        ("context", Lean::Right),
-        ("memory", Lean::Right),
-        ("tools", Lean::Left),
+        ("name", Alignment::Left),
+        ("size", Alignment::Right),
+        ("weights", Alignment::Right),
+        ("stored", Alignment::Left),
+        ("licence", Alignment::Left),
+        ("context", Alignment::Right),
+        ("memory", Alignment::Right),
+        ("tools", Alignment::Left),
     ]);
-    for Found { name, about, .. } in found {
+    for ListedFile { name, about, .. } in found {
         let Ok(about) = about else { continue };
         table.row([
             name.to_string(),
@@ -128,7 +129,7 @@ fn table(found: &[&Found]) -> String {
 }
 
 /// A file for programs.
-fn listed(found: &Found, shelf: &Shelf) -> Value {
+fn listed(found: &ListedFile, shelf: &ModelDir) -> Value {
     let about = found.about.as_ref().ok();
     let mut value = document(&found.name, shelf, about, found.record.as_ref());
     if let Err(problem) = &found.about {
@@ -139,7 +140,7 @@ fn listed(found: &Found, shelf: &Shelf) -> Value {
     value
 }
 
-fn fetchable(known: &Known) -> Value {
+fn fetchable(known: &KnownModel) -> Value {
     json!({
         "name": known.name,
         "title": known.title,

@@ -5,13 +5,13 @@ use serde_json::json;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
 use crate::mcp::table::amount;
+use crate::model_files::lock;
+use crate::model_files::model_dir::ModelDir;
+use crate::model_files::name::Name;
 use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::weights::lock;
-use crate::weights::name::Name;
-use crate::weights::shelf::Shelf;
 
 /// Remove a model from this machine
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 /// Asks, removes, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let name = Name::typed(&args.name)?;
-    let shelf = Shelf::find(session)?;
+    let shelf = ModelDir::find(session)?;
     let path = shelf.path(&name);
     let Ok(found) = path.symlink_metadata() else { return Err(unknown(&name, &shelf)?) };
     if found.is_dir() {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.text(format!("{GOOD}Removed{GOOD:#} {name}.\n"))
 }
 
-fn unknown(name: &Name, shelf: &Shelf) -> Result<Diagnostic, Diagnostic> {
+fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic, Diagnostic> {
     let names = shelf.content()?.names;
     let diagnostic =
         Diagnostic::usage(format!("there is no model `{name}` in {}", shelf.folder().display()));

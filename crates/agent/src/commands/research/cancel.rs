@@ -3,10 +3,10 @@
 use serde_json::json;
 use wire::research::JobView;
 
-use super::{Job, path};
+use super::{JobArgs, path};
 use crate::diagnostic::Diagnostic;
-use crate::member::Ask;
-use crate::member::patience::Patient;
+use crate::member::MemberRequest;
+use crate::member::retry::RetryingMember;
 use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -17,13 +17,13 @@ use crate::session::Session;
                         Examples:\n  agent research cancel job_0123")]
 pub(crate) struct Args {
     #[command(flatten)]
-    job: Job,
+    job: JobArgs,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let path = path(&args.job.id)?;
-    let service = Patient::find(session, args.job.waiting)?;
-    let ask = Ask::post(format!("{path}/cancel"), &json!({})).repeatable();
+    let service = RetryingMember::find(session, args.job.waiting)?;
+    let ask = MemberRequest::post(format!("{path}/cancel"), &json!({})).repeatable();
     let answer = block_on(service.ask(ask))?;
     if session.output.is_json() {
         return service.print(&answer);

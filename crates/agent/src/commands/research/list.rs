@@ -4,11 +4,11 @@ use wire::research::{JobList, JobView};
 
 use super::path;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::duration::moment;
+use crate::mcp::table::{Alignment, Table};
 use crate::member::credits;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::{DIM, printable};
-use crate::period::moment;
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::untrusted::escaped_lines;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "JOB")]
     after: Option<String>,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         path(after)?;
         query.push(format!("after={after}"));
     }
-    let service = Patient::find(session, args.waiting)?;
+    let service = RetryingMember::find(session, args.waiting)?;
     let asked = if query.is_empty() {
         "/research/jobs".to_owned()
     } else {
@@ -66,10 +66,10 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 /// A line for each job, and its question below.
 fn text(jobs: &[JobView]) -> String {
     let mut table = Table::new([
-        ("job", Lean::Left),
-        ("status", Lean::Left),
-        ("credits", Lean::Right),
-        ("queued", Lean::Left),
+        ("job", Alignment::Left),
+        ("status", Alignment::Left),
+        ("credits", Alignment::Right),
+        ("queued", Alignment::Left),
     ]);
     for job in jobs {
         let cost = job.charge_micros.map(credits);

@@ -4,11 +4,11 @@ use serde_json::Value;
 use wire::research::JobView;
 
 use crate::diagnostic::Diagnostic;
+use crate::duration::moment;
 use crate::markdown;
 use crate::mcp::table::{counted, fields};
 use crate::member::credits;
 use crate::output::printable;
-use crate::period::moment;
 use crate::session::Session;
 
 /// Shows a job: its report on standard output, or how far it is.

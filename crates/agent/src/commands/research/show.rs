@@ -2,9 +2,9 @@
 
 use wire::research::JobView;
 
-use super::{Job, path, report};
+use super::{JobArgs, path, report};
 use crate::diagnostic::Diagnostic;
-use crate::member::patience::Patient;
+use crate::member::retry::RetryingMember;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -20,12 +20,12 @@ use crate::session::Session;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    job: Job,
+    job: JobArgs,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let path = path(&args.job.id)?;
-    let service = Patient::find(session, args.job.waiting)?;
+    let service = RetryingMember::find(session, args.job.waiting)?;
     let answer = block_on(service.get(&path))?;
     if session.output.is_json() {
         return service.print(&answer);

@@ -6,10 +6,10 @@ use wire::research::{Depth, JobView, ResearchRequest};
 
 use super::watch::watch;
 use crate::diagnostic::Diagnostic;
+use crate::key_value;
 use crate::member::credits;
-use crate::member::patience::{Patient, Waiting};
+use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::printable;
-use crate::pairs;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: RetryOptions,
 }
 
 fn depth(word: String) -> Result<Depth, serde_json::Error> {
@@ -51,8 +51,8 @@ fn depth(word: String) -> Result<Depth, serde_json::Error> {
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let metadata = pairs::object(&args.metadata, "key")?;
-    let service = Patient::find(session, args.waiting)?;
+    let metadata = key_value::object(&args.metadata, "key")?;
+    let service = RetryingMember::find(session, args.waiting)?;
     let request = ResearchRequest {
         query: args.query.join(" "),
         model: args.model.clone(),

@@ -8,10 +8,10 @@ use wire::research::JobView;
 
 use self::follow::follow;
 use super::report::step_line;
-use super::{Job, path, report};
+use super::{JobArgs, path, report};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::member::credits;
-use crate::member::patience::Patient;
+use crate::member::retry::RetryingMember;
 use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -31,16 +31,20 @@ use crate::session::Session;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    job: Job,
+    job: JobArgs,
 }
 
 pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = Patient::find(session, args.job.waiting)?;
+    let service = RetryingMember::find(session, args.job.waiting)?;
     watch(&service, &args.job.id, session)
 }
 
 /// Follows a job, shows its report, and tells how it ended.
-pub(super) fn watch(service: &Patient<'_>, id: &str, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn watch(
+    service: &RetryingMember<'_>,
+    id: &str,
+    session: &Session,
+) -> Result<(), Diagnostic> {
     let path = path(id)?;
     let mut viewer = Viewer { session, line: session.output.spinner() };
     let followed = block_on(async {

@@ -7,14 +7,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
-use super::{Args, Bench};
+use super::{Args, SharedTaskSetup};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::task::end::Cause;
+use crate::task::end::EndCause;
 use crate::task::event::{Event, Listener};
-use crate::task::{self, Means};
-use crate::workbench::{Interrupts, Stop};
+use crate::task::{self, TaskContext};
+use crate::task_setup::{Interrupts, StopSignal};
 
 /// The most tasks of one file.
 const MAX_TASKS: usize = 100_000;
@@ -22,7 +22,7 @@ const MAX_TASKS: usize = 100_000;
 /// A task of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Job {
+pub(super) struct BatchTask {
     /// By what its answer is known: the number of its line, unless it has a name.
     #[serde(default)]
     id: Value,
@@ -30,21 +30,21 @@ pub(super) struct Job {
 }
 
 /// Reads the tasks: a line each, empty ones left out.
-pub(super) fn read(path: &Path) -> Result<Vec<Job>, Diagnostic> {
+pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
     let text = config::read(path)?
         .ok_or_else(|| Diagnostic::usage(format!("there is no file {}", path.display())))?;
     let mut jobs = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = at + 1;
         let mut job = if line.trim_start().starts_with('{') {
-            serde_json::from_str::<Job>(line).map_err(|error| {
+            serde_json::from_str::<BatchTask>(line).map_err(|error| {
                 let message = format!("{}:{number}: this is no task", path.display());
                 Diagnostic::usage(message)
                     .because(&error)
                     .hint("write `{\"task\": \"…\"}`, or the task as plain text")
             })?
         } else {
-            Job { id: Value::Null, task: line.trim().to_owned() }
+            BatchTask { id: Value::Null, task: line.trim().to_owned() }
         };
         if job.id.is_null() {
             job.id = json!(number);
@@ -60,21 +60,21 @@ pub(super) fn read(path: &Path) -> Result<Vec<Job>, Diagnostic> {
 
 /// Runs them. One that fails leaves the others alone.
 pub(super) async fn run(
-    jobs: &[Job],
+    jobs: &[BatchTask],
     args: &Args,
-    (bench, client): Bench<'_>,
+    (bench, client): SharedTaskSetup<'_>,
     interrupts: &mut Interrupts,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let ran = interrupts.guard(async |stop: Stop| {
+    let ran = interrupts.guard(async |stop: StopSignal| {
         let counting = bench.counting(Entrypoint::Batch, ExecutionSurface::Batch);
         let model = bench.model(client, &counting).await?;
         let bar = session.output.progress(jobs.len() as u64, "tasks");
-        let work = |job: Job| {
+        let work = |job: BatchTask| {
             let (model, counting, stop) = (&model, counting.clone(), stop.clone());
             async move {
                 let toolbox = bench.toolbox(client, model, session)?;
-                let means = Means {
+                let means = TaskContext {
                     model,
                     toolbox: &toolbox,
                     bounds: args.manner.bounds(bench.bounds()),
@@ -83,7 +83,8 @@ pub(super) async fn run(
                     is_ending: stop.is_ending,
                 };
                 let mut conversation = bench.conversation(model, session);
-                let done = task::run(&job.task, &mut conversation, &means, &mut Unheard).await;
+                let done =
+                    task::run(&job.task, &mut conversation, &means, &mut SilentListener).await;
                 Ok::<_, Diagnostic>((job, done))
             }
         };
@@ -103,7 +104,7 @@ pub(super) async fn run(
             });
             session.output.json_line(&bench.fleet.shown.json(line))?;
             bar.inc(1);
-            if let Cause::Trouble(trouble) = &done.end.cause
+            if let EndCause::Trouble(trouble) = &done.end.cause
                 && trouble.status() == Some(401)
             {
                 return Err(bench.member.diagnostic(trouble));
@@ -128,9 +129,9 @@ fn interrupted() -> Diagnostic {
 }
 
 /// Nobody watches single tasks of a file.
-struct Unheard;
+struct SilentListener;
 
-impl Listener for Unheard {
+impl Listener for SilentListener {
     fn event(&mut self, _: Event<'_>) {}
 }
 

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::with_diary;
+use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, counted, grouped};
+use crate::mcp::table::{Alignment, Table, counted, grouped};
 use crate::output::{GOOD, printable};
-use crate::placing::Existing;
 use crate::session::Session;
-use crate::skills::catalogue::Located;
+use crate::skills::catalogue::SkillLocation;
 use crate::skills::folder::Folder;
-use crate::skills::install::{Plan, Planned};
+use crate::skills::folders::{SkillFolders, SkillScope};
+use crate::skills::install::{InstallPlan, PlannedFile};
 use crate::skills::name::Name;
-use crate::skills::places::{Places, Shelf};
 
 /// Copy a folder with a SKILL.md to where skills are
 #[derive(Debug, clap::Args)]
@@ -42,22 +42,22 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let name = args.name.as_deref().map(Name::typed).transpose()?;
-    let places = Places::find(session)?;
+    let places = SkillFolders::find(session)?;
     let (shelf, path) = if args.project {
-        (Shelf::Project, places.project_to_be()?)
+        (SkillScope::Project, places.project_to_be()?)
     } else {
-        (Shelf::Home, places.home().to_owned())
+        (SkillScope::Home, places.home().to_owned())
     };
-    let plan = Plan::of(&args.folder, name)?;
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let plan = InstallPlan::of(&args.folder, name)?;
+    let existing = if args.force { OnConflict::Replace } else { OnConflict::Keep };
     let to = path.join(plan.name.as_str());
     let is_update = with_diary(&places, session, |diary| {
         let mut page = diary.open()?;
         let is_update = plan.copy_to(&path, existing)?;
         let name = plan.name.clone();
-        let is_in_home = shelf == Shelf::Home || places.home().join(name.as_str()).is_dir();
+        let is_in_home = shelf == SkillScope::Home || places.home().join(name.as_str()).is_dir();
         let recorded = Folder::open(&to, None).map(|folder| {
-            let skill = Located { name, shelf, is_in_home, folder };
+            let skill = SkillLocation { name, shelf, is_in_home, folder };
             page.installed(&skill, &plan.source.display().to_string(), is_update);
             page.close()
         });
@@ -70,7 +70,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     tell(&plan, &to, is_update, session)
 }
 
-fn tell(plan: &Plan, to: &Path, is_update: bool, session: &Session) -> Result<(), Diagnostic> {
+fn tell(
+    plan: &InstallPlan,
+    to: &Path,
+    is_update: bool,
+    session: &Session,
+) -> Result<(), Diagnostic> {
     session.output.warn(
         "a skill is instructions that models follow with your tools; read what is in it: \
          `agent skills show "
@@ -79,7 +84,7 @@ fn tell(plan: &Plan, to: &Path, is_update: bool, session: &Session) -> Result<()
             + "`",
     );
     if session.output.is_json() {
-        let file = |file: &Planned| -> Value {
+        let file = |file: &PlannedFile| -> Value {
             json!({"path": file.path, "bytes": file.bytes, "is_program": file.is_program})
         };
         return session.output.json(&json!({
@@ -91,7 +96,8 @@ fn tell(plan: &Plan, to: &Path, is_update: bool, session: &Session) -> Result<()
             "files": plan.files.iter().map(file).collect::<Vec<_>>(),
         }));
     }
-    let mut table = Table::new([("file", Lean::Left), ("bytes", Lean::Right), ("", Lean::Left)]);
+    let mut table =
+        Table::new([("file", Alignment::Left), ("bytes", Alignment::Right), ("", Alignment::Left)]);
     for file in &plan.files {
         let kind = if file.is_program { "program" } else { "" };
         table.row([file.path.display().to_string(), grouped(file.bytes), kind.to_owned()]);

@@ -7,15 +7,15 @@ use usage_metrics::clock::Timestamp;
 use usage_metrics::recorder::Recorder;
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, grouped};
+use crate::mcp::table::{Alignment, Table, grouped};
 use crate::output::printable;
 use crate::session::Session;
 use crate::skills::archive::put_away_before;
 use crate::skills::catalogue::{Catalogue, Problem, Skill};
-use crate::skills::diary::Diary;
+use crate::skills::folders::SkillFolders;
 use crate::skills::listing::one_line;
-use crate::skills::places::Places;
-use crate::skills::record::Record;
+use crate::skills::log::SkillLog;
+use crate::skills::record::SkillRecord;
 
 /// How wide a row is, if the names leave room.
 const WIDTH: usize = 80;
@@ -33,7 +33,7 @@ const LEAST_DESCRIPTION: usize = 20;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let places = Places::find(session)?;
+    let places = SkillFolders::find(session)?;
     let catalogue = places.catalogue();
     let records = records(&places, session);
     let archived = put_away_before(&places);
@@ -62,24 +62,24 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// What is kept of the use of skills; a file that cannot be read hides no skill.
-pub(super) fn records(places: &Places, session: &Session) -> BTreeMap<String, Record> {
-    let records = Diary::new(places, Recorder::off(), session.clock.clone()).records();
+pub(super) fn records(places: &SkillFolders, session: &Session) -> BTreeMap<String, SkillRecord> {
+    let records = SkillLog::new(places, Recorder::off(), session.clock.clone()).records();
     records.unwrap_or_else(|diagnostic| {
         session.output.warn(format!("no uses are known: {}", printable(&diagnostic.line())));
         BTreeMap::new()
     })
 }
 
-fn table(catalogue: &Catalogue, records: &BTreeMap<String, Record>) -> String {
+fn table(catalogue: &Catalogue, records: &BTreeMap<String, SkillRecord>) -> String {
     let name = |skill: &Skill| skill.name().len();
     let widest = catalogue.skills.iter().map(name).max().unwrap_or_default().max("name".len());
     let room = WIDTH.saturating_sub(widest + BETWEEN).max(LEAST_DESCRIPTION);
     let mut table = Table::new([
-        ("name", Lean::Left),
-        ("from", Lean::Left),
-        ("uses", Lean::Right),
-        ("last used", Lean::Left),
-        ("description", Lean::Left),
+        ("name", Alignment::Left),
+        ("from", Alignment::Left),
+        ("uses", Alignment::Right),
+        ("last used", Alignment::Left),
+        ("description", Alignment::Left),
     ]);
     for skill in &catalogue.skills {
         let record = records.get(&skill.located.key());
@@ -96,7 +96,7 @@ fn table(catalogue: &Catalogue, records: &BTreeMap<String, Record>) -> String {
 }
 
 /// A skill for programs.
-pub(super) fn about(skill: &Skill, record: Option<&Record>) -> Value {
+pub(super) fn about(skill: &Skill, record: Option<&SkillRecord>) -> Value {
     let record = record.cloned().unwrap_or_default();
     let moment = |ms: Option<i64>| ms.map(|ms| Timestamp::from_ms(ms).to_string());
     let installed = record.installed.as_ref();

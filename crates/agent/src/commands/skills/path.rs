@@ -5,7 +5,7 @@ use serde_json::json;
 use super::named;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::skills::places::Places;
+use crate::skills::folders::SkillFolders;
 
 /// Print the folder of the skills, or of one
 #[derive(Debug, clap::Args)]
@@ -17,7 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let places = Places::find(session)?;
+    let places = SkillFolders::find(session)?;
     if let Some(name) = &args.name {
         let skill = named(name, &places)?;
         let path = skill.located.folder.path();

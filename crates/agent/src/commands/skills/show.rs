@@ -9,11 +9,11 @@ use usage_metrics::clock::Timestamp;
 use super::list::{about, records};
 use super::named;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::shown::Shown;
+use crate::mcp::sanitizer::Sanitizer;
 use crate::output::printable;
 use crate::session::Session;
+use crate::skills::folders::SkillFolders;
 use crate::skills::listing::one_line;
-use crate::skills::places::Places;
 
 /// Show a skill: where it is, how it was used, and what it says
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let places = Places::find(session)?;
+    let places = SkillFolders::find(session)?;
     let skill = named(&args.name, &places)?;
     let read = skill.located.document();
     let document = read.map_err(|problem| Diagnostic::failed(problem.line()))?;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let line = |(name, value): (&str, String)| format!("{name:<12} {value}\n");
     let mut text: String = lines.into_iter().map(line).collect();
-    let shown = Shown::new(Arc::new(Redactor::default()));
+    let shown = Sanitizer::new(Arc::new(Redactor::default()));
     text.push_str(&format!("\n{}\n", shown.whole(&document.body)));
     session.output.bytes(text.as_bytes())
 }

@@ -4,13 +4,13 @@ use gateway::config::{Config, Kind, Provider, read};
 use local_model::About;
 use settings::Scope;
 
-use super::local::Found;
+use super::local_servers::DetectedServer;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::amount;
+use crate::model_files::fetch::fetch;
+use crate::model_files::known_models::{FIRST, KnownModel};
+use crate::model_files::model_dir::ModelDir;
 use crate::session::Session;
-use crate::weights::fetch::fetch;
-use crate::weights::known::{FIRST, Known};
-use crate::weights::shelf::Shelf;
 
 /// Whether the service can answer by itself.
 pub(super) const IS_HERE: bool = true;
@@ -28,7 +28,7 @@ pub(super) enum Download {
 /// if there is none. Gives the provider that the configuration does not name.
 pub(super) async fn provide(
     config: &mut Config,
-    found: &[Found],
+    found: &[DetectedServer],
     download: Download,
     session: &Session,
 ) -> Result<Option<String>, Diagnostic> {
@@ -36,7 +36,7 @@ pub(super) async fn provide(
     if !found.is_empty() || config.providers.iter().any(answers) {
         return Ok(None);
     }
-    let shelf = Shelf::find(session)?;
+    let shelf = ModelDir::find(session)?;
     shelf.make()?;
     let is_named = config.providers.iter().any(|provider| provider.kind == Kind::Local);
     let added = if is_named { None } else { provider(&shelf) };
@@ -50,8 +50,8 @@ pub(super) async fn provide(
 }
 
 /// Fetches the first model. Without it the service runs all the same.
-async fn fetch_one(shelf: &Shelf, session: &Session) {
-    let Known { title, licence, about, bytes, .. } = &FIRST;
+async fn fetch_one(shelf: &ModelDir, session: &Session) {
+    let KnownModel { title, licence, about, bytes, .. } = &FIRST;
     let size = amount(*bytes);
     session
         .output
@@ -67,11 +67,11 @@ async fn fetch_one(shelf: &Shelf, session: &Session) {
 /// The models of a provider whose models are files, as far as they can be used.
 pub(super) fn files(provider: &Provider) -> Option<Vec<String>> {
     let local = provider.local.as_ref().filter(|_| provider.discover)?;
-    Some(usable(&Shelf::at(&local.folder)).collect())
+    Some(usable(&ModelDir::at(&local.folder)).collect())
 }
 
 /// Those that can be used, looked at one after the other.
-fn usable(shelf: &Shelf) -> impl Iterator<Item = String> {
+fn usable(shelf: &ModelDir) -> impl Iterator<Item = String> {
     let names = shelf.content().map(|content| content.names).unwrap_or_default();
     let good = names.into_iter().filter(|name| About::read(&shelf.path(name)).is_ok());
     good.map(|name| name.to_string())
@@ -79,7 +79,7 @@ fn usable(shelf: &Shelf) -> impl Iterator<Item = String> {
 
 /// How somebody comes to a model without a model server.
 pub(super) fn how_to_fetch() -> String {
-    let Known { name, title, licence, bytes, .. } = &FIRST;
+    let KnownModel { name, title, licence, bytes, .. } = &FIRST;
     let size = amount(*bytes);
     format!(
         "`agent model fetch {name}` fetches {title} ({size}, {licence}); it is used within a minute"
@@ -87,14 +87,14 @@ pub(super) fn how_to_fetch() -> String {
 }
 
 /// The provider of the folder, as the configuration would have it.
-fn provider(shelf: &Shelf) -> Option<Provider> {
+fn provider(shelf: &ModelDir) -> Option<Provider> {
     let text = format!("providers: {{{NAME}: {{kind: local, folder: ., discover: true}}}}");
     let reading = read(&text, &Scope::default(), shelf.folder());
     reading.config?.providers.into_iter().next()
 }
 
 /// Whether every file of the folder is a model of the provider.
-fn looks_into(provider: &Provider, shelf: &Shelf) -> bool {
+fn looks_into(provider: &Provider, shelf: &ModelDir) -> bool {
     let folder = provider.local.as_ref().map(|local| local.folder.as_path());
     let same = |one: &std::path::Path, other: &std::path::Path| {
         one == other

@@ -26,7 +26,7 @@ const ADDRESS_VARIABLE: &str = "AGENT_BASE_URL";
 
 /// The member of this machine and where its key is.
 #[derive(Debug)]
-pub(super) struct Local {
+pub(super) struct LocalMember {
     /// The member.
     pub(super) member: Member,
     /// What it has.
@@ -40,14 +40,21 @@ pub(super) struct Local {
 }
 
 /// Uses what an earlier start made, and makes what is missing.
-pub(super) async fn find_or_make(config: &Config, session: &Session) -> Result<Local, Diagnostic> {
+pub(super) async fn find_or_make(
+    config: &Config,
+    session: &Session,
+) -> Result<LocalMember, Diagnostic> {
     let store = open_store(config).await.map_err(problem)?;
     let found = of_store(config, &store, session).await;
     store.close().await;
     found
 }
 
-async fn of_store(config: &Config, store: &Store, session: &Session) -> Result<Local, Diagnostic> {
+async fn of_store(
+    config: &Config,
+    store: &Store,
+    session: &Session,
+) -> Result<LocalMember, Diagnostic> {
     let home = session.home()?;
     let hasher = secret::hasher(config, store).await?;
     let by = actor(session);
@@ -70,7 +77,7 @@ async fn of_store(config: &Config, store: &Store, session: &Session) -> Result<L
     drop(lock);
     let account = store.account(member.id).await.map_err(|error| trouble(&error))?;
     let balance = account.map_or(Micros::ZERO, |account| account.balance);
-    Ok(Local { member, balance, key_id, variable, env_file: home.env_file() })
+    Ok(LocalMember { member, balance, key_id, variable, env_file: home.env_file() })
 }
 
 async fn member(store: &Store, by: &Actor) -> Result<Member, Diagnostic> {

@@ -2,7 +2,7 @@
 
 use gateway::config::{Config, Provider};
 
-use super::local::Found;
+use super::local_servers::DetectedServer;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -20,7 +20,7 @@ pub(super) enum Download {
 #[expect(clippy::unused_async, reason = "where there is a model it may be fetched")]
 pub(super) async fn provide(
     _: &mut Config,
-    _: &[Found],
+    _: &[DetectedServer],
     _: Download,
     _: &Session,
 ) -> Result<Option<String>, Diagnostic> {

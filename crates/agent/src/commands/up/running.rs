@@ -33,13 +33,13 @@ pub(crate) struct Running {
 
 /// The right to run the service of a profile, until dropped.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct ServiceLock {
     /// The system lets go of the lock with the file, also when the process is killed.
     file: File,
     path: PathBuf,
 }
 
-impl Claim {
+impl ServiceLock {
     /// Takes the right, unless the service runs.
     pub(super) fn take(session: &Session) -> Result<Self, Diagnostic> {
         let path = session.home()?.gateway().join(NAME);
@@ -76,7 +76,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for ServiceLock {
     fn drop(&mut self) {
         // Who finds it unlocked does not read it.
         let _ = self.file.set_len(0);
@@ -85,12 +85,12 @@ impl Drop for Claim {
 
 /// The lock of a service that runs.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct RunningService {
     file: File,
     path: PathBuf,
 }
 
-impl Held {
+impl RunningService {
     /// Finds the service of the profile, if it runs.
     pub(crate) fn find(session: &Session) -> Result<Option<Self>, Diagnostic> {
         let path = session.home()?.gateway().join(NAME);

@@ -7,7 +7,7 @@ use std::path::Path;
 use gateway::config::DEFAULT_LISTEN;
 
 use super::embedded;
-use super::local::Found;
+use super::local_servers::DetectedServer;
 use crate::config;
 use crate::diagnostic::Diagnostic;
 
@@ -38,7 +38,7 @@ A page that a search found is read with `POST /v1/web/fetch` at the address that
 /// Writes the file unless it is there; gives whether it was written.
 pub(super) fn write_if_missing(
     path: &Path,
-    found: &[Found],
+    found: &[DetectedServer],
     can_speak: bool,
 ) -> Result<bool, Diagnostic> {
     let _lock = config::lock::take(path)?;
@@ -62,9 +62,9 @@ fn make_documents(path: &Path) -> Result<(), Diagnostic> {
     })
 }
 
-fn text(found: &[Found], can_speak: bool) -> String {
+fn text(found: &[DetectedServer], can_speak: bool) -> String {
     let mut providers = String::new();
-    for Found { server, .. } in found {
+    for DetectedServer { server, .. } in found {
         let (name, url) = (&server.name, &server.base_url);
         providers.push_str(&format!(
             "  {name}:\n    kind: openai\n    base_url: {url}\n    discover: true\n"
@@ -114,7 +114,7 @@ log:
 }
 
 /// The provider that is this process; a comment where others answer.
-fn own_models(found: &[Found]) -> String {
+fn own_models(found: &[DetectedServer]) -> String {
     if !embedded::IS_HERE {
         return String::new();
     }
@@ -136,7 +136,7 @@ mod tests {
     use gateway::config::read;
     use settings::Scope;
 
-    use super::super::local::named;
+    use super::super::local_servers::named;
     use super::*;
 
     /// The provider that answers where there is no other.
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_is_written_can_be_read() {
         let server = named("ollama=http://127.0.0.1:11434/v1").unwrap();
-        let found = Found { server, models: Vec::new() };
+        let found = DetectedServer { server, models: Vec::new() };
         for (found, can_speak, count) in
             [(vec![], false, OWN), (vec![found.clone()], false, 1), (vec![found], true, 2)]
         {

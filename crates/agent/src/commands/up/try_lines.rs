@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::first_lines::Start;
+use super::summary::StartSummary;
 use crate::member::settings::{API_KEY, BASE_URL, Settings};
 use crate::session::Session;
 
 /// What the model is asked.
 const QUESTION: &str = "Say hello.";
 
-impl Start {
+impl StartSummary {
     /// A conversation, if a client of this profile comes to this service.
     pub(super) fn chat_line(&self, model: &str, session: &Session) -> Option<String> {
         Some(format!("{} chat --model {}", self.program(session)?, quoted(model)))

@@ -6,7 +6,7 @@ use wire::download::{PUBLIC_KEY_BYTES, read_public_key};
 
 use crate::config;
 use crate::diagnostic::Diagnostic;
-use crate::member::settings::{Set, Settings};
+use crate::member::settings::{Settings, Sourced};
 use crate::output::printable;
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ pub(crate) type PublicKey = [u8; PUBLIC_KEY_BYTES];
 
 /// What the command line says.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct ChannelArgs<'a> {
     pub(crate) url: Option<&'a str>,
     pub(crate) key: Option<&'a str>,
 }
@@ -28,9 +28,9 @@ pub(crate) struct Given<'a> {
 #[derive(Debug)]
 pub(crate) struct Channel {
     /// The folder of the manifest.
-    pub(crate) base: Set<String>,
+    pub(crate) base: Sourced<String>,
     /// What it must be signed with.
-    pub(crate) key: Option<Set<PublicKey>>,
+    pub(crate) key: Option<Sourced<PublicKey>>,
     /// The file where a key can be set.
     config: String,
 }
@@ -49,7 +49,7 @@ struct Section {
 
 impl Channel {
     /// The command line first, then the configuration, then what was built in.
-    pub(crate) fn find(session: &Session, given: Given<'_>) -> Result<Self, Diagnostic> {
+    pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self, Diagnostic> {
         let path = session.home()?.config();
         let file: File = config::part(&path)?;
         let section = file.update.unwrap_or_default();
@@ -57,7 +57,8 @@ impl Channel {
                      written: Option<&Spanned<String>>,
                      key: &str,
                      built_in: Option<&str>| {
-            let set = |value: &str, place: String| Set { value: value.trim().to_owned(), place };
+            let set =
+                |value: &str, place: String| Sourced { value: value.trim().to_owned(), place };
             let found = given.map(|(value, option)| set(value, option.to_owned()));
             let found = found.or_else(|| {
                 let line = written?.referenced.line();
@@ -69,12 +70,12 @@ impl Channel {
         };
         let url = given.url.map(|url| (url, "`--channel-url`"));
         let url = first(url, section.url.as_ref(), "url", BUILT_IN_URL);
-        let base = if let Some(Set { value, place }) = url {
+        let base = if let Some(Sourced { value, place }) = url {
             let folder = value.strip_suffix("/manifest.json").unwrap_or(&value);
-            Set { value: folder.trim_end_matches('/').to_owned(), place }
+            Sourced { value: folder.trim_end_matches('/').to_owned(), place }
         } else {
             let base = Settings::load(session)?.base_url;
-            Set { value: format!("{}/downloads", base.value), place: base.place }
+            Sourced { value: format!("{}/downloads", base.value), place: base.place }
         };
         let key = given.key.map(|key| (key, "`--public-key`"));
         let key = first(key, section.public_key.as_ref(), "public_key", BUILT_IN_KEY);
@@ -83,7 +84,7 @@ impl Channel {
     }
 
     /// The key, without which nothing is believed.
-    pub(crate) fn key(&self) -> Result<&Set<PublicKey>, Diagnostic> {
+    pub(crate) fn key(&self) -> Result<&Sourced<PublicKey>, Diagnostic> {
         self.key.as_ref().ok_or_else(|| {
             Diagnostic::configuration("there is no key to verify updates with")
                 .hint(
@@ -94,12 +95,12 @@ impl Channel {
     }
 }
 
-fn read(key: &Set<String>) -> Result<Set<PublicKey>, Diagnostic> {
+fn read(key: &Sourced<String>) -> Result<Sourced<PublicKey>, Diagnostic> {
     let value = read_public_key(&key.value).ok_or_else(|| {
         let message = format!("`{}` is no public key", printable(&key.value));
         Diagnostic::configuration(message)
             .hint(format!("it is {}", key.place))
             .hint("a key is 32 bytes in base64, as `agent gateway downloads key` prints it")
     })?;
-    Ok(Set { value, place: key.place.clone() })
+    Ok(Sourced { value, place: key.place.clone() })
 }

@@ -11,11 +11,11 @@ use wire::download::{File, Manifest, Unfit};
 use super::channel::{Channel, PublicKey};
 use super::version::Version;
 use crate::diagnostic::Diagnostic;
-use crate::download::Wanted;
+use crate::download::DownloadRequest;
 use crate::download::digest::Digest;
-use crate::member::settings::{Set, Settings};
-use crate::member::trouble::Trouble;
-use crate::member::{Ask, Member};
+use crate::member::error::MemberError;
+use crate::member::settings::{Settings, Sourced};
+use crate::member::{Member, MemberRequest};
 use crate::output::printable;
 use crate::session::Session;
 
@@ -66,11 +66,11 @@ impl Offer {
     /// Reads the manifest and believes it if the key says so.
     pub(super) async fn find(
         channel: &Channel,
-        key: &Set<PublicKey>,
+        key: &Sourced<PublicKey>,
         session: &Session,
     ) -> Result<Self, Diagnostic> {
         let member = Member::of(Settings::open_to_all(channel.base.clone())?, session)?;
-        let ask = Ask::get("/manifest.json").at_most(MAX_MANIFEST_BYTES);
+        let ask = MemberRequest::get("/manifest.json").at_most(MAX_MANIFEST_BYTES);
         let manifest = async { member.ask(ask).await?.json::<Manifest>() }.await;
         let manifest = manifest.map_err(|trouble| unread(&trouble, &member, channel))?;
         let base = &channel.base.value;
@@ -102,13 +102,13 @@ impl Offer {
     }
 
     /// What to fetch, and its name. It stands beside the manifest: addresses are not signed.
-    pub(super) fn wanted(&self) -> Result<(Wanted, &str), Diagnostic> {
+    pub(super) fn wanted(&self) -> Result<(DownloadRequest, &str), Diagnostic> {
         let missing = || Diagnostic::failed(format!("there is no file for {}", platform()));
         let File { name, bytes, sha256, .. } = self.file.as_ref().ok_or_else(missing)?;
         let target = self.member.address(&format!("/{}/{name}", self.manifest.version));
         let target = target.map_err(|trouble| self.member.diagnostic(&trouble))?;
         let sha256 = Digest::parse(sha256).ok_or_else(missing)?;
-        Ok((Wanted { target, bytes: *bytes, sha256 }, name))
+        Ok((DownloadRequest { target, bytes: *bytes, sha256 }, name))
     }
 }
 
@@ -133,7 +133,7 @@ fn check_expiry(manifest: &Manifest, base: &str, session: &Session) -> Result<()
         .hint(hint))
 }
 
-fn unread(trouble: &Trouble, member: &Member, channel: &Channel) -> Diagnostic {
+fn unread(trouble: &MemberError, member: &Member, channel: &Channel) -> Diagnostic {
     if trouble.status() == Some(StatusCode::NOT_FOUND.as_u16()) {
         let message = format!("nothing is published at {}", channel.base.value);
         return Diagnostic::failed(message)

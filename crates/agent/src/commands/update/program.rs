@@ -102,24 +102,24 @@ impl Program {
 
     /// Puts another program into the place of this one, which is kept. At no moment there is none.
     pub(super) fn switch_to(&self, fresh: &Path) -> Result<(), Diagnostic> {
-        self.exchange(fresh, Keep::First).map_err(|error| self.cannot(&error))
+        self.exchange(fresh, BackupTiming::First).map_err(|error| self.cannot(&error))
     }
 
     /// Puts the one before into the place of this one, which becomes the one before.
     pub(super) fn roll_back(&self) -> Result<(), Diagnostic> {
-        self.exchange(&self.previous(), Keep::Last).map_err(|error| self.cannot(&error))
+        self.exchange(&self.previous(), BackupTiming::Last).map_err(|error| self.cannot(&error))
     }
 
-    fn exchange(&self, fresh: &Path, keep: Keep) -> io::Result<()> {
+    fn exchange(&self, fresh: &Path, keep: BackupTiming) -> io::Result<()> {
         let spare = self.folder.join(format!(".{}.previous", self.name));
         let _ = fs::remove_file(&spare);
         // A second name for this program; where there are none, a second program.
         fs::hard_link(&self.path, &spare).or_else(|_| fs::copy(&self.path, &spare).map(drop))?;
-        if keep == Keep::First {
+        if keep == BackupTiming::First {
             fs::rename(&spare, self.previous())?;
         }
         fs::rename(fresh, &self.path)?;
-        if keep == Keep::Last {
+        if keep == BackupTiming::Last {
             fs::rename(&spare, self.previous())?;
         }
         // Two names of one file are not renamed onto each other.
@@ -135,7 +135,7 @@ impl Program {
 
 /// When this program is put where it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum BackupTiming {
     /// Before the other one takes its place.
     First,
     /// After that: the other one was kept there.

@@ -19,7 +19,7 @@ fn a_good_file_comes_into_its_place() {
     let good = bytes(300_000);
     let content = Content::new(good.clone());
     let server = FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
-    assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+    assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(fs::read(ground.target()).unwrap(), good);
     assert_eq!(ground.names(), ["file.bin"]);
     assert_eq!(fs::metadata(ground.target()).unwrap().permissions().mode() & 0o777, 0o640);
@@ -30,7 +30,7 @@ fn a_good_file_comes_into_its_place() {
 fn an_empty_file_is_not_even_asked_for() {
     let ground = Ground::new();
     let server = FileServer::start(|_, _, _| Ok(()));
-    assert_eq!(ground.fetch(&server, b"").result.unwrap(), Done::Fetched);
+    assert_eq!(ground.fetch(&server, b"").result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!((ground.names(), server.seen().len()), (vec!["file.bin".to_owned()], 0));
 }
 

@@ -20,8 +20,8 @@ fn another_file_stays_unless_it_may_be_replaced() {
     assert!(matches!(ended.error(), Error::Exists { .. }), "{:?}", ended.error());
     assert_eq!((server.seen().len(), ground.names()), (0, vec!["file.bin".to_owned()]));
     assert_eq!(fs::read(ground.target()).unwrap(), b"old");
-    let ended = ground.fetch_to(&server, b"new", Existing::Replace);
-    assert_eq!(ended.result.unwrap(), Done::Fetched);
+    let ended = ground.fetch_to(&server, b"new", OnConflict::Replace);
+    assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(fs::read(ground.target()).unwrap(), b"new");
 }
 
@@ -30,7 +30,7 @@ fn the_very_file_is_not_fetched_again() {
     let ground = Ground::new();
     let server = good_server("new");
     fs::write(ground.target(), "new").unwrap();
-    assert_eq!(ground.fetch(&server, b"new").result.unwrap(), Done::AlreadyThere);
+    assert_eq!(ground.fetch(&server, b"new").result.unwrap(), DownloadOutcome::AlreadyThere);
     assert_eq!(server.seen().len(), 0);
 }
 
@@ -52,7 +52,7 @@ fn what_fails_leaves_the_file_that_was_to_be_replaced() {
     let ground = Ground::new();
     let server = good_server("bad");
     fs::write(ground.target(), "old").unwrap();
-    let ended = ground.fetch_to(&server, b"new", Existing::Replace);
+    let ended = ground.fetch_to(&server, b"new", OnConflict::Replace);
     assert!(matches!(ended.error(), Error::WrongDigest { .. }), "{:?}", ended.error());
     assert_eq!(fs::read(ground.target()).unwrap(), b"old");
     assert_eq!(ground.names(), ["file.bin"]);
@@ -62,7 +62,7 @@ fn what_fails_leaves_the_file_that_was_to_be_replaced() {
 fn a_folder_is_no_place_for_a_file() {
     let ground = Ground::new();
     fs::create_dir(ground.target()).unwrap();
-    let ended = ground.fetch_to(&good_server("new"), b"new", Existing::Replace);
+    let ended = ground.fetch_to(&good_server("new"), b"new", OnConflict::Replace);
     assert!(matches!(ended.error(), Error::Folder { .. }), "{:?}", ended.error());
 }
 
@@ -94,7 +94,7 @@ fn a_part_is_for_its_owner_alone() {
         let content = Content::new(if mode == 0o600 { "new" } else { "bad" });
         content.send(asked, stream, Cut::Never)
     });
-    assert_eq!(ground.fetch(&server, b"new").result.unwrap(), Done::Fetched);
+    assert_eq!(ground.fetch(&server, b"new").result.unwrap(), DownloadOutcome::Fetched);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn two_do_not_write_one_part() {
     let second = ground.fetch(&server, b"new");
     assert!(matches!(second.error(), Error::Busy { .. }), "{:?}", second.error());
     finish.wait();
-    assert_eq!(first.join().unwrap().unwrap(), Done::Fetched);
+    assert_eq!(first.join().unwrap().unwrap(), DownloadOutcome::Fetched);
     assert_eq!(fs::read(ground.target()).unwrap(), b"new");
 }
 
@@ -137,10 +137,10 @@ fn the_key_goes_to_the_service_and_to_nobody_else() {
     let member = with_key(&service.url());
     for (server, expected) in [(&service, Some("Bearer agk_secret")), (&other, None)] {
         let target = format!("{}/v1/file", server.url()).parse().unwrap();
-        let wanted = Wanted { target, bytes: 3, sha256: digest_of(b"new") };
+        let wanted = DownloadRequest { target, bytes: 3, sha256: digest_of(b"new") };
         let _ = fs::remove_file(ground.target());
-        let ended = ground.fetch_wanted(&member, &wanted, Existing::Keep);
-        assert_eq!(ended.result.unwrap(), Done::Fetched);
+        let ended = ground.fetch_wanted(&member, &wanted, OnConflict::Keep);
+        assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
         assert_eq!(server.seen()[0].header("authorization"), expected);
     }
 }

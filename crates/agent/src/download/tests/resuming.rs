@@ -18,7 +18,7 @@ fn a_cut_anywhere_goes_on_where_it_was() {
             content.send(asked, stream, cut)
         });
         let ended = ground.fetch(&server, &good);
-        assert_eq!(ended.result.unwrap(), Done::Fetched, "{cut}");
+        assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched, "{cut}");
         assert_eq!(fs::read(ground.target()).unwrap(), good);
         assert_eq!(ground.names(), ["file.bin"]);
         let seen = ranges(&server);
@@ -42,7 +42,7 @@ fn a_connection_that_is_closed_without_a_word_is_tried_again() {
         _ => content.send(asked, stream, Cut::Never),
     });
     let ended = ground.fetch(&server, b"abc");
-    assert_eq!(ended.result.unwrap(), Done::Fetched);
+    assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(ended.again.len(), 3, "{:?}", ended.again);
 }
 
@@ -55,7 +55,7 @@ fn a_server_without_parts_begins_anew() {
         let cut = if number == 0 { Cut::After(20_000) } else { Cut::Never };
         content.send(asked, stream, cut)
     });
-    assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+    assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(fs::read(ground.target()).unwrap(), good);
     assert!(ranges(&server)[1].0.is_some(), "it was asked for the rest");
 }
@@ -86,7 +86,7 @@ fn a_file_that_changed_meanwhile_begins_anew() {
             stream.write_all(&new.bytes[start..])
         });
         let ended = ground.fetch(&server, &good);
-        assert_eq!(ended.result.unwrap(), Done::Fetched, "{heeds} {new_tag:?}");
+        assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched, "{heeds} {new_tag:?}");
         assert_eq!(fs::read(ground.target()).unwrap(), good);
     }
 }
@@ -132,7 +132,7 @@ fn what_was_there_before_is_hashed_again_and_used() {
     fs::write(ground.part(), &good[..4000]).unwrap();
     let content = Content::new(good.clone());
     let server = FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
-    assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+    assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(ranges(&server), [(Some("bytes=4000-".to_owned()), None)]);
     assert_eq!(fs::read(ground.target()).unwrap(), good);
 }
@@ -149,7 +149,7 @@ fn what_was_there_before_and_is_of_another_file_begins_anew() {
         let content = Content::new(good.clone());
         let server =
             FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
-        assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+        assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
         assert_eq!(fs::read(ground.target()).unwrap(), good);
         assert_eq!(server.seen().len(), requests);
     }
@@ -161,7 +161,7 @@ fn what_was_whole_before_is_put_in_place_without_asking() {
     let ground = Ground::new();
     fs::write(ground.part(), &good).unwrap();
     let server = FileServer::start(|_, _, _| Ok(()));
-    assert_eq!(ground.fetch(&server, &good).result.unwrap(), Done::Fetched);
+    assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!((server.seen().len(), ground.names()), (0, vec!["file.bin".to_owned()]));
 }
 
@@ -176,7 +176,7 @@ fn a_part_beyond_the_end_begins_anew() {
         }
         content.send(asked, stream, Cut::Never)
     });
-    assert_eq!(ground.fetch(&server, b"0123456789").result.unwrap(), Done::Fetched);
+    assert_eq!(ground.fetch(&server, b"0123456789").result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(server.seen().len(), 2);
 }
 
@@ -229,7 +229,7 @@ fn a_file_that_drips_is_given_up_and_gone_on_with() {
         Ok(())
     });
     let ended = ground.fetch(&server, &good);
-    assert_eq!(ended.result.unwrap(), Done::Fetched);
+    assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
     assert!(ended.again[0].starts_with("only "), "{:?}", ended.again);
     assert!(ranges(&server)[1].0.is_some());
 }
@@ -270,7 +270,7 @@ proptest! {
             content.send(asked, stream, cut)
         });
         let ended = ground.fetch(&server, &good);
-        prop_assert_eq!(ended.result.unwrap(), Done::Fetched);
+        prop_assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
         prop_assert_eq!(fs::read(ground.target()).unwrap(), good);
     }
 }

@@ -23,7 +23,7 @@ const PIECE_BYTES: usize = 4096;
 
 /// What came of a reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum LineInput {
     /// A line, without its end.
     Line(String),
     /// Nothing more will come.
@@ -36,7 +36,7 @@ pub(super) fn is_possible() -> bool {
 }
 
 /// Shows the prompt and reads a line. What was typed before is thrown away.
-pub(super) async fn read(prompt: &'static str) -> io::Result<Typed> {
+pub(super) async fn read(prompt: &'static str) -> io::Result<LineInput> {
     let (stop, stopped) = UnixStream::pair()?;
     let (tell, told) = oneshot::channel();
     let reading = std::thread::Builder::new().name("line".to_owned()).spawn(move || {
@@ -44,7 +44,7 @@ pub(super) async fn read(prompt: &'static str) -> io::Result<Typed> {
         let _ = tell.send(read_until(prompt, &stopped));
     })?;
     let _reader = Reader { stop: Some(stop), reading: Some(reading) };
-    told.await.unwrap_or(Ok(Typed::Ended))
+    told.await.unwrap_or(Ok(LineInput::Ended))
 }
 
 /// A thread that reads. When this is gone it has ended, and the terminal is as it was.
@@ -63,8 +63,8 @@ impl Drop for Reader {
     }
 }
 
-fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<Typed> {
-    let mut raw = Raw::begin()?;
+fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<LineInput> {
+    let mut raw = RawTerminal::begin()?;
     raw.show(prompt);
     let mut editor = Editor::default();
     let mut buffer = [0; PIECE_BYTES];
@@ -77,12 +77,12 @@ fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<Typed> {
         };
         let [typed, stop] = watched.map(|watched| watched.revents());
         if !stop.is_empty() {
-            return Ok(Typed::Ended);
+            return Ok(LineInput::Ended);
         }
         let count = match rustix::io::read(&input, &mut buffer) {
             Ok(0) if typed.contains(PollFlags::IN) && !typed.contains(PollFlags::HUP) => continue,
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => continue,
-            Ok(0) | Err(_) => return Ok(raw.end(Typed::Ended)),
+            Ok(0) | Err(_) => return Ok(raw.end(LineInput::Ended)),
             Ok(count) => count,
         };
         for byte in buffer.iter().take(count) {
@@ -96,14 +96,14 @@ fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<Typed> {
 }
 
 /// A terminal that hands over each byte. It is as it was when this is gone.
-struct Raw {
+struct RawTerminal {
     input: Stdin,
     before: Termios,
     /// Something stands on the line.
     shown: bool,
 }
 
-impl Raw {
+impl RawTerminal {
     fn begin() -> io::Result<Self> {
         let input = io::stdin();
         let before = tcgetattr(&input)?;
@@ -124,14 +124,14 @@ impl Raw {
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
-    fn end(mut self, typed: Typed) -> Typed {
+    fn end(mut self, typed: LineInput) -> LineInput {
         self.show("\n");
         self.shown = false;
         typed
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         if self.shown {
             self.show("\r\x1b[K");
@@ -160,7 +160,7 @@ enum Escape {
 
 impl Editor {
     /// Takes a byte; what was typed, once it is whole.
-    fn take(&mut self, byte: u8) -> Option<Typed> {
+    fn take(&mut self, byte: u8) -> Option<LineInput> {
         match self.escape {
             Escape::Outside => {}
             Escape::Begun if matches!(byte, b'[' | b'O') => {
@@ -177,10 +177,10 @@ impl Editor {
         }
         match byte {
             b'\n' | b'\r' => {
-                return Some(Typed::Line(String::from_utf8_lossy(&self.line).into_owned()));
+                return Some(LineInput::Line(String::from_utf8_lossy(&self.line).into_owned()));
             }
             // Ctrl-D.
-            0x04 if self.line.is_empty() => return Some(Typed::Ended),
+            0x04 if self.line.is_empty() => return Some(LineInput::Ended),
             // Backspace, and Ctrl-U for the whole line.
             0x08 | 0x7f => drop(self.line.pop()),
             0x15 => self.line.clear(),
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     /// What is read of these bytes, and what is shown meanwhile.
-    fn typed(bytes: &[u8]) -> (Option<Typed>, String) {
+    fn typed(bytes: &[u8]) -> (Option<LineInput>, String) {
         let (mut editor, mut shown) = (Editor::default(), String::new());
         for byte in bytes {
             let typed = editor.take(*byte);
@@ -233,7 +233,7 @@ mod tests {
 
     fn line(bytes: &[u8]) -> String {
         match typed(bytes).0 {
-            Some(Typed::Line(line)) => line,
+            Some(LineInput::Line(line)) => line,
             other => format!("{other:?}"),
         }
     }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_end_of_input_counts_on_an_empty_line_only() {
-        assert_eq!(typed(b"\x04").0, Some(Typed::Ended));
+        assert_eq!(typed(b"\x04").0, Some(LineInput::Ended));
         assert_eq!(line(b"a\x04b\n"), "ab");
     }
 
@@ -279,7 +279,7 @@ mod tests {
         assert!(b"topsecret".iter().all(|byte| editor.take(*byte).is_none()));
         assert_eq!((editor.redraw(), editor.redraw()), ("(9 characters)".into(), String::new()));
         assert!(
-            matches!(read, Some(Typed::Line(line)) if line.ends_with("code=topsecret&state=x"))
+            matches!(read, Some(LineInput::Line(line)) if line.ends_with("code=topsecret&state=x"))
         );
     }
 
@@ -289,7 +289,7 @@ mod tests {
             let mut editor = Editor::default();
             assert!((0..length).all(|_| editor.take(b'x').is_none()));
             match editor.take(b'\n') {
-                Some(Typed::Line(line)) => line.len(),
+                Some(LineInput::Line(line)) => line.len(),
                 _ => 0,
             }
         };

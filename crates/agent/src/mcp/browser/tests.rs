@@ -3,18 +3,23 @@
 use mcp_client::redact::Redactor;
 
 use super::*;
-use crate::mcp::observe::Place;
-use crate::mcp::shown::Shown;
+use crate::mcp::reporter::MessageSink;
+use crate::mcp::sanitizer::Sanitizer;
 use crate::output::{Color, Style, Volume};
 
-fn desk(can_paste: bool) -> Desk {
+fn desk(can_paste: bool) -> SignInPrompt {
     let output = Output::new(Style::Human, Volume::Normal, Color::Auto);
-    let shown = Shown::new(Arc::new(Redactor::default()));
-    Desk {
+    let shown = Sanitizer::new(Arc::new(Redactor::default()));
+    SignInPrompt {
         output: output.clone(),
-        reporter: Reporter::new(output, shown, Place::Kept),
+        reporter: Reporter::new(output, shown, MessageSink::Kept),
         opener: Opener::none(),
-        here: Here { user: "ada".to_owned(), host: "host".to_owned(), port: None, remote: false },
+        here: SshHost {
+            user: "ada".to_owned(),
+            host: "host".to_owned(),
+            port: None,
+            remote: false,
+        },
         can_paste,
         turn: Arc::default(),
     }
@@ -32,17 +37,17 @@ fn visit() -> SignInPage {
     }
 }
 
-fn told(visit: &SignInPage, page: Page, can_paste: bool) -> String {
+fn told(visit: &SignInPage, page: PageDelivery, can_paste: bool) -> String {
     steps(visit, &shown_address(&visit.address), page, &desk(can_paste))
 }
 
 #[test]
 fn the_address_stands_whole_on_a_line_of_its_own() {
     for (page, can_paste) in [
-        (Page::Opens, true),
-        (Page::Opens, false),
-        (Page::IsPrinted, true),
-        (Page::IsPrinted, false),
+        (PageDelivery::Opens, true),
+        (PageDelivery::Opens, false),
+        (PageDelivery::IsPrinted, true),
+        (PageDelivery::IsPrinted, false),
     ] {
         let text = told(&visit(), page, can_paste);
         assert!(text.lines().any(|line| line == visit().address), "{text}");
@@ -50,17 +55,17 @@ fn the_address_stands_whole_on_a_line_of_its_own() {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert_eq!(text.contains("paste"), can_paste, "{text}");
-        assert_eq!(text.contains("ssh -N -L"), page == Page::IsPrinted, "{text}");
+        assert_eq!(text.contains("ssh -N -L"), page == PageDelivery::IsPrinted, "{text}");
     }
 }
 
 #[test]
 fn the_tunnel_leads_to_the_port_that_listens() {
-    let text = told(&visit(), Page::IsPrinted, true);
+    let text = told(&visit(), PageDelivery::IsPrinted, true);
     assert!(text.contains("ssh -N -L 27890:127.0.0.1:27890 ada@host\n"), "{text}");
     // A browser that comes back through a proxy needs none.
     let redirect_uri = "https://proxy.example/callback".to_owned();
-    let text = told(&SignInPage { redirect_uri, ..visit() }, Page::IsPrinted, true);
+    let text = told(&SignInPage { redirect_uri, ..visit() }, PageDelivery::IsPrinted, true);
     assert!(!text.contains("ssh"), "{text}");
 }
 
@@ -74,7 +79,7 @@ fn nothing_in_an_address_drives_the_terminal() {
 fn this_machine_is_named_as_it_was_reached() {
     let of = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Here::find(&pairs.collect()).tunnel(5000)
+        SshHost::find(&pairs.collect()).tunnel(5000)
     };
     let over = ("SSH_CONNECTION", "10.0.0.2 50123 10.0.0.1 22");
     assert_eq!(of(&[over, ("USER", "ada")]), "ssh -N -L 5000:127.0.0.1:5000 ada@10.0.0.1");

@@ -27,8 +27,8 @@ impl Ground {
         fs::write(path, text).unwrap();
     }
 
-    fn plan(&self) -> Result<Plan, Diagnostic> {
-        Plan::of(&self.source(), None)
+    fn plan(&self) -> Result<InstallPlan, Diagnostic> {
+        InstallPlan::of(&self.source(), None)
     }
 
     /// Why it is refused.
@@ -46,7 +46,7 @@ fn a_folder_is_copied_whole() {
     ground.write(".git/config", "x");
     let plan = ground.plan().unwrap();
     assert_eq!((plan.name.as_str(), plan.files.len(), plan.has_left_out), ("a", 2, true));
-    assert!(!plan.copy_to(&ground.shelf(), Existing::Keep).unwrap());
+    assert!(!plan.copy_to(&ground.shelf(), OnConflict::Keep).unwrap());
     let read = |path: &str| fs::read_to_string(ground.shelf().join(path)).unwrap();
     assert_eq!(read("a/more/deep/run.sh"), "#!/bin/sh\n");
     assert!(!ground.shelf().join("a/.git").exists());
@@ -57,15 +57,15 @@ fn a_folder_is_copied_whole() {
 #[test]
 fn nothing_is_overwritten_unless_it_is_asked_for() {
     let ground = Ground::new();
-    ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Keep).unwrap();
+    ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap();
     fs::write(ground.shelf().join("a/mine.txt"), "mine").unwrap();
-    let error = ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Keep).unwrap_err();
+    let error = ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap_err();
     assert_eq!(error.message.unwrap(), "there is a skill `a` already");
     assert!(ground.shelf().join("a/mine.txt").exists());
-    assert!(ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Replace).unwrap());
+    assert!(ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Replace).unwrap());
     assert!(!ground.shelf().join("a/mine.txt").exists());
-    let other = Plan::of(&ground.source(), Name::parse("b")).unwrap();
-    assert!(!other.copy_to(&ground.shelf(), Existing::Keep).unwrap());
+    let other = InstallPlan::of(&ground.source(), Name::parse("b")).unwrap();
+    assert!(!other.copy_to(&ground.shelf(), OnConflict::Keep).unwrap());
     assert!(ground.shelf().join("b/SKILL.md").exists());
 }
 
@@ -76,10 +76,10 @@ fn a_folder_without_a_good_document_is_refused() {
     assert!(ground.refused().contains("SKILL.md:2: `A` is no name"));
     fs::remove_file(ground.source().join("SKILL.md")).unwrap();
     assert!(ground.refused().contains("SKILL.md: there is no such file"));
-    let error = Plan::of(&ground.folder.path().join("none"), None).unwrap_err();
+    let error = InstallPlan::of(&ground.folder.path().join("none"), None).unwrap_err();
     assert!(error.message.unwrap().starts_with("cannot read the folder"));
     fs::write(ground.folder.path().join("file"), "x").unwrap();
-    let error = Plan::of(&ground.folder.path().join("file"), None).unwrap_err();
+    let error = InstallPlan::of(&ground.folder.path().join("file"), None).unwrap_err();
     assert!(error.message.unwrap().ends_with("is no folder"));
 }
 
@@ -108,7 +108,7 @@ fn a_folder_that_grows_while_it_is_copied_is_not_installed() {
     ground.write("data", "x");
     let plan = ground.plan().unwrap();
     ground.write("data", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
-    assert!(plan.copy_to(&ground.shelf(), Existing::Keep).is_err());
+    assert!(plan.copy_to(&ground.shelf(), OnConflict::Keep).is_err());
     assert_eq!(fs::read_dir(ground.shelf()).unwrap().count(), 0);
 }
 
@@ -137,7 +137,7 @@ fn only_the_right_to_run_is_copied_of_the_rights() {
     ground.write("run", "#!/bin/sh\n");
     let rights = fs::Permissions::from_mode(0o4755);
     fs::set_permissions(ground.source().join("run"), rights).unwrap();
-    ground.plan().unwrap().copy_to(&ground.shelf(), Existing::Keep).unwrap();
+    ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap();
     let mode = |path: &str| {
         fs::metadata(ground.shelf().join("a").join(path)).unwrap().permissions().mode()
     };

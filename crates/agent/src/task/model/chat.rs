@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Definition, Finish, Growing, Usage, add_arguments};
+use super::{Definition, Finish, PartialReply, Usage, add_arguments};
 use crate::task::conversation::{Call, Conversation, Message};
 
 /// The question.
@@ -50,7 +50,7 @@ fn tool(tool: &Definition) -> Value {
 }
 
 /// Takes one piece of the answer. What is not understood is passed over.
-pub(super) fn take(piece: &Value, growing: &mut Growing, hear: &mut (dyn FnMut(&str) + Send)) {
+pub(super) fn take(piece: &Value, growing: &mut PartialReply, hear: &mut (dyn FnMut(&str) + Send)) {
     if let Some(model) = piece["model"].as_str().filter(|model| !model.is_empty()) {
         growing.model = Some(model.to_owned());
     }
@@ -96,8 +96,8 @@ pub(super) fn take(piece: &Value, growing: &mut Growing, hear: &mut (dyn FnMut(&
 mod tests {
     use super::*;
 
-    fn grown(pieces: &[Value]) -> (Growing, String) {
-        let (mut growing, mut heard) = (Growing::default(), String::new());
+    fn grown(pieces: &[Value]) -> (PartialReply, String) {
+        let (mut growing, mut heard) = (PartialReply::default(), String::new());
         for piece in pieces {
             take(piece, &mut growing, &mut |text: &str| heard.push_str(text));
         }

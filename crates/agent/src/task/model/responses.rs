@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Definition, Finish, Growing, Usage, add_arguments};
-use crate::member::trouble::Trouble;
+use super::{Definition, Finish, PartialReply, Usage, add_arguments};
+use crate::member::error::MemberError;
 use crate::task::conversation::{Call, Conversation, Message};
 
 /// The question. Nothing is stored: the conversation is ours.
@@ -46,9 +46,9 @@ fn tool(tool: &Definition) -> Value {
 /// Takes one event of the answer. What is not understood is passed over.
 pub(super) fn take(
     event: &Value,
-    growing: &mut Growing,
+    growing: &mut PartialReply,
     hear: &mut (dyn FnMut(&str) + Send),
-) -> Result<(), Trouble> {
+) -> Result<(), MemberError> {
     match event["type"].as_str().unwrap_or_default() {
         "response.output_text.delta" | "response.refusal.delta" => {
             growing.say(event["delta"].as_str().unwrap_or_default(), hear);
@@ -69,14 +69,14 @@ pub(super) fn take(
             let finish = if is_filtered { Finish::Filtered } else { Finish::Length };
             end(&event["response"], growing, finish);
         }
-        "response.failed" => return Err(Trouble::in_stream(&event["response"]["error"])),
-        "error" => return Err(Trouble::in_stream(event)),
+        "response.failed" => return Err(MemberError::in_stream(&event["response"]["error"])),
+        "error" => return Err(MemberError::in_stream(event)),
         _ => {}
     }
     Ok(())
 }
 
-fn end(response: &Value, growing: &mut Growing, finish: Finish) {
+fn end(response: &Value, growing: &mut PartialReply, finish: Finish) {
     let usage = &response["usage"];
     let of = |key: &str| usage[key].as_u64().unwrap_or_default();
     growing.usage = Usage { input: of("input_tokens"), output: of("output_tokens") };
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn events_are_put_together() {
-        let (mut growing, mut heard) = (Growing::default(), String::new());
+        let (mut growing, mut heard) = (PartialReply::default(), String::new());
         let item = json!({"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"});
         for event in [
             json!({"type": "response.created"}),
@@ -115,7 +115,7 @@ mod tests {
     fn a_failure_in_the_stream_is_one() {
         let event = json!({"type": "response.failed",
             "response": {"error": {"code": "upstream_unavailable", "message": "gone"}}});
-        let trouble = take(&event, &mut Growing::default(), &mut |_: &str| {}).unwrap_err();
+        let trouble = take(&event, &mut PartialReply::default(), &mut |_: &str| {}).unwrap_err();
         assert_eq!(trouble.line(), "gone");
     }
 }

@@ -183,7 +183,9 @@ fn a_second_signal_stops_at_once_and_nothing_stays_held() {
     while !served.line().starts_with("stopping: ") {}
     served.signal(Signal::TERM);
     assert_eq!(served.wait(), Some(143));
-    assert_eq!(ground.json(["member", "show", "alice"])["held_micros"], 1000, "as after a crash");
+    // As after a crash, unless the hold was released in the moment before the process ended.
+    let held = &ground.json(["member", "show", "alice"])["held_micros"];
+    assert!(*held == 1000 || *held == 0, "{held}");
     let again = ground.serve();
     let member = ground.json(["member", "show", "alice"]);
     assert_eq!(

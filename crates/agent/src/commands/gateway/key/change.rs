@@ -2,10 +2,10 @@
 
 use gateway_store::KeyChange;
 
-use super::given::Given;
+use super::options::KeyOptions;
 use super::{key_json, key_table};
-use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
-    given: Given,
+    given: KeyOptions,
 }
 
 /// Changes, tells.
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     }
     let scopes = args.given.scopes()?;
     let expires_at = args.given.expires(session)?;
-    let record = Books::with(location, session, async |books| {
+    let record = OperatorStore::with(location, session, async |books| {
         let record = books.key(&args.key).await?;
         let change = KeyChange {
             name: args.name.clone(),

@@ -5,10 +5,10 @@ use gateway::operator::{Issued, KeyOrder};
 use gateway_store::Scope;
 use ledger::{Limits, Micros};
 
-use super::given::Given;
+use super::options::KeyOptions;
 use super::secret;
-use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
 use crate::session::Session;
@@ -29,14 +29,14 @@ pub(crate) struct Args {
     #[arg(long)]
     name: String,
     #[command(flatten)]
-    given: Given,
+    given: KeyOptions,
 }
 
 /// Makes the key, shows it.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let scopes = args.given.scopes()?.unwrap_or_else(|| Scope::ALL.to_vec());
     let expires_at = args.given.expires(session)?.flatten();
-    let Issued { key, record } = Books::with(location, session, async |books| {
+    let Issued { key, record } = OperatorStore::with(location, session, async |books| {
         let order = KeyOrder {
             member: books.member(&args.member).await?.id,
             name: args.name.clone(),

@@ -5,11 +5,11 @@ use ledger::MemberId;
 use serde_json::{Value, json};
 
 use super::{key_json, state};
-use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::key::key_table;
+use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
 
 /// The most keys that are listed.
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 /// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let records = Books::with(location, session, async |books| match &args.member {
+    let records = OperatorStore::with(location, session, async |books| match &args.member {
         Some(word) => {
             let member = books.member(word).await?;
             books.store.keys(member.id).await.map_err(|error| trouble(&error))
@@ -48,10 +48,10 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return session.output.text(key_table(&records, session));
     }
     let mut table = Table::new([
-        ("key", Lean::Left),
-        ("member", Lean::Left),
-        ("name", Lean::Left),
-        ("state", Lean::Left),
+        ("key", Alignment::Left),
+        ("member", Alignment::Left),
+        ("name", Alignment::Left),
+        ("state", Alignment::Left),
     ]);
     for record in &records {
         let (key, state) = (&record.key, state(record, session));
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     Ok(())
 }
 
-async fn all(books: &Books) -> Result<Vec<KeyRecord>, Diagnostic> {
+async fn all(books: &OperatorStore) -> Result<Vec<KeyRecord>, Diagnostic> {
     let (mut records, mut after) = (Vec::new(), MemberId(0));
     while records.len() < MAX_LISTED {
         let members = books.store.members(after, PAGE).await.map_err(|error| trouble(&error))?;

@@ -1,8 +1,8 @@
 //! `agent gateway key revoke`.
 
 use super::key_json;
-use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 /// Revokes, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let record = Books::with(location, session, async |books| {
+    let record = OperatorStore::with(location, session, async |books| {
         let id = books.key(&args.key).await?.key.id;
         books.operator().revoke_key(&id).await.map_err(refused)
     })?;

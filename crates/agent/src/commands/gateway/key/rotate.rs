@@ -3,9 +3,9 @@
 use gateway::operator::Issued;
 
 use super::secret;
-use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::{period, shown};
+use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// Makes the new key, shows it.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let overlap = period(&args.overlap)?;
-    let (Issued { key, record }, old) = Books::with(location, session, async |books| {
+    let (Issued { key, record }, old) = OperatorStore::with(location, session, async |books| {
         let id = books.key(&args.key).await?.key.id;
         let hasher = secret::hasher(&books.config, &books.store).await?;
         let new = books.operator().rotate_key(&hasher, &id, overlap).await.map_err(refused)?;

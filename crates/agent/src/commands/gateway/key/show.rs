@@ -4,9 +4,9 @@ use ledger::Micros;
 
 use super::{key_json, scopes, state};
 use crate::commands::gateway::amount::both;
-use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
+use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
 use crate::session::Session;
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
 /// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let (record, lineage) = Books::with(location, session, async |books| {
+    let (record, lineage) = OperatorStore::with(location, session, async |books| {
         let record = books.key(&args.key).await?;
         let lineage = books.store.lineage(record.key.lineage).await;
         Ok((record, lineage.map_err(|error| trouble(&error))?))

@@ -4,10 +4,10 @@ use gateway_store::LedgerCheck;
 use serde_json::{Value, json};
 
 use crate::commands::gateway::amount::both;
-use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table, grouped};
+use crate::mcp::table::{Alignment, Table, grouped};
 use crate::output::{ERROR, GOOD};
 use crate::session::Session;
 
@@ -20,7 +20,7 @@ pub(crate) struct Args {}
 
 /// Adds up, tells.
 pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let check = Books::with(location, session, async |books| {
+    let check = OperatorStore::with(location, session, async |books| {
         books.store.check_ledger().await.map_err(|error| trouble(&error))
     })?;
     if session.output.is_json() {
@@ -55,7 +55,8 @@ fn check_json(check: &LedgerCheck) -> Value {
 }
 
 fn text(check: &LedgerCheck) -> String {
-    let mut table = Table::new([("account", Lean::Left), ("by its postings", Lean::Left)]);
+    let mut table =
+        Table::new([("account", Alignment::Left), ("by its postings", Alignment::Left)]);
     table.row(["members".to_owned(), both(check.members_total)]);
     for (name, sum) in &check.house {
         table.row([name.clone(), both(*sum)]);
@@ -74,10 +75,10 @@ fn text(check: &LedgerCheck) -> String {
     }
     text.push_str(&format!("{ERROR}{} things do not add up:{ERROR:#}\n", check.wrong));
     let mut findings = Table::new([
-        ("what", Lean::Left),
-        ("figure", Lean::Left),
-        ("stored", Lean::Right),
-        ("added up", Lean::Right),
+        ("what", Alignment::Left),
+        ("figure", Alignment::Left),
+        ("stored", Alignment::Right),
+        ("added up", Alignment::Right),
     ]);
     for finding in &check.findings {
         findings.row([

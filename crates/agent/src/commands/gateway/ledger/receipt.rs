@@ -5,9 +5,9 @@ use ledger::HoldId;
 use serde_json::json;
 
 use crate::commands::gateway::amount::both;
-use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
+use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
 use crate::session::Session;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         Diagnostic::usage(format!("`{}` is no id of a request", printable(&args.id)))
             .hint("it is `req_` and 32 digits; every answer has it as `x-request-id`")
     })?;
-    let found = Books::with(location, session, async |books| {
+    let found = OperatorStore::with(location, session, async |books| {
         books.store.receipt(None, id).await.map_err(|error| trouble(&error))
     })?;
     let receipt = found.ok_or_else(|| {

@@ -5,11 +5,11 @@ use gateway_store::{Member, StatementLine};
 use ledger::HoldId;
 use serde_json::{Value, json};
 
-use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
+use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::mcp::table::{Alignment, Table};
 use crate::output::printable;
 use crate::session::Session;
 
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 /// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let (member, lines) = Books::with(location, session, async |books| {
+    let (member, lines) = OperatorStore::with(location, session, async |books| {
         let member = books.member(&args.member).await?;
         let before = args.before.unwrap_or(i64::MAX);
         let lines = books.store.statement(member.id, before, args.limit).await;
@@ -88,12 +88,12 @@ fn receipt(line: &StatementLine) -> Option<String> {
 
 fn table(lines: &[StatementLine]) -> String {
     let mut table = Table::new([
-        ("line", Lean::Right),
-        ("when (UTC)", Lean::Left),
-        ("what", Lean::Left),
-        ("amount", Lean::Right),
-        ("balance", Lean::Right),
-        ("for", Lean::Left),
+        ("line", Alignment::Right),
+        ("when (UTC)", Alignment::Left),
+        ("what", Alignment::Left),
+        ("amount", Alignment::Right),
+        ("balance", Alignment::Right),
+        ("for", Alignment::Left),
     ]);
     for line in lines {
         let posting = &line.posting;

@@ -4,8 +4,8 @@ use gateway::operator::Error;
 use gateway_store::MemberChange;
 
 use super::{account, member_json};
-use crate::commands::gateway::books::{Books, refused};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
@@ -73,7 +73,7 @@ fn change(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let (member, account) = Books::with(location, session, async |books| {
+    let (member, account) = OperatorStore::with(location, session, async |books| {
         let member = books.member(member).await?;
         let changed = books.operator().change_member(member.id, change).await;
         let member = changed.map_err(|error| match (error, change) {

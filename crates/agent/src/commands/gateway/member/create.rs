@@ -4,9 +4,9 @@ use gateway::operator::Error;
 use ledger::{Micros, PostingKind, Transfer};
 
 use super::{account, member_json};
-use crate::commands::gateway::amount::{Unit, both};
-use crate::commands::gateway::books::{Books, refused};
+use crate::commands::gateway::amount::{AmountUnit, both};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     credit: Option<String>,
     #[command(flatten)]
-    unit: Unit,
+    unit: AmountUnit,
 }
 
 /// Makes the member, pays in the credit, tells.
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return Err(Diagnostic::usage("a member cannot begin with less than nothing"));
     }
     let credit = credit.filter(|credit| *credit != Micros::ZERO);
-    let (member, account) = Books::with(location, session, async |books| {
+    let (member, account) = OperatorStore::with(location, session, async |books| {
         let made = books.operator().create_member(&args.name).await;
         let member = made.map_err(|error| match error {
             Error::Exists(_) => {

@@ -5,10 +5,10 @@ use ledger::{Account, MemberId};
 use serde_json::{Value, json};
 
 use super::{account, member_json};
-use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
 
 /// List members and what they have
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 
 /// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let members = Books::with(location, session, async |books| {
+    let members = OperatorStore::with(location, session, async |books| {
         let after = match &args.after {
             Some(word) => books.member(word).await?.id,
             None => MemberId(0),
@@ -48,12 +48,12 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return Ok(());
     }
     let mut table = Table::new([
-        ("member", Lean::Left),
-        ("name", Lean::Left),
-        ("balance", Lean::Right),
-        ("held", Lean::Right),
-        ("available", Lean::Right),
-        ("state", Lean::Left),
+        ("member", Alignment::Left),
+        ("name", Alignment::Left),
+        ("balance", Alignment::Right),
+        ("held", Alignment::Right),
+        ("available", Alignment::Right),
+        ("state", Alignment::Left),
     ]);
     for (member, account) in &members {
         table.row([

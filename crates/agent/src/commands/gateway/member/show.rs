@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::{account, member_json};
 use crate::commands::gateway::amount::both;
-use crate::commands::gateway::books::{Books, trouble};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::key::{key_json, key_table};
 use crate::commands::gateway::moment::{now, shown};
+use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
 /// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let (member, account, keys) = Books::with(location, session, async |books| {
+    let (member, account, keys) = OperatorStore::with(location, session, async |books| {
         let member = books.member(&args.member).await?;
         let account = account(books, &member).await?;
         let keys = books.store.keys(member.id).await.map_err(|error| trouble(&error))?;

@@ -5,9 +5,9 @@ use gateway_store::Member;
 use ledger::{Micros, PostingKind, Transfer, TransferResult};
 use serde_json::json;
 
-use crate::commands::gateway::amount::{Unit, both};
-use crate::commands::gateway::books::{Books, refused};
+use crate::commands::gateway::amount::{AmountUnit, both};
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, printable};
 use crate::session::Session;
@@ -30,7 +30,7 @@ pub(crate) struct TopUp {
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
     #[command(flatten)]
-    unit: Unit,
+    unit: AmountUnit,
 }
 
 /// Correct a balance, up or down
@@ -51,7 +51,7 @@ pub(crate) struct Adjust {
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
     #[command(flatten)]
-    unit: Unit,
+    unit: AmountUnit,
 }
 
 /// Pays in.
@@ -65,7 +65,7 @@ pub(crate) fn top_up(
         return Err(Diagnostic::usage(format!("`{}` pays nothing in", args.amount))
             .hint("`agent gateway member adjust` takes credit away"));
     }
-    let asked = Asked {
+    let asked = TransferRequest {
         member: &args.member,
         kind: PostingKind::TopUp,
         amount,
@@ -82,7 +82,7 @@ pub(crate) fn adjust(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let amount = args.unit.read(&args.amount)?;
-    let asked = Asked {
+    let asked = TransferRequest {
         member: &args.member,
         kind: PostingKind::Adjustment,
         amount,
@@ -93,7 +93,7 @@ pub(crate) fn adjust(
 }
 
 /// What is to be moved, as it was typed.
-struct Asked<'a> {
+struct TransferRequest<'a> {
     member: &'a str,
     kind: PostingKind,
     amount: Micros,
@@ -101,9 +101,9 @@ struct Asked<'a> {
     reference: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl TransferRequest<'_> {
     fn run(&self, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-        let (member, posted) = Books::with(location, session, async |books| {
+        let (member, posted) = OperatorStore::with(location, session, async |books| {
             let member = books.member(self.member).await?;
             let transfer = Transfer {
                 member: member.id,

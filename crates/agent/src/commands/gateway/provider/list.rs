@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Lean, Table};
+use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
 
 /// List providers as they are configured; nothing is connected
@@ -28,13 +28,13 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
         return Ok(());
     }
     let mut table = Table::new([
-        ("provider", Lean::Left),
-        ("kind", Lean::Left),
-        ("address", Lean::Left),
-        ("key", Lean::Left),
-        ("models", Lean::Right),
-        ("discover", Lean::Left),
-        ("weight", Lean::Right),
+        ("provider", Alignment::Left),
+        ("kind", Alignment::Left),
+        ("address", Alignment::Left),
+        ("key", Alignment::Left),
+        ("models", Alignment::Right),
+        ("discover", Alignment::Left),
+        ("weight", Alignment::Right),
     ]);
     for provider in &config.providers {
         table.row([

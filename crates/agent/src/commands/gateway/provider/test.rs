@@ -7,8 +7,8 @@ use gateway::probe::{self, Probe};
 use gateway::search::{self, Wanted};
 use serde_json::json;
 
-use crate::commands::gateway::books::block_on;
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::block_on;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::nearest;
 use crate::mcp::table::counted;

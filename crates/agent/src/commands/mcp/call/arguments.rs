@@ -6,8 +6,8 @@ use mcp_client::registry::RegisteredTool;
 use serde_json::Value;
 
 use crate::diagnostic::Diagnostic;
+use crate::key_value;
 use crate::output::printable;
-use crate::pairs;
 
 /// The largest arguments that are read, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Reads them; none at all are an empty object.
 pub(super) fn read(json: Option<&str>, pairs: &[String]) -> Result<Value, Diagnostic> {
     match json {
-        None => pairs::object(pairs, "argument").map(Value::Object),
+        None => key_value::object(pairs, "argument").map(Value::Object),
         Some("-") => {
             let mut text = String::new();
             let read = io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::already_told;
-use crate::mcp::shown::Shown;
+use crate::mcp::sanitizer::Sanitizer;
 use crate::session::Session;
 
 /// Prints the outcome; one that says it is an error ends the program with a failure.
@@ -17,7 +17,7 @@ pub(super) fn show(
     tool: &RegisteredTool,
     outcome: &ToolOutcome,
     folder: Option<&Path>,
-    shown: &Shown,
+    shown: &Sanitizer,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     if session.output.is_json() {

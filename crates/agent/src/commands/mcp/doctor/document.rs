@@ -5,7 +5,7 @@ use mcp_client::oauth::client_document::{self, FetchedDocument, RuleViolation};
 
 use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::Fleet;
+use crate::mcp::McpServers;
 use crate::mcp::client_document::{address, built_in_fault, in_its_place};
 use crate::mcp::table::counted;
 use crate::session::Session;
@@ -33,7 +33,7 @@ pub(super) fn unused(entries: &[&ServerEntry], findings: &mut Findings) {
 
 /// Fetches the document of every server that would be shown one.
 pub(super) fn check(
-    fleet: &Fleet,
+    fleet: &McpServers,
     entries: &[&ServerEntry],
     session: &Session,
     findings: &mut Findings,
@@ -65,9 +65,9 @@ pub(super) fn check(
 }
 
 /// A server, how it is reached, and the address of the document it would be shown.
-type Used<'a> = (&'a ServerEntry, &'a HttpEndpoint, &'a str);
+type DocumentUse<'a> = (&'a ServerEntry, &'a HttpEndpoint, &'a str);
 
-fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a Fleet) -> Option<Used<'a>> {
+fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a McpServers) -> Option<DocumentUse<'a>> {
     let Endpoint::Http(http) = &entry.endpoint else { return None };
     let Auth::OAuth(oauth) = &http.auth else { return None };
     address(oauth, &fleet.servers.parsed).map(|url| (entry, &**http, url))

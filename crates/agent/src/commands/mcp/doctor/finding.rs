@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::mcp::shown::Shown;
+use crate::mcp::sanitizer::Sanitizer;
 use crate::mcp::table::counted;
 use crate::output::{DIM, ERROR, GOOD, WARNING};
 
@@ -114,7 +114,7 @@ impl Findings {
     }
 
     /// For a person: the worst last, where it is seen.
-    pub(crate) fn text(&self, shown: &Shown) -> String {
+    pub(crate) fn text(&self, shown: &Sanitizer) -> String {
         let mut sorted: Vec<&Finding> = self.all.iter().collect();
         sorted.sort_by_key(|finding| finding.severity);
         let mut text = String::new();

@@ -10,14 +10,14 @@ use mcp_client::config::{
 use mcp_client::oauth::SignInStatus;
 use mcp_client::transport::environment;
 
-use super::super::standing::{State, now};
+use super::super::sign_in_state::{State, now};
 use super::super::test::named_files;
 use super::finding::{Finding, Findings};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::advice::{advice, operand};
-use crate::mcp::{Fleet, Servers, is_alone};
+use crate::mcp::{McpServers, Servers, is_alone};
 use crate::session::Session;
 
 /// Every problem of the configuration, or those of one server and of the whole file.
@@ -121,7 +121,7 @@ fn readable_by_others(_: &Path) -> Option<u32> {
 /// One entry.
 pub(super) fn server(
     configured: &Configured,
-    fleet: &Fleet,
+    fleet: &McpServers,
     session: &Session,
     findings: &mut Findings,
 ) {

@@ -10,7 +10,7 @@ use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::{operand_with, test};
 use crate::mcp::table::{counted, grouped};
-use crate::mcp::{Fleet, patience};
+use crate::mcp::{McpServers, patience};
 use crate::session::Session;
 
 /// Tokens of all tools together from which on less would be better.
@@ -18,7 +18,7 @@ const MANY_TOKENS: u32 = 20_000;
 
 /// Connects the servers and looks at what they offer.
 pub(super) fn servers(
-    fleet: &Fleet,
+    fleet: &McpServers,
     (enabled, at_most): (&[&ServerEntry], Duration),
     session: &Session,
     findings: &mut Findings,

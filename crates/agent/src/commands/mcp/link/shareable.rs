@@ -7,7 +7,7 @@ use mcp_client::config::{
 use serde_json::{Map, Value as Json};
 
 use super::super::install::FILES_OF_SIGN_INS;
-use super::super::literals::{Moved, SIGN_IN_SECRETS, variable_name};
+use super::super::secrets::{MovedSecret, SIGN_IN_SECRETS, variable_name};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
@@ -30,7 +30,7 @@ pub(super) struct Shareable {
     /// The entry.
     pub(super) entry: Map<String, Json>,
     /// The secrets that stood in it, and what stands there now.
-    pub(super) replaced: Vec<Moved>,
+    pub(super) replaced: Vec<MovedSecret>,
     /// What the person should know.
     pub(super) notes: Vec<String>,
 }
@@ -159,7 +159,7 @@ struct Sweep<'s> {
     /// The longest first.
     known: Vec<KnownSecret>,
     names: SecretsFile,
-    replaced: Vec<Moved>,
+    replaced: Vec<MovedSecret>,
 }
 
 impl Sweep<'_> {
@@ -202,7 +202,7 @@ impl Sweep<'_> {
         let wanted = variable_name(self.name, &secret.label);
         let variable = self.names.add(&wanted, secret.value())?;
         let server = self.name.to_owned();
-        self.replaced.push(Moved { server, key: key.to_owned(), variable: variable.clone() });
+        self.replaced.push(MovedSecret { server, key: key.to_owned(), variable: variable.clone() });
         Ok(format!("${{{variable}}}"))
     }
 }

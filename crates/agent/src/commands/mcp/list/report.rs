@@ -6,21 +6,21 @@ use mcp_client::supervisor::{ServerState, ServerStatus};
 use serde_json::{Value, json};
 
 use crate::mcp::advice::{command_line, operand, test};
-use crate::mcp::shown::Shown;
-use crate::mcp::table::{Lean, Table, grouped};
-use crate::mcp::{Fleet, Servers, told, transport};
+use crate::mcp::sanitizer::Sanitizer;
+use crate::mcp::table::{Alignment, Table, grouped};
+use crate::mcp::{McpServers, Servers, told, transport};
 use crate::output::{DIM, printable};
 
 /// One row for each server.
 pub(crate) fn table(all: &[ServerStatus]) -> String {
     let mut table = Table::new([
-        ("server", Lean::Left),
-        ("transport", Lean::Left),
-        ("era", Lean::Left),
-        ("state", Lean::Left),
-        ("tools", Lean::Right),
-        ("tokens", Lean::Right),
-        ("since", Lean::Right),
+        ("server", Alignment::Left),
+        ("transport", Alignment::Left),
+        ("era", Alignment::Left),
+        ("state", Alignment::Left),
+        ("tools", Alignment::Right),
+        ("tokens", Alignment::Right),
+        ("since", Alignment::Right),
     ]);
     for status in all {
         let known = |text: String| if status.era.is_some() { text } else { "-".to_owned() };
@@ -41,7 +41,7 @@ pub(crate) fn table(all: &[ServerStatus]) -> String {
 }
 
 /// Why servers are not as they should be, and what to do.
-pub(crate) fn reasons(all: &[ServerStatus], fleet: &Fleet) -> String {
+pub(crate) fn reasons(all: &[ServerStatus], fleet: &McpServers) -> String {
     let mut text = String::new();
     for status in all {
         let name = &printable(&status.server);
@@ -71,7 +71,7 @@ pub(crate) fn reasons(all: &[ServerStatus], fleet: &Fleet) -> String {
     text
 }
 
-fn hints(status: &ServerStatus, fleet: &Fleet) -> Vec<String> {
+fn hints(status: &ServerStatus, fleet: &McpServers) -> Vec<String> {
     let name = &status.server;
     let entry = fleet.servers.entries().find(|entry| entry.name == *name);
     let mut hints = match (&status.failure, entry) {
@@ -83,7 +83,7 @@ fn hints(status: &ServerStatus, fleet: &Fleet) -> Vec<String> {
 }
 
 /// All that is known of a server, for programs.
-pub(crate) fn server_json(status: &ServerStatus, fleet: &Fleet) -> Value {
+pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
     let failure = status.failure.as_ref().map(|failure| told(&fleet.shown, failure));
     let reason = match (&failure, status.state.reason()) {
         (Some((summary, _)), _) => Some(summary.clone()),
@@ -120,13 +120,13 @@ pub(crate) fn server_json(status: &ServerStatus, fleet: &Fleet) -> Value {
 }
 
 /// The configuration as rows.
-pub(super) fn configured_text(servers: &Servers, shown: &Shown) -> String {
+pub(super) fn configured_text(servers: &Servers, shown: &Sanitizer) -> String {
     let mut table = Table::new([
-        ("server", Lean::Left),
-        ("transport", Lean::Left),
-        ("enabled", Lean::Left),
-        ("line", Lean::Right),
-        ("reached by", Lean::Left),
+        ("server", Alignment::Left),
+        ("transport", Alignment::Left),
+        ("enabled", Alignment::Left),
+        ("line", Alignment::Right),
+        ("reached by", Alignment::Left),
     ]);
     for configured in &servers.parsed.servers {
         let entry = &configured.entry;

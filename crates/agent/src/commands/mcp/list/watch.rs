@@ -12,14 +12,14 @@ use serde_json::json;
 use super::report::{reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::table::{counted, grouped};
-use crate::mcp::{Fleet, Servers, problem_line, told};
+use crate::mcp::{McpServers, Servers, problem_line, told};
 use crate::session::Session;
 
 /// How often the files are looked at.
 const POLL: Duration = Duration::from_secs(1);
 
 /// Shows changes until it is interrupted, which is how it is meant to end.
-pub(super) fn run(mut fleet: Fleet, session: &Session, drawn: bool) -> Result<(), Diagnostic> {
+pub(super) fn run(mut fleet: McpServers, session: &Session, drawn: bool) -> Result<(), Diagnostic> {
     let entries: Vec<_> = fleet.servers.entries().cloned().collect();
     let files = [fleet.servers.path.clone(), session.home()?.env_file()];
     let host = fleet.host.clone();
@@ -35,16 +35,16 @@ pub(super) fn run(mut fleet: Fleet, session: &Session, drawn: bool) -> Result<()
 }
 
 struct Watch<'a> {
-    fleet: &'a mut Fleet,
+    fleet: &'a mut McpServers,
     session: &'a Session,
     /// Whether the screen is drawn anew, or changes are written line by line.
     drawn: bool,
-    seen: BTreeMap<String, Seen>,
+    seen: BTreeMap<String, WatchedState>,
 }
 
 /// What of a server is worth a new line when it changes.
 #[derive(Debug, Clone, PartialEq)]
-struct Seen {
+struct WatchedState {
     state: ServerState,
     failure: Option<String>,
     tools: usize,
@@ -189,8 +189,8 @@ pub(crate) fn reloaded_line(done: &ReloadReport) -> String {
     format!("configuration read again; {}", parts.join("; "))
 }
 
-fn seen(status: &ServerStatus) -> Seen {
-    Seen {
+fn seen(status: &ServerStatus) -> WatchedState {
+    WatchedState {
         state: status.state.clone(),
         failure: status.failure.as_ref().map(ToString::to_string),
         tools: status.tools,

@@ -11,7 +11,7 @@ use mcp_client::config::{HttpEndpoint, Text, Verify};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use super::steps::{Mark, Steps};
+use super::steps::{StepStatus, Steps};
 use crate::session::Session;
 
 /// The most addresses of a host that are named.
@@ -39,14 +39,14 @@ pub(super) fn files(endpoint: &HttpEndpoint, steps: &Steps) -> Result<(), Error>
         let opened = File::open(&path).and_then(|file| file.metadata());
         let reason = match opened {
             Ok(file) if file.is_file() => {
-                steps.tell(Mark::Ok, "files", &format!("{what} {}", text.shown()), None);
+                steps.tell(StepStatus::Ok, "files", &format!("{what} {}", text.shown()), None);
                 continue;
             }
             Ok(_) => "is not a file".to_owned(),
             Err(error) => format!("cannot be read: {error}"),
         };
         let error = Error::File { what, path: text.shown().into(), reason };
-        steps.tell(Mark::Failed, "files", &error.to_string(), None);
+        steps.tell(StepStatus::Failed, "files", &error.to_string(), None);
         return Err(error);
     }
     Ok(())
@@ -68,7 +68,7 @@ pub(super) async fn reach(
         && !is_loopback(host)
     {
         let detail = format!("{variable} is set: the proxy resolves and connects");
-        steps.tell(Mark::Note, "proxy", &detail, None);
+        steps.tell(StepStatus::Note, "proxy", &detail, None);
         return Ok(());
     }
     let found = resolve(host, port, within, steps);
@@ -79,7 +79,7 @@ pub(super) async fn reach(
 }
 
 fn unreachable(endpoint: &HttpEndpoint, step: &str, reason: &str, steps: &Steps) -> Error {
-    steps.tell(Mark::Failed, step, reason, None);
+    steps.tell(StepStatus::Failed, step, reason, None);
     Error::Unreachable { url: endpoint.url.shown().to_owned(), reason: reason.to_owned() }
 }
 
@@ -100,7 +100,12 @@ async fn resolve(
     }
     let named: Vec<String> =
         addresses.iter().take(MAX_NAMED).map(|address| address.ip().to_string()).collect();
-    steps.tell(Mark::Ok, "DNS", &format!("{host} is {}", named.join(", ")), Some(began.elapsed()));
+    steps.tell(
+        StepStatus::Ok,
+        "DNS",
+        &format!("{host} is {}", named.join(", ")),
+        Some(began.elapsed()),
+    );
     Ok(addresses)
 }
 
@@ -112,7 +117,7 @@ async fn connect(addresses: &[SocketAddr], within: Duration, steps: &Steps) -> R
         match timeout(left, TcpStream::connect(address)).await {
             Ok(Ok(_)) => {
                 let detail = format!("connected to {address}");
-                steps.tell(Mark::Ok, "TCP", &detail, Some(began.elapsed()));
+                steps.tell(StepStatus::Ok, "TCP", &detail, Some(began.elapsed()));
                 return Ok(());
             }
             Ok(Err(error)) => last = format!("{address}: {error}"),

@@ -7,19 +7,19 @@ use mcp_client::session::ConnectStep;
 use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::shown::Shown;
+use crate::mcp::sanitizer::Sanitizer;
 use crate::output::{DIM, ERROR, GOOD, Output, WARNING};
 
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum StepStatus {
     Ok,
     Note,
     Warning,
     Failed,
 }
 
-impl Mark {
+impl StepStatus {
     const fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -43,12 +43,12 @@ impl Mark {
 #[derive(Debug)]
 pub(super) struct Steps {
     output: Output,
-    shown: Shown,
-    told: Mutex<Told>,
+    shown: Sanitizer,
+    told: Mutex<StepReport>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct StepReport {
     steps: Vec<Value>,
     hints: Vec<String>,
     /// The output could not be written; nothing more is.
@@ -56,20 +56,20 @@ struct Told {
 }
 
 impl Steps {
-    pub(super) fn new(output: Output, shown: Shown) -> Self {
+    pub(super) fn new(output: Output, shown: Sanitizer) -> Self {
         Self { output, shown, told: Mutex::default() }
     }
 
     /// Tells a step of connecting.
     pub(super) fn stage(&self, stage: &ConnectStep) {
         match &stage.outcome {
-            Ok(detail) => self.tell(Mark::Ok, stage.name, detail, Some(stage.took)),
-            Err(reason) => self.tell(Mark::Failed, stage.name, reason, Some(stage.took)),
+            Ok(detail) => self.tell(StepStatus::Ok, stage.name, detail, Some(stage.took)),
+            Err(reason) => self.tell(StepStatus::Failed, stage.name, reason, Some(stage.took)),
         }
     }
 
     /// Tells one step. What the process said stands in the error that follows.
-    pub(super) fn tell(&self, mark: Mark, name: &str, detail: &str, took: Option<Duration>) {
+    pub(super) fn tell(&self, mark: StepStatus, name: &str, detail: &str, took: Option<Duration>) {
         let detail = detail.split("; its standard error ends with:").next().unwrap_or(detail);
         let detail = self.shown.first_line(detail);
         let mut told = self.told();
@@ -92,7 +92,7 @@ impl Steps {
 
     /// Whether the last step failed.
     pub(super) fn ended_in_failure(&self) -> bool {
-        self.told().steps.last().is_some_and(|step| step["status"] == Mark::Failed.word())
+        self.told().steps.last().is_some_and(|step| step["status"] == StepStatus::Failed.word())
     }
 
     /// What to do about a warning; told at the end.
@@ -135,7 +135,7 @@ impl Steps {
         self.shown.json(document)
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, StepReport> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use wire::media::{Artifact, MediaRun};
 use super::kind::extension;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
-use crate::member::{Ask, Member, number};
+use crate::member::{Member, MemberRequest, number};
 use crate::output::printable;
 
 /// The most files of one run.
@@ -59,7 +59,8 @@ pub(super) async fn find(member: &Member, id: &Id) -> Result<Vec<Item>, Diagnost
 }
 
 async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>, Diagnostic> {
-    let ask = Ask::get(format!("/media/runs/{run}/manifest.json")).at_most(MAX_MANIFEST_BYTES);
+    let ask =
+        MemberRequest::get(format!("/media/runs/{run}/manifest.json")).at_most(MAX_MANIFEST_BYTES);
     let manifest = async { member.ask(ask).await?.json::<MediaRun>() }.await;
     let manifest = manifest.map_err(|trouble| member.diagnostic(&trouble))?;
     let count = manifest.artifacts.len();
@@ -88,7 +89,7 @@ fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagno
 
 /// What the service says of one artifact. Its tag is its digest.
 async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
-    let answer = member.ask(Ask::head(format!("/media/artifacts/{id}"))).await;
+    let answer = member.ask(MemberRequest::head(format!("/media/artifacts/{id}"))).await;
     let answer = answer.map_err(|trouble| match trouble.status() {
         // An answer without a body cannot say it.
         Some(404) => {

@@ -8,10 +8,10 @@ use wire::sse::Event;
 
 use super::Viewer;
 use crate::diagnostic::Diagnostic;
-use crate::member::Ask;
+use crate::member::MemberRequest;
+use crate::member::error::MemberError;
 use crate::member::events::data;
-use crate::member::patience::{Patient, growing};
-use crate::member::trouble::Trouble;
+use crate::member::retry::{RetryingMember, growing};
 
 /// How long a service may be away in the middle of a job, unless `--wait` is longer.
 const MAX_AWAY: Duration = Duration::from_mins(2);
@@ -26,19 +26,19 @@ static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Shows every event of a job until it has ended.
 pub(super) async fn follow(
-    service: &Patient<'_>,
+    service: &RetryingMember<'_>,
     path: &str,
     viewer: &mut Viewer<'_>,
 ) -> Result<(), Diagnostic> {
-    let mut place = Place::default();
+    let mut place = StreamPosition::default();
     let mut away: Option<Instant> = None;
     let mut breaks = 0;
     loop {
         let begun = Instant::now();
         let seen = place.last.clone();
         let trouble = match connection(service, path, viewer, &mut place).await? {
-            Left::Ended => return Ok(()),
-            Left::Trouble(trouble) => trouble,
+            DisconnectReason::Ended => return Ok(()),
+            DisconnectReason::Trouble(trouble) => trouble,
         };
         if seen != place.last || begun.elapsed() > STEADY {
             (away, breaks) = (None, 0);
@@ -57,7 +57,7 @@ pub(super) async fn follow(
 
 /// Where we are in the stream.
 #[derive(Debug, Default)]
-struct Place {
+struct StreamPosition {
     /// The id of the last event that was shown.
     last: Option<String>,
     /// Whether the service was ever there.
@@ -65,27 +65,27 @@ struct Place {
 }
 
 /// Why a connection was left.
-enum Left {
+enum DisconnectReason {
     /// The job has ended.
     Ended,
     /// Something went wrong before.
-    Trouble(Trouble),
+    Trouble(MemberError),
 }
 
 /// Shows what comes over one connection.
 async fn connection(
-    service: &Patient<'_>,
+    service: &RetryingMember<'_>,
     path: &str,
     viewer: &mut Viewer<'_>,
-    place: &mut Place,
-) -> Result<Left, Diagnostic> {
-    let mut ask = Ask::get(format!("{path}/events"));
+    place: &mut StreamPosition,
+) -> Result<DisconnectReason, Diagnostic> {
+    let mut ask = MemberRequest::get(format!("{path}/events"));
     if let Some(last) = &place.last {
         ask = ask.with(LAST_EVENT_ID.clone(), last);
     }
     let mut events = match service.member.events(ask).await {
         Ok(events) => events,
-        Err(trouble) => return Ok(Left::Trouble(trouble)),
+        Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
     };
     place.was_there = true;
     loop {
@@ -93,13 +93,13 @@ async fn connection(
             Ok(Some(event)) => event,
             Ok(None) => {
                 let reason = "the service ended the stream before the job".to_owned();
-                return Ok(Left::Trouble(Trouble::Broken { reason }));
+                return Ok(DisconnectReason::Trouble(MemberError::Broken { reason }));
             }
-            Err(trouble) => return Ok(Left::Trouble(trouble)),
+            Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
         };
         let value = match read(&event) {
             Ok(value) => value,
-            Err(trouble) => return Ok(Left::Trouble(trouble)),
+            Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
         };
         if let Some(id) = event.id() {
             place.last = Some(id.to_owned());
@@ -107,24 +107,26 @@ async fn connection(
         let kind = event.name().unwrap_or_default();
         viewer.see(kind, &value)?;
         if ENDS.contains(&kind) {
-            return Ok(Left::Ended);
+            return Ok(DisconnectReason::Ended);
         }
     }
 }
 
 /// What an event says. The error of one with a name is the job's, of one without the stream's.
-fn read(event: &Event) -> Result<Value, Trouble> {
+fn read(event: &Event) -> Result<Value, MemberError> {
     match event.name() {
         None => data(event),
-        Some(_) => serde_json::from_slice(&event.data()).map_err(|error| Trouble::nonsense(&error)),
+        Some(_) => {
+            serde_json::from_slice(&event.data()).map_err(|error| MemberError::nonsense(&error))
+        }
     }
 }
 
 /// How long to pause before the next connection; nothing if there need not be one.
-fn pause(trouble: &Trouble, breaks: u32) -> Option<Duration> {
+fn pause(trouble: &MemberError, breaks: u32) -> Option<Duration> {
     let usual = growing(breaks).min(MAX_PAUSE);
     match trouble {
-        Trouble::Broken { .. } | Trouble::Late { .. } => Some(usual),
+        MemberError::Broken { .. } | MemberError::Late { .. } => Some(usual),
         other => other.again().or(usual),
     }
 }

@@ -1,0 +1,141 @@
+//! What can be typed behind a slash.
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+use crate::output::{DIM, printable};
+
+/// A command of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SlashCommand {
+    Help,
+    Model,
+    Tools,
+    Mcp,
+    ReloadMcp,
+    Cost,
+    Metrics,
+    History,
+    Save,
+    Clear,
+    Quit,
+}
+
+/// A command as it is typed and explained.
+#[derive(Debug)]
+pub(super) struct SlashHelp {
+    pub(super) name: &'static str,
+    takes: &'static str,
+    pub(super) does: &'static str,
+    slash: SlashCommand,
+}
+
+const fn known(
+    name: &'static str,
+    takes: &'static str,
+    does: &'static str,
+    slash: SlashCommand,
+) -> SlashHelp {
+    SlashHelp { name, takes, does, slash }
+}
+
+/// All of them, in the order in which they are shown.
+pub(super) const ALL: [SlashHelp; 11] = [
+    known("help", "", "Show this", SlashCommand::Help),
+    known(
+        "model",
+        "[ID]",
+        "List the models with their prices, or take another one",
+        SlashCommand::Model,
+    ),
+    known(
+        "tools",
+        "[WORDS]",
+        "Show what the model is offered, or find a tool",
+        SlashCommand::Tools,
+    ),
+    known("mcp", "", "Show how each server is", SlashCommand::Mcp),
+    known("reload-mcp", "", "Read config.yaml again and take its servers", SlashCommand::ReloadMcp),
+    known("cost", "", "Show what this conversation has cost, and your balance", SlashCommand::Cost),
+    known("metrics", "", "Show the next package of usage metrics", SlashCommand::Metrics),
+    known("history", "", "Show what was said, in a line each", SlashCommand::History),
+    known("save", "[FILE]", "Write the conversation to a file, as Markdown", SlashCommand::Save),
+    known("clear", "", "Begin another conversation", SlashCommand::Clear),
+    known("quit", "", "End; `agent chat --resume` goes on", SlashCommand::Quit),
+];
+
+/// What was typed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ChatInput<'a> {
+    Nothing,
+    /// Words for the model.
+    Words(&'a str),
+    /// A command, and what stands behind it.
+    Command(SlashCommand, &'a str),
+}
+
+/// Tells commands from words.
+pub(super) fn read(text: &str) -> Result<ChatInput<'_>, Diagnostic> {
+    let text = text.trim();
+    let Some(rest) = text.strip_prefix('/') else {
+        return Ok(if text.is_empty() { ChatInput::Nothing } else { ChatInput::Words(text) });
+    };
+    if rest.starts_with('/') {
+        return Ok(ChatInput::Words(rest));
+    }
+    let (name, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let meant = if name == "exit" { "quit" } else { name };
+    match ALL.iter().find(|known| known.name == meant) {
+        Some(known) => Ok(ChatInput::Command(known.slash, behind.trim())),
+        None => Err(unknown(name)),
+    }
+}
+
+fn unknown(name: &str) -> Diagnostic {
+    let diagnostic = Diagnostic::usage(format!("there is no command `/{}`", printable(name)));
+    let diagnostic = match nearest(name, ALL.iter().map(|known| known.name)) {
+        Some(near) => diagnostic.hint(format!("did you mean `/{near}`?")),
+        None => diagnostic.hint("`/help` lists the commands"),
+    };
+    diagnostic.hint("two slashes send the line to the model, with one")
+}
+
+/// What can be typed, for a person.
+pub(super) fn help() -> String {
+    let typed = |known: &SlashHelp| format!("/{} {}", known.name, known.takes);
+    let width = ALL.iter().map(|known| typed(known).trim_end().len()).max().unwrap_or(0);
+    let line =
+        |known: &SlashHelp| format!("  {:<width$}  {}\n", typed(known).trim_end(), known.does);
+    let commands: String = ALL.iter().map(line).collect();
+    format!(
+        "{commands}{DIM}  \\ at the end of a line, or Alt-Enter, begins another line.\n  Ctrl-C \
+         stops an answer, clears the line, and typed twice ends; so does Ctrl-D.\n  //text sends \
+         /text to the model.{DIM:#}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_and_words_are_told_apart() {
+        assert_eq!(read("  ").unwrap(), ChatInput::Nothing);
+        assert_eq!(read(" hello /x ").unwrap(), ChatInput::Words("hello /x"));
+        assert_eq!(read("//etc is a folder").unwrap(), ChatInput::Words("/etc is a folder"));
+        assert_eq!(read("/model  a/b ").unwrap(), ChatInput::Command(SlashCommand::Model, "a/b"));
+        assert_eq!(read("/exit").unwrap(), ChatInput::Command(SlashCommand::Quit, ""));
+        assert_eq!(
+            read("/tools read\nfiles").unwrap(),
+            ChatInput::Command(SlashCommand::Tools, "read\nfiles")
+        );
+    }
+
+    #[test]
+    fn the_nearest_command_is_suggested() {
+        let hint = |typed: &str| read(typed).unwrap_err().hints[0].clone();
+        assert_eq!(hint("/modle"), "did you mean `/model`?");
+        assert_eq!(hint("/reload"), "did you mean `/reload-mcp`?");
+        assert_eq!(hint("/"), "`/help` lists the commands");
+        assert_eq!(hint("/zzzzzz"), "`/help` lists the commands");
+    }
+}

@@ -1,0 +1,133 @@
+//! What is typed about a key: scopes, models, end and limits.
+
+use std::str::FromStr;
+
+use gateway::config::Config;
+use gateway_store::{LimitsChange, Scope};
+use ledger::Time;
+
+use crate::commands::gateway::amount::AmountUnit;
+use crate::commands::gateway::moment;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+use crate::output::printable;
+use crate::session::Session;
+
+/// The words for no limit, no end.
+const NONE: &[&str] = &["none", "never", "unlimited"];
+
+/// What is typed about a key.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct KeyOptions {
+    /// What it may be used for: models, chat, responses, research, media, search, fetch, mcp, or `all`
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    scopes: Option<Vec<String>>,
+    /// Full ids or aliases of the models it may use, or `all`
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    models: Option<Vec<String>>,
+    /// When it ends: a period such as 30d, a moment such as 2027-01-31T00:00:00Z, or `never`
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+    /// What it may spend in all, rotated keys included, or `none`
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
+    spend_limit: Option<String>,
+    /// Requests a minute, or `none`
+    #[arg(long, value_name = "N")]
+    rpm: Option<String>,
+    /// Requests at the same time, or `none`
+    #[arg(long, value_name = "N")]
+    concurrency: Option<String>,
+    #[command(flatten)]
+    unit: AmountUnit,
+}
+
+impl KeyOptions {
+    /// Whether nothing was typed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.scopes.is_none()
+            && self.models.is_none()
+            && self.expires.is_none()
+            && !self.has_limits()
+    }
+
+    /// Whether a limit was typed.
+    fn has_limits(&self) -> bool {
+        self.spend_limit.is_some() || self.rpm.is_some() || self.concurrency.is_some()
+    }
+
+    /// The scopes, if typed.
+    pub(super) fn scopes(&self) -> Result<Option<Vec<Scope>>, Diagnostic> {
+        let Some(words) = &self.scopes else { return Ok(None) };
+        let mut scopes = Vec::new();
+        for word in words.iter().map(|word| word.trim()) {
+            match Scope::parse(word) {
+                Some(scope) => scopes.push(scope),
+                None if word == "all" => scopes.extend(Scope::ALL),
+                None => return Err(no_scope(word)),
+            }
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        Ok(Some(scopes))
+    }
+
+    /// The models, if typed; all of them is `None` inside. A name that leads nowhere is warned of.
+    #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
+    pub(super) fn models(&self, config: &Config, session: &Session) -> Option<Option<Vec<String>>> {
+        let names = self.models.as_ref()?;
+        if matches!(names.as_slice(), [word] if word == "all") {
+            return Some(None);
+        }
+        let names: Vec<String> = names.iter().map(|name| name.trim().to_owned()).collect();
+        for name in &names {
+            let provider = name.split_once('/').and_then(|(name, _)| config.provider(name));
+            if provider.is_none() && config.alias(name).is_none() {
+                let name = printable(name);
+                session.output.warn(format!("`{name}` is neither a model nor an alias today"));
+            }
+        }
+        Some(Some(names))
+    }
+
+    /// The end, if typed; never is `None` inside.
+    #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
+    pub(super) fn expires(&self, session: &Session) -> Result<Option<Option<Time>>, Diagnostic> {
+        optional(self.expires.as_deref(), |text| moment::moment(text, session))
+    }
+
+    /// The limits that were typed.
+    pub(super) fn limits(&self) -> Result<LimitsChange, Diagnostic> {
+        let spend = optional(self.spend_limit.as_deref(), |text| self.unit.read(text))?;
+        let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
+        let concurrency =
+            optional(self.concurrency.as_deref(), |text| count("--concurrency", text))?;
+        Ok(LimitsChange { spend, requests_per_minute: rpm, concurrency })
+    }
+}
+
+#[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
+fn optional<T>(
+    text: Option<&str>,
+    read: impl FnOnce(&str) -> Result<T, Diagnostic>,
+) -> Result<Option<Option<T>>, Diagnostic> {
+    match text.map(str::trim) {
+        None => Ok(None),
+        Some(word) if NONE.contains(&word) => Ok(Some(None)),
+        Some(text) => read(text).map(|value| Some(Some(value))),
+    }
+}
+
+fn count(option: &str, text: &str) -> Result<u32, Diagnostic> {
+    u32::from_str(text).ok().filter(|count| *count > 0).ok_or_else(|| {
+        Diagnostic::usage(format!("`{option}` must be a whole number from 1 on, or `none`"))
+    })
+}
+
+fn no_scope(word: &str) -> Diagnostic {
+    let known = Scope::ALL.map(Scope::as_str);
+    let message = format!("there is no scope `{}`", printable(word));
+    Diagnostic::usage(message).hint(match nearest(word, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("scopes are {}", known.join(", ")),
+    })
+}

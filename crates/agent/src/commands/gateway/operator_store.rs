@@ -1,0 +1,165 @@
+//! The opened books of the service: what the commands of an operator work on.
+
+use std::fs;
+
+use gateway::config::Config;
+use gateway::operator::{self, Operator};
+use gateway_store::{Actor, DatabaseLocation, Error, ErrorKind, KeyRecord, Member, Store};
+use ledger::MemberId;
+use wire::key::ApiKey;
+
+use super::file::{Location, problem};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::nearest;
+use crate::output::printable;
+use crate::runtime;
+use crate::session::Session;
+
+/// How members are called by number.
+const MEMBER_PREFIX: &str = "mem_";
+/// How keys begin.
+const KEY_PREFIX: &str = "agk_";
+/// How many members are looked through for one that was probably meant.
+const MAX_LOOKED_THROUGH: u32 = 1000;
+
+/// The opened database, with whom the audit log shall name.
+#[derive(Debug)]
+pub(crate) struct OperatorStore {
+    /// What the file says.
+    pub(crate) config: Config,
+    /// The database.
+    pub(crate) store: Store,
+    /// Who makes changes.
+    pub(crate) by: Actor,
+}
+
+impl OperatorStore {
+    /// Opens the books, works with them, and closes them.
+    pub(crate) fn with<T>(
+        location: &Location,
+        session: &Session,
+        work: impl AsyncFnOnce(&OperatorStore) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        Self::of(location.load(session)?, session, work)
+    }
+
+    /// The same with a configuration that was read.
+    pub(crate) fn of<T>(
+        config: Config,
+        session: &Session,
+        work: impl AsyncFnOnce(&OperatorStore) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        let by = actor(session);
+        block_on(async {
+            let store = gateway::open_store(&config).await.map_err(problem)?;
+            let books = OperatorStore { config, store, by };
+            let done = work(&books).await;
+            books.store.close().await;
+            done
+        })
+    }
+
+    /// The one who acts.
+    pub(crate) fn operator(&self) -> Operator<'_> {
+        Operator { store: &self.store, by: &self.by }
+    }
+
+    /// The member of a name or number.
+    pub(crate) async fn member(&self, word: &str) -> Result<Member, Diagnostic> {
+        let number = word.strip_prefix(MEMBER_PREFIX).and_then(|number| number.parse().ok());
+        let found = match number {
+            Some(number) => self.store.member(MemberId(number)).await,
+            None => self.store.member_by_name(word).await,
+        };
+        if let Some(member) = found.map_err(|error| trouble(&error))? {
+            return Ok(member);
+        }
+        let message = format!("there is no member `{}`", printable(word));
+        let known = self.store.members(MemberId(0), MAX_LOOKED_THROUGH).await.unwrap_or_default();
+        let near = nearest(word, known.iter().map(|member| member.name.as_str()));
+        Err(Diagnostic::failed(message).hint(match near {
+            Some(near) => format!("did you mean `{}`?", printable(near)),
+            None => "`agent gateway member list` shows the members there are".to_owned(),
+        }))
+    }
+
+    /// The key of a public id, or of a whole key.
+    pub(crate) async fn key(&self, word: &str) -> Result<KeyRecord, Diagnostic> {
+        let id = match ApiKey::parse(word) {
+            Some(key) => key.public_id().to_owned(),
+            None => word.strip_prefix(KEY_PREFIX).unwrap_or(word).to_owned(),
+        };
+        let found = self.store.key(&id).await.map_err(|error| trouble(&error))?;
+        found.ok_or_else(|| {
+            // It may be a secret that was mistyped: it is not repeated.
+            let shown: String = id.chars().take(12).collect();
+            Diagnostic::failed(format!("there is no key `{}`", printable(&shown)))
+                .hint("`agent gateway key list` shows the keys there are")
+        })
+    }
+}
+
+/// Runs one command's work.
+pub(crate) fn block_on<T>(
+    work: impl Future<Output = Result<T, Diagnostic>>,
+) -> Result<T, Diagnostic> {
+    runtime::started()?.block_on(work)
+}
+
+/// Whom the audit log names.
+pub(crate) fn actor(session: &Session) -> Actor {
+    let variables = &session.environment.all;
+    let user = variables.get("USER").or_else(|| variables.get("LOGNAME"));
+    let user = user.filter(|name| !name.is_empty()).map_or_else(number, |name| printable(name));
+    Actor { name: format!("cli:{user}"), request: None }
+}
+
+/// The number of a user without a name.
+fn number() -> String {
+    #[cfg(unix)]
+    return format!("uid {}", rustix::process::getuid().as_raw());
+    #[cfg(not(unix))]
+    return "unknown".to_owned();
+}
+
+/// Makes the folder of a database that is a file.
+pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
+    let DatabaseLocation::Sqlite(path) = place else { return Ok(()) };
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|error| {
+        let message = format!("cannot make the folder {}", folder.display());
+        Diagnostic::configuration(message).because(&error)
+    })
+}
+
+/// What the store says, as it is shown.
+pub(crate) fn trouble(error: &Error) -> Diagnostic {
+    match error {
+        Error::Missing(_) | Error::Exists(_) => Diagnostic::failed(error.to_string()),
+        error => store_trouble("the database did not do it", error),
+    }
+}
+
+/// Why an operator's wish was not granted, as it is shown.
+pub(crate) fn refused(error: operator::Error) -> Diagnostic {
+    match error {
+        error @ operator::Error::Invalid { .. } => Diagnostic::usage(error.to_string()),
+        operator::Error::Store(error) => trouble(&error),
+        operator::Error::KeyOver => Diagnostic::failed("this key is revoked or expired")
+            .hint("`agent gateway key create` makes a new one"),
+        error => Diagnostic::failed(error.to_string()),
+    }
+}
+
+/// The same under a heading of its own.
+pub(crate) fn store_trouble(message: &str, error: &Error) -> Diagnostic {
+    let diagnostic = match error.kind() {
+        ErrorKind::Temporary | ErrorKind::Caller => Diagnostic::failed(message),
+        ErrorKind::Operator => Diagnostic::configuration(message),
+    };
+    diagnostic.because(error)
+}

@@ -1,0 +1,192 @@
+//! Secrets that were given literally, and their way into the profile's `.env`.
+
+use mcp_client::config::{Endpoint, KnownSecret, Scope, Text, looks_like_token, parse_entry};
+use serde_json::{Map, Value as Json};
+
+use crate::config::secrets::SecretsFile;
+use crate::diagnostic::Diagnostic;
+
+/// Keys of a sign-in that are secrets whatever they hold.
+pub(super) const SIGN_IN_SECRETS: [&str; 3] = ["client_secret", "assertion", "idp_client_secret"];
+
+/// A secret that went to the profile's `.env`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(super) struct MovedSecret {
+    /// The server.
+    pub(super) server: String,
+    /// The key in its entry.
+    pub(super) key: String,
+    /// The variable that holds it now.
+    pub(super) variable: String,
+}
+
+/// Moves the literal secrets of an entry to the profile's secrets, and refers to them.
+pub(super) fn move_secrets(
+    name: &str,
+    entry: &mut Json,
+    secrets: &mut SecretsFile,
+) -> Result<Vec<MovedSecret>, Diagnostic> {
+    // Read without variables: what is known as a secret then was given literally.
+    let Ok((configured, _)) = parse_entry(name, entry, &Scope::default()) else {
+        return Ok(Vec::new());
+    };
+    let mut mover = SecretMover { name, known: configured.secrets, secrets, moved: Vec::new() };
+    for section in ["env", "headers", "oauth"] {
+        let values = entry.get_mut(section).and_then(Json::as_object_mut);
+        for (key, value) in values.into_iter().flat_map(Map::iter_mut) {
+            if section != "oauth" {
+                mover.named(section, key, value)?;
+            } else if SIGN_IN_SECRETS.contains(&key.as_str()) {
+                mover.whole(section, key, value)?;
+            }
+        }
+    }
+    if let Some(url) = entry.get_mut("url") {
+        mover.embedded("url", url)?;
+    }
+    let args = entry.get_mut("args").and_then(Json::as_array_mut);
+    for arg in args.into_iter().flatten() {
+        mover.embedded("args", arg)?;
+    }
+    Ok(mover.moved)
+}
+
+/// What a person should do about a secret that could not be moved.
+pub(super) fn left_over(name: &str, entry: &Json) -> Option<String> {
+    let (configured, _) = parse_entry(name, entry, &Scope::default()).ok()?;
+    let holds = |text: &Text| text.shown() != text.written();
+    let place = match &configured.entry.endpoint {
+        Endpoint::Stdio(endpoint) if endpoint.args.iter().any(holds) => "args",
+        Endpoint::Http(endpoint) if holds(&endpoint.url) => "url",
+        _ => return None,
+    };
+    Some(format!(
+        "{name}: {place}: a secret stands there in clear; put it into `.env` and write `${{NAME}}`"
+    ))
+}
+
+struct SecretMover<'m> {
+    name: &'m str,
+    /// The longest first.
+    known: Vec<KnownSecret>,
+    secrets: &'m mut SecretsFile,
+    moved: Vec<MovedSecret>,
+}
+
+impl SecretMover<'_> {
+    /// A value whose name may make it a secret.
+    fn named(&mut self, section: &str, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
+        let Some(text) = value.as_str() else { return Ok(()) };
+        let Some(secret) = secret_of(text, &self.known) else {
+            return self.embedded(&format!("{section}.{key}"), value);
+        };
+        let lead = &text[..text.len() - secret.len()];
+        let variable = self.add(&format!("{section}.{key}"), key, secret)?;
+        *value = format!("{lead}${{{variable}}}").into();
+        Ok(())
+    }
+
+    /// A value that is a secret, known or not: without `auth: oauth` nobody has looked at it.
+    fn whole(&mut self, section: &str, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
+        let Some(text) = value.as_str().filter(|text| !text.is_empty() && !text.contains("${"))
+        else {
+            return Ok(());
+        };
+        let variable = self.add(&format!("{section}.{key}"), key, text)?;
+        *value = format!("${{{variable}}}").into();
+        Ok(())
+    }
+
+    /// A value in which secrets may stand: `--token=x`, `?key=x`, `Authorization: Bearer x`.
+    fn embedded(&mut self, place: &str, value: &mut Json) -> Result<(), Diagnostic> {
+        let Some(mut text) = value.as_str().map(str::to_owned) else { return Ok(()) };
+        if text.contains("${") {
+            return Ok(());
+        }
+        for secret in self.known.clone() {
+            let Some(at) = stands_alone(&text, secret.value()) else { continue };
+            let variable = self.add(place, &secret.label, secret.value())?;
+            text.replace_range(at..at + secret.value().len(), &format!("${{{variable}}}"));
+        }
+        *value = text.into();
+        Ok(())
+    }
+
+    fn add(&mut self, place: &str, key: &str, secret: &str) -> Result<String, Diagnostic> {
+        let variable = self.secrets.add(&variable_name(self.name, key), secret)?;
+        self.moved.push(MovedSecret {
+            server: self.name.to_owned(),
+            key: place.to_owned(),
+            variable: variable.clone(),
+        });
+        Ok(variable)
+    }
+}
+
+/// The part of a value that is secret: all of it, or what follows a word such as `Bearer`.
+fn secret_of<'t>(text: &'t str, known: &[KnownSecret]) -> Option<&'t str> {
+    if text.contains("${") {
+        return None;
+    }
+    let last = text.rsplit(' ').next().unwrap_or(text);
+    let named = known.iter().map(KnownSecret::value).filter(|secret| {
+        text.strip_suffix(secret).is_some_and(|lead| lead.is_empty() || lead.ends_with(' '))
+    });
+    let length = named.map(str::len).min().or(looks_like_token(last).then_some(last.len()))?;
+    text.get(text.len() - length..)
+}
+
+/// Where a secret stands in a text, if it is not a part of another word.
+fn stands_alone(text: &str, secret: &str) -> Option<usize> {
+    text.match_indices(secret).map(|(at, _)| at).find(|at| {
+        let (before, after) = (&text[..*at], &text[at + secret.len()..]);
+        (before.is_empty() || before.ends_with(['=', ':', ' ', '/']))
+            && (after.is_empty() || after.starts_with(['&', ';', '#', '@']))
+    })
+}
+
+/// The variable that a secret of a server is kept under.
+pub(super) fn variable_name(server: &str, key: &str) -> String {
+    let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    format!("MCP_{server}_{key}").chars().map(upper).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_part_of_a_value_is_found() {
+        let known =
+            ["Bearer abcd1234", "abcd1234", "s3cret"].map(|value| KnownSecret::new("x", value));
+        for (text, secret) in [
+            ("Bearer abcd1234", Some("abcd1234")),
+            ("s3cret", Some("s3cret")),
+            ("nos3cret", None),
+            ("${X}", None),
+            ("Bearer ${abcd1234", None),
+            ("ghp_0123456789abcdef", Some("ghp_0123456789abcdef")),
+            ("token ghp_0123456789abcdef", Some("ghp_0123456789abcdef")),
+            ("ghp_short", None),
+            ("", None),
+        ] {
+            assert_eq!(secret_of(text, &known), secret, "{text}");
+        }
+        assert_eq!(variable_name("my.api", "X-Api-Key"), "MCP_MY_API_X_API_KEY");
+    }
+
+    #[test]
+    fn a_secret_within_a_word_is_no_secret() {
+        for (text, at) in [
+            ("s3cret", Some(0)),
+            ("--token=s3cret", Some(8)),
+            ("https://x/?key=s3cret&a=b", Some(15)),
+            ("https://u:s3cret@x/", Some(10)),
+            ("Authorization: Bearer s3cret", Some(22)),
+            ("as3cret", None),
+            ("s3crets", None),
+        ] {
+            assert_eq!(stands_alone(text, "s3cret"), at, "{text}");
+        }
+    }
+}

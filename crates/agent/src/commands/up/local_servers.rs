@@ -1,0 +1,159 @@
+//! Model servers on this machine: where they usually are, and whether they are there.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use gateway::config::{Config, Health, Kind, Provider, Responses, Timeouts};
+use gateway::probe;
+use http::Uri;
+
+/// Where model servers listen unless told otherwise.
+const USUAL: &[(&str, &str)] = &[
+    ("ollama", "http://127.0.0.1:11434/v1"),
+    ("llamacpp", "http://127.0.0.1:8080/v1"),
+    ("vllm", "http://127.0.0.1:8000/v1"),
+    ("lmstudio", "http://127.0.0.1:1234/v1"),
+];
+/// How long one may take to be connected, and to say what it has.
+const MAX_CONNECT: Duration = Duration::from_millis(500);
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
+/// A model server that may be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    /// What the ids of its models begin with.
+    pub(crate) name: String,
+    /// Its address.
+    pub(crate) base_url: Uri,
+}
+
+/// A model server that is there, and its models.
+#[derive(Debug, Clone)]
+pub(crate) struct DetectedServer {
+    /// Which.
+    pub(crate) server: Server,
+    /// Their ids.
+    pub(crate) models: Vec<String>,
+}
+
+/// Reads `NAME=URL`.
+pub(crate) fn named(text: &str) -> Result<Server, String> {
+    let (name, url) =
+        text.split_once('=').ok_or("write NAME=URL, such as gpu=http://gpu:8000/v1")?;
+    let is_name = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if !is_name {
+        return Err("a name must be letters, digits, dots, underscores and hyphens".to_owned());
+    }
+    let base_url: Uri = url.trim_end_matches('/').parse().map_err(|_| "this is no address")?;
+    if !matches!(base_url.scheme_str(), Some("http" | "https")) || base_url.host().is_none() {
+        return Err("the address must begin with http:// or https://".to_owned());
+    }
+    Ok(Server { name: name.to_owned(), base_url })
+}
+
+/// Where to look: at the usual places unless that is not wanted, and where was said.
+pub(crate) fn candidates(given: &[Server], no_discover: bool) -> Vec<Server> {
+    let mut servers = given.to_vec();
+    let usual = USUAL.iter().filter(|_| !no_discover);
+    servers.extend(usual.filter_map(|(name, url)| {
+        let is_given = given.iter().any(|server| server.name == *name);
+        (!is_given).then(|| Server { name: (*name).to_owned(), base_url: Uri::from_static(url) })
+    }));
+    servers
+}
+
+/// Looks everywhere at the same time; gives those that say what models they have.
+pub(crate) async fn look(servers: Vec<Server>) -> Vec<DetectedServer> {
+    let looked = servers.into_iter().map(|server| async move {
+        let asked = probe::models(&provider(&server)).await.ok()?;
+        let is_good = (200..300).contains(&asked.status);
+        let models = asked.found.filter(|_| is_good)?;
+        Some(DetectedServer { server, models })
+    });
+    join_all(looked).await.into_iter().flatten().collect()
+}
+
+/// Adds those that the configuration does not have, neither by name nor by address; gives their
+/// names.
+pub(crate) fn merge(config: &mut Config, found: &[DetectedServer]) -> Vec<String> {
+    let mut added = Vec::new();
+    for DetectedServer { server, .. } in found {
+        let is_known = config.providers.iter().any(|known| {
+            known.name == server.name || place(&known.base_url) == place(&server.base_url)
+        });
+        if !is_known {
+            let provider = Provider { health: Some(Health::default()), ..provider(server) };
+            config.providers.push(Provider { timeouts: Timeouts::default(), ..provider });
+            added.push(server.name.clone());
+        }
+    }
+    added
+}
+
+/// Host and port; this machine has two names.
+fn place(uri: &Uri) -> (String, u16) {
+    let host = uri.host().unwrap_or_default().to_ascii_lowercase();
+    let host = if host == "localhost" { "127.0.0.1".to_owned() } else { host };
+    let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    (host, uri.port_u16().unwrap_or(usual))
+}
+
+/// A server as a provider, with the patience of somebody who is only looking.
+fn provider(server: &Server) -> Provider {
+    Provider {
+        name: server.name.clone(),
+        kind: Kind::OpenAi,
+        program: None,
+        local: None,
+        base_url: server.base_url.clone(),
+        api_key: None,
+        headers: Vec::new(),
+        models: Vec::new(),
+        discover: true,
+        timeouts: Timeouts { connect: MAX_CONNECT, ..Timeouts::default() },
+        max_concurrency: None,
+        weight: 1,
+        responses: Responses::Auto,
+        stream_usage: true,
+        health: Some(Health { timeout: MAX_WAIT, ..Health::default() }),
+        tls_ca_file: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_has_a_name_and_an_address() {
+        let server = named("gpu=http://gpu:8000/v1/").unwrap();
+        assert_eq!(
+            (&*server.name, server.base_url.to_string()),
+            ("gpu", "http://gpu:8000/v1".into())
+        );
+        for wrong in
+            ["gpu", "=http://x/v1", "a/b=http://x/v1", "gpu=gpu:8000", "gpu=ftp://x/", "gpu="]
+        {
+            assert!(named(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_given_server_takes_the_place_of_the_usual_one_of_its_name() {
+        let given = [named("ollama=http://127.0.0.1:9/v1").unwrap()];
+        let names = |servers: Vec<Server>| -> Vec<String> {
+            servers.into_iter().map(|server| server.name).collect()
+        };
+        assert_eq!(names(candidates(&given, false)), ["ollama", "llamacpp", "vllm", "lmstudio"]);
+        assert_eq!(names(candidates(&given, true)), ["ollama"]);
+    }
+
+    #[test]
+    fn two_names_of_this_machine_are_one_place() {
+        let of = |text: &'static str| place(&Uri::from_static(text));
+        assert_eq!(of("http://localhost:11434/v1"), of("http://127.0.0.1:11434/v1"));
+        assert_eq!(of("https://a.example/v1"), of("https://A.example:443"));
+        assert_ne!(of("http://127.0.0.1:8000/v1"), of("http://127.0.0.1:8080/v1"));
+    }
+}

@@ -1,0 +1,189 @@
+//! What a start tells: the address, the key, the models, and what to try next.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use futures_util::future::join_all;
+use gateway::config::{Capability, Config, Kind, SearchProvider};
+use gateway::probe;
+use serde_json::json;
+
+use super::embedded::{files, how_to_fetch};
+use super::first_member::LocalMember;
+use super::local_servers::DetectedServer;
+use super::settings_file::SNIPPET;
+use crate::commands::gateway::both;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::table::counted;
+use crate::output::{GOOD, printable};
+use crate::session::Session;
+
+/// Everything a start tells.
+#[derive(Debug)]
+pub(super) struct StartSummary {
+    pub(super) address: SocketAddr,
+    /// The configuration.
+    pub(super) path: PathBuf,
+    /// Whether this start made it.
+    pub(super) is_new: bool,
+    pub(super) local: LocalMember,
+    pub(super) models: AvailableModels,
+    /// The address for clients.
+    pub(super) base: String,
+    /// Folders whose files can be searched.
+    pub(super) documents: Vec<PathBuf>,
+}
+
+/// The folders whose files can be searched.
+pub(super) fn documents(config: &Config) -> Vec<PathBuf> {
+    let folders = config.search.providers.iter().filter_map(|provider| match provider {
+        SearchProvider::Index(index) => Some(index.folder.clone()),
+        SearchProvider::Remote { .. } => None,
+    });
+    folders.collect()
+}
+
+/// The models that are there now.
+#[derive(Debug)]
+pub(super) struct AvailableModels {
+    /// By provider, in the order of the configuration.
+    of: Vec<(String, Vec<String>)>,
+    /// Providers that the configuration does not name.
+    added: Vec<String>,
+}
+
+impl AvailableModels {
+    /// Counts what is named, and asks those that must be asked.
+    pub(super) async fn of(config: &Config, found: &[DetectedServer], added: Vec<String>) -> Self {
+        let known: BTreeMap<&str, &Vec<String>> =
+            found.iter().map(|found| (found.server.name.as_str(), &found.models)).collect();
+        // Voices are no models to chat with.
+        let chatting = config.providers.iter().filter(|provider| provider.kind != Kind::Espeak);
+        let asked = chatting.map(|provider| async {
+            let able =
+                provider.models.iter().filter(|it| it.capabilities.contains(&Capability::Chat));
+            let mut models: Vec<String> = able.map(|model| model.id.clone()).collect();
+            match known.get(provider.name.as_str()) {
+                Some(found) => models.extend(found.iter().cloned()),
+                None if provider.kind == Kind::Local => {
+                    models.extend(files(provider).unwrap_or_default());
+                }
+                None if provider.discover => {
+                    let asked = probe::models(provider).await.ok();
+                    models.extend(asked.and_then(|asked| asked.found).unwrap_or_default());
+                }
+                None => {}
+            }
+            models.dedup();
+            (provider.name.clone(), models)
+        });
+        Self { of: join_all(asked).await, added }
+    }
+
+    fn count(&self) -> usize {
+        self.of.iter().map(|(_, models)| models.len()).sum()
+    }
+
+    /// The full id of one.
+    fn first(&self) -> Option<String> {
+        let (provider, models) = self.of.iter().find(|(_, models)| !models.is_empty())?;
+        Some(format!("{provider}/{}", models.first()?))
+    }
+
+    fn text(&self) -> String {
+        let parts = self.of.iter().map(|(provider, models)| match models.len() {
+            0 => format!("none from {provider}"),
+            count => format!("{count} from {provider}"),
+        });
+        let parts: Vec<String> = parts.collect();
+        if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+    }
+}
+
+impl StartSummary {
+    /// Tells it.
+    pub(super) fn tell(&self, session: &Session) -> Result<(), Diagnostic> {
+        let local = &self.local;
+        if session.output.is_json() {
+            let of: BTreeMap<&String, &Vec<String>> =
+                self.models.of.iter().map(|(name, models)| (name, models)).collect();
+            return session.output.json_line(&json!({
+                "event": "ready",
+                "address": self.address.to_string(),
+                "base_url": self.base,
+                "config": self.path,
+                "config_made": self.is_new,
+                "member": local.member.name,
+                "balance_micros": local.balance.get(),
+                "key_id": local.key_id,
+                "key_variable": local.variable,
+                "env_file": local.env_file,
+                "models": of,
+                "added_providers": self.models.added,
+                "documents": self.documents,
+                "mcp_url": self.mcp(),
+            }));
+        }
+        let output = &session.output;
+        output.need(format!("{GOOD}listening on{GOOD:#} http://{}", self.address));
+        let made = if self.is_new { " (made now)" } else { "" };
+        let (variable, env_file) = (&local.variable, local.env_file.display());
+        output.note(format!("  key       {variable} in {env_file} (agk_{}_…)", local.key_id));
+        output.note(format!("  member    {}, {}", local.member.name, both(local.balance)));
+        output.note(format!("  models    {}", self.models.text()));
+        for folder in &self.documents {
+            output.note(format!("  documents {} (can be searched)", folder.display()));
+        }
+        output.note(format!("  tools     {} (MCP, with the same key)", self.mcp()));
+        output.note(format!("  settings  {}{made}", self.path.display()));
+        for name in &self.models.added {
+            let name = printable(name);
+            output.note(format!("  {name} is not in the settings; it is used until this ends."));
+        }
+        match self.models.first() {
+            Some(model) => self.tell_what_to_try(&model, session),
+            None => self.tell_how_to_add(session),
+        }
+        output.note("\nCtrl-C stops it.");
+        Ok(())
+    }
+
+    /// The address for MCP clients.
+    fn mcp(&self) -> String {
+        format!("{}/mcp", self.base.trim_end_matches("/v1"))
+    }
+
+    fn tell_what_to_try(&self, model: &str, session: &Session) {
+        let what = match self.models.count() {
+            1 => "it".to_owned(),
+            count => format!("one of the {}", counted(count, "model")),
+        };
+        let chat = self.chat_line(model, session).map(|line| format!("  {line}"));
+        let lines = chat.into_iter().chain([self.curl_line(model), self.python_line(model)]);
+        let lines: Vec<String> = lines.collect();
+        session.output.note(format!("\nTry {what}:\n\n{}", lines.join("\n\n")));
+        if let Some(line) = self.account_line(session) {
+            session.output.note(format!("\nand see what it cost:\n\n  {line}"));
+        }
+    }
+
+    fn tell_how_to_add(&self, session: &Session) {
+        let output = &session.output;
+        output.note(
+            "\nThere are no models yet. Start a model server on this machine (Ollama, llama.cpp, vLLM, \
+             LM Studio)\nand run `agent up` again, or add a provider to the settings:\n",
+        );
+        output.note(format!("  providers:\n{}", indented(SNIPPET)));
+        output.note(format!("and its key to {}:\n", self.local.env_file.display()));
+        output.note("  OPENAI_API_KEY=…");
+        let way = how_to_fetch();
+        if !way.is_empty() {
+            output.note(format!("\nOr let the service answer by itself:\n{way}."));
+        }
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
+}

@@ -1,0 +1,331 @@
+//! Blocks of Markdown as lines: indented, wrapped, with styles.
+
+use anstyle::{AnsiColor, Style};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use super::table::Table;
+use crate::output::DIM;
+use crate::untrusted::escaped_lines;
+use crate::wrap::{self, Span, columns};
+
+/// What code looks like.
+const CODE: Style = AnsiColor::Cyan.on_default();
+/// What stands before a line of code.
+const CODE_INDENT: &str = "    ";
+/// Blocks within so many others are indented no further.
+const MAX_DEPTH: usize = 8;
+/// However deep a block is, its lines have this many columns.
+const MIN_COLUMNS: usize = 16;
+
+/// Lines that grow block by block.
+#[derive(Debug)]
+pub(super) struct PageLayout {
+    width: usize,
+    out: String,
+    /// Quotes and items, the innermost last.
+    containers: Vec<Container>,
+    /// Whether the last line is blank.
+    is_apart: bool,
+    /// Whether the last line is one that was added as it is.
+    is_literal: bool,
+    /// The number of the next item of each list.
+    lists: Vec<Option<u64>>,
+    /// The text of the block so far.
+    spans: Vec<Span>,
+    styles: Vec<Style>,
+    /// Where links lead, and where their text begins.
+    links: Vec<(String, usize)>,
+    code: Option<String>,
+    table: Option<Table>,
+}
+
+/// Something that blocks stand in.
+#[derive(Debug)]
+struct Container {
+    /// Before the first line.
+    first: Option<String>,
+    /// Before all others.
+    rest: String,
+    columns: usize,
+    /// Whether blocks in it stand close together.
+    is_tight: bool,
+    /// Whether nothing is in it yet.
+    is_fresh: bool,
+}
+
+impl Container {
+    fn new(first: Option<String>, rest: String) -> Self {
+        let columns = columns(&anstream::adapter::strip_str(&rest).to_string());
+        Self { first, rest, columns, is_tight: false, is_fresh: true }
+    }
+}
+
+impl PageLayout {
+    pub(super) fn new(width: usize) -> Self {
+        Self {
+            width,
+            out: String::new(),
+            containers: vec![Container::new(None, String::new())],
+            is_apart: false,
+            is_literal: false,
+            lists: Vec::new(),
+            spans: Vec::new(),
+            styles: Vec::new(),
+            links: Vec::new(),
+            code: None,
+            table: None,
+        }
+    }
+
+    /// What is there since the last time.
+    pub(super) fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Adds whole blocks.
+    pub(super) fn blocks(&mut self, text: &str) {
+        let options =
+            Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        let mut events = Parser::new_ext(text, options).peekable();
+        while let Some(event) = events.next() {
+            let begins_paragraph = matches!(events.peek(), Some(Event::Start(Tag::Paragraph)));
+            match event {
+                Event::Start(Tag::Item) => self.begin_item(begins_paragraph),
+                Event::Start(tag) => self.begin(tag),
+                Event::End(tag) => self.end(tag),
+                other => self.inline(&other),
+            }
+        }
+        self.end_text();
+    }
+
+    /// Adds a line as it is.
+    pub(super) fn literal(&mut self, line: &str) {
+        // Several of them belong together.
+        if !self.is_literal {
+            self.part();
+        }
+        self.spans.push(Span::new(Style::new(), escaped_lines(line.trim())));
+        self.end_text();
+        self.is_literal = true;
+    }
+
+    /// Begins a block of code whose lines are added one by one.
+    pub(super) fn begin_code(&mut self) {
+        self.part();
+    }
+
+    /// Adds a line of code, however long it is.
+    pub(super) fn code_line(&mut self, line: &str) {
+        let line = escaped_lines(line).replace('\t', CODE_INDENT);
+        let line = if line.is_empty() { line } else { format!("{CODE}{line}{CODE:#}") };
+        self.emit(&format!("{CODE_INDENT}{line}"));
+    }
+
+    fn begin(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.part(),
+            Tag::Heading { level, .. } => {
+                self.part();
+                let marks = "#".repeat(level as usize);
+                self.spans.push(Span::new(DIM, format!("{marks} ")));
+                self.styles.push(self.style().bold());
+            }
+            Tag::BlockQuote(_) => {
+                self.end_text();
+                self.part();
+                self.enter(None, format!("{DIM}│{DIM:#} "), false);
+            }
+            Tag::CodeBlock(_) => {
+                self.end_text();
+                self.part();
+                self.code = Some(String::new());
+            }
+            Tag::List(start) => {
+                self.end_text();
+                self.part();
+                self.lists.push(start);
+            }
+            Tag::Table(sides) => {
+                self.part();
+                self.table = Some(Table::new(sides));
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.begin_row();
+                }
+            }
+            Tag::Emphasis => self.styles.push(self.style().italic()),
+            Tag::Strong => self.styles.push(self.style().bold()),
+            Tag::Strikethrough => self.styles.push(self.style().strikethrough()),
+            Tag::Link { dest_url, .. } => {
+                self.links.push((dest_url.into_string(), self.spans.len()));
+                self.styles.push(self.style().underline());
+            }
+            Tag::Image { dest_url, .. } => {
+                self.links.push((dest_url.into_string(), self.spans.len()));
+                self.spans.push(Span::new(DIM, "image: "));
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_text(),
+            TagEnd::Heading(_) => {
+                self.styles.pop();
+                self.end_text();
+            }
+            TagEnd::BlockQuote(_) | TagEnd::Item => self.leave(),
+            TagEnd::CodeBlock => {
+                for line in self.code.take().unwrap_or_default().lines() {
+                    self.code_line(line);
+                }
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.spans);
+                if let Some(table) = &mut self.table {
+                    table.cell(cell);
+                }
+            }
+            TagEnd::Table => {
+                let lines = self.table.take().map(|table| table.lines(self.columns()));
+                for line in lines.unwrap_or_default() {
+                    self.emit(&line);
+                }
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link => {
+                self.styles.pop();
+                self.end_link();
+            }
+            TagEnd::Image => self.end_link(),
+            _ => {}
+        }
+    }
+
+    fn inline(&mut self, event: &Event<'_>) {
+        let style = self.style();
+        match event {
+            Event::Text(text) => match &mut self.code {
+                Some(code) => code.push_str(text),
+                None => self.spans.push(Span::new(style, escaped_lines(text))),
+            },
+            Event::Code(text) => {
+                self.spans.push(Span::new(CODE, format!("`{}`", escaped_lines(text))));
+            }
+            Event::Html(text) | Event::InlineHtml(text) => {
+                self.spans.push(Span::new(style, escaped_lines(text)));
+            }
+            Event::SoftBreak => self.spans.push(Span::new(style, " ")),
+            Event::HardBreak => self.spans.push(Span::new(style, "\n")),
+            Event::TaskListMarker(is_done) => {
+                let mark = if *is_done { "[x] " } else { "[ ] " };
+                self.spans.push(Span::new(Style::new(), mark));
+            }
+            Event::Rule => {
+                self.part();
+                let line = "─".repeat(self.columns());
+                self.emit(&format!("{DIM}{line}{DIM:#}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Behind the text of a link stands where it leads, unless the text says so.
+    fn end_link(&mut self) {
+        let Some((target, begin)) = self.links.pop() else { return };
+        let said: String = self.spans.iter().skip(begin).map(|span| span.text.as_str()).collect();
+        let target = escaped_lines(&target);
+        if !target.is_empty() && said != target && format!("mailto:{said}") != target {
+            self.spans.push(Span::new(DIM, format!(" ({target})")));
+        }
+    }
+
+    fn begin_item(&mut self, is_loose: bool) {
+        if is_loose {
+            self.part();
+        }
+        let marker = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let marker = format!("{number}. ");
+                *number += 1;
+                marker
+            }
+            _ => "• ".to_owned(),
+        };
+        let rest = " ".repeat(columns(&marker));
+        self.enter(Some(marker), rest, !is_loose);
+    }
+
+    fn enter(&mut self, first: Option<String>, rest: String, is_tight: bool) {
+        let is_too_deep = self.containers.len() > MAX_DEPTH;
+        let mut container = if is_too_deep {
+            Container::new(None, String::new())
+        } else {
+            Container::new(first, rest)
+        };
+        container.is_tight = is_tight;
+        self.containers.push(container);
+    }
+
+    fn leave(&mut self) {
+        self.end_text();
+        let is_empty = self.containers.last().is_some_and(|last| last.is_fresh);
+        if is_empty && self.containers.last().is_some_and(|last| last.first.is_some()) {
+            // An item without anything in it is still an item.
+            self.emit("");
+        }
+        self.containers.pop();
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or_default()
+    }
+
+    /// The columns that are left for text.
+    fn columns(&self) -> usize {
+        let taken: usize = self.containers.iter().map(|container| container.columns).sum();
+        self.width.saturating_sub(taken).max(MIN_COLUMNS)
+    }
+
+    /// A blank line before a block, where something stands above it.
+    fn part(&mut self) {
+        let is_close = self.containers.last().is_none_or(|last| last.is_fresh || last.is_tight);
+        if is_close || self.is_apart {
+            return;
+        }
+        self.emit("");
+        self.is_apart = true;
+    }
+
+    /// Writes the text of a block that is complete.
+    fn end_text(&mut self) {
+        let spans = std::mem::take(&mut self.spans);
+        for line in wrap::lines(&spans, self.columns()) {
+            self.emit(&line.text);
+        }
+    }
+
+    fn emit(&mut self, line: &str) {
+        let mut whole = String::new();
+        for container in &mut self.containers {
+            container.is_fresh = false;
+            match container.first.take() {
+                Some(first) => whole.push_str(&first),
+                None => whole.push_str(&container.rest),
+            }
+        }
+        whole.push_str(line);
+        self.out.push_str(whole.trim_end());
+        self.out.push('\n');
+        self.is_apart = false;
+        self.is_literal = false;
+    }
+}

@@ -1,0 +1,119 @@
+//! Approval of calls: the dialog that a person is shown, and who approves `agent mcp call`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture};
+
+use super::sanitizer::Sanitizer;
+use crate::output::WARNING;
+use crate::task::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
+use crate::untrusted::{excerpt, without_blanks};
+
+/// Asks a person. Without one nothing is approved.
+#[derive(Debug)]
+pub(crate) struct PersonApprover {
+    person: Option<Arc<dyn Person>>,
+    asked: AtomicBool,
+}
+
+impl PersonApprover {
+    pub(crate) fn new(person: Option<Arc<dyn Person>>) -> Arc<Self> {
+        Arc::new(Self { person, asked: AtomicBool::new(false) })
+    }
+
+    /// Whether a person was there to be asked.
+    pub(crate) fn asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+}
+
+/// Why a call of an untrusted server is asked about.
+pub(crate) const UNTRUSTED: &str =
+    "the server is untrusted and the tool does not say that it only reads";
+
+/// What a person is asked about, bounded so that the question and what it is about stay on the
+/// screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ApprovalDialog {
+    /// The text above the question.
+    pub(crate) text: String,
+    /// All of it, if the text is cut.
+    pub(crate) whole: Option<String>,
+}
+
+impl ApprovalDialog {
+    /// A heading and sections, each with the most rows that it may take. What decides comes last.
+    pub(crate) fn new(heading: &str, sections: &[(&str, String, usize)]) -> Self {
+        let (mut text, mut whole, mut is_cut) = (heading.to_owned(), heading.to_owned(), false);
+        for (name, section, rows) in sections {
+            let short = excerpt(section, *rows);
+            is_cut |= short.is_cut;
+            text.push_str(&entry(name, &short.text));
+            whole.push_str(&entry(name, &without_blanks(section)));
+        }
+        Self { text, whole: is_cut.then_some(whole) }
+    }
+}
+
+fn entry(name: &str, text: &str) -> String {
+    format!("\n  {name:<12} {}", text.replace('\n', "\n               "))
+}
+
+/// The rows of a section that is only background.
+const BACKGROUND_ROWS: usize = 6;
+/// The rows of a section that decides.
+pub(crate) const DECISIVE_ROWS: usize = 12;
+
+/// A call as a person judges it, with why it is asked about and what changed about the tool.
+pub(crate) fn question(
+    approval: &ApprovalRequest,
+    why: &str,
+    changed: Option<String>,
+    shown: &Sanitizer,
+) -> ApprovalDialog {
+    let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+    let tool = format!("{} ({})", shown.line(&approval.native_name), shown.line(&approval.tool));
+    let description = shown.whole(approval.description.trim_end());
+    let mut sections = vec![("description", description, BACKGROUND_ROWS)];
+    sections.extend(changed.map(|changed| ("changed", changed, DECISIVE_ROWS)));
+    sections.push(("server", shown.line(&approval.server), DECISIVE_ROWS));
+    sections.push(("tool", tool, DECISIVE_ROWS));
+    sections.push(("arguments", shown.whole(&arguments), DECISIVE_ROWS));
+    ApprovalDialog::new(
+        &format!("{WARNING}This call needs your approval:{WARNING:#} {why}."),
+        &sections,
+    )
+}
+
+impl Approver for PersonApprover {
+    fn decide(&self, call: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
+        let Some(person) = &self.person else {
+            return Box::pin(std::future::ready(ApprovalDecision::Deny));
+        };
+        self.asked.store(true, Ordering::Release);
+        let answer = person.approve(ApprovalQuestion {
+            call,
+            why: ApprovalReason::Untrusted,
+            within: CallContext::OneCall,
+        });
+        Box::pin(async move {
+            match answer.await {
+                ApprovalAnswer::Once | ApprovalAnswer::Always => ApprovalDecision::Allow,
+                ApprovalAnswer::No | ApprovalAnswer::Stop | ApprovalAnswer::Absent => {
+                    ApprovalDecision::Deny
+                }
+            }
+        })
+    }
+}
+
+/// Approves: a person said so on the command line.
+#[derive(Debug)]
+pub(crate) struct PreApproved;
+
+impl Approver for PreApproved {
+    fn decide(&self, _: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
+        Box::pin(std::future::ready(ApprovalDecision::Allow))
+    }
+}

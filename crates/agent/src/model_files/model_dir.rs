@@ -1,0 +1,159 @@
+//! The folder of the models: what is in it, put there, taken away.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::statvfs;
+use tempfile::TempPath;
+
+use super::name::{ENDING, Name};
+use super::record::Record;
+use crate::config::made_folder_of;
+use crate::destination::free_bytes;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// The most files that are looked at.
+pub(crate) const MAX_FILES: usize = 1000;
+
+/// The folder.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelDir {
+    folder: PathBuf,
+}
+
+/// What the folder has.
+#[derive(Debug, Default)]
+pub(crate) struct ModelDirContent {
+    pub(crate) names: Vec<Name>,
+    /// Files whose names nobody can type.
+    pub(crate) odd: Vec<String>,
+    /// Whether there were more than are looked at.
+    pub(crate) is_cut: bool,
+}
+
+impl ModelDir {
+    /// The folder of the profile; it need not be there.
+    pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
+        Ok(Self::at(&session.home()?.models()))
+    }
+
+    /// Another folder.
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file of a model.
+    pub(crate) fn path(&self, name: &Name) -> PathBuf {
+        self.folder.join(format!("{name}.{ENDING}"))
+    }
+
+    /// Where its record is.
+    pub(crate) fn record_path(&self, name: &Name) -> PathBuf {
+        self.folder.join(format!("{name}.json"))
+    }
+
+    /// Makes the folder.
+    pub(crate) fn make(&self) -> Result<(), Diagnostic> {
+        let made = made_folder_of(&self.folder.join("x"));
+        made.map(drop).map_err(|error| self.cannot("make", &error))
+    }
+
+    /// The models of the folder, by name.
+    pub(crate) fn content(&self) -> Result<ModelDirContent, Diagnostic> {
+        let files = match fs::read_dir(&self.folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(ModelDirContent::default());
+            }
+            Err(error) => return Err(self.cannot("look into", &error)),
+        };
+        let mut content = ModelDirContent::default();
+        let models = files.flatten().map(|file| file.path()).filter(|path| is_model(path));
+        for (at, path) in models.enumerate() {
+            if at == MAX_FILES {
+                content.is_cut = true;
+                break;
+            }
+            match Name::of_any_file(&path) {
+                Some(name) => content.names.push(name),
+                None => content.odd.push(path.to_string_lossy().into_owned()),
+            }
+        }
+        content.names.sort();
+        content.odd.sort();
+        Ok(content)
+    }
+
+    /// Whether a model of this name is there.
+    pub(crate) fn has(&self, name: &Name) -> bool {
+        fs::symlink_metadata(self.path(name)).is_ok()
+    }
+
+    /// Looks whether so many bytes would find room, where the system tells.
+    pub(crate) fn check_room(&self, needed_bytes: u64) -> Result<(), Diagnostic> {
+        let Ok(disk) = statvfs(&self.folder) else { return Ok(()) };
+        if let Some(free) = free_bytes(&disk)
+            && free < needed_bytes
+        {
+            let what = format!("there is no room in {}", self.folder.display());
+            return Err(Diagnostic::failed(what).hint(format!(
+                "make room for {} MB, of which {} MB are free",
+                needed_bytes.div_ceil(1_000_000),
+                free / 1_000_000
+            )));
+        }
+        Ok(())
+    }
+
+    /// Puts a whole file into its place, and on the disk; whatever was there is replaced.
+    pub(crate) fn put(
+        &self,
+        whole: TempPath,
+        name: &Name,
+        record: &Record,
+    ) -> Result<(), Diagnostic> {
+        let to = self.path(name);
+        let failed = |error: &io::Error| {
+            Diagnostic::failed(format!("cannot put {}", to.display())).because(error)
+        };
+        if to.is_dir() {
+            return Err(failed(&io::ErrorKind::IsADirectory.into()));
+        }
+        File::open(&whole).and_then(|file| file.sync_all()).map_err(|error| failed(&error))?;
+        // What it says of the file before is wrong from here on.
+        let record_path = self.record_path(name);
+        let _ = fs::remove_file(&record_path);
+        whole.persist(&to).map_err(|error| failed(&error.error))?;
+        // The file is whole and in its place; whether its name is on the disk is a lesser matter.
+        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        record.save(&record_path)
+    }
+
+    /// Takes a model away; nothing outside the folder is touched.
+    pub(crate) fn remove(&self, name: &Name) -> Result<(), Diagnostic> {
+        let path = self.path(name);
+        // A link goes; what it points to stays.
+        fs::remove_file(&path).map_err(|error| {
+            Diagnostic::failed(format!("cannot remove {}", path.display())).because(&error)
+        })?;
+        let _ = fs::remove_file(self.record_path(name));
+        Ok(())
+    }
+
+    fn cannot(&self, what: &str, error: &io::Error) -> Diagnostic {
+        Diagnostic::failed(format!("cannot {what} {}", self.folder.display())).because(error)
+    }
+}
+
+/// Whether a model may be in it.
+fn is_model(path: &Path) -> bool {
+    let is_hidden = |name: &str| name.starts_with('.');
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    path.extension().is_some_and(|ending| ending == ENDING) && !is_hidden(&name) && path.is_file()
+}

@@ -1,0 +1,248 @@
+//! Packages of Python, as pip downloads them: from whatever index the person configured.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::time::{Instant, interval, timeout};
+use walkdir::WalkDir;
+
+use super::staging::of_ending;
+use crate::diagnostic::Diagnostic;
+use crate::output::printable;
+
+/// The program that runs pip.
+const PYTHON: &str = "python3";
+/// How often it is looked how far it is.
+const TICK: Duration = Duration::from_millis(200);
+/// How long nothing may come, neither bytes nor words.
+const MAX_SILENCE: Duration = Duration::from_mins(5);
+/// How long what it said last is waited for.
+const MAX_LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long it may take to be gone once it was ended.
+const MAX_ENDING: Duration = Duration::from_secs(2);
+/// How much of what it says is kept, in bytes.
+const MAX_SAID_BYTES: usize = 64 * 1024;
+/// How many of its files are looked at to see how far it is.
+const MAX_LOOKED_AT: usize = 1000;
+/// How many lines of it are told.
+const MAX_TOLD_LINES: usize = 3;
+
+/// Downloads the wheel of a package into a folder and gives its path. `watch` is told how large it
+/// is so far. Dropping this ends pip.
+pub(super) async fn download(
+    requirement: &str,
+    into: &Path,
+    watch: &dyn Fn(u64),
+) -> Result<PathBuf, Diagnostic> {
+    let folder = into.join("wheels");
+    let mut running = Running::start(requirement, into, &folder)?;
+    let (status, said) = running.until_end(into, watch).await?;
+    if !status.success() {
+        return Err(refusal(requirement, status, &said));
+    }
+    match of_ending(&folder, "whl").as_slice() {
+        [wheel] => Ok(wheel.clone()),
+        wheels => Err(Diagnostic::failed(format!(
+            "pip ended well and left {} packages instead of one",
+            wheels.len()
+        ))),
+    }
+}
+
+/// A process group of its own, which ends with this.
+struct Running {
+    child: Child,
+    stderr: Option<ChildStderr>,
+}
+
+impl Running {
+    fn start(requirement: &str, into: &Path, folder: &Path) -> Result<Self, Diagnostic> {
+        // Python imports modules from the current folder and from `PYTHONPATH` before its own, so
+        // that a `pip.py` in a cloned repository would run. `-I` and an empty folder rule out both.
+        let empty = into.join("empty");
+        std::fs::create_dir(&empty).map_err(|error| {
+            Diagnostic::failed(format!("cannot make {}", empty.display())).because(&error)
+        })?;
+        let mut command = Command::new(PYTHON);
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"PYTHON") {
+                command.env_remove(name);
+            }
+        }
+        let started = command
+            .args(["-I", "-B", "-m", "pip", "download", "--no-deps", "--only-binary=:all:"])
+            .args(["--no-cache-dir", "--disable-pip-version-check", "--no-input"])
+            .args(["--progress-bar", "off", requirement, "-d"])
+            .arg(folder)
+            // What grows does so where it is looked for and removed.
+            .env("TMPDIR", into)
+            .current_dir(&empty)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = started.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Diagnostic::failed(format!("there is no `{PYTHON}`"))
+                .hint("install Python 3 with pip: packages of models are fetched with it")
+                .hint(OTHERWISE),
+            _ => Diagnostic::failed(format!("cannot start `{PYTHON}`")).because(&error),
+        })?;
+        let stderr = child.stderr.take();
+        Ok(Self { child, stderr })
+    }
+
+    /// Waits for its end; gives what it said of trouble.
+    async fn until_end(
+        &mut self,
+        into: &Path,
+        watch: &dyn Fn(u64),
+    ) -> Result<(ExitStatus, String), Diagnostic> {
+        let mut said = PipErrors::default();
+        let (mut ticks, mut size, mut heard) = (interval(TICK), 0, Instant::now());
+        let mut stderr = self.stderr.take();
+        let status = loop {
+            tokio::select! {
+                status = self.child.wait() => break status,
+                more = said.hear(&mut stderr), if stderr.is_some() => {
+                    heard = Instant::now();
+                    if !more {
+                        stderr = None;
+                    }
+                }
+                _ = ticks.tick() => {
+                    let now = largest(into);
+                    watch(now);
+                    if now != size {
+                        (size, heard) = (now, Instant::now());
+                    }
+                    if heard.elapsed() > MAX_SILENCE {
+                        let minutes = MAX_SILENCE.as_secs() / 60;
+                        return Err(Diagnostic::peer(format!(
+                            "nothing came through pip for {minutes} minutes"
+                        ))
+                        .hint(OTHERWISE));
+                    }
+                }
+            }
+        };
+        let rest = async { while stderr.is_some() && said.hear(&mut stderr).await {} };
+        let _ = timeout(MAX_LAST_WORDS, rest).await;
+        let status =
+            status.map_err(|error| Diagnostic::failed("cannot wait for pip").because(&error))?;
+        Ok((status, said.text()))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The id is there only as long as nobody has collected the process: it is no other's.
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let Some(leader) = id else { return };
+        let _ = kill_process_group(leader, Signal::KILL);
+        let deadline = std::time::Instant::now() + MAX_ENDING;
+        while matches!(self.child.try_wait(), Ok(None)) && std::time::Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// What pip says of trouble; of much the end.
+#[derive(Debug, Default)]
+struct PipErrors {
+    bytes: Vec<u8>,
+}
+
+impl PipErrors {
+    /// Hears a piece; false if nothing more comes.
+    async fn hear(&mut self, from: &mut Option<ChildStderr>) -> bool {
+        let Some(from) = from else { return false };
+        let mut piece = [0; 4096];
+        let Ok(count @ 1..) = from.read(&mut piece).await else { return false };
+        self.bytes.extend_from_slice(&piece[..count]);
+        if self.bytes.len() > MAX_SAID_BYTES {
+            self.bytes.drain(..self.bytes.len() - MAX_SAID_BYTES / 2);
+        }
+        true
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+/// How large the largest file of the folder is.
+fn largest(folder: &Path) -> u64 {
+    let files = WalkDir::new(folder).max_depth(4).into_iter().flatten().take(MAX_LOOKED_AT);
+    let sizes = files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file);
+    sizes.map(|file| file.len()).max().unwrap_or(0)
+}
+
+/// What to do where pip does not help.
+pub(super) const OTHERWISE: &str =
+    "a GGUF file that you have elsewhere can be used with `agent model add PATH`";
+
+/// Why pip did not do it, for a person.
+fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let mut diagnostic = if has(&["No module named pip", "No module named 'pip'"]) {
+        Diagnostic::failed(format!("`{PYTHON}` has no pip"))
+            .hint(format!("install it: `{PYTHON} -m ensurepip`, or the package python3-pip"))
+    } else if has(&["No space left on device", "Disk quota exceeded"]) {
+        Diagnostic::failed("the disk became full").hint("make room, and try again")
+    } else if has(NO_NETWORK) {
+        Diagnostic::peer("the package index cannot be reached")
+            .hint("look at the network, and at what `pip config list` says")
+    } else if has(&["No matching distribution found"]) {
+        Diagnostic::peer(format!("the package index has no `{requirement}`"))
+            .hint("look at the network, and at `pip config list`: the index that it names is asked")
+    } else {
+        let how = status.code().map_or("was ended".to_owned(), |code| format!("ended with {code}"));
+        Diagnostic::peer(format!("pip {how} instead of downloading `{requirement}`"))
+    };
+    diagnostic.causes.extend(told(said));
+    diagnostic.hint(OTHERWISE)
+}
+
+/// What pip says where nobody answers.
+const NO_NETWORK: &[&str] = &[
+    "Failed to establish a new connection",
+    "NewConnectionError",
+    "NameResolutionError",
+    "ConnectTimeoutError",
+    "Connection refused",
+    "Connection reset",
+    "Read timed out",
+    "ProxyError",
+    "SSLError",
+    "Max retries exceeded",
+];
+
+/// The lines that say what is wrong: the last errors, else the last lines.
+fn told(said: &str) -> Vec<String> {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let errors: Vec<&str> = lines().filter(|line| line.starts_with("ERROR:")).collect();
+    let lines = if errors.is_empty() { lines().collect() } else { errors };
+    let last = lines.iter().rev().take(MAX_TOLD_LINES).rev();
+    last.map(|line| printable(line.trim_start_matches("ERROR:").trim())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_much_that_is_said_the_last_errors_are_told() {
+        let said = "WARNING: x\nERROR: a\n\nERROR: b\x1b[2J\nERROR: c\nERROR: d\n";
+        assert_eq!(told(said), ["b\\u{1b}[2J", "c", "d"]);
+        assert_eq!(told("one\ntwo\n"), ["one", "two"]);
+        assert!(told("\n").is_empty());
+    }
+}

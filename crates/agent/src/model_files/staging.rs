@@ -1,0 +1,92 @@
+//! Where files grow before they are whole: a folder beside the models, on the same disk.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::model_dir::ModelDir;
+use super::name::Name;
+use crate::config::made_folder_of;
+use crate::diagnostic::Diagnostic;
+
+/// The folder of all of them; models are not looked for in it.
+const NAME: &str = ".staging";
+
+/// The place of one model. What is whole stays for the next try, everything else goes with this.
+#[derive(Debug)]
+pub(super) struct Staging {
+    folder: PathBuf,
+}
+
+impl Staging {
+    /// Makes it, without what an earlier try left unfinished.
+    pub(super) fn open(shelf: &ModelDir, name: &Name) -> Result<Self, Diagnostic> {
+        let staging = Self { folder: shelf.folder().join(NAME).join(name.as_str()) };
+        staging.clear_growing();
+        for folder in [staging.growing(), staging.whole()] {
+            made_folder_of(&folder.join("x")).map_err(|error| {
+                Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
+            })?;
+        }
+        Ok(staging)
+    }
+
+    /// For what is not whole.
+    pub(super) fn growing(&self) -> PathBuf {
+        self.folder.join("growing")
+    }
+
+    /// For what is.
+    pub(super) fn whole(&self) -> PathBuf {
+        self.folder.join("whole")
+    }
+
+    /// A whole file of this ending that an earlier try left, or this one.
+    pub(super) fn left_over(&self, ending: &str) -> Option<PathBuf> {
+        of_ending(&self.whole(), ending).into_iter().next()
+    }
+
+    /// Keeps a file that is whole; whatever was kept before goes.
+    pub(super) fn keep(&self, file: &Path) -> io::Result<PathBuf> {
+        self.forget();
+        let name = file.file_name().ok_or(io::ErrorKind::NotFound)?;
+        let to = self.whole().join(name);
+        fs::create_dir_all(self.whole())?;
+        fs::rename(file, &to)?;
+        Ok(to)
+    }
+
+    /// Throws away what is whole: it is not needed any more, or was not what it should be.
+    pub(super) fn forget(&self) {
+        // What stays would be looked at and thrown away by the next try.
+        let _ = fs::remove_dir_all(self.whole());
+    }
+
+    fn clear_growing(&self) {
+        let _ = fs::remove_dir_all(self.growing());
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        self.clear_growing();
+        // Folders go as far as they are empty.
+        let all = self.folder.parent().unwrap_or(&self.folder);
+        for folder in [&self.whole(), &self.folder, all] {
+            match fs::remove_dir(folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => break,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The files of this ending in a folder, by name.
+pub(super) fn of_ending(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|found| found == ending) && path.is_file())
+        .collect();
+    files.sort();
+    files
+}

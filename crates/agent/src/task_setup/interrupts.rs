@@ -1,0 +1,57 @@
+//! Signals while a task runs: the first one ends the task in good order, the second one does not
+//! wait for that.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::signals::Signals;
+
+/// Hears signals.
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    signals: Signals,
+}
+
+/// Ends a task.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopSignal {
+    /// The task ends where it stands.
+    pub(crate) now: CancellationToken,
+    /// It is the program that ends.
+    pub(crate) is_ending: CancellationToken,
+}
+
+impl Interrupts {
+    pub(crate) fn listen() -> Self {
+        Self { signals: Signals::listen() }
+    }
+
+    /// The next signal, while nothing runs that it could end.
+    pub(crate) async fn next(&mut self) -> Exit {
+        self.signals.next().await
+    }
+
+    /// Does the work, which ends soon after it is told to.
+    pub(crate) async fn guard<T>(
+        &mut self,
+        work: impl AsyncFnOnce(StopSignal) -> T,
+    ) -> Result<T, Diagnostic> {
+        let stop = StopSignal::default();
+        let work = work(stop.clone());
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                exit = self.signals.next() => {
+                    if stop.now.is_cancelled() {
+                        return Err(Diagnostic::interrupted(exit));
+                    }
+                    if exit != Exit::Interrupted {
+                        stop.is_ending.cancel();
+                    }
+                    stop.now.cancel();
+                }
+            }
+        }
+    }
+}

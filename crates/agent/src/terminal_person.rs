@@ -1,0 +1,145 @@
+//! The person at the terminal, who is asked what a program must not decide alone.
+
+mod difference;
+mod form;
+
+use std::sync::Arc;
+
+use mcp_client::host::BoxFuture;
+use tokio::sync::Mutex;
+
+use self::difference::difference;
+use crate::mcp::McpServers;
+use crate::mcp::approval::{self, ApprovalDialog, DECISIVE_ROWS, UNTRUSTED};
+use crate::mcp::reporter::Reporter;
+use crate::mcp::sanitizer::Sanitizer;
+use crate::output::{Output, WARNING};
+use crate::prompt::{Prompt, ask_meanwhile};
+use crate::task::person::{
+    ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
+    SamplingRequest,
+};
+
+/// Why a call of a tool that changed is asked about.
+const CHANGED: &str = "the tool is not what it was when it was used last";
+/// How often a question is put again when the answer is none.
+const MAX_ASKED: u32 = 3;
+
+/// Somebody at the terminal.
+#[derive(Debug, Clone)]
+pub(crate) struct TerminalPerson {
+    shown: Sanitizer,
+    reporter: Arc<Reporter>,
+    /// One question at a time.
+    one: Arc<Mutex<()>>,
+}
+
+impl TerminalPerson {
+    /// The person at the terminal; nobody if there is none.
+    pub(crate) fn find(output: &Output, fleet: &McpServers) -> Option<Arc<dyn Person>> {
+        Prompt::find(output)?;
+        let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
+        Some(Arc::new(Self { shown, reporter, one: Arc::default() }))
+    }
+
+    /// Asks until one of the letters comes.
+    pub(crate) async fn choose(
+        self,
+        dialog: ApprovalDialog,
+        question: &str,
+        choices: &[(&str, ApprovalAnswer)],
+    ) -> ApprovalAnswer {
+        let _one = self.one.lock().await;
+        if self.reporter.is_held() {
+            // The person types something else: what is typed now is no answer to this.
+            return ApprovalAnswer::Absent;
+        }
+        self.reporter.done_waiting();
+        let text = format!("{}\n", dialog.text);
+        let view = if dialog.whole.is_some() { ", [v]iew everything" } else { "" };
+        let (mut before, mut asked) = (text.clone(), 0);
+        while asked < MAX_ASKED {
+            let Some(answer) = ask_meanwhile(format!("{before}{question}{view}:")).await else {
+                return ApprovalAnswer::Absent;
+            };
+            let answer = answer.to_lowercase();
+            let is_meant = |word: &str| !answer.is_empty() && word.starts_with(&answer);
+            if let Some((_, said)) = choices.iter().find(|(word, _)| is_meant(word)) {
+                return *said;
+            }
+            before.clear();
+            match &dialog.whole {
+                // Whatever was shown in between, the decisive part is above the question again.
+                Some(whole) if is_meant("view") => before = format!("{whole}\n\n{text}"),
+                _ => asked += 1,
+            }
+        }
+        ApprovalAnswer::No
+    }
+
+    fn question(&self, ApprovalQuestion { call, why, .. }: &ApprovalQuestion) -> ApprovalDialog {
+        let ApprovalReason::Changed { before, after } = why else {
+            return approval::question(call, UNTRUSTED, None, &self.shown);
+        };
+        let mut lines = difference(&self.shown.whole(before), &self.shown.whole(after));
+        if before.is_empty() {
+            lines = format!("(the earlier definition was not kept; it is now)\n{lines}");
+        } else if lines.is_empty() {
+            "(further down than what is compared)".clone_into(&mut lines);
+        }
+        approval::question(call, CHANGED, Some(lines), &self.shown)
+    }
+}
+
+impl Person for TerminalPerson {
+    fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
+        let (this, dialog) = (self.clone(), self.question(&question));
+        Box::pin(async move {
+            let (ask, choices): (_, &[_]) = match question.within {
+                CallContext::Task => (
+                    "Run it? [y]es once, [a]lways for this tool, [n]o, [s]top the task",
+                    &[
+                        ("yes", ApprovalAnswer::Once),
+                        ("always", ApprovalAnswer::Always),
+                        ("no", ApprovalAnswer::No),
+                        ("stop", ApprovalAnswer::Stop),
+                    ],
+                ),
+                CallContext::OneCall => (
+                    "Run it this once? [y]es, [n]o",
+                    &[("yes", ApprovalAnswer::Once), ("no", ApprovalAnswer::No)],
+                ),
+            };
+            this.choose(dialog, ask, choices).await
+        })
+    }
+
+    fn fill(&self, form: FormRequest) -> BoxFuture<FormAnswer> {
+        let this = self.clone();
+        Box::pin(async move {
+            let _one = this.one.lock().await;
+            if this.reporter.is_held() {
+                return FormAnswer::Cancelled;
+            }
+            this.reporter.done_waiting();
+            form::fill(&form, &this.shown).await
+        })
+    }
+
+    fn allow_sampling(&self, wish: SamplingRequest) -> BoxFuture<ApprovalAnswer> {
+        let dialog = ApprovalDialog::new(
+            &format!("{WARNING}A server wants a model's answer:{WARNING:#}"),
+            &[
+                ("server", self.shown.line(&wish.server), DECISIVE_ROWS),
+                ("model", self.shown.line(&wish.model), DECISIVE_ROWS),
+                ("at most", format!("{} tokens", wish.max_tokens), DECISIVE_ROWS),
+                ("prompt", self.shown.whole(wish.prompt.trim_end()), DECISIVE_ROWS),
+            ],
+        );
+        let this = self.clone();
+        Box::pin(async move {
+            let choices = [("yes", ApprovalAnswer::Once), ("no", ApprovalAnswer::No)];
+            this.choose(dialog, "Let it be asked, on your account? [y]es, [n]o", &choices).await
+        })
+    }
+}

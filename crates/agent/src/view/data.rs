@@ -1,0 +1,333 @@
+//! Makes the data of the page from the store, which is opened anew for each request.
+//!
+//! What is shown is what the packages say: those that were made, and the drafts of those to come.
+//! Counts are added up by day, over all resources and installation ids.
+
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use serde::Serialize;
+use usage_metrics::catalogue::{DimensionSpec, Domain, KINDS, Kind, KindSpec};
+use usage_metrics::clock::{Clock, Day, Timestamp};
+use usage_metrics::package::{Counter, Package};
+use usage_metrics::store::{
+    self, ErrorKind, PackageScope, Store, StoreContents, StoreFolder, StoredPackage,
+};
+use usage_metrics::validate::parse_date_time;
+use uuid::Uuid;
+
+use crate::diagnostic::Diagnostic;
+use crate::store_error::store_trouble;
+
+/// Where the data comes from.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// The store's folder.
+    pub(super) folder: StoreFolder,
+    /// Tells which day today is.
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+/// Why there is no data, in words that the page shows.
+#[derive(Debug)]
+pub(super) struct ReadError {
+    /// The status of the answer.
+    pub(super) status: StatusCode,
+    diagnostic: Diagnostic,
+}
+
+/// All that the page shows.
+#[derive(Debug, Serialize)]
+struct Data {
+    install_id: String,
+    folder: String,
+    outbox: String,
+    read_at: String,
+    today: String,
+    kinds: Vec<KindData>,
+    days: Vec<DayData>,
+    entries: Vec<EntryData>,
+    packages: Vec<PackageData>,
+}
+
+#[derive(Debug, Serialize)]
+struct KindData {
+    name: &'static str,
+    title: &'static str,
+    summary: &'static str,
+    dimensions: Vec<DimensionData>,
+}
+
+#[derive(Debug, Serialize)]
+struct DimensionData {
+    key: &'static str,
+    summary: &'static str,
+    /// The values it can take, in the order of the catalogue; nothing where any identifier can be.
+    values: Option<&'static [&'static str]>,
+}
+
+/// How often a kind was counted on a day.
+#[derive(Debug, Serialize)]
+struct DayData {
+    day: String,
+    kind: &'static str,
+    value: u64,
+}
+
+/// How often a counter was counted on a day.
+#[derive(Debug, Serialize)]
+struct EntryData {
+    day: String,
+    kind: &'static str,
+    dimensions: BTreeMap<&'static str, String>,
+    value: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// It is in the outbox.
+    Made,
+    /// It would be made now.
+    Next,
+}
+
+#[derive(Debug, Serialize)]
+struct PackageData {
+    id: String,
+    state: State,
+    day: String,
+    /// When it was made; nothing if it was not.
+    created: Option<String>,
+    bytes: usize,
+    /// How many entries it has; nothing if it cannot be read.
+    entries: Option<usize>,
+    /// Where its bytes are, seen from the page.
+    file: String,
+}
+
+/// Counts by day and counter.
+type Totals = BTreeMap<(Day, Counter), u64>;
+
+impl Reading {
+    /// All that the page shows, as JSON.
+    pub(super) fn data_json(&self) -> Result<Vec<u8>, ReadError> {
+        let data = self.data()?;
+        serde_json::to_vec(&data).map_err(|error| ReadError::unfinished(&error))
+    }
+
+    /// The bytes of the package that would be made first.
+    pub(super) fn next(&self) -> Result<Vec<u8>, ReadError> {
+        let first = self.drafts(&self.store()?)?.into_iter().next();
+        first.map(|draft| draft.to_bytes()).ok_or_else(|| {
+            ReadError::absent(Diagnostic::failed("nothing was counted since the last package"))
+        })
+    }
+
+    /// The bytes of one of the packages that would be made.
+    pub(super) fn draft(&self, id: &str) -> Result<Vec<u8>, ReadError> {
+        let drafts = self.drafts(&self.store()?)?;
+        let found = drafts.into_iter().find(|draft| draft.package_id == id);
+        found.map(|draft| draft.to_bytes()).ok_or_else(|| {
+            ReadError::absent(
+                Diagnostic::failed("no such package is about to be made")
+                    .hint("it may have been made meanwhile; look at the list of packages again"),
+            )
+        })
+    }
+
+    /// The bytes of a package that was made.
+    pub(super) fn package(&self, id: &str) -> Result<Vec<u8>, ReadError> {
+        let made = self.made(&self.store()?)?;
+        let found = made.into_iter().find(|package| package.package_id == id);
+        found.map(|package| package.bytes).ok_or_else(|| {
+            ReadError::absent(
+                Diagnostic::failed("there is no package with this id")
+                    .hint("packages are forgotten after a while; look at the list again"),
+            )
+        })
+    }
+
+    fn data(&self) -> Result<Data, ReadError> {
+        let now = self.clock.now();
+        let store = self.store()?;
+        let StoreContents { made, next } =
+            store.contents().map_err(|error| self.trouble(&error))?;
+
+        let mut totals = Totals::new();
+        let mut packages = Vec::with_capacity(next.len() + made.len());
+        for draft in next {
+            packages.push(PackageData::next(&draft));
+            add(&mut totals, draft);
+        }
+        for stored in made.iter().rev() {
+            let package = Package::read(&stored.bytes).ok();
+            packages.push(PackageData::made(stored, package.as_ref()));
+            if let Some(package) = package {
+                add(&mut totals, package);
+            }
+        }
+        Ok(Data {
+            install_id: store.install_id().map_err(|error| self.trouble(&error))?,
+            folder: self.folder.root().display().to_string(),
+            outbox: self.folder.outbox().display().to_string(),
+            read_at: now.to_string(),
+            today: now.day().to_string(),
+            kinds: KINDS.iter().map(KindData::of).collect(),
+            days: by_kind(&totals),
+            entries: totals.into_iter().map(EntryData::of).collect(),
+            packages,
+        })
+    }
+
+    fn store(&self) -> Result<Store, ReadError> {
+        Store::existing(&self.folder, Uuid::new_v4)
+            .map_err(|error| self.trouble(&error))?
+            .ok_or_else(|| self.trouble(&store::Error::Gone))
+    }
+
+    fn drafts(&self, store: &Store) -> Result<Vec<Package>, ReadError> {
+        store.drafts(PackageScope::All).map_err(|error| self.trouble(&error))
+    }
+
+    fn made(&self, store: &Store) -> Result<Vec<StoredPackage>, ReadError> {
+        store.packages().map_err(|error| self.trouble(&error))
+    }
+
+    /// Says what is wrong with the store to who looks at the page.
+    fn trouble(&self, error: &store::Error) -> ReadError {
+        let status = match error.kind() {
+            ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::Gone => StatusCode::NOT_FOUND,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let diagnostic = store_trouble(&self.folder, error);
+        ReadError { status, diagnostic }
+    }
+}
+
+impl ReadError {
+    /// The work itself broke off. This is our fault.
+    pub(super) fn unfinished(error: &dyn StdError) -> Self {
+        ReadError {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            diagnostic: Diagnostic::failed("the metrics could not be put together").because(error),
+        }
+    }
+
+    fn absent(diagnostic: Diagnostic) -> Self {
+        ReadError { status: StatusCode::NOT_FOUND, diagnostic }
+    }
+
+    /// The trouble as JSON.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        self.diagnostic.to_json().to_string().into_bytes()
+    }
+}
+
+/// Adds a package to the totals of its day.
+fn add(totals: &mut Totals, package: Package) {
+    let day = day_of(&package);
+    for metric in package.metrics {
+        let is_active = metric.counter.kind() == Kind::ClientActive;
+        let total = totals.entry((day, metric.counter)).or_default();
+        // A client is active on a day or it is not, whatever packages say so.
+        *total = if is_active { 1 } else { total.saturating_add(metric.value) };
+    }
+}
+
+/// The day a package covers. Ours begin with it; the seconds of any other are those of a valid
+/// package all the same.
+fn day_of(package: &Package) -> Day {
+    let start = parse_date_time(&package.period_start).map_or(0, |moment| moment.seconds);
+    Timestamp::from_ms(start.saturating_mul(1000)).day()
+}
+
+fn by_kind(totals: &Totals) -> Vec<DayData> {
+    let mut sums: BTreeMap<(Day, &'static str), u64> = BTreeMap::new();
+    for ((day, counter), value) in totals {
+        let sum = sums.entry((*day, counter.kind().name())).or_default();
+        *sum = sum.saturating_add(*value);
+    }
+    let day = |((day, kind), value): ((Day, _), _)| DayData { day: day.to_string(), kind, value };
+    sums.into_iter().map(day).collect()
+}
+
+impl KindData {
+    fn of(spec: &KindSpec) -> Self {
+        KindData {
+            name: spec.name,
+            title: title(spec.kind),
+            summary: spec.summary,
+            dimensions: spec.dimensions.iter().map(DimensionData::of).collect(),
+        }
+    }
+}
+
+/// A kind in plain words: what a total of it counts.
+fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::ClientActive => "Days in use",
+        Kind::ModelCall => "Model calls",
+        Kind::ModelRoute => "Model routes",
+        Kind::TaskStarted => "Tasks started",
+        Kind::TaskFinished => "Tasks finished",
+        Kind::ToolCall => "Tool calls",
+        Kind::ToolApproval => "Approval answers",
+        Kind::SkillLifecycle => "Skill changes",
+        Kind::SkillLoad => "Skills loaded",
+    }
+}
+
+impl DimensionData {
+    fn of(spec: &DimensionSpec) -> Self {
+        DimensionData {
+            key: spec.key,
+            summary: spec.summary,
+            values: match spec.domain {
+                Domain::Listed(values) => Some(values),
+                Domain::Identifier { .. } => None,
+            },
+        }
+    }
+}
+
+impl EntryData {
+    fn of(((day, counter), value): ((Day, Counter), u64)) -> Self {
+        let dimensions = counter.dimensions().into_iter();
+        EntryData {
+            day: day.to_string(),
+            kind: counter.kind().name(),
+            dimensions: dimensions.map(|(key, value)| (key, value.to_owned())).collect(),
+            value,
+        }
+    }
+}
+
+impl PackageData {
+    fn next(draft: &Package) -> Self {
+        PackageData {
+            id: draft.package_id.clone(),
+            state: State::Next,
+            day: day_of(draft).to_string(),
+            created: None,
+            bytes: draft.to_bytes().len(),
+            entries: Some(draft.metrics.len()),
+            file: format!("next/{}.json", draft.package_id),
+        }
+    }
+
+    fn made(stored: &StoredPackage, package: Option<&Package>) -> Self {
+        PackageData {
+            id: stored.package_id.clone(),
+            state: State::Made,
+            day: stored.day.to_string(),
+            created: Some(stored.created.to_string()),
+            bytes: stored.bytes.len(),
+            entries: package.map(|package| package.metrics.len()),
+            file: format!("packages/{}.json", stored.package_id),
+        }
+    }
+}
