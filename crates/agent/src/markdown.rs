@@ -1,7 +1,7 @@
 //! Markdown for a terminal, piece by piece: what can no longer change is given out at once.
 //!
 //! Blocks are cut here, line by line, so that the result does not depend on how the text arrived;
-//! [`page`] makes lines of each.
+//! [`layout`] makes lines of each.
 
 mod blocks;
 mod layout;

@@ -1,8 +1,8 @@
 //! Skills: folders with instructions that a model loads when they fit its task.
 //!
 //! A skill is a folder with a `SKILL.md` (see [`document`]) and, where it needs them, further files
-//! ([`folder`]). [`places`] are where skills are, [`catalogue`] is what is there, [`tool`] gives a
-//! skill to a model, [`diary`] keeps and counts what happens to each, and [`install`] and
+//! ([`folder`]). [`folders`] are where skills are, [`catalogue`] is what is there, [`tool`] gives a
+//! skill to a model, [`log`] keeps and counts what happens to each, and [`install`] and
 //! [`archive`] bring folders in and put them away. What a person or a model names never leads out of
 //! a skill's folder, and a broken skill never takes others down.
 

@@ -2,7 +2,7 @@
 //! interrupted.
 //!
 //! This file owns the socket, the secret address, the browser that is opened and the signals that
-//! end it all. [`server`] answers requests, [`reading`] makes their data from the store, [`assets`]
+//! end it all. [`server`] answers requests, [`data`] makes their data from the store, [`assets`]
 //! holds the files of the page.
 
 mod assets;

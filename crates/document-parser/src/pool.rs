@@ -162,14 +162,13 @@ impl Pool {
             Some((permit, inner.slots.acquire().await.ok()?))
         };
         let _slot = timeout(MAX_WAIT, waiting).await.ok().flatten().ok_or(Error::Busy)?;
-        match self.attempt(job, bytes).await {
-            // The worker may have been killed while it was idle.
-            Err(WorkerFailure::Killed) => self.attempt(job, bytes).await,
+        match self.attempt(inner.acquire().await?, job, bytes).await {
+            // It may have been killed while it was idle, and so may the other idle workers.
+            Err(WorkerFailure::Killed) => self.attempt(inner.start().await?, job, bytes).await,
             result => result,
         }
         .map_err(|failure| match failure {
             WorkerFailure::OutOfTime => Error::TimedOut,
-            WorkerFailure::NotStarted => Error::Unavailable,
             WorkerFailure::Killed | WorkerFailure::Crashed => Error::Crashed,
         })?
         .map_err(Error::Rejected)
@@ -177,11 +176,11 @@ impl Pool {
 
     async fn attempt(
         &self,
+        mut worker: Worker,
         job: &Job,
         bytes: &[u8],
     ) -> Result<Result<Parsed, Rejection>, WorkerFailure> {
         let inner = &self.0;
-        let mut worker = inner.acquire().await.map_err(|_| WorkerFailure::NotStarted)?;
         // Dropping the worker kills it, also if the caller is cancelled.
         let exchanged = timeout(inner.limits.wall, worker.exchange(job, bytes)).await;
         let exchanged = exchanged.unwrap_or(Err(WorkerFailure::OutOfTime));
@@ -219,6 +218,10 @@ impl Inner {
                 return Ok(worker);
             }
         }
+        self.start().await
+    }
+
+    async fn start(&self) -> Result<Worker, Error> {
         // On the runtime of the pool, which the pipes belong to.
         let (program, limits) = (self.program.clone(), self.limits);
         let starting = self.runtime.spawn(async move { Worker::start(&program, &limits).await });

@@ -31,7 +31,6 @@ const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
 /// Why a worker sent no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WorkerFailure {
-    NotStarted,
     /// The limit on elapsed time or CPU time was reached.
     OutOfTime,
     /// Killed by another process, possibly before it got the job. No limit of ours does this.
