@@ -19,7 +19,7 @@ use crate::raw::Raw;
 use crate::support::{Holder, PRICE, Running};
 
 /// How many endings are played; each starts a service of its own.
-const CASES: u32 = 32;
+const CASES: u32 = 16;
 const CREDIT: i64 = 1000 * PRICE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
